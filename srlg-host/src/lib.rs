@@ -1,0 +1,2 @@
+//! Detector.
+pub use srlg_core::IpPair;

@@ -1,0 +1,2 @@
+//! GPU kernels.
+#![no_std]
