@@ -1,0 +1,238 @@
+//! [`Config`]: every size of a detector, as plain public fields.
+//!
+//! A `Config` may hold anything; [`Config::validate`] checks it against the rules of
+//! the paper and turns it into [`Params`](crate::Params), the only way in.
+
+use crate::hash::{Key, KeySequence};
+use crate::pair::ADDRESS_BITS;
+use crate::params::{MAX_LINEAR_ROWS, Params};
+use crate::recorder::{Age16, Recorder};
+
+/// Sizes of a detector. Symbols are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// θ: a host with at least this many distinct opposite hosts is a super point.
+    pub threshold: u32,
+    /// k: slices in the window.
+    pub window: u32,
+    /// r: rows of the RSRA.
+    pub rough_rows: u32,
+    /// q: a row of the RSRA has `2^q` rough estimators.
+    pub rough_column_bits: u32,
+    /// η: recorders of one rough estimator; 2, 4 or 8, so that a mask of them is one byte.
+    pub rough_width: u32,
+    /// δ: bits by which the address is shifted from one row of the RHFG to the next.
+    pub bit_stride: u32,
+    /// Bits by which τ is below Eq. 1 (`eq_getLsbThreshold`): each doubles the share of
+    /// opposite hosts that a rough estimator sees. 0 is the paper; 1 makes misses at θ
+    /// some 250 times rarer for about twice the candidates.
+    pub oversampling_bits: u32,
+    /// r': rows of the SLEA.
+    pub linear_rows: u32,
+    /// Linear estimators in a row of the SLEA (`2^q'` in the paper; any number here).
+    pub linear_columns: u32,
+    /// η': recorders of one linear estimator.
+    pub linear_width: u32,
+    /// δ': recorders between the starts of two neighbouring linear estimators.
+    pub linear_stride: u32,
+    /// Hot columns per row that a slice's search accepts; more is an overload.
+    pub hot_limit: u32,
+    /// Candidates per slice that a slice's search accepts; more is an overload.
+    pub candidate_limit: u32,
+    /// Seed of every hash. Nodes whose states are merged need the same one.
+    pub seed: u64,
+}
+
+impl Config {
+    /// Section 5 of the paper: 31.6 MB of recorders, θ = 1024, 300 slices.
+    #[must_use]
+    pub const fn paper() -> Self {
+        Self {
+            threshold: 1024,
+            window: 300,
+            rough_rows: 5,
+            rough_column_bits: 17,
+            rough_width: 8,
+            bit_stride: 5,
+            oversampling_bits: 0,
+            linear_rows: 5,
+            linear_columns: 1 << 17,
+            linear_width: 1 << 14,
+            linear_stride: 16,
+            hot_limit: 1 << 14,
+            candidate_limit: 1 << 16,
+            seed: 0,
+        }
+    }
+
+    /// Checks every rule and derives what the estimators need.
+    ///
+    /// # Errors
+    /// The first rule that does not hold, with its values and the way out.
+    pub fn validate(&self) -> Result<Params, ConfigError> {
+        self.check_rough()?;
+        self.check_linear()?;
+        let lsb_threshold = self.lsb_threshold()?;
+        if self.window == 0 || self.window >= Age16::MAX_AGE {
+            return Err(ConfigError::Window { window: self.window, max: Age16::MAX_AGE - 1 });
+        }
+        if self.hot_limit == 0 || self.candidate_limit == 0 {
+            return Err(ConfigError::Limits);
+        }
+        Ok(self.derive(lsb_threshold))
+    }
+
+    fn check_rough(&self) -> Result<(), ConfigError> {
+        let Self { rough_rows, rough_column_bits, rough_width, bit_stride, .. } = *self;
+        if !(12..=24).contains(&rough_column_bits) {
+            return Err(ConfigError::RoughColumnBits { bits: rough_column_bits });
+        }
+        if !(3..=16).contains(&rough_rows) {
+            return Err(ConfigError::RoughRows { rows: rough_rows });
+        }
+        if ![2, 4, 8].contains(&rough_width) {
+            return Err(ConfigError::RoughWidth { width: rough_width });
+        }
+        if bit_stride == 0 || bit_stride >= rough_column_bits {
+            return Err(ConfigError::BitStride { stride: bit_stride, bits: rough_column_bits });
+        }
+        let covered = (rough_rows - 2) * bit_stride + rough_column_bits;
+        if covered < ADDRESS_BITS {
+            return Err(ConfigError::UncoveredBits { covered });
+        }
+        Ok(())
+    }
+
+    fn check_linear(&self) -> Result<(), ConfigError> {
+        let Self { linear_rows, linear_columns, linear_width, linear_stride, threshold, .. } =
+            *self;
+        if !(1..=MAX_LINEAR_ROWS as u32).contains(&linear_rows) {
+            return Err(ConfigError::LinearRows { rows: linear_rows });
+        }
+        if linear_columns == 0 {
+            return Err(ConfigError::LinearColumns);
+        }
+        if linear_stride == 0 || linear_stride > linear_width {
+            return Err(ConfigError::LinearStride { stride: linear_stride, width: linear_width });
+        }
+        if linear_width < threshold.div_ceil(2) {
+            return Err(ConfigError::LinearWidth { width: linear_width, threshold });
+        }
+        let row =
+            u64::from(linear_columns - 1) * u64::from(linear_stride) + u64::from(linear_width);
+        let recorders = row.saturating_mul(u64::from(linear_rows));
+        if recorders > u64::from(u32::MAX) {
+            return Err(ConfigError::TooManyRecorders { recorders });
+        }
+        Ok(())
+    }
+
+    /// τ: Eq. 1, `ceil(log2(θ/η))`, less the oversampling.
+    fn lsb_threshold(&self) -> Result<u32, ConfigError> {
+        let Self { threshold, rough_width: width, .. } = *self;
+        if threshold < width {
+            return Err(ConfigError::Threshold { threshold, width });
+        }
+        let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
+        // H2 takes the high bits of the hash whose low bits are sampled by.
+        if tau + width.trailing_zeros() > ADDRESS_BITS {
+            return Err(ConfigError::Threshold { threshold, width });
+        }
+        Ok(tau.saturating_sub(self.oversampling_bits))
+    }
+
+    fn derive(&self, lsb_threshold: u32) -> Params {
+        let mut keys = KeySequence::new(self.seed);
+        let (opposite_key, position_key) = (keys.next_key(), keys.next_key());
+        let (low_key, high_key) = (keys.next_key(), keys.next_key());
+        let mut column_keys = [Key::default(); MAX_LINEAR_ROWS];
+        column_keys.fill_with(|| keys.next_key());
+        Params {
+            threshold: self.threshold,
+            window: self.window,
+            rough_rows: self.rough_rows,
+            rough_column_bits: self.rough_column_bits,
+            rough_width: self.rough_width,
+            bit_stride: self.bit_stride,
+            lsb_threshold,
+            hot_weight: hot_weight(self.rough_width),
+            linear_rows: self.linear_rows,
+            linear_columns: self.linear_columns,
+            linear_width: self.linear_width,
+            linear_stride: self.linear_stride,
+            linear_row_len: (self.linear_columns - 1) * self.linear_stride + self.linear_width,
+            hot_limit: self.hot_limit,
+            candidate_limit: self.candidate_limit,
+            opposite_key,
+            position_key,
+            low_key,
+            high_key,
+            column_keys,
+        }
+    }
+}
+
+impl Default for Config {
+    /// The paper's sizes with two departures: τ one lower (misses at θ fall from 3.3 %
+    /// to 0.013 %), and linear estimators that start at any recorder (δ' = 1) at the
+    /// same memory, which removes the correlation between rows that δ' = 16 brings.
+    fn default() -> Self {
+        let paper = Self::paper();
+        Self {
+            oversampling_bits: 1,
+            linear_columns: paper.linear_columns * paper.linear_stride,
+            linear_stride: 1,
+            ..paper
+        }
+    }
+}
+
+/// `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2, 3 for η = 2, 4, 8.
+const fn hot_weight(rough_width: u32) -> u32 {
+    const RHO_PER_MILLION: u32 = 280_634;
+    (rough_width * RHO_PER_MILLION).div_ceil(1_000_000)
+}
+
+/// A rule that a [`Config`] breaks, with its values and the way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each message states the rule and names its fields")]
+pub enum ConfigError {
+    #[error(
+        "threshold {threshold} is out of range: give at least rough_width {width} and at most 2^32 / rough_width"
+    )]
+    Threshold { threshold: u32, width: u32 },
+    #[error("window is {window} slices: give 1 to {max}, below the largest age of a recorder")]
+    Window { window: u32, max: u32 },
+    #[error(
+        "rough_column_bits is {bits}: give 12 to 24 (the table that regains hosts has 2^(32 - rough_column_bits) entries)"
+    )]
+    RoughColumnBits { bits: u32 },
+    #[error("rough_rows is {rows}: give 3 to 16")]
+    RoughRows { rows: u32 },
+    #[error("rough_width is {width}: give 2, 4 or 8")]
+    RoughWidth { width: u32 },
+    #[error("bit_stride is {stride}: give at least 1 and less than rough_column_bits {bits}")]
+    BitStride { stride: u32, bits: u32 },
+    #[error(
+        "rough rows cover {covered} address bits, need 32: raise rough_rows, bit_stride or rough_column_bits"
+    )]
+    UncoveredBits { covered: u32 },
+    #[error("linear_rows is {rows}: give 1 to 8")]
+    LinearRows { rows: u32 },
+    #[error("linear_columns is 0: give at least 1")]
+    LinearColumns,
+    #[error("linear_stride is {stride}: give at least 1 and at most linear_width {width}")]
+    LinearStride { stride: u32, width: u32 },
+    #[error("linear_width is {width}: give at least half of threshold {threshold}")]
+    LinearWidth { width: u32, threshold: u32 },
+    #[error(
+        "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower linear_columns, linear_stride or linear_rows"
+    )]
+    TooManyRecorders { recorders: u64 },
+    #[error("hot_limit and candidate_limit are counts: give at least 1")]
+    Limits,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Closed-form probability that a rough estimator reports a host
+//! (Eq. 2 to 5, `eqt_prb_alphaNoneEmpytBox` to `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
+//!
+//! Each of n opposite hosts is sampled with probability `s = 2^-τ` and then touches one
+//! of η recorders. It leaves a given set of η - j recorders alone with probability
+//! `1 - s + s·j/η`, independently of the others, so all touches fall into a given set of
+//! j recorders with probability `(1 - s + s·j/η)^n`. Inclusion and exclusion over the
+//! subsets of a set of w recorders gives, for a weight of exactly w,
+//! `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s + s·j/η)^n`: the paper's sum over the number of
+//! sampled hosts is done by the binomial theorem, and its recursion FN is not needed.
+
+/// Probability that `cardinality` opposite hosts give a rough estimator of `width`
+/// recorders, sampling with τ = `lsb_threshold`, a weight of exactly `weight`.
+#[must_use]
+pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weight: u32) -> f64 {
+    if weight > width {
+        return 0.0;
+    }
+    let sampled = libm::ldexp(1.0, -(lsb_threshold as i32));
+    let within = |recorders: u32| {
+        let missed = sampled * (1.0 - f64::from(recorders) / f64::from(width));
+        libm::pow(1.0 - missed, f64::from(cardinality))
+    };
+    let terms = (0..=weight).map(|j| {
+        let sign = if (weight - j).is_multiple_of(2) { 1.0 } else { -1.0 };
+        sign * binomial(weight, j) * within(j)
+    });
+    binomial(width, weight) * terms.sum::<f64>()
+}
+
+/// Probability that a rough estimator reaches `hot_weight`: Eq. 5
+/// (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign host helping.
+#[must_use]
+pub fn detection_probability(
+    cardinality: u32,
+    width: u32,
+    lsb_threshold: u32,
+    hot_weight: u32,
+) -> f64 {
+    1.0 - miss_probability(cardinality, width, lsb_threshold, hot_weight)
+}
+
+/// Probability that a rough estimator stays below `hot_weight`; precise where it is tiny.
+#[must_use]
+pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
+    let lighter = 0..hot_weight.min(width + 1);
+    lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
+}
+
+fn binomial(n: u32, k: u32) -> f64 {
+    (0..k).fold(1.0, |product, i| product * f64::from(n - i) / f64::from(i + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::mix64;
+    use crate::{Config, IpPair};
+
+    /// FN(α, n) / n^α by the recursion of Lemma `la-RE_fullN` (its C_r is C_η): all of n boxes filled.
+    fn all_filled(balls: u32, boxes: u32) -> f64 {
+        let partly = (1..boxes).map(|i| {
+            let share = libm::pow(f64::from(i) / f64::from(boxes), f64::from(balls));
+            binomial(boxes, i) * share * all_filled(balls, i)
+        });
+        if balls == 0 { 0.0 } else { 1.0 - partly.sum::<f64>() }
+    }
+
+    /// Eq. 2 to 4 as printed: a sum over the number α of sampled hosts.
+    fn printed(n: u32, width: u32, tau: u32, weight: u32) -> f64 {
+        let s = libm::ldexp(1.0, -(tau as i32));
+        let given = |balls: u32| {
+            let share = libm::pow(f64::from(weight) / f64::from(width), f64::from(balls));
+            binomial(width, weight) * share * all_filled(balls, weight)
+        };
+        let sampled = |a: u32| {
+            binomial(n, a) * libm::pow(s, f64::from(a)) * libm::pow(1.0 - s, f64::from(n - a))
+        };
+        (weight..=n).map(|a| sampled(a) * given(a)).sum()
+    }
+
+    // Tolerance: C(8,4)·2^4 terms of at most 1, each rounded to 2^-53 of itself or better.
+    const ROUNDING: f64 = 70.0 * 16.0 * 4.0 * f64::EPSILON;
+
+    #[test]
+    fn closed_form_equals_the_printed_sum() {
+        for n in [1, 5, 40] {
+            for tau in [0, 1, 3] {
+                for weight in 1..=8 {
+                    let difference =
+                        weight_probability(n, 8, tau, weight) - printed(n, 8, tau, weight);
+                    assert!(
+                        difference.abs() < ROUNDING,
+                        "n {n} tau {tau} weight {weight}: {difference}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_of_all_weights_sum_to_one() {
+        for n in [0, 1, 100, 1024, 1_000_000] {
+            let sum: f64 = (0..=8).map(|weight| weight_probability(n, 8, 7, weight)).sum();
+            assert!((sum - 1.0).abs() < ROUNDING, "{n}: {sum}");
+        }
+        assert_eq!(weight_probability(5, 8, 0, 9), 0.0);
+    }
+
+    #[test]
+    fn misses_at_theta_are_what_the_presets_promise() {
+        let miss = |tau| miss_probability(1024, 8, tau, 3);
+        assert!((0.032..0.035).contains(&miss(7)), "{}", miss(7));
+        assert!((0.000_12..0.000_14).contains(&miss(6)), "{}", miss(6));
+    }
+
+    // 20,000 hosts of 400 random peers through the product's own H1 and H2. A share of
+    // `trials` independent outcomes has standard deviation sqrt(p(1-p)/trials); five of them.
+    #[test]
+    fn closed_form_equals_simulation() {
+        let params = Config::paper().validate().unwrap();
+        let (trials, cardinality) = (20_000u32, 400u32);
+        let mut reached = [0u32; 9];
+        for host in 0..trials {
+            let slots = (0..cardinality).filter_map(|peer| {
+                let pair = IpPair {
+                    aip: host,
+                    bip: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
+                };
+                params.rough_slot(pair.bip)
+            });
+            let mask = slots.fold(0u8, |mask, slot| mask | 1 << slot);
+            reached[..=mask.count_ones() as usize].iter_mut().for_each(|n| *n += 1);
+        }
+        for weight in 1..=8 {
+            let expected = detection_probability(cardinality, 8, 7, weight);
+            let measured = f64::from(reached[weight as usize]) / f64::from(trials);
+            let deviation = libm::sqrt(expected * (1.0 - expected) / f64::from(trials));
+            assert!(
+                (measured - expected).abs() <= 5.0 * deviation,
+                "{weight}: {measured} {expected}"
+            );
+        }
+    }
+}

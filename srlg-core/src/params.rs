@@ -1,0 +1,194 @@
+//! [`Params`]: a checked [`Config`](crate::Config) with everything derived from it.
+//!
+//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
+//! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
+//! accessor can fail: every index that is built from these sizes is in range.
+
+use crate::hash::{self, Key};
+use crate::pair::Address;
+
+/// Rows that a SLEA can have at most.
+pub const MAX_LINEAR_ROWS: usize = 8;
+
+/// The sizes and keys of one detector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Params {
+    pub(crate) threshold: u32,
+    pub(crate) window: u32,
+    pub(crate) rough_rows: u32,
+    pub(crate) rough_column_bits: u32,
+    pub(crate) rough_width: u32,
+    pub(crate) bit_stride: u32,
+    pub(crate) lsb_threshold: u32,
+    pub(crate) hot_weight: u32,
+    pub(crate) linear_rows: u32,
+    pub(crate) linear_columns: u32,
+    pub(crate) linear_width: u32,
+    pub(crate) linear_stride: u32,
+    pub(crate) linear_row_len: u32,
+    pub(crate) hot_limit: u32,
+    pub(crate) candidate_limit: u32,
+    pub(crate) opposite_key: Key,
+    pub(crate) position_key: Key,
+    pub(crate) low_key: Key,
+    pub(crate) high_key: Key,
+    pub(crate) column_keys: [Key; MAX_LINEAR_ROWS],
+}
+
+macro_rules! getters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $($(#[$doc])* #[inline] #[must_use] pub const fn $name(&self) -> u32 { self.$name })*
+    };
+}
+
+impl Params {
+    getters! {
+        /// θ, in distinct opposite hosts.
+        threshold,
+        /// k, in slices.
+        window,
+        /// r: rows of the RSRA.
+        rough_rows,
+        /// q: a row of the RSRA has `2^q` columns.
+        rough_column_bits,
+        /// η: recorders of a rough estimator.
+        rough_width,
+        /// δ: address bits between two rows of the RHFG.
+        bit_stride,
+        /// τ of Eq. 1: opposite hosts with `LSB(H1(bip)) < τ` are not sampled.
+        lsb_threshold,
+        /// `ceil(ρη)`: weight from which a rough estimator is hot.
+        hot_weight,
+        /// r': rows of the SLEA.
+        linear_rows,
+        /// Linear estimators in a row of the SLEA.
+        linear_columns,
+        /// η': recorders of a linear estimator.
+        linear_width,
+        /// δ': recorders between neighbouring linear estimators.
+        linear_stride,
+        /// Recorders in a row of the SLEA: `(columns - 1)·δ' + η'`.
+        linear_row_len,
+        /// Hot columns per row that one search accepts.
+        hot_limit,
+        /// Candidates that one search accepts.
+        candidate_limit,
+    }
+
+    /// Columns of a row of the RSRA, `2^q`.
+    #[inline]
+    #[must_use]
+    pub const fn rough_columns(&self) -> u32 {
+        1 << self.rough_column_bits
+    }
+
+    /// Recorders of the whole RSRA.
+    #[must_use]
+    pub const fn rough_recorders(&self) -> usize {
+        ((self.rough_rows * self.rough_width) as usize) << self.rough_column_bits
+    }
+
+    /// Recorders of the whole SLEA.
+    #[must_use]
+    pub const fn linear_recorders(&self) -> usize {
+        self.linear_rows as usize * self.linear_row_len as usize
+    }
+
+    /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
+    /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
+    ///
+    /// H1 is the low and H2 the high bits of one hash: at most 29 + 3 of its 32.
+    #[inline]
+    #[must_use]
+    pub fn rough_slot(&self, bip: Address) -> Option<u32> {
+        let hash = hash::hash(bip, self.opposite_key);
+        (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.rough_width))
+    }
+
+    /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
+    #[inline]
+    #[must_use]
+    pub fn linear_position(&self, bip: Address) -> u32 {
+        hash::reduce(hash::hash(bip, self.position_key), self.linear_width)
+    }
+
+    /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
+    ///
+    /// # Panics
+    /// When the SLEA has no such row.
+    #[inline]
+    #[must_use]
+    pub fn linear_column(&self, row: u32, aip: Address) -> u32 {
+        hash::reduce(hash::hash(aip, self.column_keys[row as usize]), self.linear_columns)
+    }
+
+    /// Names the sizes and keys that decide which recorder a pair touches: detectors
+    /// with equal fingerprints can merge their states.
+    ///
+    /// The window and the limits are left out: they only decide how recorders are read.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let sizes = [
+            (self.rough_rows, self.rough_column_bits),
+            (self.rough_width, self.bit_stride),
+            (self.lsb_threshold, self.linear_rows),
+            (self.linear_columns, self.linear_width),
+            (self.linear_stride, hash::hash(0, self.opposite_key)),
+            (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
+        ];
+        sizes.into_iter().fold(0, |sum: u64, (high, low)| {
+            hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    #[test]
+    fn hashes_of_the_paper_config_equal_the_pinned_vectors() {
+        let params = Config::paper().validate().unwrap();
+        let expected = [
+            (0x0a00_0001, 8064, None, [18_478, 43_071, 103_366, 111_804, 69_514]),
+            (0xc0a8_0101, 227, None, [41_981, 32_155, 4_306, 21_935, 106_903]),
+            (0xffff_ffff, 5041, None, [96_020, 24_666, 86_361, 34_142, 33_305]),
+        ];
+        for (address, position, slot, columns) in expected {
+            assert_eq!(params.linear_position(address), position);
+            assert_eq!(params.rough_slot(address), slot);
+            for (row, column) in (0..).zip(columns) {
+                assert_eq!(params.linear_column(row, address), column);
+            }
+        }
+    }
+
+    #[test]
+    fn one_address_in_two_to_the_tau_is_sampled_and_slots_are_even() {
+        let params = Config::paper().validate().unwrap();
+        let mut slots = [0u32; 8];
+        for slot in (0..1 << 20).filter_map(|address| params.rough_slot(address)) {
+            slots[slot as usize] += 1;
+        }
+        // Binomial(2^20, 2^-7 / 8): mean 1024, standard deviation 32; six of them.
+        assert!(slots.iter().all(|&n| n.abs_diff(1024) < 6 * 32), "{slots:?}");
+    }
+
+    #[test]
+    fn fingerprint_tells_what_shapes_recorders_and_ignores_what_reads_them() {
+        let of = |config: Config| config.validate().unwrap().fingerprint();
+        let paper = Config::paper();
+        assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, ..paper }));
+        for other in [
+            Config { seed: 1, ..paper },
+            Config { threshold: 2048, ..paper },
+            Config { linear_columns: 1 << 16, ..paper },
+            Config { rough_rows: 6, ..paper },
+            Config { bit_stride: 6, ..paper },
+        ] {
+            assert_ne!(of(paper), of(other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Regaining hosts from hot columns, by meeting in the middle.
+//!
+//! The paper grows candidate tuples row by row, trying all combinations of hot columns
+//! of the first three rows. But two columns determine the address: with v0 and v1 hot
+//! in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address bits; then
+//! `v0 xor T0(B(1))` is `T1` of the high bits, and [`HighTable`], the inverse of T1,
+//! lists the few high bits with that value. Each address so found satisfies the check
+//! `RHFG[0](aip) = v0` by construction; rows 2.. must be hot for it as well.
+//!
+//! A super point touches the same recorders in every row, so the masks of its columns
+//! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Fewer
+//! ones at any row end the search of that tuple early, and exactly.
+
+use crate::pair::{ADDRESS_BITS, Address};
+use crate::params::Params;
+
+/// The inverse of `T1`: from a column to the high address bits that have it.
+///
+/// Three flat arrays, so that a device can hold it: the values `highs[starts[c]..starts[c + 1]]`
+/// have `T1 = c`; bit `c` of `present` says whether there are any (a quarter of the
+/// columns at q = 17), which a small cache answers.
+#[derive(Clone, Copy, Debug)]
+pub struct HighTable<'a> {
+    starts: &'a [u32],
+    highs: &'a [u32],
+    present: &'a [u32],
+}
+
+/// Lengths of the arrays of a [`HighTable`]: starts, highs, present.
+#[must_use]
+pub const fn high_table_lens(params: &Params) -> [usize; 3] {
+    let columns = 1 << params.rough_column_bits;
+    [columns + 1, 1 << (ADDRESS_BITS - params.rough_column_bits), columns / 32]
+}
+
+/// Fills the arrays of a [`HighTable`] by counting sort.
+///
+/// # Panics
+/// When the arrays are not [`high_table_lens`] long.
+pub fn fill_high_table(
+    params: &Params,
+    starts: &mut [u32],
+    highs: &mut [u32],
+    present: &mut [u32],
+) {
+    assert_eq!([starts.len(), highs.len(), present.len()], high_table_lens(params));
+    starts.fill(0);
+    present.fill(0);
+    for high in 0..highs.len() as u32 {
+        let column = params.high_entry(high) as usize;
+        starts[column] += 1;
+        present[column / 32] |= 1 << (column % 32);
+    }
+    let mut end = 0;
+    for start in starts.iter_mut() {
+        end += *start;
+        *start = end;
+    }
+    // Each column's end moves down to its start as its values are placed.
+    for high in (0..highs.len() as u32).rev() {
+        let column = params.high_entry(high) as usize;
+        starts[column] -= 1;
+        highs[starts[column] as usize] = high;
+    }
+}
+
+impl<'a> HighTable<'a> {
+    /// A view of arrays that [`fill_high_table`] filled for `params`.
+    ///
+    /// # Panics
+    /// When the arrays are not [`high_table_lens`] long.
+    #[must_use]
+    pub fn new(params: &Params, starts: &'a [u32], highs: &'a [u32], present: &'a [u32]) -> Self {
+        assert_eq!([starts.len(), highs.len(), present.len()], high_table_lens(params));
+        Self { starts, highs, present }
+    }
+
+    #[inline]
+    fn highs_of(self, column: u32) -> &'a [u32] {
+        let column = column as usize;
+        if self.present[column / 32] >> (column % 32) & 1 == 0 {
+            return &[];
+        }
+        &self.highs[self.starts[column] as usize..self.starts[column + 1] as usize]
+    }
+}
+
+/// The hosts whose columns in rows 0 and 1 are `columns` and whose union estimator has
+/// a weight of at least `weight`: candidates.
+///
+/// `masks` is the mask of every rough estimator, row after row: `rough_rows x 2^q` bytes.
+#[inline]
+pub fn candidates<'a>(
+    params: &'a Params,
+    table: HighTable<'a>,
+    masks: &'a [u8],
+    columns: [u32; 2],
+    weight: u32,
+) -> impl Iterator<Item = Address> + 'a {
+    let [base, column] = columns;
+    let low = base ^ column;
+    let highs = table.highs_of(base ^ params.low_entry(low));
+    let hosts = highs.iter().map(move |high| high << params.rough_column_bits | low);
+    hosts.filter(move |&host| union_mask(params, masks, base, host).count_ones() >= weight)
+}
+
+/// The masks of the columns of `host` and-ed over the rows: its union estimator USRE.
+#[inline]
+fn union_mask(params: &Params, masks: &[u8], base: u32, host: Address) -> u8 {
+    (0..params.rough_rows).fold(u8::MAX, |mask, row| {
+        let column = params.rough_column(row, base, host);
+        mask & masks[(row << params.rough_column_bits | column) as usize]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    extern crate std;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+    use std::{vec, vec::Vec as List};
+
+    struct Fixture {
+        params: Params,
+        arrays: [Vec<u32>; 3],
+        masks: Vec<u8>,
+    }
+
+    impl Fixture {
+        fn new(config: Config) -> Self {
+            let params = config.validate().unwrap();
+            let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
+            let [starts, highs, present] = &mut arrays;
+            fill_high_table(&params, starts, highs, present);
+            let masks = vec![0; (params.rough_rows() << params.rough_column_bits()) as usize];
+            Self { params, arrays, masks }
+        }
+
+        fn mark(&mut self, host: Address, mask: u8) {
+            let base = self.params.base_column(host);
+            for row in 0..self.params.rough_rows() {
+                let column = self.params.rough_column(row, base, host);
+                self.masks[(row << self.params.rough_column_bits() | column) as usize] |= mask;
+            }
+        }
+
+        fn regain(&self, host: Address, weight: u32) -> List<Address> {
+            let [starts, highs, present] = &self.arrays;
+            let table = HighTable::new(&self.params, starts, highs, present);
+            let base = self.params.base_column(host);
+            let columns = [base, self.params.rough_column(1, base, host)];
+            candidates(&self.params, table, &self.masks, columns, weight).collect()
+        }
+    }
+
+    #[test]
+    fn inverse_table_lists_every_high_chunk_under_its_entry_once() {
+        let fixture = Fixture::new(Config::paper());
+        let [starts, highs, present] = &fixture.arrays;
+        let table = HighTable::new(&fixture.params, starts, highs, present);
+        let mut seen = vec![false; highs.len()];
+        for column in 0..fixture.params.rough_columns() {
+            for &high in table.highs_of(column) {
+                assert_eq!(fixture.params.high_entry(high), column);
+                assert!(!core::mem::replace(&mut seen[high as usize], true));
+            }
+        }
+        assert!(seen.into_iter().all(|seen| seen));
+    }
+
+    #[test]
+    fn candidate_needs_the_same_recorders_in_every_row() {
+        let mut fixture = Fixture::new(Config::paper());
+        let host = 0xc0a8_0101;
+        fixture.mark(host, 0b0001_1100);
+        assert_eq!(fixture.regain(host, 3), [host]);
+        assert_eq!(fixture.regain(host, 4), []);
+        // Row 4 loses one of the three and gains another.
+        let base = fixture.params.base_column(host);
+        let column = fixture.params.rough_column(4, base, host);
+        fixture.masks[(4 << 17 | column) as usize] = 0b1000_1100;
+        assert_eq!(fixture.regain(host, 3), []);
+        assert_eq!(fixture.regain(host, 2), [host]);
+    }
+
+    fn layouts() -> impl Strategy<Value = Config> {
+        let sizes = prop_oneof![
+            Just((17, 5, 5)),
+            Just((12, 10, 4)),
+            Just((14, 3, 8)),
+            Just((24, 8, 3)),
+            Just((17, 16, 16)),
+        ];
+        (sizes, any::<u64>()).prop_map(|((rough_column_bits, bit_stride, rough_rows), seed)| {
+            Config { rough_column_bits, bit_stride, rough_rows, seed, ..Config::paper() }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_address_is_regained_from_its_columns(
+            config in layouts(),
+            hosts in prop::collection::vec(any::<u32>(), 1..40),
+        ) {
+            let mut fixture = Fixture::new(config);
+            hosts.iter().for_each(|&host| fixture.mark(host, 0b111));
+            for &host in &hosts {
+                prop_assert!(fixture.regain(host, 3).contains(&host));
+            }
+        }
+    }
+
+    #[test]
+    fn every_single_bit_of_an_address_is_regained() {
+        let mut fixture = Fixture::new(Config::paper());
+        for host in (0..32).map(|bit| 1 << bit).chain([0, u32::MAX]) {
+            fixture.masks.fill(0);
+            fixture.mark(host, 0xff);
+            assert_eq!(fixture.regain(host, 8), [host]);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! RHFG, the reversible hash functions group: the columns of a host in the RSRA.
+//!
+//! Row 0 is a random function of the address, `T0(low q bits) xor T1(high bits)`
+//! (simple tabulation over two chunks; the table entries are computed from keys).
+//! Row `i > 0` is the same value xor `B(i)`, the q address bits from bit `(i-1)·δ`:
+//! two columns of one host reveal its address bits, and, because `B(1)` is the low
+//! chunk, also `T1` of its high bits. [`regain`](crate::regain) walks that way back.
+
+use crate::hash;
+use crate::pair::Address;
+use crate::params::Params;
+
+impl Params {
+    /// `RHFG[0](aip)`, in `0..2^q`.
+    #[inline]
+    #[must_use]
+    pub fn base_column(&self, aip: Address) -> u32 {
+        self.low_entry(self.low_bits(aip)) ^ self.high_entry(self.high_bits(aip))
+    }
+
+    /// Column of `aip` in `row`, given its [`base_column`](Self::base_column):
+    /// Eq. 6 (`eqt_RHFG_restHashes`), shifted by `(row - 1)·δ`.
+    ///
+    /// The printed `row·δ` never covers the low δ bits; see docs/paper-notes.md#rhfg-shift.
+    #[inline]
+    #[must_use]
+    pub fn rough_column(&self, row: u32, base_column: u32, aip: Address) -> u32 {
+        match row {
+            0 => base_column,
+            _ => base_column ^ self.address_bits(row, aip),
+        }
+    }
+
+    /// `B(row)`: the q address bits from bit `(row - 1)·δ`; zeros beyond the address.
+    #[inline]
+    #[must_use]
+    pub fn address_bits(&self, row: u32, aip: Address) -> u32 {
+        let shifted = aip.checked_shr((row - 1) * self.bit_stride).unwrap_or(0);
+        shifted & (self.rough_columns() - 1)
+    }
+
+    /// `T0`: entry of the low q address bits.
+    #[inline]
+    pub(crate) fn low_entry(&self, low: u32) -> u32 {
+        hash::hash(low, self.low_key) >> (32 - self.rough_column_bits)
+    }
+
+    /// `T1`: entry of the address bits above the low q.
+    #[inline]
+    pub(crate) fn high_entry(&self, high: u32) -> u32 {
+        hash::hash(high, self.high_key) >> (32 - self.rough_column_bits)
+    }
+
+    #[inline]
+    pub(crate) fn low_bits(&self, aip: Address) -> u32 {
+        aip & (self.rough_columns() - 1)
+    }
+
+    #[inline]
+    pub(crate) fn high_bits(&self, aip: Address) -> u32 {
+        aip >> self.rough_column_bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    #[test]
+    fn columns_equal_the_pinned_vectors() {
+        let params = Config::paper().validate().unwrap();
+        for (aip, columns) in [
+            (0x0a00_0001, [83_053, 83_052, 83_053, 115_821, 86_125]),
+            (0xc0a8_0101, [33_086, 32_831, 114_998, 43_838, 65_646]),
+            (0xffff_ffff, [81_432, 49_639, 49_639, 49_639, 49_639]),
+            (0, [129_711; 5]),
+        ] {
+            let base = params.base_column(aip);
+            for (row, column) in (0..).zip(columns) {
+                assert_eq!(params.rough_column(row, base, aip), column, "{aip:#x} row {row}");
+            }
+        }
+    }
+
+    // The paper prints a shift of row·δ: its rows leave the low δ bits of the address out.
+    #[test]
+    fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
+        let params = Config::paper().validate().unwrap();
+        let covered = |shift: fn(u32) -> u32| {
+            (1..params.rough_rows()).fold(0u32, |bits, row| {
+                bits | ((params.rough_columns() - 1) << (shift(row) * params.bit_stride()))
+            })
+        };
+        assert_eq!(covered(|row| row - 1), u32::MAX);
+        assert_eq!(covered(|row| row), !0b1_1111);
+    }
+}
