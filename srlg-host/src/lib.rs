@@ -1,2 +1,21 @@
-//! Detector.
-pub use srlg_core::IpPair;
+//! srlg: which hosts are in contact with at least θ distinct other hosts within a
+//! sliding window, and with how many, every slice of time, in fixed memory.
+//!
+//! [`SlidingDetector`] takes pairs and reports super points; [`SliceClock`] turns
+//! timestamps into slices for it. [`Config`] holds every size.
+
+mod backend;
+mod clock;
+mod cpu;
+mod detector;
+mod error;
+mod report;
+mod state;
+
+pub use clock::{Placement, SliceClock};
+pub use detector::{Device, SlidingDetector};
+pub use error::Error;
+pub use report::{Health, Overload, SliceReport, SuperPoint};
+pub use srlg_core::estimate::{Estimate, EstimateRange};
+pub use srlg_core::{Config, ConfigError, IpPair, Params};
+pub use state::State;

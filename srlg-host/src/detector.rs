@@ -1,0 +1,296 @@
+//! [`SlidingDetector`]: pairs in, super points out, slice by slice.
+
+use std::net::Ipv4Addr;
+
+use srlg_core::estimate::{self, Estimate};
+use srlg_core::{Address, Config, IpPair, Params, detection};
+
+use crate::backend::{Backend, Survey};
+use crate::cpu::CpuBackend;
+use crate::error::Error;
+use crate::report::{Health, Overload, SliceReport, SuperPoint};
+use crate::state::State;
+
+/// Where a detector keeps its recorders and runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Device {
+    /// The best device there is.
+    #[default]
+    Auto,
+    /// This process.
+    Cpu,
+}
+
+/// Finds the hosts that are in contact with at least θ distinct others within the last
+/// k slices, and estimates with how many.
+///
+/// Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
+///
+/// ```
+/// use srlg_host::{Config, Device, IpPair, SlidingDetector};
+///
+/// let config = Config { threshold: 1024, window: 300, ..Config::default() };
+/// let mut detector = SlidingDetector::new(config, Device::Auto)?;
+/// let victim = "10.0.0.1".parse()?;
+/// let pairs: Vec<IpPair> = (0..5000u32).map(|peer| IpPair::new(victim, peer.into())).collect();
+/// detector.ingest(&pairs)?; // &self: any number of threads
+/// let report = detector.close_slice()?;
+/// assert_eq!(report.super_points[0].host, victim);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SlidingDetector {
+    params: Params,
+    backend: Box<dyn Backend>,
+    slice: u64,
+    health: Health,
+}
+
+impl SlidingDetector {
+    /// A detector with the sizes of `config` on `device`; slice 0 is running.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`].
+    pub fn new(config: Config, device: Device) -> Result<Self, Error> {
+        let params = config.validate()?;
+        let backend = match device {
+            Device::Auto | Device::Cpu => Box::new(CpuBackend::new(params)?),
+        };
+        let health = Health {
+            setting_factors: vec![0.0; params.linear_rows() as usize],
+            hot_shares: vec![0.0; params.rough_rows() as usize],
+            hot_weight: params.hot_weight(),
+            miss_probability: miss_probability(&params, params.hot_weight()),
+            overload: None,
+        };
+        Ok(Self { params, backend, slice: 0, health })
+    }
+
+    /// Records that each pair was in contact in the running slice.
+    ///
+    /// Any number of threads may ingest at once: touches are idempotent.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
+        self.backend.scan(pairs, 0)
+    }
+
+    /// Records that each pair was in contact `slices_late` slices before the running one.
+    ///
+    /// From the next report on, the answer is as if they had come in time.
+    ///
+    /// # Errors
+    /// As [`ingest`](Self::ingest).
+    pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
+        self.backend.scan(pairs, slices_late)
+    }
+
+    /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
+    /// moves the window by one slice.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
+        let survey = self.backend.survey(self.params.window())?;
+        let (hosts, health) = self.search(&survey)?;
+        let estimates = self.estimates(&hosts, &survey.linear_weights, self.params.window())?;
+        let report = SliceReport {
+            slice: self.slice,
+            super_points: super_points(&hosts, &estimates, self.params.threshold()),
+            candidates: hosts.len(),
+            health: health.clone(),
+        };
+        self.backend.age(1)?;
+        self.slice += 1;
+        self.health = health;
+        Ok(report)
+    }
+
+    /// Closes slices until `slice` is running, and hands every report to `on_report`.
+    ///
+    /// A long silence is not looped over: once a silent slice has no candidate no later
+    /// one can have any, and after `window` silent slices all is forgotten. The slices
+    /// from there on are skipped, with no report.
+    ///
+    /// # Errors
+    /// [`Error::SliceInPast`], and what the device or `on_report` reports.
+    pub fn advance_to<E: From<Error>>(
+        &mut self,
+        slice: u64,
+        mut on_report: impl FnMut(SliceReport) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while self.slice < slice {
+            let report = self.close_slice()?;
+            let silent = report.candidates == 0 && report.health.overload.is_none();
+            on_report(report)?;
+            if silent {
+                break;
+            }
+        }
+        Ok(self.skip_to(slice)?)
+    }
+
+    /// Moves the window until `slice` is running, without any report, however far.
+    ///
+    /// # Errors
+    /// [`Error::SliceInPast`] when `slice` has been closed already.
+    pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
+        let Some(slices) = slice.checked_sub(self.slice) else {
+            return Err(Error::SliceInPast { running: self.slice, asked: slice });
+        };
+        if slices > 0 {
+            // Recorders saturate: more slices than their largest age are as good as that.
+            self.backend.age(u32::try_from(slices).unwrap_or(u32::MAX))?;
+        }
+        self.slice = slice;
+        Ok(())
+    }
+
+    /// Number of distinct opposite hosts of `host` in the window that ends with the
+    /// running slice.
+    ///
+    /// # Errors
+    /// As [`cardinality_within`](Self::cardinality_within).
+    pub fn cardinality(&self, host: Ipv4Addr) -> Result<Estimate, Error> {
+        self.cardinality_within(host, self.params.window())
+    }
+
+    /// The same for the last `window` slices, the running one included; `window` may be
+    /// anything from 1 to the detector's own.
+    ///
+    /// Reads the whole SLEA once, for the row setting factors of that window.
+    ///
+    /// # Errors
+    /// [`Error::QueryWindow`], and what the device reports.
+    pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
+        let max = self.params.window();
+        if !(1..=max).contains(&window) {
+            return Err(Error::QueryWindow { window, max });
+        }
+        let row_weights = self.backend.linear_weights(window)?;
+        Ok(self.estimates(&[host.to_bits()], &row_weights, window)?[0])
+    }
+
+    /// How the detector fared in the last slice that closed.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// A copy of everything that the detector has seen.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn state(&self) -> Result<State, Error> {
+        let (rough, linear) = self.backend.export()?;
+        Ok(State { fingerprint: self.params.fingerprint(), slice: self.slice, rough, linear })
+    }
+
+    /// Merges what another detector has seen: from the next report on, the answer is as
+    /// if this detector had seen it too, bit for bit.
+    ///
+    /// A state of an earlier slice is aged to the running one.
+    ///
+    /// # Errors
+    /// [`Error::Fingerprint`] when the state belongs to other sizes, keys or sampling;
+    /// [`Error::StateFromFuture`] when it is ahead of this detector.
+    pub fn merge(&mut self, state: &State) -> Result<(), Error> {
+        let ours = self.params.fingerprint();
+        if state.fingerprint != ours {
+            return Err(Error::Fingerprint { ours, theirs: state.fingerprint });
+        }
+        let Some(late) = self.slice.checked_sub(state.slice) else {
+            return Err(Error::StateFromFuture { ours: self.slice, theirs: state.slice });
+        };
+        self.backend.merge(state, u32::try_from(late).unwrap_or(u32::MAX))
+    }
+
+    /// The running slice: 0 at first, one more with every close.
+    #[must_use]
+    pub fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// The device that the detector runs on; never [`Device::Auto`].
+    #[must_use]
+    pub fn device(&self) -> Device {
+        Device::Cpu
+    }
+
+    /// The checked sizes of the detector.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Bytes of recorders, fixed at creation.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        (self.params.rough_recorders() + self.params.linear_recorders()) * size_of::<u16>()
+    }
+
+    /// Candidates at the lowest hot weight that the limits accept.
+    fn search(&mut self, survey: &Survey) -> Result<(Vec<Address>, Health), Error> {
+        let params = self.params;
+        for weight in params.hot_weight()..=params.rough_width() {
+            if survey.most_hot_columns(weight) > params.hot_limit() {
+                continue;
+            }
+            if let Some(hosts) = self.backend.regain(weight, params.candidate_limit())? {
+                let raised = weight > params.hot_weight();
+                let overload = raised.then_some(Overload::RaisedHotWeight);
+                return Ok((hosts, health(&params, survey, weight, overload)));
+            }
+        }
+        let overload = Some(Overload::Saturated);
+        Ok((Vec::new(), health(&params, survey, params.rough_width(), overload)))
+    }
+
+    fn estimates(
+        &self,
+        hosts: &[Address],
+        row_weights: &[u32],
+        window: u32,
+    ) -> Result<Vec<Estimate>, Error> {
+        let tallies = self.backend.tally(hosts, window)?;
+        let estimate = |tally| estimate::estimate(&self.params, tally, row_weights);
+        Ok(tallies.into_iter().map(estimate).collect())
+    }
+}
+
+fn super_points(hosts: &[Address], estimates: &[Estimate], threshold: u32) -> Vec<SuperPoint> {
+    let mut points: Vec<SuperPoint> = hosts
+        .iter()
+        .zip(estimates)
+        .filter(|(_, estimate)| estimate.cardinality >= f64::from(threshold))
+        .map(|(&host, &Estimate { cardinality, range })| SuperPoint {
+            host: host.into(),
+            cardinality,
+            range,
+        })
+        .collect();
+    points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
+    points
+}
+
+fn health(params: &Params, survey: &Survey, weight: u32, overload: Option<Overload>) -> Health {
+    let columns = f64::from(params.rough_columns());
+    let hot = |row| f64::from(survey.hot_columns(row, params.hot_weight())) / columns;
+    let factor = |&row_weight| estimate::setting_factor(params, row_weight);
+    Health {
+        setting_factors: survey.linear_weights.iter().map(factor).collect(),
+        hot_shares: (0..survey.rough_weights.len()).map(hot).collect(),
+        hot_weight: weight,
+        miss_probability: match overload {
+            Some(Overload::Saturated) => 1.0,
+            _ => miss_probability(params, weight),
+        },
+        overload,
+    }
+}
+
+fn miss_probability(params: &Params, weight: u32) -> f64 {
+    let (width, tau) = (params.rough_width(), params.lsb_threshold());
+    detection::miss_probability(params.threshold(), width, tau, weight)
+}

@@ -1,0 +1,57 @@
+//! What a detector reports when a slice closes.
+
+use std::net::Ipv4Addr;
+
+use srlg_core::estimate::EstimateRange;
+
+/// A host in contact with at least θ distinct others within the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SuperPoint {
+    /// The inside host.
+    pub host: Ipv4Addr,
+    /// Estimated number of distinct opposite hosts.
+    pub cardinality: f64,
+    /// Whether `cardinality` is an estimate or a lower bound.
+    pub range: EstimateRange,
+}
+
+/// The answer for one window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SliceReport {
+    /// Number of the slice that closed: the window is the `window` slices that end with it.
+    pub slice: u64,
+    /// Super points, the largest cardinality first, equal ones by address.
+    pub super_points: Vec<SuperPoint>,
+    /// Hosts that the rough estimators offered; the linear estimators kept the super points.
+    pub candidates: usize,
+    /// How well the detector fared.
+    pub health: Health,
+}
+
+/// How well a detector fared in the last slice that closed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Health {
+    /// Row setting factors SF(i,k): share of each row of the SLEA that was within the
+    /// window. The background of the union is their product; above some 0.1 the paper's
+    /// estimate degrades.
+    pub setting_factors: Vec<f64>,
+    /// Share of each row of the RSRA that was hot at the configured hot weight.
+    pub hot_shares: Vec<f64>,
+    /// Weight from which rough estimators were searched: the configured hot weight, or
+    /// more under overload.
+    pub hot_weight: u32,
+    /// Probability that a host with exactly θ opposite hosts was missed at `hot_weight`.
+    pub miss_probability: f64,
+    /// What the search could not do.
+    pub overload: Option<Overload>,
+}
+
+/// More hot columns or candidates than the limits of the configuration accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overload {
+    /// The search took only rough estimators of a higher weight, [`Health::hot_weight`]:
+    /// smaller super points are missed more often, [`Health::miss_probability`].
+    RaisedHotWeight,
+    /// Even estimators of the full weight were too many: no super point was found.
+    Saturated,
+}
