@@ -1,5 +1,7 @@
 //! The CPU backend: recorders in this process, touched by the threads that ingest.
 
+#[cfg(test)]
+mod model_tests;
 mod pages;
 mod search;
 

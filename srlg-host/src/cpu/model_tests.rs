@@ -1,0 +1,130 @@
+//! The CPU backend equals the paper's model, slice by slice, on random streams.
+
+use proptest::prelude::*;
+use srlg_core::estimate::{EstimateRange, estimate};
+use srlg_core::{Address, Config, IpPair};
+use srlg_evaluation::reference::PaperModel;
+
+use super::CpuBackend;
+use crate::backend::Backend;
+
+/// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
+type Contact = (usize, u32, u16);
+
+/// Extremes, neighbours, and hosts that differ in high bits only.
+const HOSTS: [Address; 12] = [
+    0,
+    u32::MAX,
+    0x0a00_0001,
+    0x0a00_0002,
+    0x0a00_0003,
+    0x0b00_0001,
+    0xc0a8_0101,
+    0xc0a8_0201,
+    0x8000_0000,
+    0x7fff_ffff,
+    0x0000_0fff,
+    0x0000_1000,
+];
+
+fn configs() -> impl Strategy<Value = Config> {
+    let rough = prop_oneof![Just((12, 10, 4, 8)), Just((13, 10, 4, 4)), Just((14, 3, 8, 8))];
+    let linear = (1u32..4, 1u32..60, 32u32..80, 1u32..8);
+    (rough, linear, 1u32..6, 8u32..40, 0u32..2, any::<u64>()).prop_map(
+        |(rough, linear, window, threshold, oversampling_bits, seed)| Config {
+            threshold,
+            window,
+            rough_column_bits: rough.0,
+            bit_stride: rough.1,
+            rough_rows: rough.2,
+            rough_width: rough.3,
+            oversampling_bits,
+            linear_rows: linear.0,
+            linear_columns: linear.1,
+            linear_width: linear.2,
+            linear_stride: linear.3,
+            seed,
+            ..Config::paper()
+        },
+    )
+}
+
+fn streams() -> impl Strategy<Value = Vec<Vec<Contact>>> {
+    let late = prop_oneof![8 => Just(0u16), 1 => 1u16..7];
+    let slice = prop::collection::vec((0..HOSTS.len(), 0u32..300, late), 0..350);
+    prop::collection::vec(slice, 1..9)
+}
+
+fn assert_recorders_equal(backend: &CpuBackend, model: &PaperModel) {
+    let (rough, linear) = backend.export().unwrap();
+    let expected: Vec<u16> = model.rsra.iter().flatten().flatten().copied().collect();
+    assert_eq!(rough, expected);
+    assert_eq!(linear, model.slea.concat());
+}
+
+fn assert_search_equal(backend: &mut CpuBackend, model: &PaperModel, config: &Config) {
+    let params = config.validate().unwrap();
+    let (window, weight) = (config.window as u16, params.hot_weight());
+    let survey = backend.survey(config.window).unwrap();
+    for row in 0..config.rough_rows {
+        let hot = (0u32..).zip(backend.search.masks_of_row(row).iter());
+        let hot: Vec<u32> = hot.filter(|(_, m)| m.count_ones() >= weight).map(|(c, _)| c).collect();
+        assert_eq!(hot, model.hot(row as usize, window, weight));
+        assert_eq!(survey.hot_columns(row as usize, weight) as usize, hot.len());
+    }
+    let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
+    assert_eq!(candidates, model.candidates(window, weight));
+    for (&host, tally) in candidates.iter().zip(backend.tally(&candidates, config.window).unwrap())
+    {
+        assert_eq!(tally.union_weight, model.union_weight(host, window));
+        let estimate = estimate(&params, tally, &survey.linear_weights);
+        let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);
+        assert_eq!(fast, model.cardinality(host, window));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn cpu_backend_equals_the_paper_s_model_slice_by_slice(
+        config in configs(),
+        stream in streams(),
+    ) {
+        let mut backend = CpuBackend::new(config.validate().unwrap()).unwrap();
+        let mut model = PaperModel::new(config).unwrap();
+        for slice in stream {
+            for (host, bip, late) in slice {
+                let pair = IpPair { aip: HOSTS[host], bip };
+                backend.scan(&[pair], late.into()).unwrap();
+                model.scan(pair, late);
+            }
+            assert_recorders_equal(&backend, &model);
+            assert_search_equal(&mut backend, &model, &config);
+            backend.age(1).unwrap();
+            model.next_slice();
+        }
+    }
+}
+
+// Sixty hot columns per row agree by chance in hundreds of thousands of tuples; the check
+// RHFG[0](aip) = column of row 0, which the paper leaves out, tells hosts from fakes.
+#[test]
+fn check_of_row_0_removes_most_fake_tuples() {
+    let config = Config {
+        threshold: 16,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        linear_columns: 100,
+        linear_width: 64,
+        ..Config::paper()
+    };
+    let mut model = PaperModel::new(config).unwrap();
+    for host in 0..60u32 {
+        (0..200).for_each(|bip| model.scan(IpPair { aip: host * 0x0101_0101, bip }, 0));
+    }
+    let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
+    assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));
+    // A fake passes with probability 2^-q; the union's masks remove more.
+    assert!(tuples.len() > 100 * candidates.len(), "{} {}", tuples.len(), candidates.len());
+}

@@ -1,0 +1,48 @@
+//! Where the paper's own choices bias the estimate: figures behind docs/paper-notes.md.
+
+use std::net::Ipv4Addr;
+
+use srlg::{Config, Device, IpPair, SlidingDetector};
+
+fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetector {
+    let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+    detector
+}
+
+/// Estimates of hosts that have no opposite host at all: what remains is bias.
+fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
+    let stranger = |i: u32| Ipv4Addr::from_bits(0xdead_0000 + i);
+    (0..50).map(|i| detector.cardinality(stranger(i)).unwrap().cardinality).collect()
+}
+
+// One popular server, 500,000 clients. With δ' = 16 its position mod 16 is the same in
+// every run of every row: 1/16 of all positions is almost full in all rows, and the union
+// holds some η'/16 = 1024 positions that the product of the rows' factors does not expect.
+// With δ' = 1 the starts differ, and the touches spread over all positions.
+#[test]
+fn stride_16_correlates_the_rows_and_stride_1_does_not() {
+    let popular = || (0..500_000).map(|aip| IpPair { aip, bip: 0x0808_0808 });
+    let coarse = loaded(Config::paper(), popular());
+    let fine = loaded(Config::default(), popular());
+    // A share 1 - e^(-500000/131072) = 0.978 of those positions is set: 1024·0.978^5 = 916
+    // in the union, with a standard deviation below sqrt(1024·0.978^5·0.11) = 10.
+    assert!(of_strangers(&coarse).iter().all(|&estimate| estimate > 916.0 - 6.0 * 10.0));
+    // A share 1 - e^(-500000/2113535) = 0.21 of a row is set: 16384·0.21^5 = 7 positions are
+    // expected and subtracted; a Poisson count stays within 6·sqrt(7) = 16 of that.
+    assert!(of_strangers(&fine).iter().all(|&estimate| estimate < 16.0));
+}
+
+// A giant's run is full, far above its row's mean: strangers whose run overlaps it are
+// over-estimated by the paper's row-wide setting factor. One row shows it most plainly.
+#[test]
+fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
+    let config = Config { linear_rows: 1, ..Config::default() };
+    let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
+    let params = giant.params();
+    let column = params.linear_column(0, 1);
+    let neighbour =
+        (2..).find(|&aip| params.linear_column(0, aip).abs_diff(column) < 1000).unwrap();
+    let estimate = giant.cardinality(Ipv4Addr::from_bits(neighbour)).unwrap().cardinality;
+    assert!(estimate > 10_000.0, "{estimate}");
+}
