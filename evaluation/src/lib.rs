@@ -1,1 +1,17 @@
-//! Evaluation.
+//! What srlg is measured against: traffic whose truth is known, and the truth.
+//!
+//! - [`traffic`]: seeded synthetic backbone traffic, the same bits on every machine.
+//! - [`trace`]: record files of real traffic.
+//! - [`oracle`]: exact sliding cardinalities, by hash maps.
+//! - [`mod@reference`]: the paper line by line, at small parameters.
+//! - [`score`]: false rates and errors of a detector's reports against the truth.
+//!
+//! The order of use is traffic or trace, oracle, detector, score. Nothing here
+//! is published; memory grows with the traffic, unlike in the detector itself.
+#![forbid(unsafe_code)]
+
+pub mod oracle;
+pub mod reference;
+pub mod score;
+pub mod trace;
+pub mod traffic;

@@ -133,7 +133,7 @@ impl PaperModel {
         Tuple { columns, address }
     }
 
-    /// Hosts that the tuples regain (deviation: only those with RHFG[0](aip) = column of
+    /// Hosts that the tuples regain (deviation: only those with `RHFG[0](aip)` = column of
     /// row 0) and whose union estimator USRE is hot, ascending.
     #[must_use]
     pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {

@@ -1,1 +1,41 @@
-//! Capture files.
+//! Contacts between IPv4 hosts, streamed out of capture files.
+//!
+//! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IPv4 packet: when,
+//! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
+//! either, and CSV with the header `time_ms,src,dst`. The content decides the format, never a
+//! file name. Contacts come in file order, which need not be time order.
+//!
+//! What is no contact is counted by reason ([`Counts`], [`Skip`]) and never an error. A file
+//! that ends inside a record, or whose framing is damaged, ends there with a [`Truncation`]:
+//! all whole records before it have been delivered.
+//!
+//! Memory is constant whatever the bytes say: one buffer of 512 KiB, for gzip another and the
+//! state of the inflater, for pcapng a table of at most 65,536 interfaces of 16 bytes.
+//!
+//! ```
+//! use srlg_capture::Reader;
+//!
+//! let csv = "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501,192.0.2.1,not-a-host\n";
+//! let mut reader = Reader::new(csv.as_bytes())?;
+//! while let Some(contact) = reader.next_contact()? {
+//!     assert_eq!(contact.time_ns, 1_500_000_000);
+//! }
+//! assert_eq!(reader.counts().to_string(), "2 packets, 1 contacts, 1 skipped (bad-row 1)");
+//! # Ok::<(), srlg_capture::CaptureError>(())
+//! ```
+
+mod byte_order;
+mod counts;
+mod csv;
+mod error;
+mod frame;
+mod input;
+mod interface;
+mod ip;
+mod pcap;
+mod pcapng;
+mod reader;
+
+pub use counts::{Counts, Skip};
+pub use error::{CaptureError, Cause, Truncation};
+pub use reader::{Contact, Format, Reader};

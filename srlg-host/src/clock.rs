@@ -129,6 +129,12 @@ impl SliceClock {
         }
     }
 
+    /// Whether a timestamp has started a slice.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Timestamps dropped for being later than the tolerance.
     #[must_use]
     pub fn too_late(&self) -> u64 {

@@ -1,0 +1,29 @@
+//! Time to close a slice, one thread, two million distinct pairs in the window: uniform
+//! ones (few candidates) and those of the backbone model (many).
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg_evaluation::traffic::{Backbone, distinct_pairs};
+
+fn close_slice(criterion: &mut Criterion) {
+    let uniform: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
+    let backbone = Backbone { pairs: 2_000_000, packets_per_pair: 1, ..Backbone::default() };
+    let backbone: Vec<IpPair> = backbone.slices().flatten().collect();
+    let mut group = criterion.benchmark_group("close_slice");
+    group.sample_size(20);
+    for (preset, config) in [("paper", Config::paper()), ("default", Config::default())] {
+        for (traffic, pairs) in [("uniform", &uniform), ("backbone", &backbone)] {
+            // The window never moves past what was ingested: every close does the same work.
+            let config = Config { window: 60_000, ..config };
+            let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a valid config");
+            detector.ingest(pairs).expect("the CPU takes all pairs");
+            group.bench_function(format!("{preset}/{traffic}"), |bencher| {
+                bencher.iter(|| detector.close_slice());
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, close_slice);
+criterion_main!(benches);

@@ -1,0 +1,33 @@
+//! Pairs per second into a detector, all pairs distinct, one thread; and into the exact
+//! map that it replaces.
+
+use std::collections::{HashMap, HashSet};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg_evaluation::traffic::distinct_pairs;
+
+fn ingest(criterion: &mut Criterion) {
+    let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
+    let mut group = criterion.benchmark_group("ingest_distinct");
+    group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
+    for (name, config) in [("paper", Config::paper()), ("default", Config::default())] {
+        let detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| pairs.chunks(1 << 14).try_for_each(|batch| detector.ingest(batch)));
+        });
+    }
+    group.bench_function("HashMap<u32, HashSet<u32>>", |bencher| {
+        bencher.iter(|| {
+            let mut peers: HashMap<u32, HashSet<u32>> = HashMap::new();
+            for pair in &pairs {
+                peers.entry(pair.aip).or_default().insert(pair.bip);
+            }
+            peers.len()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, ingest);
+criterion_main!(benches);

@@ -1,0 +1,161 @@
+//! Writes synthetic traffic as pcap or CSV, and record files as CSV.
+//!
+//! Shape: one command, one output. Invariant: whatever goes wrong is one line on
+//! the standard error and exit status 2, and leaves no incomplete file behind.
+#![forbid(unsafe_code)]
+
+mod number;
+mod output;
+mod pcap_writer;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use output::Output;
+use srlg_core::IpPair;
+use srlg_evaluation::trace::Trace;
+use srlg_evaluation::traffic::Backbone;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Slices of one second in a period of the model.
+const PERIOD: u32 = 300;
+/// Longest stream, in slices: 92 days.
+const MOST_SLICES: u32 = 8_000_000;
+/// The model's inside addresses are used up beyond this many pairs per period.
+const MOST_PAIRS: u32 = 50_000_000;
+
+/// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
+#[derive(Parser)]
+#[command(name = "srlg-evaluation", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
+    Generate(Generate),
+    /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
+    Convert {
+        /// The record file
+        trace: PathBuf,
+        /// File to write, - for the standard output
+        #[arg(long)]
+        output: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Generate {
+    /// Everything random follows from it
+    #[arg(long, default_value = "1", value_parser = number::integer)]
+    seed: u64,
+    /// Slices of one second
+    #[arg(long, default_value = "60", value_parser = number::count)]
+    slices: u32,
+    /// Distinct pairs in all slices, or in any 300 when there are more, about
+    #[arg(long, default_value = "500k", value_parser = number::count)]
+    pairs: u32,
+    /// Mean number of packets of a pair
+    #[arg(long, default_value = "10", value_parser = number::count)]
+    packets_per_pair: u32,
+    /// File to write, - for the standard output
+    #[arg(long)]
+    output: PathBuf,
+    /// Format of the file
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Go on, or stop early, when the file has this many bytes
+    #[arg(long, value_parser = number::integer)]
+    bytes: Option<u64>,
+    /// Time of the first slice, in milliseconds since 1970
+    #[arg(long, default_value = "0", value_parser = number::integer)]
+    start_ms: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Pcap,
+    Csv,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Generate(options) => generate(&options),
+        Command::Convert { trace, output } => convert(&trace, &output),
+    };
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    // Nobody is left to tell when the standard error is closed.
+    let _ = writeln!(io::stderr(), "srlg-evaluation: {error:#}");
+    ExitCode::from(2)
+}
+
+fn generate(options: &Generate) -> Result<()> {
+    ensure!(options.slices <= MOST_SLICES, "--slices must be at most {MOST_SLICES}");
+    ensure!(options.pairs <= MOST_PAIRS, "--pairs must be at most {MOST_PAIRS}");
+    let mut output = Output::create(&options.output)?;
+    write_traffic(&mut output, options)?;
+    let wanted = options.bytes.unwrap_or(0);
+    ensure!(output.written() >= wanted, "the longest stream is too small: raise --pairs");
+    output.finish()
+}
+
+fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
+    let traffic = Backbone {
+        seed: options.seed,
+        slices: options.bytes.map_or(options.slices, |_| MOST_SLICES),
+        period: options.slices.min(PERIOD),
+        pairs: options.pairs,
+        packets_per_pair: options.packets_per_pair,
+        planted: Vec::new(),
+    };
+    if let Format::Pcap = options.format {
+        pcap_writer::write_header(output)
+    } else {
+        write_csv_header(output)
+    }
+    .context("cannot write the output")?;
+    for (slice, packets) in (0..).zip(traffic.slices()) {
+        let start_us = (slice * 1000_u64).saturating_add(options.start_ms).saturating_mul(1000);
+        let times = (0..).map(|packet: u64| packet * 1_000_000 / packets.len() as u64);
+        for (offset_us, &pair) in times.zip(&packets) {
+            if options.bytes.is_some_and(|bytes| output.written() >= bytes) {
+                return Ok(());
+            }
+            write_packet(output, options.format, start_us.saturating_add(offset_us), pair)
+                .context("cannot write the output")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_packet(out: &mut Output, format: Format, time_us: u64, pair: IpPair) -> io::Result<()> {
+    match format {
+        Format::Pcap => pcap_writer::write_packet(out, time_us, pair),
+        Format::Csv => write_csv_line(out, time_us / 1000, pair.aip, pair.bip),
+    }
+}
+
+fn convert(trace: &Path, output: &Path) -> Result<()> {
+    let records = Trace::open(trace)?;
+    let mut output = Output::create(output)?;
+    write_csv_header(&mut output).context("cannot write the output")?;
+    for record in records {
+        let record = record?;
+        write_csv_line(&mut output, record.time_ms.into(), record.source, record.destination)
+            .context("cannot write the output")?;
+    }
+    output.finish()
+}
+
+fn write_csv_header(out: &mut Output) -> io::Result<()> {
+    out.write_all(b"time_ms,src,dst\n")
+}
+
+fn write_csv_line(out: &mut Output, time_ms: u64, source: u32, destination: u32) -> io::Result<()> {
+    let (source, destination) = (Ipv4Addr::from_bits(source), Ipv4Addr::from_bits(destination));
+    writeln!(out, "{time_ms},{source},{destination}")
+}

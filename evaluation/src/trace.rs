@@ -1,0 +1,162 @@
+//! Record files of real traffic: `NAME.spt.zst`.
+//!
+//! Shape: one zstd frame of 12-byte little-endian records, time in milliseconds,
+//! source and destination, sorted by time; [`Trace`] reads them one by one, in
+//! the memory of the decoder. Invariant: a file that is cut short, longer than
+//! its frame, or whose checksum differs ends with an error, never silently.
+
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
+use srlg_core::Address;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a record.
+const RECORD_BYTES: usize = 12;
+
+/// One packet, or several of the same pair and millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Milliseconds since the beginning of the trace.
+    pub time_ms: u32,
+    /// Source address.
+    pub source: Address,
+    /// Destination address.
+    pub destination: Address,
+}
+
+/// Why a record file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened.
+    #[error("cannot open {path}: {source}")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// The file is no zstd file.
+    #[error("{path} is not a zstd file: {source}")]
+    NotZstd {
+        /// The file.
+        path: PathBuf,
+        /// The decoder's reason.
+        source: FrameDecoderError,
+    },
+    /// The file is cut short or damaged.
+    #[error("{path} is damaged after {records} records: {source}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Records read before.
+        records: u64,
+        /// The decoder's reason.
+        source: io::Error,
+    },
+}
+
+/// Reader of a record file; an iterator that ends after its first error.
+pub struct Trace {
+    path: PathBuf,
+    frame: StreamingDecoder<BufReader<File>, FrameDecoder>,
+    /// Decoded bytes, of which those before `position` are read.
+    buffer: Vec<u8>,
+    position: usize,
+    records: u64,
+    ended: bool,
+}
+
+impl Trace {
+    /// Opens the record file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be opened or does not begin like a zstd file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
+        let path = path.as_ref().to_owned();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(source) => return Err(TraceError::Open { path, source }),
+        };
+        let frame = match StreamingDecoder::new(BufReader::new(file)) {
+            Ok(frame) => frame,
+            Err(source) => return Err(TraceError::NotZstd { path, source }),
+        };
+        Ok(Self { path, frame, buffer: Vec::new(), position: 0, records: 0, ended: false })
+    }
+
+    fn read(&mut self) -> io::Result<Option<Record>> {
+        if self.position == self.buffer.len() {
+            self.fill()?;
+        }
+        let Some(bytes) = self.buffer[self.position..].first_chunk::<RECORD_BYTES>() else {
+            return self.check_end().map(|()| None);
+        };
+        self.position += RECORD_BYTES;
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
+        Ok(Some(Record { time_ms: word(0), source: word(4), destination: word(8) }))
+    }
+
+    /// Decodes the next records; none at the end of the frame.
+    fn fill(&mut self) -> io::Result<()> {
+        // The decoder works best when asked for many bytes at once.
+        let many = 4096 * RECORD_BYTES as u64;
+        self.buffer.clear();
+        self.position = 0;
+        self.frame.by_ref().take(many).read_to_end(&mut self.buffer)?;
+        if !self.buffer.len().is_multiple_of(RECORD_BYTES) {
+            return Err(damage("its length is not a multiple of 12 bytes"));
+        }
+        Ok(())
+    }
+
+    fn check_end(&mut self) -> io::Result<()> {
+        let decoder = &self.frame.decoder;
+        let written = decoder.get_checksum_from_data();
+        if written.is_some() && written != decoder.get_calculated_checksum() {
+            return Err(damage("its checksum differs"));
+        }
+        if !self.frame.get_mut().fill_buf()?.is_empty() {
+            return Err(damage("there is more after its zstd frame"));
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Trace {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.ended = !matches!(read, Some(Ok(_)));
+        self.records += u64::from(!self.ended);
+        read.map(|record| record.map_err(|source| self.damaged(source)))
+    }
+}
+
+impl Trace {
+    fn damaged(&self, source: io::Error) -> TraceError {
+        TraceError::Damaged { path: self.path.clone(), records: self.records, source }
+    }
+}
+
+fn damage(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// Folder of the real traces: the environment variable `SRLG_DATA`, else
+/// `../shared/data` beside the workspace; `None` when it is absent.
+#[must_use]
+pub fn data_dir() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    let folder = std::env::var_os("SRLG_DATA").map_or_else(beside, PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Reading of files made here, and of the real traces where they are.
+
+use super::*;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::fs;
+
+/// Enough records for several decoder blocks of 128 KiB.
+const RECORDS: u32 = 50_000;
+
+fn record(number: u32) -> Record {
+    Record { time_ms: number / 3, source: number, destination: number ^ 0x0A00_0001 }
+}
+
+fn compressed() -> Vec<u8> {
+    let fields = |number| {
+        let record = record(number);
+        [record.time_ms, record.source, record.destination]
+    };
+    let bytes: Vec<u8> = (0..RECORDS).flat_map(fields).flat_map(u32::to_le_bytes).collect();
+    compress_to_vec(&bytes[..], CompressionLevel::Fastest)
+}
+
+/// All that is read from a file of `bytes`.
+fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
+    let path = std::env::temp_dir().join(format!("srlg-trace-{}-{name}", std::process::id()));
+    fs::write(&path, bytes).unwrap();
+    let records = Trace::open(&path).and_then(Iterator::collect);
+    fs::remove_file(&path).unwrap();
+    records
+}
+
+#[test]
+fn records_are_read_as_they_were_written() {
+    let expected: Vec<Record> = (0..RECORDS).map(record).collect();
+    assert_eq!(read("whole", &compressed()).unwrap(), expected);
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    let whole = compressed();
+    for length in [0, 3, 10, whole.len() / 2, whole.len() - 5, whole.len() - 1] {
+        assert!(read("cut", &whole[..length]).is_err(), "{length} of {} bytes", whole.len());
+    }
+}
+
+#[test]
+fn a_changed_byte_is_an_error() {
+    // In the last block's literals, which decode to anything: only the checksum tells.
+    let mut bytes = compress_to_vec(&[7_u8; 24][..], CompressionLevel::Uncompressed);
+    assert_eq!(read("same", &bytes).unwrap().len(), 2);
+    let in_data = bytes.len() - 6;
+    bytes[in_data] ^= 1;
+    assert!(read("changed", &bytes).unwrap_err().to_string().contains("checksum"));
+}
+
+#[test]
+fn bytes_after_the_frame_and_half_records_are_errors() {
+    let longer = [compressed(), vec![0]].concat();
+    assert!(read("longer", &longer).unwrap_err().to_string().contains("after its zstd frame"));
+    let half = compress_to_vec(&[0_u8; 18][..], CompressionLevel::Uncompressed);
+    assert!(read("half", &half).unwrap_err().to_string().contains("multiple of 12"));
+}
+
+#[test]
+fn an_absent_file_is_named_in_the_error() {
+    let error = Trace::open("no/such.spt.zst").err().unwrap();
+    assert!(error.to_string().starts_with("cannot open no/such.spt.zst: "), "{error}");
+}
+
+/// The number after `"records":` in a trace's statistics.
+fn stated_records(statistics: &str) -> usize {
+    let (_, after) = statistics.split_once("\"records\":").unwrap();
+    after.trim_start().split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn real_traces_have_as_many_records_as_their_statistics_say() {
+    let Some(folder) = data_dir() else {
+        println!("skipped: SRLG_DATA is absent");
+        return;
+    };
+    let mut traces = 0;
+    for entry in fs::read_dir(folder.join("dev")).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".spt.zst")) else {
+            continue;
+        };
+        let statistics = fs::read_to_string(format!("{stem}.stats.json")).unwrap();
+        let records: Vec<Record> = Trace::open(&path).unwrap().map(Result::unwrap).collect();
+        assert_eq!(records.len(), stated_records(&statistics), "{stem}");
+        assert!(records.is_sorted_by_key(|record| record.time_ms), "{stem}");
+        traces += 1;
+    }
+    println!("{traces} traces read");
+    assert!(traces > 0, "no trace in {}", folder.display());
+}

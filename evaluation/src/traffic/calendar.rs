@@ -1,0 +1,136 @@
+//! From flows to slices of packets.
+//!
+//! Shape: a ring of buckets, one per slice to come; a flow waits in the bucket of
+//! its next packet. Invariant: a waiting flow costs nothing until its slice, and
+//! no bucket lies before the current slice, so memory is that of the waiting flows.
+
+use super::Backbone;
+use super::flow::{Flow, TICKS};
+use super::hosts::Background;
+use super::peers::Peers;
+use super::rng::Rng;
+use srlg_core::IpPair;
+use std::collections::VecDeque;
+
+/// Purposes of random streams, apart from those of the background.
+const SHUFFLE_STREAM: u64 = 2 << 40;
+const PLANTED_STREAM: u64 = 3 << 40;
+
+/// Slices that ticks of 32 bits can name.
+const MOST_SLICES: u32 = 1 << 23;
+
+/// Iterator of the packets of each slice; made by [`Backbone::slices`].
+pub struct Slices {
+    seed: u64,
+    background: Background,
+    planted: Vec<Vec<IpPair>>,
+    period: u32,
+    /// Slices in which a planted host contacts all its peers.
+    round: u32,
+    /// Flows by the slice of their next packet; the front is the current slice.
+    waiting: VecDeque<Vec<Flow>>,
+    /// The current slice; the first of the stream is `period`, since flows that
+    /// began in the period before it reach into it.
+    slice: u32,
+    end: u32,
+}
+
+impl Slices {
+    pub(super) fn new(model: &Backbone) -> Self {
+        assert!(model.period > 0, "a period has at least one slice");
+        let end = last_slice(model).expect("the stream is longer than 2^23 slices");
+        let mut slices = Self {
+            seed: model.seed,
+            background: Background::new(model),
+            planted: planted_pairs(model),
+            period: model.period,
+            round: model.period.min(model.slices).max(1),
+            waiting: VecDeque::new(),
+            slice: model.period,
+            end,
+        };
+        slices.begin_period(0);
+        slices
+    }
+
+    /// Puts the flows that begin in a period into their buckets.
+    fn begin_period(&mut self, number: u32) {
+        let (current, end, waiting) = (self.slice, self.end, &mut self.waiting);
+        self.background.period(number, |mut flow| {
+            // Cheap refusal of the flows that are over before the stream begins.
+            if flow.end() / TICKS < current {
+                return;
+            }
+            while flow.next_slice().is_some_and(|slice| slice < current) {
+                flow.send();
+            }
+            wait(waiting, current, end, flow);
+        });
+    }
+
+    /// The packets of the flows that wait for the current slice.
+    fn background_packets(&mut self, packets: &mut Vec<IpPair>) {
+        for mut flow in self.waiting.pop_front().unwrap_or_default() {
+            while flow.next_slice() == Some(self.slice) {
+                packets.push(flow.pair);
+                flow.send();
+            }
+            wait(&mut self.waiting, self.slice + 1, self.end, flow);
+        }
+    }
+
+    /// The peers whose turn in the round of every planted host is the current slice.
+    fn planted_packets(&self, packets: &mut Vec<IpPair>) {
+        let turn = u64::from((self.slice - self.period) % self.round);
+        for pairs in &self.planted {
+            let share = |turn: u64| (pairs.len() as u64 * turn / u64::from(self.round)) as usize;
+            packets.extend_from_slice(&pairs[share(turn)..share(turn + 1)]);
+        }
+    }
+}
+
+impl Iterator for Slices {
+    type Item = Vec<IpPair>;
+
+    fn next(&mut self) -> Option<Vec<IpPair>> {
+        if self.slice >= self.end {
+            return None;
+        }
+        if self.slice.is_multiple_of(self.period) {
+            self.begin_period(self.slice / self.period);
+        }
+        let mut packets = Vec::new();
+        self.background_packets(&mut packets);
+        self.planted_packets(&mut packets);
+        Rng::new(self.seed, SHUFFLE_STREAM + u64::from(self.slice)).shuffle(&mut packets);
+        self.slice += 1;
+        Some(packets)
+    }
+}
+
+/// Number of the slice after the stream, or `None` when ticks could not name its periods.
+fn last_slice(model: &Backbone) -> Option<u32> {
+    let end = model.slices.checked_add(model.period)?;
+    let whole_periods = end.checked_next_multiple_of(model.period)?;
+    (whole_periods <= MOST_SLICES).then_some(end)
+}
+
+/// Puts `flow` into the bucket of its next packet, unless that is past the `end`.
+fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
+    let Some(slice) = flow.next_slice().filter(|&slice| slice < end) else { return };
+    let bucket = (slice - front) as usize;
+    if waiting.len() <= bucket {
+        waiting.resize_with(bucket + 1, Vec::new);
+    }
+    waiting[bucket].push(flow);
+}
+
+fn planted_pairs(model: &Backbone) -> Vec<Vec<IpPair>> {
+    let pairs = |(number, point): (usize, &super::Planted)| {
+        let mut rng = Rng::new(model.seed, PLANTED_STREAM + number as u64);
+        let mut peers = Peers::new(point.kind, &mut rng);
+        let draw = |_| IpPair { aip: point.host, bip: peers.draw(&mut rng) };
+        (0..point.cardinality).map(draw).collect()
+    };
+    model.planted.iter().enumerate().map(pairs).collect()
+}

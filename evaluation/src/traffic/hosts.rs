@@ -1,0 +1,145 @@
+//! The hosts of the background and the flows that they begin in one period.
+//!
+//! Shape: [`Background`], drawn once: the staying hosts; [`Background::period`]
+//! gives the flows of a period by its number, independent of other periods.
+//! Invariant: a period begins the wanted number of flows, all of distinct pairs,
+//! and none of a planted host.
+
+use super::Backbone;
+use super::flow::{Flow, FlowModel, TICKS};
+use super::network::{INSIDE_HOSTS, inside_host};
+use super::peers::{Kind, Peers};
+use super::rng::Rng;
+use rustc_hash::FxHashSet;
+use srlg_core::{Address, IpPair};
+use std::ops::Range;
+
+/// Share of the hosts that stay and have the heavy tail.
+const STAYING_SHARE: f64 = 0.006;
+/// Fewest peers of a staying host.
+const STAYING_FEWEST: f64 = 48.0;
+const STAYING_TAIL: f64 = 1.1;
+const STAYING_MOST: f64 = 200_000.0;
+const PASSING_TAIL: f64 = 2.2;
+const PASSING_MOST: f64 = 5000.0;
+
+/// Mean cardinality of a host: `0.994 zeta(2.2) + 0.006 (48 + integral of (48/x)^1.1)`,
+/// where zeta(2.2) = 1.4905 and the integral from 48 to 200,000 is 271.4.
+const MEAN_CARDINALITY: f64 = 3.40;
+
+/// Pairs of a window whose flows began before it, relative to those that begin in it.
+/// Measured at a million pairs and 10 packets each: 0.9 to 1.2 %.
+const CARRIED: f64 = 0.011;
+
+/// Purpose of the random stream of the staying hosts; periods have theirs from 0 upwards.
+const STAYING_STREAM: u64 = 1 << 40;
+
+/// The hosts that are not planted.
+pub(crate) struct Background {
+    seed: u64,
+    pairs: u32,
+    period_ticks: u32,
+    flows: FlowModel,
+    staying: Vec<Staying>,
+    planted: FxHashSet<Address>,
+}
+
+/// A host of the heavy tail, there in every period.
+struct Staying {
+    host: Address,
+    cardinality: f64,
+    kind: Kind,
+    /// Whether it is active in a short part of each period only.
+    bursty: bool,
+}
+
+impl Background {
+    pub(crate) fn new(model: &Backbone) -> Self {
+        let pairs = (f64::from(model.pairs) / (1.0 + CARRIED)) as u32;
+        let planted: FxHashSet<Address> = model.planted.iter().map(|point| point.host).collect();
+        let count = (f64::from(pairs) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
+        let mut rng = Rng::new(model.seed, STAYING_STREAM);
+        // One host must not use up a small stream: at most an eighth of the pairs.
+        let most = STAYING_MOST.min(f64::from(pairs) / 8.0);
+        let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !planted.contains(host));
+        let staying = hosts.take(count).map(|host| Staying::draw(&mut rng, host, most)).collect();
+        Self {
+            seed: model.seed,
+            pairs,
+            period_ticks: model.period * TICKS,
+            flows: FlowModel::new(model.packets_per_pair, 300.0 / f64::from(model.period)),
+            staying,
+            planted,
+        }
+    }
+
+    /// The flows that begin in the period `number`, in the order of hosts.
+    pub(crate) fn period(&self, number: u32, mut begin: impl FnMut(Flow)) {
+        let mut rng = Rng::new(self.seed, number.into());
+        let whole = number * self.period_ticks..(number + 1) * self.period_ticks;
+        let mut left = self.pairs;
+        for staying in &self.staying {
+            let count = ((staying.cardinality * (0.85 + 0.3 * rng.unit())) as u32).min(left);
+            let active = if staying.bursty { self.burst(&mut rng, &whole) } else { whole.clone() };
+            self.contacts(&mut rng, staying.host, staying.kind, count, &active, &mut begin);
+            left -= count;
+        }
+        let mut index = rng.below(INSIDE_HOSTS);
+        while left > 0 {
+            let count = (rng.pareto(1.0, PASSING_TAIL, PASSING_MOST) as u32).min(left);
+            index = self.next_passing(index);
+            self.contacts(&mut rng, inside_host(index), Kind::Client, count, &whole, &mut begin);
+            left -= count;
+        }
+    }
+
+    /// Begins one flow to each of `count` peers of `host` at random times of `active`.
+    fn contacts(
+        &self,
+        rng: &mut Rng,
+        host: Address,
+        kind: Kind,
+        count: u32,
+        active: &Range<u32>,
+        begin: &mut impl FnMut(Flow),
+    ) {
+        let mut peers = Peers::new(kind, rng);
+        for _ in 0..count {
+            let pair = IpPair { aip: host, bip: peers.draw(rng) };
+            let start = active.start + rng.below(active.end - active.start);
+            begin(self.flows.draw(rng, pair, start));
+        }
+    }
+
+    /// 30 to 150 s somewhere in the period, which lasts 300 s.
+    fn burst(&self, rng: &mut Rng, whole: &Range<u32>) -> Range<u32> {
+        let tenth = self.period_ticks / 10;
+        let length = tenth + rng.below(4 * tenth + 1);
+        let start = whole.start + rng.below(self.period_ticks - length + 1);
+        start..start + length.max(1)
+    }
+
+    /// The next index of a passing host: above the staying ones, and not planted.
+    fn next_passing(&self, index: u32) -> u32 {
+        // Planted hosts move the staying ones up by at most their number.
+        let reserved = (self.staying.len() + self.planted.len()) as u32;
+        let mut next = index;
+        loop {
+            next = (next + 1) % INSIDE_HOSTS;
+            if next >= reserved && !self.planted.contains(&inside_host(next)) {
+                return next;
+            }
+        }
+    }
+}
+
+impl Staying {
+    fn draw(rng: &mut Rng, host: Address, most: f64) -> Self {
+        Self {
+            host,
+            cardinality: rng.pareto(STAYING_FEWEST, STAYING_TAIL, most),
+            kind: if rng.below(10) == 0 { Kind::Scanner } else { Kind::Client },
+            bursty: rng.below(10) < 3,
+        }
+    }
+}

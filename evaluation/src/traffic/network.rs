@@ -1,0 +1,109 @@
+//! The addresses of the traffic model: which hosts are inside, which are opposite.
+//!
+//! Shape: [`INSIDE_NETWORKS`] are 16 networks of 2^20 addresses; inside hosts are
+//! numbered by 24-bit indices. Invariant: an opposite host of the model is never
+//! an inside host, nor of a reserved network, so a pair's inside end is known from
+//! its addresses alone.
+
+use super::rng::{Rng, mix};
+use srlg_core::Address;
+use std::net::Ipv4Addr;
+
+/// Prefix length of [`INSIDE_NETWORKS`].
+pub const INSIDE_PREFIX_LENGTH: u32 = 12;
+
+/// Number of inside addresses: indices of [`inside_host`] wrap at it.
+pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
+
+/// Bits of an inside host's index: 4 choose the network, 20 the host in it.
+const INDEX_BITS: u32 = 24;
+
+/// The measured networks, each of prefix length [`INSIDE_PREFIX_LENGTH`]; none is reserved.
+pub const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
+    Ipv4Addr::new(14, 32, 0, 0),
+    Ipv4Addr::new(26, 112, 0, 0),
+    Ipv4Addr::new(38, 192, 0, 0),
+    Ipv4Addr::new(50, 16, 0, 0),
+    Ipv4Addr::new(62, 96, 0, 0),
+    Ipv4Addr::new(74, 176, 0, 0),
+    Ipv4Addr::new(86, 0, 0, 0),
+    Ipv4Addr::new(98, 80, 0, 0),
+    Ipv4Addr::new(110, 160, 0, 0),
+    Ipv4Addr::new(122, 240, 0, 0),
+    Ipv4Addr::new(134, 64, 0, 0),
+    Ipv4Addr::new(146, 144, 0, 0),
+    Ipv4Addr::new(158, 224, 0, 0),
+    Ipv4Addr::new(170, 48, 0, 0),
+    Ipv4Addr::new(182, 128, 0, 0),
+    Ipv4Addr::new(194, 208, 0, 0),
+];
+
+/// Whether `address` belongs to one of [`INSIDE_NETWORKS`].
+#[must_use]
+pub fn is_inside(address: Address) -> bool {
+    let network = address & (Address::MAX << (Address::BITS - INSIDE_PREFIX_LENGTH));
+    INSIDE_NETWORKS.iter().any(|inside| inside.to_bits() == network)
+}
+
+/// The inside host number `index`, scattered over [`INSIDE_NETWORKS`].
+///
+/// Indices below [`INSIDE_HOSTS`] give different hosts; larger ones wrap.
+#[must_use]
+pub const fn inside_host(index: u32) -> Address {
+    let mask = INSIDE_HOSTS - 1;
+    let half = INDEX_BITS / 2;
+    // Xor-shifts and odd multiplications are bijections of 24 bits.
+    let mut x = index & mask;
+    x ^= x >> half;
+    x = x.wrapping_mul(0x00B5_297B) & mask;
+    x ^= x >> half;
+    x = x.wrapping_mul(0x0068_E31D) & mask;
+    x ^= x >> half;
+    INSIDE_NETWORKS[(x >> 20) as usize].to_bits() | (x & 0x000F_FFFF)
+}
+
+/// Whether `address` can be an opposite host: neither inside nor reserved.
+pub(crate) fn is_opposite(address: Address) -> bool {
+    let octet = address >> 24;
+    !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)
+}
+
+/// A uniformly random opposite host.
+pub(crate) fn random_opposite(rng: &mut Rng) -> Address {
+    opposite_from(rng.bits())
+}
+
+/// The opposite host that `name`, any integer, stands for.
+pub(crate) fn opposite_from(name: u64) -> Address {
+    let mut bits = mix(name);
+    while !is_opposite((bits >> 32) as Address) {
+        bits = mix(bits);
+    }
+    (bits >> 32) as Address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_hosts_are_distinct_and_inside() {
+        let mut seen = vec![false; 1 << 24];
+        for index in 0..INSIDE_HOSTS {
+            let host = inside_host(index);
+            assert!(is_inside(host) && !is_opposite(host), "{host:#x}");
+            let network = INSIDE_NETWORKS.iter().position(|n| n.to_bits() == host & 0xFFF0_0000);
+            let position = network.unwrap() << 20 | (host & 0x000F_FFFF) as usize;
+            assert!(!std::mem::replace(&mut seen[position], true), "{host:#x} twice");
+        }
+    }
+
+    #[test]
+    fn opposite_hosts_are_routable_and_not_inside() {
+        let mut rng = Rng::new(1, 2);
+        for _ in 0..100_000 {
+            let host = Ipv4Addr::from_bits(random_opposite(&mut rng));
+            assert!(!host.is_loopback() && !host.is_multicast() && !is_inside(host.to_bits()));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The opposite hosts that one inside host contacts.
+//!
+//! Shape: one [`Peers`] per inside host and period; a kind of behaviour draws a
+//! first choice, and a peer met before is replaced by a random one. Invariant:
+//! the peers of one host are distinct by construction, so its cardinality is
+//! the number of peers asked for, exactly.
+
+use super::network::{is_opposite, opposite_from, random_opposite};
+use super::rng::Rng;
+use rustc_hash::FxHashSet;
+use srlg_core::Address;
+
+/// Popular servers that clients share: 30 % of their peers (model A).
+const SERVERS: f64 = 100_000.0;
+
+/// Popularity ranks of the clients of a busy server.
+const CLIENTS: f64 = 10_000_000.0;
+
+/// Networks of 2^12 addresses from which ordinary peers come (model A).
+const PEER_NETWORKS: u32 = 60_000;
+
+/// How an inside host chooses its opposite hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An ordinary host: 30 % popular servers, the rest in 60,000 networks.
+    Client,
+    /// A scanner: consecutive addresses.
+    Scanner,
+    /// The victim of a flood: uniformly random, spoofed sources.
+    FloodVictim,
+    /// A busy server: its clients, some of which are seen at many servers.
+    Server,
+}
+
+/// Source of the distinct opposite hosts of one inside host.
+pub(crate) struct Peers {
+    kind: Kind,
+    /// The address that a scanner tries next.
+    next: Address,
+    seen: FxHashSet<Address>,
+}
+
+impl Peers {
+    pub(crate) fn new(kind: Kind, rng: &mut Rng) -> Self {
+        Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
+    }
+
+    /// An opposite host that this source has not given before.
+    pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
+        let mut peer = match self.kind {
+            Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
+            Kind::Client => networked(rng.bits()),
+            Kind::Scanner => self.scan(),
+            Kind::FloodVictim => random_opposite(rng),
+            // Ranks are spread over the networks by a bijection: odd multiplication.
+            Kind::Server => {
+                networked(rng.popular_rank(CLIENTS).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            }
+        };
+        while !self.seen.insert(peer) {
+            peer = random_opposite(rng);
+        }
+        peer
+    }
+
+    fn scan(&mut self) -> Address {
+        while !is_opposite(self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let peer = self.next;
+        self.next = peer.wrapping_add(1);
+        peer
+    }
+}
+
+/// An address in one of the [`PEER_NETWORKS`]: the network from the high half of `bits`.
+fn networked(bits: u64) -> Address {
+    let network = ((bits >> 32) * u64::from(PEER_NETWORKS)) >> 32;
+    // Reserved and inside networks are whole multiples of 2^12 addresses, so that
+    // a network is opposite when one of its addresses is.
+    let base = opposite_from(network ^ (1 << 63)) & !0xFFF;
+    base | (bits as Address & 0xFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_of_one_host_are_distinct_and_opposite() {
+        for kind in [Kind::Client, Kind::Scanner, Kind::FloodVictim, Kind::Server] {
+            let mut rng = Rng::new(3, 0);
+            let mut peers = Peers::new(kind, &mut rng);
+            let drawn: FxHashSet<Address> = (0..50_000).map(|_| peers.draw(&mut rng)).collect();
+            assert_eq!(drawn.len(), 50_000, "{kind:?}");
+            assert!(drawn.iter().all(|&peer| is_opposite(peer)), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn scanners_step_over_networks_that_no_opposite_host_can_have() {
+        let mut rng = Rng::new(3, 0);
+        let mut peers = Peers::new(Kind::Scanner, &mut rng);
+        // 126.255.255.255, then 127.0.0.0/8 is left out.
+        peers.next = 0x7EFF_FFFF;
+        assert_eq!([peers.draw(&mut rng), peers.draw(&mut rng)], [0x7EFF_FFFF, 0x8000_0000]);
+    }
+}

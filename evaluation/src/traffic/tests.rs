@@ -1,0 +1,120 @@
+//! Properties of the generated traffic, counted by hash sets.
+
+use super::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Order-sensitive checksum of a stream.
+fn checksum(traffic: &Backbone) -> u64 {
+    traffic
+        .slices()
+        .flatten()
+        .fold(0, |sum, pair| mix(sum ^ (u64::from(pair.aip) << 32 | u64::from(pair.bip))))
+}
+
+fn cardinalities(pairs: impl Iterator<Item = IpPair>) -> FxHashMap<Address, u32> {
+    let distinct: FxHashSet<IpPair> = pairs.collect();
+    let mut counts = FxHashMap::default();
+    for pair in distinct {
+        *counts.entry(pair.aip).or_default() += 1;
+    }
+    counts
+}
+
+fn three_planted() -> Vec<Planted> {
+    let kinds = [(Kind::FloodVictim, 5000), (Kind::Scanner, 1024), (Kind::Server, 3001)];
+    let planted =
+        |(index, (kind, cardinality))| Planted { host: inside_host(index), cardinality, kind };
+    (0..).zip(kinds).map(planted).collect()
+}
+
+#[test]
+fn equal_parameters_give_equal_packets() {
+    let traffic = Backbone { slices: 40, period: 20, pairs: 2000, ..Backbone::default() };
+    let with_planted = Backbone { planted: three_planted(), ..traffic.clone() };
+    assert_eq!(checksum(&traffic), checksum(&traffic.clone()));
+    assert_ne!(checksum(&traffic), checksum(&Backbone { seed: 2, ..traffic.clone() }));
+    // Pinned: a change of the model must be meant, since recorded results refer to it.
+    assert_eq!(checksum(&traffic), 10_457_783_940_985_840_551);
+    assert_eq!(checksum(&with_planted), 17_640_039_234_186_262_511);
+}
+
+#[test]
+fn planted_hosts_have_the_planted_cardinality_in_every_full_window() {
+    let (slices, period) = (50, 20);
+    let traffic =
+        Backbone { slices, period, pairs: 5000, planted: three_planted(), ..Backbone::default() };
+    let all: Vec<Vec<IpPair>> = traffic.slices().collect();
+    for window in all.windows(period as usize).chain([&all[..]]) {
+        let counts = cardinalities(window.iter().flatten().copied());
+        for point in &traffic.planted {
+            assert_eq!(counts[&point.host], point.cardinality);
+        }
+    }
+}
+
+#[test]
+fn planted_hosts_have_the_planted_cardinality_in_a_stream_shorter_than_a_period() {
+    let traffic = Backbone { slices: 7, pairs: 0, planted: three_planted(), ..Backbone::default() };
+    let counts = cardinalities(traffic.slices().flatten());
+    assert_eq!(counts.len(), 3);
+    assert!(traffic.planted.iter().all(|point| counts[&point.host] == point.cardinality));
+}
+
+#[test]
+fn distinct_pairs_of_a_period_are_the_wanted_number_within_5_percent() {
+    for (pairs, period) in [(20_000, 60), (200_000, 300), (500_000, 30)] {
+        let traffic = Backbone {
+            pairs,
+            period,
+            slices: 2 * period,
+            packets_per_pair: 5,
+            ..Backbone::default()
+        };
+        let all: Vec<Vec<IpPair>> = traffic.slices().collect();
+        for start in [0, period as usize / 2, period as usize] {
+            let window = &all[start..start + period as usize];
+            let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
+            let ratio = distinct.len() as f64 / f64::from(pairs);
+            // Windows across a period's border may hold two bursts of a host, or none.
+            assert!((ratio - 1.0).abs() < 0.05, "{ratio} of {pairs} from slice {start}");
+        }
+    }
+}
+
+#[test]
+fn packets_of_a_period_are_the_wanted_number_per_pair() {
+    let traffic = Backbone { pairs: 200_000, ..Backbone::default() };
+    let packets: usize = traffic.slices().map(|slice| slice.len()).sum();
+    // The standard deviation of a pair's packets is about 31, hence 0.7 % of this sum;
+    // flows longer than a period, which the first period lacks, take up to 2 %.
+    assert!((packets as f64 / 2e6 - 1.0).abs() < 0.05, "{packets}");
+}
+
+#[test]
+fn super_points_are_as_many_as_the_tail_says() {
+    // P(cardinality >= 1024) = 0.006 (48/1024)^1.1 per host and 3.40 pairs per host:
+    // 60.9 per million pairs. Four half millions have 121.8, of a standard deviation
+    // of at most 11; four of them, and 5 % for hosts that vary or reach over.
+    let super_points = |seed| {
+        let traffic = Backbone { seed, pairs: 500_000, packets_per_pair: 1, ..Backbone::default() };
+        let counts = cardinalities(traffic.slices().flatten());
+        counts.values().filter(|&&count| count >= 1024).count()
+    };
+    let found: usize = (1..=4).map(super_points).sum();
+    assert!((72..=172).contains(&found), "{found}");
+}
+
+#[test]
+fn background_pairs_join_an_inside_and_an_opposite_host() {
+    let traffic = Backbone { slices: 30, pairs: 20_000, ..Backbone::default() };
+    let is_model_pair = |pair: IpPair| is_inside(pair.aip) && network::is_opposite(pair.bip);
+    assert!(traffic.slices().flatten().all(is_model_pair));
+}
+
+#[test]
+fn benchmark_pairs_are_distinct_and_of_the_given_hosts() {
+    let pairs: FxHashSet<IpPair> = distinct_pairs(9, 1000, 300_000).collect();
+    assert_eq!(pairs.len(), 300_000);
+    let hosts: FxHashSet<Address> = pairs.iter().map(|pair| pair.aip).collect();
+    assert_eq!(hosts.len(), 1000);
+}

@@ -1,0 +1,138 @@
+//! The command line, and the detector that it asks for.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum};
+use ipnet::Ipv4Net;
+use srlg::{Config, Device, SlidingDetector};
+
+/// Finds hosts in contact with many distinct others within a sliding window.
+///
+/// Without --input a minute of backbone-like traffic is generated and the estimates are
+/// compared with the truth.
+#[derive(Debug, Parser)]
+#[command(name = "detect", version)]
+pub struct Args {
+    /// pcap, pcapng, gzip of either, or CSV with the header time_ms,src,dst; - is standard input
+    #[arg(long, value_name = "FILE|-")]
+    pub input: Option<PathBuf>,
+
+    /// Measured network, repeatable; every endpoint inside is measured [default: 0.0.0.0/0]
+    #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "input")]
+    pub inside: Vec<Ipv4Net>,
+
+    /// Contacts that count for a host: any, those it sent a packet in, or those it received one in
+    #[arg(long, value_enum, default_value = "any", requires = "input")]
+    pub role: Role,
+
+    /// Distinct opposite hosts that make a super point
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub threshold: u32,
+
+    /// Length of a slice: 1s, 500ms, 5m
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice)]
+    pub slice: Duration,
+
+    /// Slices in the window
+    #[arg(long, value_name = "SLICES", default_value_t = 300)]
+    pub window: u32,
+
+    /// Slices that a packet may be late and still count in its own [default: window - 1]
+    #[arg(long, value_name = "SLICES", requires = "input")]
+    pub late: Option<u32>,
+
+    /// Silence after which a later time stamp is taken for a broken one
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration)]
+    pub max_gap: Duration,
+
+    /// Where to run
+    #[arg(long, value_enum, default_value = "auto")]
+    pub device: DeviceName,
+
+    /// Sizes and sampling: the paper's, or this library's
+    #[arg(long, value_enum, default_value = "default")]
+    pub preset: Preset,
+
+    /// Seed of the hashes, and of the generated traffic
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// table: a line per host, with its peak; ndjson, csv: a line per super point and slice
+    #[arg(long, value_enum, default_value = "table", requires = "input")]
+    pub output: Format,
+
+    /// In the table, too, a line per super point and slice
+    #[arg(long, requires = "input")]
+    pub every_slice: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    Any,
+    Source,
+    Destination,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    Auto,
+    Cpu,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    Paper,
+    Default,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Ndjson,
+    Csv,
+}
+
+impl Args {
+    /// The detector that the options describe.
+    pub fn detector(&self) -> Result<SlidingDetector> {
+        let preset = match self.preset {
+            Preset::Paper => Config::paper(),
+            Preset::Default => Config::default(),
+        };
+        let device = match self.device {
+            DeviceName::Auto => Device::Auto,
+            DeviceName::Cpu => Device::Cpu,
+        };
+        let config = Config {
+            threshold: self.threshold,
+            window: self.window,
+            // Very large thresholds need longer linear estimators than the presets'.
+            linear_width: preset.linear_width.max(self.threshold.div_ceil(2)),
+            seed: self.seed,
+            ..preset
+        };
+        Ok(SlidingDetector::new(config, device)?)
+    }
+}
+
+fn parse_network(text: &str) -> Result<Ipv4Net> {
+    if let Ok(host) = text.parse::<Ipv4Addr>() {
+        return Ok(Ipv4Net::from(host));
+    }
+    match text.parse::<Ipv4Net>() {
+        Ok(network) => Ok(network.trunc()),
+        Err(_) if text.contains(':') => bail!("only IPv4 networks are measured"),
+        Err(_) => bail!("give an IPv4 network such as 10.0.0.0/8"),
+    }
+}
+
+fn parse_slice(text: &str) -> Result<Duration> {
+    let slice = humantime::parse_duration(text)?;
+    if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
+        bail!("give a whole number of milliseconds, at least 1");
+    }
+    Ok(slice)
+}

@@ -1,0 +1,153 @@
+//! Reports on standard output: a table, ndjson or CSV.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::net::Ipv4Addr;
+
+use anyhow::{Context, Result};
+use srlg::{EstimateRange, SliceReport, SuperPoint};
+
+use crate::args::{Args, Format};
+
+pub struct Output {
+    writer: BufWriter<Stdout>,
+    style: Style,
+    slice_ms: u64,
+    headed: bool,
+}
+
+enum Style {
+    /// One line per host, at the end.
+    Peaks(BTreeMap<Ipv4Addr, Peak>),
+    /// One line per super point and slice, as they come.
+    Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>, &'static str),
+}
+
+/// A super point in one slice.
+struct Line<'a> {
+    slice: u64,
+    start_ms: u64,
+    end_ms: u64,
+    point: &'a SuperPoint,
+}
+
+/// What is remembered of a host for the table.
+struct Peak {
+    cardinality: f64,
+    slice: u64,
+    first: u64,
+    last: u64,
+    slices: u64,
+}
+
+impl Output {
+    pub fn new(args: &Args) -> Self {
+        let style = match args.output {
+            Format::Ndjson => Style::Lines(ndjson, ""),
+            Format::Csv => {
+                Style::Lines(csv, "slice,start_ms,end_ms,host,cardinality,lower_bound\n")
+            }
+            Format::Table if args.every_slice => Style::Lines(row, ROW_HEADER),
+            Format::Table => Style::Peaks(BTreeMap::new()),
+        };
+        let slice_ms = args.slice.as_millis() as u64;
+        Self { writer: BufWriter::new(io::stdout()), style, slice_ms, headed: false }
+    }
+
+    /// Takes one report.
+    pub fn report(&mut self, report: &SliceReport) -> Result<()> {
+        self.write(report).context("cannot write to standard output")
+    }
+
+    /// Writes what waits for the end.
+    pub fn finish(&mut self) -> Result<()> {
+        self.write_end().context("cannot write to standard output")
+    }
+
+    fn write(&mut self, report: &SliceReport) -> io::Result<()> {
+        let start_ms = report.slice.saturating_mul(self.slice_ms);
+        let end_ms = start_ms.saturating_add(self.slice_ms);
+        self.write_header()?;
+        for point in &report.super_points {
+            match &mut self.style {
+                Style::Peaks(peaks) => remember(peaks, report.slice, point),
+                Style::Lines(line, _) => {
+                    let slice = report.slice;
+                    line(&mut self.writer, &Line { slice, start_ms, end_ms, point })?;
+                }
+            }
+        }
+        // Somebody may be reading along.
+        self.writer.flush()
+    }
+
+    fn write_header(&mut self) -> io::Result<()> {
+        if let (false, Style::Lines(_, header)) = (self.headed, &self.style) {
+            self.writer.write_all(header.as_bytes())?;
+        }
+        self.headed = true;
+        Ok(())
+    }
+
+    fn write_end(&mut self) -> io::Result<()> {
+        self.write_header()?;
+        if let Style::Peaks(peaks) = &self.style {
+            let mut peaks: Vec<_> = peaks.iter().collect();
+            peaks.sort_by(|(_, a), (_, b)| b.cardinality.total_cmp(&a.cardinality));
+            writeln!(
+                self.writer,
+                "host                 peak   in slice  first slice   last slice   slices"
+            )?;
+            for (host, peak) in peaks {
+                let Peak { cardinality, slice, first, last, slices } = peak;
+                let host = host.to_string();
+                writeln!(
+                    self.writer,
+                    "{host:<15} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}"
+                )?;
+            }
+        }
+        self.writer.flush()
+    }
+}
+
+fn remember(peaks: &mut BTreeMap<Ipv4Addr, Peak>, slice: u64, point: &SuperPoint) {
+    let cardinality = point.cardinality;
+    let new = Peak { cardinality, slice, first: slice, last: slice, slices: 0 };
+    let peak = peaks.entry(point.host).or_insert(new);
+    if cardinality > peak.cardinality {
+        (peak.cardinality, peak.slice) = (cardinality, slice);
+    }
+    peak.last = slice;
+    peak.slices += 1;
+}
+
+fn is_lower_bound(point: &SuperPoint) -> bool {
+    point.range == EstimateRange::Beyond
+}
+
+fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    let Line { slice, start_ms, end_ms, point } = line;
+    let (host, cardinality) = (point.host, point.cardinality);
+    write!(
+        to,
+        r#"{{"slice":{slice},"start_ms":{start_ms},"end_ms":{end_ms},"host":"{host}","cardinality":{cardinality:.1}"#
+    )?;
+    to.write_all(if is_lower_bound(point) { b",\"lower_bound\":true}\n" } else { b"}\n" })
+}
+
+fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    let Line { slice, start_ms, end_ms, point } = line;
+    let (host, cardinality) = (point.host, point.cardinality);
+    let bound = is_lower_bound(point);
+    writeln!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{bound}")
+}
+
+const ROW_HEADER: &str = "slice            start_ms host            cardinality\n";
+
+fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    let Line { slice, start_ms, point, .. } = line;
+    let host = point.host.to_string();
+    let bound = if is_lower_bound(point) { " at least" } else { "" };
+    writeln!(to, "{slice:<10} {start_ms:>14} {host:<15} {:>11.0}{bound}", point.cardinality)
+}

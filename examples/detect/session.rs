@@ -1,0 +1,151 @@
+//! One run over one capture: contacts in, reports out.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use srlg::{IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
+use srlg_capture::Contact;
+
+use crate::args::Args;
+use crate::measured::Measured;
+use crate::output::Output;
+
+/// Pairs are handed to the detector in batches of at most this many.
+const BATCH: usize = 1 << 14;
+
+/// No capture is from later than a day ahead of this machine's clock.
+const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
+
+pub struct Session {
+    detector: SlidingDetector,
+    clock: SliceClock,
+    measured: Measured,
+    batch: Vec<IpPair>,
+    reports: Reports,
+    started: Instant,
+    pairs: u64,
+    unmeasured: u64,
+}
+
+/// Where reports go, and what is remembered of them.
+struct Reports {
+    output: Output,
+    progress: ProgressBar,
+    slices: u64,
+    overloaded: u64,
+}
+
+/// What a whole run amounts to.
+pub struct Totals {
+    pub pairs: u64,
+    pub unmeasured: u64,
+    pub too_late: u64,
+    pub future: u64,
+    pub slices: u64,
+    pub overloaded: u64,
+    pub recorder_bytes: usize,
+    pub wall: Duration,
+}
+
+impl Session {
+    pub fn new(args: &Args, progress: ProgressBar) -> Result<Self> {
+        let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
+        let late = args.late.unwrap_or(args.window.saturating_sub(1));
+        let clock = SliceClock::new(args.slice, late, args.max_gap)?
+            .with_latest(u64::try_from(latest.as_nanos())?);
+        Ok(Self {
+            detector: args.detector()?,
+            clock,
+            measured: Measured::new(args),
+            batch: Vec::with_capacity(BATCH),
+            reports: Reports { output: Output::new(args), progress, slices: 0, overloaded: 0 },
+            started: Instant::now(),
+            pairs: 0,
+            unmeasured: 0,
+        })
+    }
+
+    /// Takes the next contact of the capture.
+    pub fn take(&mut self, contact: Contact) -> Result<()> {
+        match self.clock.place(contact.time_ns) {
+            Placement::Running => self.push(contact),
+            Placement::Start { slice } => {
+                self.detector.skip_to(slice)?;
+                self.push(contact)
+            }
+            Placement::Ahead { slice } => {
+                self.flush()?;
+                self.detector.advance_to(slice, |report| self.reports.take(&report))?;
+                self.push(contact)
+            }
+            Placement::Late { slices } => {
+                let pairs: Vec<IpPair> = self.count(contact).collect();
+                Ok(self.detector.ingest_late(&pairs, slices)?)
+            }
+            // The clock counts them.
+            Placement::TooLate | Placement::Future => Ok(()),
+        }
+    }
+
+    /// Closes the last slice, if any packet came at all.
+    pub fn finish(mut self) -> Result<Totals> {
+        self.flush()?;
+        if self.clock.is_running() {
+            let report = self.detector.close_slice()?;
+            self.reports.take(&report)?;
+        }
+        self.reports.output.finish()?;
+        self.reports.progress.finish_and_clear();
+        Ok(Totals {
+            pairs: self.pairs,
+            unmeasured: self.unmeasured,
+            too_late: self.clock.too_late(),
+            future: self.clock.future(),
+            slices: self.reports.slices,
+            overloaded: self.reports.overloaded,
+            recorder_bytes: self.detector.memory_bytes(),
+            wall: self.started.elapsed(),
+        })
+    }
+
+    fn push(&mut self, contact: Contact) -> Result<()> {
+        let pairs = self.count(contact);
+        self.batch.extend(pairs);
+        if self.batch.len() + 2 > BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn count(&mut self, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
+        let pairs = self.measured.pairs(contact);
+        let (_, most) = pairs.size_hint();
+        self.unmeasured += u64::from(most == Some(0));
+        self.pairs += most.unwrap_or(0) as u64;
+        pairs
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.detector.ingest(&self.batch)?;
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+impl Reports {
+    fn take(&mut self, report: &SliceReport) -> Result<()> {
+        self.slices += 1;
+        self.output.report(report)?;
+        let Some(overload) = report.health.overload else { return Ok(()) };
+        self.overloaded += 1;
+        if self.overloaded == 1 {
+            let slice = report.slice;
+            let what = match overload {
+                Overload::RaisedHotWeight => "smaller super points may be missing",
+                Overload::Saturated => "no super point could be found",
+            };
+            self.progress.suspend(|| {
+                eprintln!("detect: warning: overload in slice {slice}: {what}; narrow --inside");
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Integers at fixed places of a header, in the byte order that its file declares.
+//!
+//! Invariant: callers pass a slice that holds the field; only checked record slices get here.
+
+/// Byte order of a pcap file or of a pcapng section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// The order in which the first four bytes of `bytes` read as `magic`, if either does.
+    pub(crate) fn of_magic(bytes: &[u8], magic: u32) -> Option<Self> {
+        [Self::Little, Self::Big].into_iter().find(|order| order.u32(bytes, 0) == magic)
+    }
+
+    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let field = [bytes[at], bytes[at + 1]];
+        match self {
+            Self::Little => u16::from_le_bytes(field),
+            Self::Big => u16::from_be_bytes(field),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        match self {
+            Self::Little => u32::from_le_bytes(field),
+            Self::Big => u32::from_be_bytes(field),
+        }
+    }
+
+    /// A pcapng option value of eight bytes, `if_tsoffset`.
+    pub(crate) fn i64(self, field: [u8; 8]) -> i64 {
+        match self {
+            Self::Little => i64::from_le_bytes(field),
+            Self::Big => i64::from_be_bytes(field),
+        }
+    }
+}

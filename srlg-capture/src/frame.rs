@@ -1,0 +1,195 @@
+//! From a captured frame to its outermost IP header.
+//!
+//! Shape: one function per link type strips its header and hands the rest to the next layer;
+//! the EtherType walk is a loop over tags.
+//! Invariant: each step takes at least one byte off the frame, so every walk ends.
+//!
+//! Tunnels are not entered: the endpoints of the outermost IP header are the hosts in contact.
+
+use crate::Skip;
+use crate::ip::{self, Hosts};
+
+/// Hosts of a `frame` of a `link_type` (the numbers of the tcpdump.org registry).
+#[inline]
+pub(crate) fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
+    match link_type {
+        1 => ethernet(frame),
+        0 | 108 => loopback(frame),
+        9 | 50 => ppp(frame),
+        // RAW has two historic numbers besides its own.
+        12 | 14 | 101 => ip::by_version(frame, Skip::BadHeader),
+        51 => pppoe(frame),
+        104 => cisco_hdlc(frame),
+        113 => linux_cooked(frame),
+        228 => ip::ipv4(frame),
+        229 => ip::ipv6(frame),
+        276 => linux_cooked_v2(frame),
+        _ => Err(Skip::LinkType),
+    }
+}
+
+/// Splits a header of `N` bytes off.
+#[inline]
+fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
+    bytes.split_first_chunk().ok_or(Skip::CutHeader)
+}
+
+#[inline]
+fn ethernet(frame: &[u8]) -> Hosts {
+    let ([.., high, low], payload) = header::<14>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// Payload of an EtherType, through any number of VLAN tags. A number below 0x600 is a length,
+/// and LLC follows: not IP.
+#[inline]
+fn ether_type(mut kind: u16, mut payload: &[u8]) -> Hosts {
+    loop {
+        match kind {
+            0x0800 => return ip::ipv4(payload),
+            0x86dd => return ip::ipv6(payload),
+            0x8100 | 0x88a8 | 0x9100 => {
+                let ([.., high, low], inner) = header::<4>(payload)?;
+                (kind, payload) = (u16::from_be_bytes([*high, *low]), inner);
+            }
+            0x8847 | 0x8848 => return mpls(payload),
+            0x8864 => return pppoe(payload),
+            _ => return Err(Skip::NotIp),
+        }
+    }
+}
+
+/// Label stack: bit 0 of the third byte of an entry marks the last one. Nothing names the
+/// payload; other versions than 4 and 6 are pseudowires.
+fn mpls(mut stack: &[u8]) -> Hosts {
+    loop {
+        let (entry, inner) = header::<4>(stack)?;
+        if entry[2] & 1 == 1 {
+            return ip::by_version(inner, Skip::NotIp);
+        }
+        stack = inner;
+    }
+}
+
+/// PPPoE session: version, code, session and length, then PPP without its framing bytes.
+fn pppoe(frame: &[u8]) -> Hosts {
+    let (_, inner) = header::<6>(frame)?;
+    ppp_protocol(inner)
+}
+
+/// PPP, with or without the framing bytes of HDLC.
+fn ppp(frame: &[u8]) -> Hosts {
+    ppp_protocol(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame))
+}
+
+fn ppp_protocol(bytes: &[u8]) -> Hosts {
+    let (protocol, packet) = header::<2>(bytes)?;
+    match u16::from_be_bytes(*protocol) {
+        0x0021 => ip::ipv4(packet),
+        0x0057 => ip::ipv6(packet),
+        0x0281 | 0x0283 => mpls(packet),
+        _ => Err(Skip::NotIp),
+    }
+}
+
+/// Cisco HDLC: address, control, EtherType.
+fn cisco_hdlc(frame: &[u8]) -> Hosts {
+    let ([_, _, high, low], payload) = header::<4>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// BSD loopback: an address family in the byte order of the host that captured. The numbers of
+/// the families fit in one byte, so both orders can be told apart.
+fn loopback(frame: &[u8]) -> Hosts {
+    let (family, packet) = header::<4>(frame)?;
+    match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
+        2 => ip::ipv4(packet),
+        // AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
+        10 | 24 | 28 | 30 => ip::ipv6(packet),
+        _ => Err(Skip::NotIp),
+    }
+}
+
+/// Linux cooked capture: 14 bytes about the sender, then an EtherType.
+fn linux_cooked(frame: &[u8]) -> Hosts {
+    let ([.., high, low], payload) = header::<16>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// Linux cooked capture, version 2: the EtherType comes first.
+fn linux_cooked_v2(frame: &[u8]) -> Hosts {
+    let ([high, low, ..], payload) = header::<20>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hosts;
+    use crate::Skip;
+
+    const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    const PAIR: (u32, u32) = (0x0a00_0001, 0x0a00_0002);
+
+    /// What stands before the IP header, per link type.
+    fn prefixes() -> Vec<(u16, Vec<u8>)> {
+        let ethernet = |rest: &[u8]| (1, [&[0; 12], rest].concat());
+        vec![
+            ethernet(&[0x08, 0x00]),
+            ethernet(&[0x81, 0x00, 0, 5, 0x08, 0x00]),
+            ethernet(&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3, 0x08, 0x00]),
+            ethernet(&[0x88, 0x47, 0, 1, 0x01, 64]),
+            ethernet(&[0x88, 0x48, 0, 1, 0x00, 64, 0, 2, 0x00, 64, 0, 3, 0x01, 64]),
+            ethernet(&[0x81, 0x00, 0, 5, 0x88, 0x47, 0, 1, 0x01, 64]),
+            ethernet(&[0x88, 0x64, 0x11, 0, 0, 7, 0, 22, 0x00, 0x21]),
+            (0, vec![2, 0, 0, 0]),
+            (0, vec![0, 0, 0, 2]),
+            (108, vec![0, 0, 0, 2]),
+            (9, vec![0xff, 0x03, 0x00, 0x21]),
+            (9, vec![0x00, 0x21]),
+            (50, vec![0xff, 0x03, 0x02, 0x81, 0, 1, 0x01, 64]),
+            (51, vec![0x11, 0, 0, 7, 0, 22, 0x00, 0x21]),
+            (104, vec![0x0f, 0, 0x08, 0x00]),
+            (12, vec![]),
+            (14, vec![]),
+            (101, vec![]),
+            (228, vec![]),
+            (113, [&[0; 14][..], &[0x08, 0x00]].concat()),
+            (276, [&[0x08, 0x00][..], &[0; 18]].concat()),
+        ]
+    }
+
+    #[test]
+    fn every_link_type_leads_to_the_hosts_and_no_cut_of_it_does() {
+        for (link_type, prefix) in prefixes() {
+            let frame = [&prefix[..], &IPV4].concat();
+            assert_eq!(hosts(link_type, &frame), Ok(PAIR), "link type {link_type}: {prefix:02x?}");
+            for length in 0..frame.len() {
+                assert_eq!(
+                    hosts(link_type, &frame[..length]),
+                    Err(Skip::CutHeader),
+                    "{length} bytes of link type {link_type}: {prefix:02x?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_outermost_header_counts() {
+        let frame = [&IPV4[..], &[0x45, 0, 0, 20], &[9; 16]].concat();
+        assert_eq!(hosts(101, &frame), Ok(PAIR));
+    }
+
+    #[test]
+    fn what_carries_no_ipv4_says_why() {
+        let ethernet = |kind: [u8; 2]| hosts(1, &[&[0; 12][..], &kind, &[0x60; 46]].concat());
+        assert_eq!(ethernet([0x08, 0x06]), Err(Skip::NotIp), "ARP");
+        assert_eq!(ethernet([0x00, 0x26]), Err(Skip::NotIp), "LLC");
+        assert_eq!(ethernet([0x86, 0xdd]), Err(Skip::Ipv6));
+        assert_eq!(ethernet([0x08, 0x00]), Err(Skip::BadHeader), "IPv6 announced as IPv4");
+        assert_eq!(hosts(229, &[0x60; 40]), Err(Skip::Ipv6));
+        assert_eq!(hosts(101, &[0x00; 40]), Err(Skip::BadHeader));
+        assert_eq!(hosts(0, &[30, 0, 0, 0, 0x60]), Err(Skip::Ipv6));
+        assert_eq!(hosts(0, &[7, 0, 0, 0, 0x45]), Err(Skip::NotIp));
+        assert_eq!(hosts(105, &IPV4), Err(Skip::LinkType), "802.11");
+    }
+}

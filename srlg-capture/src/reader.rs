@@ -1,0 +1,163 @@
+//! The reader: finds the format, drives its decoder, keeps the counts.
+//!
+//! Shape: decoders turn an [`Input`] into packets and know nothing of counts; this module is the
+//! only one that counts and that remembers how reading ended.
+//! Invariant: once reading has ended, well or not, no further byte is read.
+
+use std::fmt;
+use std::io::Read;
+
+use crate::counts::{Counts, Skip};
+use crate::csv::Csv;
+use crate::error::{CaptureError, Stop, Truncation};
+use crate::input::Input;
+use crate::pcap::Pcap;
+use crate::pcapng::PcapNg;
+
+/// One packet from one IPv4 host to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Contact {
+    /// Nanoseconds since the Unix epoch (for CSV: since whatever its time column counts from).
+    pub time_ns: u64,
+    /// Sender, as [`std::net::Ipv4Addr::to_bits`] gives it.
+    pub source: u32,
+    /// Receiver, likewise.
+    pub destination: u32,
+}
+
+/// Outcome of one packet.
+pub(crate) type Packet = Result<Contact, Skip>;
+
+/// Format of a capture, found by content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Classic pcap of any byte order and time unit.
+    Pcap,
+    /// pcapng.
+    PcapNg,
+    /// Lines of `time_ms,src,dst`.
+    Csv,
+}
+
+enum Decoder {
+    Pcap(Pcap),
+    PcapNg(PcapNg),
+    Csv(Csv),
+}
+
+/// Streams the contacts of one capture.
+pub struct Reader {
+    input: Input,
+    decoder: Decoder,
+    counts: Counts,
+    ended: bool,
+    truncation: Option<Truncation>,
+}
+
+impl Reader {
+    /// Starts reading: peeks at the content, unwraps gzip, decides on the format.
+    ///
+    /// A header that is cut short is no error here but a [`Truncation`] at the first
+    /// [`next_contact`](Self::next_contact).
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the input is empty, of no known format, or cannot be read.
+    pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
+        let mut input = Input::open(Box::new(input))?;
+        let decoder = Decoder::detect(&mut input)?;
+        Ok(Self { input, decoder, counts: Counts::default(), ended: false, truncation: None })
+    }
+
+    /// Format of the capture, inside gzip if there is any.
+    pub fn format(&self) -> Format {
+        match self.decoder {
+            Decoder::Pcap(_) => Format::Pcap,
+            Decoder::PcapNg(_) => Format::PcapNg,
+            Decoder::Csv(_) => Format::Csv,
+        }
+    }
+
+    /// The next contact in file order; `None` at the end, and ever after.
+    ///
+    /// What is no contact is counted and passed over; a capture that stops early ends with `None`
+    /// and a [`truncation`](Self::truncation).
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`] when the source fails; reading ends there.
+    pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
+        while !self.ended {
+            match self.decoder.next_packet(&mut self.input) {
+                Ok(Some(packet)) => {
+                    if let Some(contact) = self.counts.record(packet) {
+                        return Ok(Some(contact));
+                    }
+                }
+                Ok(None) => self.ended = true,
+                Err(stop) => self.end_early(stop)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts of the packets read so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Where and why the capture stopped early; `None` while reading and after a good end.
+    pub fn truncation(&self) -> Option<&Truncation> {
+        self.truncation.as_ref()
+    }
+
+    #[cold]
+    fn end_early(&mut self, stop: Stop) -> Result<(), CaptureError> {
+        self.ended = true;
+        match stop {
+            Stop::Failed(error) => return Err(error),
+            Stop::Truncated(truncation) => self.truncation = Some(truncation),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Reader");
+        shown.field("format", &self.format()).field("counts", &self.counts);
+        shown.field("truncation", &self.truncation).finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// The decoder that claims the first bytes. CSV is asked last: any text is bad CSV.
+    fn detect(input: &mut Input) -> Result<Self, CaptureError> {
+        let start = input.window(8)?;
+        if let Some(pcap) = Pcap::detect(start) {
+            return Ok(Self::Pcap(pcap));
+        }
+        if PcapNg::detect(start) {
+            return Ok(Self::PcapNg(PcapNg::default()));
+        }
+        let first = start[..start.len().min(8)].to_vec();
+        match (first.is_empty(), input.damage()) {
+            (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
+            (true, None) => Err(CaptureError::Empty),
+            (false, _) if Csv::detect(&first) => Ok(Self::Csv(Csv::open(input)?)),
+            (false, _) => Err(unknown_format(&first)),
+        }
+    }
+
+    #[inline]
+    fn next_packet(&mut self, input: &mut Input) -> Result<Option<Packet>, Stop> {
+        match self {
+            Self::Pcap(pcap) => pcap.next_packet(input),
+            Self::PcapNg(pcapng) => pcapng.next_packet(input),
+            Self::Csv(csv) => csv.next_packet(input),
+        }
+    }
+}
+
+fn unknown_format(first: &[u8]) -> CaptureError {
+    let bytes: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    CaptureError::UnknownFormat { first_bytes: bytes.join(" ") }
+}

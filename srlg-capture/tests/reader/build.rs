@@ -1,0 +1,120 @@
+//! Capture files out of parts, written from the format specifications.
+//!
+//! Shape: pure functions from fields to bytes, in either byte order.
+
+/// Integer fields of a file, written in its byte order.
+pub(crate) struct Fields {
+    pub(crate) big_endian: bool,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Fields {
+    pub(crate) fn new(big_endian: bool) -> Self {
+        Self { big_endian, bytes: Vec::new() }
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) -> &mut Self {
+        let field = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        self.raw(&field)
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
+        let field = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        self.raw(&field)
+    }
+
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+}
+
+/// An IPv4 packet from 10.0.0.`host` to 10.1.0.1 with three bytes of payload.
+pub(crate) fn ipv4(host: u8) -> Vec<u8> {
+    let head = [0x45, 0, 0, 23, 0, 0, 0, 0, 64, 17, 0, 0];
+    [&head[..], &[10, 0, 0, host], &[10, 1, 0, 1], &[1, 2, 3]].concat()
+}
+
+/// The same packet in an Ethernet frame of 37 bytes.
+pub(crate) fn frame(host: u8) -> Vec<u8> {
+    [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
+}
+
+pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
+pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// Header of a pcap file.
+pub(crate) fn pcap(big_endian: bool, magic: u32, link_type: u32) -> Fields {
+    let mut file = Fields::new(big_endian);
+    file.u32(magic).u16(2).u16(4).u32(0).u32(0).u32(65_535).u32(link_type);
+    file
+}
+
+impl Fields {
+    /// A pcap record.
+    pub(crate) fn record(&mut self, seconds: u32, fraction: u32, frame: &[u8]) -> &mut Self {
+        let length = frame.len() as u32;
+        self.u32(seconds).u32(fraction).u32(length).u32(length).raw(frame)
+    }
+
+    /// A pcapng block around `body`, which is padded.
+    pub(crate) fn block(&mut self, kind: u32, body: &[u8]) -> &mut Self {
+        let padded = body.len().next_multiple_of(4);
+        let length = padded as u32 + 12;
+        self.u32(kind).u32(length).raw(body).raw(&[0; 3][..padded - body.len()]).u32(length)
+    }
+
+    /// A section header, in a byte order of its own.
+    pub(crate) fn section(&mut self, big_endian: bool) -> &mut Self {
+        self.big_endian = big_endian;
+        let mut body = Fields::new(big_endian);
+        body.u32(0x1a2b_3c4d).u16(1).u16(0).raw(&[0xff; 8]);
+        self.block(0x0a0d_0d0a, &body.bytes)
+    }
+
+    /// An interface with the bytes of its options.
+    pub(crate) fn interface(&mut self, link_type: u16, options: &[u8]) -> &mut Self {
+        let mut body = Fields::new(self.big_endian);
+        body.u16(link_type).u16(0).u32(0).raw(options);
+        self.block(1, &body.bytes)
+    }
+
+    /// An enhanced packet.
+    pub(crate) fn packet(&mut self, interface: u32, ticks: u64, frame: &[u8]) -> &mut Self {
+        let body = self.packet_body(
+            |body| {
+                body.u32(interface);
+            },
+            ticks,
+            frame,
+        );
+        self.block(6, &body)
+    }
+
+    /// An obsolete packet block.
+    pub(crate) fn obsolete(&mut self, interface: u16, ticks: u64, frame: &[u8]) -> &mut Self {
+        let body = self.packet_body(
+            |body| {
+                body.u16(interface).u16(9);
+            },
+            ticks,
+            frame,
+        );
+        self.block(2, &body)
+    }
+
+    fn packet_body(&self, interface: impl Fn(&mut Self), ticks: u64, frame: &[u8]) -> Vec<u8> {
+        let length = frame.len() as u32;
+        let mut body = Fields::new(self.big_endian);
+        interface(&mut body);
+        body.u32((ticks >> 32) as u32).u32(ticks as u32).u32(length).u32(length).raw(frame);
+        body.bytes
+    }
+}
+
+pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}

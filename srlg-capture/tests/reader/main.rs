@@ -1,0 +1,41 @@
+//! The reader on bytes made here: every format, every damage.
+
+mod build;
+mod contact_lists;
+mod damage;
+mod formats;
+mod gzip;
+mod hostile;
+mod truncation;
+
+use srlg_capture::{Contact, Counts, Format, Reader, Skip, Truncation};
+
+/// All that a reader tells about one input.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    format: Format,
+    contacts: Vec<Contact>,
+    counts: Counts,
+    truncation: Option<Truncation>,
+}
+
+/// Reads `bytes` to the end; panics if they are no capture.
+fn read(bytes: impl Into<Vec<u8>>) -> Outcome {
+    drain(Reader::new(std::io::Cursor::new(bytes.into())).expect("a capture"))
+}
+
+fn drain(mut reader: Reader) -> Outcome {
+    let next = || reader.next_contact().expect("memory does not fail");
+    let contacts = std::iter::from_fn(next).collect();
+    assert_eq!(reader.next_contact().unwrap(), None, "the end stays the end");
+    let counts = reader.counts().clone();
+    let skipped: u64 = Skip::ALL.iter().map(|reason| counts.skipped(*reason)).sum();
+    assert_eq!(counts.packets, counts.contacts + skipped);
+    let truncation = reader.truncation().cloned();
+    Outcome { format: reader.format(), contacts, counts, truncation }
+}
+
+/// The contact of frame number `host` of [`build`].
+fn contact(time_ns: u64, host: u8) -> Contact {
+    Contact { time_ns, source: 0x0a00_0000 + u32::from(host), destination: 0x0a01_0001 }
+}
