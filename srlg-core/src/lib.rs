@@ -45,5 +45,5 @@ pub use config::{Config, ConfigError};
 pub use linear::{Slea, Tally};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
-pub use recorder::{Age16, Recorder};
+pub use recorder::{Age16, FrozenAge16, Reading, Recorder, count_within};
 pub use rough::Rsra;

@@ -6,8 +6,12 @@
 //! all of a host's runs form its union estimator USLE.
 
 use crate::pair::{Address, IpPair};
-use crate::params::{MAX_LINEAR_ROWS, Params};
-use crate::recorder::Recorder;
+use crate::params::Params;
+use crate::recorder::{Reading, Recorder};
+
+/// Positions of the union that are looked at together, row after row: few enough for
+/// the first cache, many enough for full vectors.
+const BLOCK: usize = 1024;
 
 /// What a device returns about one host: integers, from which
 /// [`estimate`](crate::estimate) makes a cardinality.
@@ -32,7 +36,7 @@ impl<R> Clone for Slea<'_, R> {
 
 impl<R> Copy for Slea<'_, R> {}
 
-impl<'a, R: Recorder> Slea<'a, R> {
+impl<'a, R: Reading> Slea<'a, R> {
     /// A view of `recorders` as the SLEA of `params`.
     ///
     /// # Panics
@@ -41,15 +45,6 @@ impl<'a, R: Recorder> Slea<'a, R> {
     pub fn new(params: &'a Params, recorders: &'a [R]) -> Self {
         assert_eq!(recorders.len(), params.linear_recorders(), "recorders of a SLEA");
         Self { params, recorders }
-    }
-
-    /// Touches one recorder in every row, `late` slices ago (Alg. 6, `alg_SLEA_scan`).
-    #[inline]
-    pub fn touch(self, pair: IpPair, late: u32) {
-        let position = self.params.linear_position(pair.bip) as usize;
-        for row in 0..self.params.linear_rows {
-            self.recorders[self.start(row, pair.aip) + position].touch(late);
-        }
     }
 
     /// The η' recorders of the linear estimator of `aip` in `row`.
@@ -66,14 +61,21 @@ impl<'a, R: Recorder> Slea<'a, R> {
     /// recorders are within the window in every row.
     #[must_use]
     pub fn tally(self, aip: Address, window: u32) -> Tally {
-        let mut rows: [&[R]; MAX_LINEAR_ROWS] = [&[]; MAX_LINEAR_ROWS];
-        let rows = &mut rows[..self.params.linear_rows as usize];
-        for (index, row) in (0..).zip(rows.iter_mut()) {
-            *row = self.estimator(index, aip);
-        }
-        let in_union = |position: &usize| rows.iter().all(|row| row[*position].within(window));
-        let union_weight = (0..self.params.linear_width as usize).filter(in_union).count() as u32;
-        Tally { union_weight }
+        let limit = R::limit(window);
+        let width = self.params.linear_width as usize;
+        let starts = (0..width).step_by(BLOCK);
+        let union_weight = starts.map(|start| {
+            let block = start..width.min(start + BLOCK);
+            let mut in_union = [true; BLOCK];
+            for row in 0..self.params.linear_rows {
+                let recorders = &self.estimator(row, aip)[block.clone()];
+                for (all, recorder) in in_union.iter_mut().zip(recorders) {
+                    *all &= recorder.word() < limit;
+                }
+            }
+            in_union[..block.len()].iter().map(|&all| u32::from(all)).sum::<u32>()
+        });
+        Tally { union_weight: union_weight.sum() }
     }
 
     /// The recorders of `row`.
@@ -87,6 +89,17 @@ impl<'a, R: Recorder> Slea<'a, R> {
     fn start(self, row: u32, aip: Address) -> usize {
         let column = self.params.linear_column(row, aip);
         (row * self.params.linear_row_len + column * self.params.linear_stride) as usize
+    }
+}
+
+impl<R: Recorder> Slea<'_, R> {
+    /// Touches one recorder in every row, `late` slices ago (Alg. 6, `alg_SLEA_scan`).
+    #[inline]
+    pub fn touch(self, pair: IpPair, late: u32) {
+        let position = self.params.linear_position(pair.bip) as usize;
+        for row in 0..self.params.linear_rows {
+            self.recorders[self.start(row, pair.aip) + position].touch(late);
+        }
     }
 }
 

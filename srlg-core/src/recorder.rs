@@ -6,12 +6,30 @@
 //! any order and any number of times, and end with the same words.
 
 use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
-use zerocopy::{FromBytes, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What an array of estimators needs of one of its recorders.
-pub trait Recorder: Sized + Send + Sync {
+/// A recorder as seen by those who only read it.
+pub trait Reading: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
     type Word: Copy + Ord + core::fmt::Debug;
+
+    /// The word.
+    fn word(&self) -> Self::Word;
+
+    /// The least word that is not within the last `window` slices, the running one included.
+    fn limit(window: u32) -> Self::Word;
+
+    /// Whether the last touch is within the last `window` slices, the running one included.
+    #[inline]
+    fn within(&self, window: u32) -> bool {
+        self.word() < Self::limit(window)
+    }
+}
+
+/// A recorder as an atomic, touched by any number of threads at once.
+pub trait Recorder: Reading + Send {
+    /// The same recorder while nobody can touch it: a plain integer.
+    type Frozen: Reading<Word = Self::Word>;
 
     /// The age at which a recorder stops growing: 'long ago, or never'.
     const MAX_AGE: u32;
@@ -22,17 +40,11 @@ pub trait Recorder: Sized + Send + Sync {
     /// A recorder with the given word.
     fn new(word: Self::Word) -> Self;
 
-    /// The word.
-    fn word(&self) -> Self::Word;
-
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
     fn most_recent(&self, word: Self::Word);
 
     /// Records a touch `late` slices ago; 0 is the running slice.
     fn touch(&self, late: u32);
-
-    /// Slices since the last touch, at most [`MAX_AGE`](Self::MAX_AGE).
-    fn age(&self) -> u32;
 
     /// The word after `slices` more slices without a touch.
     fn grown(word: Self::Word, slices: u32) -> Self::Word;
@@ -40,11 +52,19 @@ pub trait Recorder: Sized + Send + Sync {
     /// Ages the recorder by `slices`.
     fn grow(&mut self, slices: u32);
 
-    /// Whether the last touch is within the last `window` slices, the running one included.
-    #[inline]
-    fn within(&self, window: u32) -> bool {
-        self.age() < window
-    }
+    /// The recorders while nobody can touch them. Compilers vectorise loops over plain
+    /// integers, never over atomics.
+    fn freeze(recorders: &mut [Self]) -> &[Self::Frozen];
+}
+
+/// How many of `recorders` are within the last `window` slices.
+#[must_use]
+pub fn count_within<R: Reading>(recorders: &[R], window: u32) -> u32 {
+    let limit = R::limit(window);
+    // Counters as narrow as the words keep all lanes of a vector busy; 2^15 cannot overflow them.
+    let count =
+        |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
+    recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
 }
 
 /// The paper's recorder: a 16-bit age in slices, 65535 when untouched.
@@ -52,8 +72,41 @@ pub trait Recorder: Sized + Send + Sync {
 #[repr(transparent)]
 pub struct Age16(AtomicU16);
 
-impl Recorder for Age16 {
+/// An [`Age16`] that nobody can touch.
+#[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
+pub struct FrozenAge16(u16);
+
+impl Reading for FrozenAge16 {
     type Word = u16;
+
+    #[inline]
+    fn word(&self) -> u16 {
+        self.0
+    }
+
+    #[inline]
+    fn limit(window: u32) -> u16 {
+        u16::try_from(window).unwrap_or(u16::MAX)
+    }
+}
+
+impl Reading for Age16 {
+    type Word = u16;
+
+    #[inline]
+    fn word(&self) -> u16 {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    fn limit(window: u32) -> u16 {
+        FrozenAge16::limit(window)
+    }
+}
+
+impl Recorder for Age16 {
+    type Frozen = FrozenAge16;
 
     const MAX_AGE: u32 = u16::MAX as u32;
     const UNTOUCHED: u16 = u16::MAX;
@@ -61,11 +114,6 @@ impl Recorder for Age16 {
     #[inline]
     fn new(word: u16) -> Self {
         Self(AtomicU16::new(word))
-    }
-
-    #[inline]
-    fn word(&self) -> u16 {
-        self.0.load(Relaxed)
     }
 
     #[inline]
@@ -84,11 +132,6 @@ impl Recorder for Age16 {
     }
 
     #[inline]
-    fn age(&self) -> u32 {
-        u32::from(self.word())
-    }
-
-    #[inline]
     fn grown(word: u16, slices: u32) -> u16 {
         // Saturate: a recorder that wrapped from its maximum to 0 would look just touched.
         word.saturating_add(u16::try_from(slices).unwrap_or(u16::MAX))
@@ -99,11 +142,17 @@ impl Recorder for Age16 {
         let word = self.0.get_mut();
         *word = Self::grown(*word, slices);
     }
+
+    fn freeze(recorders: &mut [Self]) -> &[FrozenAge16] {
+        let bytes: &[u8] = recorders.as_mut_bytes();
+        <[FrozenAge16]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
 
     #[test]
     fn recorder_counts_the_slices_since_its_last_touch() {
@@ -111,7 +160,7 @@ mod tests {
         assert!(!recorder.within(65_534));
         recorder.touch(0);
         for age in 0..300 {
-            assert_eq!(recorder.age(), age);
+            assert_eq!(u32::from(recorder.word()), age);
             assert_eq!(recorder.within(300), age < 300);
             recorder.grow(1);
         }
@@ -123,7 +172,7 @@ mod tests {
         let mut recorder = Age16::new(65_533);
         for expected in [65_534, 65_535, 65_535, 65_535] {
             recorder.grow(1);
-            assert_eq!(recorder.age(), expected);
+            assert_eq!(recorder.word(), expected);
         }
         recorder.touch(0);
         recorder.grow(u32::MAX);
@@ -135,9 +184,26 @@ mod tests {
         let recorder = Age16::new(Age16::UNTOUCHED);
         recorder.touch(7);
         recorder.touch(9);
-        assert_eq!(recorder.age(), 7);
+        assert_eq!(recorder.word(), 7);
         recorder.touch(0);
         recorder.touch(3);
-        assert_eq!(recorder.age(), 0);
+        assert_eq!(recorder.word(), 0);
+    }
+
+    #[test]
+    fn frozen_recorders_have_the_words_of_the_atomics() {
+        let mut recorders = [0, 7, 300, 65_534, u16::MAX].map(Age16::new);
+        for window in [0, 1, 8, 300, 301, 65_534] {
+            let expected = recorders.iter().filter(|recorder| recorder.within(window)).count();
+            let frozen = Age16::freeze(&mut recorders);
+            assert_eq!(count_within(frozen, window) as usize, expected, "{window}");
+        }
+        assert_eq!(Age16::freeze(&mut recorders)[2].word(), 300);
+    }
+
+    #[test]
+    fn counting_does_not_overflow_where_everything_is_in_the_window() {
+        let mut recorders: std::vec::Vec<Age16> = (0..200_001).map(|_| Age16::new(0)).collect();
+        assert_eq!(count_within(Age16::freeze(&mut recorders), 1), 200_001);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::pair::IpPair;
 use crate::params::Params;
-use crate::recorder::Recorder;
+use crate::recorder::{Reading, Recorder};
 
 /// A view of the recorders of an RSRA; copying it copies two pointers.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl<R> Clone for Rsra<'_, R> {
 
 impl<R> Copy for Rsra<'_, R> {}
 
-impl<'a, R: Recorder> Rsra<'a, R> {
+impl<'a, R: Reading> Rsra<'a, R> {
     /// A view of `recorders` as the RSRA of `params`.
     ///
     /// # Panics
@@ -34,6 +34,28 @@ impl<'a, R: Recorder> Rsra<'a, R> {
         Self { params, recorders }
     }
 
+    /// Which recorders of one rough estimator are within the last `window` slices:
+    /// bit `i` for recorder `i`. Its weight `|SRE|^k` is the number of ones.
+    #[inline]
+    #[must_use]
+    pub fn mask(self, row: u32, column: u32, window: u32) -> u8 {
+        let start = self.start(row, column);
+        mask_of(&self.recorders[start..start + self.params.rough_width as usize], window)
+    }
+
+    /// The masks of all rough estimators, row after row: `rough_rows x 2^q`.
+    pub fn masks(self, window: u32) -> impl Iterator<Item = u8> + 'a {
+        let estimators = self.recorders.chunks_exact(self.params.rough_width as usize);
+        estimators.map(move |estimator| mask_of(estimator, window))
+    }
+
+    fn start(self, row: u32, column: u32) -> usize {
+        let estimator = (row << self.params.rough_column_bits | column) as usize;
+        estimator * self.params.rough_width as usize
+    }
+}
+
+impl<R: Recorder> Rsra<'_, R> {
     /// Touches one recorder in every row, `late` slices ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: IpPair, late: u32) {
@@ -44,24 +66,29 @@ impl<'a, R: Recorder> Rsra<'a, R> {
             self.recorders[self.start(row, column) + slot as usize].touch(late);
         }
     }
+}
 
-    /// Which recorders of one rough estimator are within the last `window` slices:
-    /// bit `i` for recorder `i`. Its weight `|SRE|^k` is the number of ones.
-    #[inline]
-    #[must_use]
-    pub fn mask(self, row: u32, column: u32, window: u32) -> u8 {
-        let start = self.start(row, column);
-        let estimator = &self.recorders[start..start + self.params.rough_width as usize];
-        estimator
-            .iter()
-            .rev()
-            .fold(0, |mask, recorder| mask << 1 | u8::from(recorder.within(window)))
+/// Bit i for recorder i of an estimator of at most eight.
+#[inline]
+fn mask_of<R: Reading>(estimator: &[R], window: u32) -> u8 {
+    // A length known when compiling makes straight code of the usual case.
+    match estimator.first_chunk::<8>() {
+        Some(estimator) => gather(estimator, window),
+        None => gather(estimator, window),
     }
+}
 
-    fn start(self, row: u32, column: u32) -> usize {
-        let estimator = (row << self.params.rough_column_bits | column) as usize;
-        estimator * self.params.rough_width as usize
+#[inline]
+fn gather<'a, R: Reading + 'a>(estimator: impl IntoIterator<Item = &'a R>, window: u32) -> u8 {
+    let limit = R::limit(window);
+    let mut within = [0; 8];
+    for (byte, recorder) in within.iter_mut().zip(estimator) {
+        *byte = u8::from(recorder.word() < limit);
     }
+    // Byte i holds its bit at place 8i; the term 2^(56 - 7i) moves it to place 56 + i. All
+    // other products land on places of their own, so no carry disturbs the top byte.
+    const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;
+    (u64::from_le_bytes(within).wrapping_mul(TO_TOP_BYTE) >> 56) as u8
 }
 
 #[cfg(test)]
@@ -119,5 +146,16 @@ mod tests {
         recorders.iter_mut().for_each(|r| r.grow(2));
         let masks = [1, 2, 3, 5, 6].map(|window| Rsra::new(&params, &recorders).mask(0, 5, window));
         assert_eq!(masks, [0, 0, 0b100, 0b100, 0b1000_0100]);
+    }
+
+    #[test]
+    fn every_set_of_recorders_has_its_own_mask() {
+        for expected in 0..=u8::MAX {
+            let age = |bit: u32| if expected >> bit & 1 == 1 { 4 } else { 5 };
+            let recorders: Vec<Age16> = (0..8).map(|bit| Age16::new(age(bit))).collect();
+            assert_eq!(mask_of(&recorders, 5), expected);
+            assert_eq!(mask_of(&recorders[..4], 5), expected & 0x0f);
+            assert_eq!(mask_of(&recorders[..2], 5), expected & 0x03);
+        }
     }
 }

@@ -45,11 +45,12 @@ pub(crate) trait Backend: Send + Sync {
     /// ascending order, each once. `None` when there are more than `limit`.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
-    /// Per row of the SLEA: how many recorders are within the last `window` slices.
-    fn linear_weights(&self, window: u32) -> Result<Vec<u32>, Error>;
-
     /// Tallies of `hosts` over the last `window` slices, in their order.
-    fn tally(&self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error>;
+    fn tally(&mut self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error>;
+
+    /// Tally of one host, and per row of the SLEA how many recorders are within the last
+    /// `window` slices; while others may ingest.
+    fn query(&self, host: Address, window: u32) -> Result<(Tally, Vec<u32>), Error>;
 
     /// Ages every recorder by `slices`.
     fn age(&mut self, slices: u32) -> Result<(), Error>;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Address, Config, IpPair, Params, detection};
+use srlg_core::{Address, Config, IpPair, Params, Tally, detection};
 
 use crate::backend::{Backend, Survey};
 use crate::cpu::CpuBackend;
@@ -94,10 +94,10 @@ impl SlidingDetector {
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         let survey = self.backend.survey(self.params.window())?;
         let (hosts, health) = self.search(&survey)?;
-        let estimates = self.estimates(&hosts, &survey.linear_weights, self.params.window())?;
+        let tallies = self.backend.tally(&hosts, self.params.window())?;
         let report = SliceReport {
             slice: self.slice,
-            super_points: super_points(&hosts, &estimates, self.params.threshold()),
+            super_points: super_points(&self.params, &hosts, &tallies, &survey),
             candidates: hosts.len(),
             health: health.clone(),
         };
@@ -168,8 +168,8 @@ impl SlidingDetector {
         if !(1..=max).contains(&window) {
             return Err(Error::QueryWindow { window, max });
         }
-        let row_weights = self.backend.linear_weights(window)?;
-        Ok(self.estimates(&[host.to_bits()], &row_weights, window)?[0])
+        let (tally, row_weights) = self.backend.query(host.to_bits(), window)?;
+        Ok(estimate::estimate(&self.params, tally, &row_weights))
     }
 
     /// How the detector fared in the last slice that closed.
@@ -246,30 +246,21 @@ impl SlidingDetector {
         let overload = Some(Overload::Saturated);
         Ok((Vec::new(), health(&params, survey, params.rough_width(), overload)))
     }
-
-    fn estimates(
-        &self,
-        hosts: &[Address],
-        row_weights: &[u32],
-        window: u32,
-    ) -> Result<Vec<Estimate>, Error> {
-        let tallies = self.backend.tally(hosts, window)?;
-        let estimate = |tally| estimate::estimate(&self.params, tally, row_weights);
-        Ok(tallies.into_iter().map(estimate).collect())
-    }
 }
 
-fn super_points(hosts: &[Address], estimates: &[Estimate], threshold: u32) -> Vec<SuperPoint> {
-    let mut points: Vec<SuperPoint> = hosts
-        .iter()
-        .zip(estimates)
-        .filter(|(_, estimate)| estimate.cardinality >= f64::from(threshold))
-        .map(|(&host, &Estimate { cardinality, range })| SuperPoint {
-            host: host.into(),
-            cardinality,
-            range,
-        })
-        .collect();
+fn super_points(
+    params: &Params,
+    hosts: &[Address],
+    tallies: &[Tally],
+    survey: &Survey,
+) -> Vec<SuperPoint> {
+    let point = |(&host, &tally): (&Address, &Tally)| {
+        let Estimate { cardinality, range } =
+            estimate::estimate(params, tally, &survey.linear_weights);
+        SuperPoint { host: host.into(), cardinality, range }
+    };
+    let is_super = |point: &SuperPoint| point.cardinality >= f64::from(params.threshold());
+    let mut points: Vec<_> = hosts.iter().zip(tallies).map(point).filter(is_super).collect();
     points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
     points
 }

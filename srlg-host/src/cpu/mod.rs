@@ -5,9 +5,11 @@ mod model_tests;
 mod pages;
 mod search;
 
-use srlg_core::{Address, Age16, IpPair, Params, Recorder, Rsra, Slea, Tally};
+use srlg_core::{
+    Address, Age16, IpPair, Params, Reading, Recorder, Rsra, Slea, Tally, count_within,
+};
 
-use crate::backend::{Backend, Survey, WEIGHTS};
+use crate::backend::{Backend, Survey};
 use crate::error::Error;
 use crate::state::State;
 use pages::Pages;
@@ -31,19 +33,17 @@ impl CpuBackend {
             search: Search::new(&params),
         })
     }
+}
 
-    fn rsra(&self) -> Rsra<'_, Age16> {
-        Rsra::new(&self.params, self.rough.shared())
-    }
-
-    fn slea(&self) -> Slea<'_, Age16> {
-        Slea::new(&self.params, self.linear.shared())
-    }
+/// Per row of the SLEA, how many recorders are within the window.
+fn linear_weights<R: Reading>(params: &Params, slea: Slea<'_, R>, window: u32) -> Vec<u32> {
+    (0..params.linear_rows()).map(|row| count_within(slea.row(row), window)).collect()
 }
 
 impl Backend for CpuBackend {
     fn scan(&self, pairs: &[IpPair], late: u32) -> Result<(), Error> {
-        let (rsra, slea) = (self.rsra(), self.slea());
+        let rsra = Rsra::new(&self.params, self.rough.shared());
+        let slea = Slea::new(&self.params, self.linear.shared());
         for &pair in pairs {
             rsra.touch(pair, late);
             slea.touch(pair, late);
@@ -52,31 +52,24 @@ impl Backend for CpuBackend {
     }
 
     fn survey(&mut self, window: u32) -> Result<Survey, Error> {
-        let rsra = Rsra::new(&self.params, self.rough.shared());
-        let mut rough_weights = vec![[0; WEIGHTS]; self.params.rough_rows() as usize];
-        for (row, weights) in (0..).zip(&mut rough_weights) {
-            for (column, mask) in (0..).zip(self.search.masks_of_row(row)) {
-                *mask = rsra.mask(row, column, window);
-                weights[mask.count_ones() as usize] += 1;
-            }
-        }
-        Ok(Survey { rough_weights, linear_weights: self.linear_weights(window)? })
+        let rsra = Rsra::new(&self.params, self.rough.frozen());
+        let rough_weights = self.search.survey(rsra.masks(window));
+        let slea = Slea::new(&self.params, self.linear.frozen());
+        Ok(Survey { rough_weights, linear_weights: linear_weights(&self.params, slea, window) })
     }
 
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
         Ok(self.search.hosts(&self.params, weight, limit))
     }
 
-    fn linear_weights(&self, window: u32) -> Result<Vec<u32>, Error> {
-        let in_window = |recorders: &[Age16]| {
-            recorders.iter().map(|recorder| u32::from(recorder.within(window))).sum()
-        };
-        Ok((0..self.params.linear_rows()).map(|row| in_window(self.slea().row(row))).collect())
+    fn tally(&mut self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error> {
+        let slea = Slea::new(&self.params, self.linear.frozen());
+        Ok(hosts.iter().map(|&host| slea.tally(host, window)).collect())
     }
 
-    fn tally(&self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error> {
-        let slea = self.slea();
-        Ok(hosts.iter().map(|&host| slea.tally(host, window)).collect())
+    fn query(&self, host: Address, window: u32) -> Result<(Tally, Vec<u32>), Error> {
+        let slea = Slea::new(&self.params, self.linear.shared());
+        Ok((slea.tally(host, window), linear_weights(&self.params, slea, window)))
     }
 
     fn age(&mut self, slices: u32) -> Result<(), Error> {
@@ -86,7 +79,7 @@ impl Backend for CpuBackend {
     }
 
     fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error> {
-        let words = |pages: &Pages| pages.shared().iter().map(Recorder::word).collect();
+        let words = |pages: &Pages| pages.shared().iter().map(Reading::word).collect();
         Ok((words(&self.rough), words(&self.linear)))
     }
 

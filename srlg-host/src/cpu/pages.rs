@@ -7,7 +7,7 @@
 
 use memmap2::MmapMut;
 use self_cell::{MutBorrow, self_cell};
-use srlg_core::{Age16, Recorder};
+use srlg_core::{Age16, FrozenAge16, Recorder};
 use zerocopy::FromBytes;
 
 use crate::error::Error;
@@ -51,6 +51,11 @@ impl Pages {
         self.mapped.borrow_dependent()
     }
 
+    /// The recorders as plain integers, while nobody can touch them.
+    pub(crate) fn frozen(&mut self) -> &[FrozenAge16] {
+        self.mapped.with_dependent_mut(|_, recorders| Age16::freeze(recorders))
+    }
+
     /// Ages every recorder by `slices`.
     pub(crate) fn grow(&mut self, slices: u32) {
         self.exclusive(|recorders| recorders.iter_mut().for_each(|recorder| recorder.grow(slices)));
@@ -80,6 +85,7 @@ fn ask_for_huge_pages(_map: &MmapMut) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use srlg_core::Reading;
 
     #[test]
     fn pages_start_untouched_and_keep_what_is_stored() {
@@ -87,9 +93,9 @@ mod tests {
         assert!(pages.shared().iter().all(|recorder| recorder.word() == Age16::UNTOUCHED));
         pages.shared()[2_999_999].touch(0);
         pages.grow(3);
-        assert_eq!(pages.shared()[2_999_999].age(), 3);
-        assert_eq!(pages.shared()[0].age(), Age16::MAX_AGE);
+        assert_eq!(pages.shared()[2_999_999].word(), 3);
+        assert_eq!(pages.frozen()[0].word(), Age16::UNTOUCHED);
         pages.forget();
-        assert_eq!(pages.shared()[2_999_999].age(), Age16::MAX_AGE);
+        assert_eq!(pages.shared()[2_999_999].word(), Age16::UNTOUCHED);
     }
 }

@@ -7,6 +7,8 @@
 use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
 use srlg_core::{Address, Params};
 
+use crate::backend::WEIGHTS;
+
 /// Masks of one survey, and the table that regains hosts.
 pub(super) struct Search {
     /// `rough_rows x 2^q` masks.
@@ -25,9 +27,20 @@ impl Search {
         Self { masks: vec![0; columns * params.rough_rows() as usize], columns, table }
     }
 
-    /// The masks of `row`, to be written by a survey.
-    pub(super) fn masks_of_row(&mut self, row: u32) -> &mut [u8] {
-        &mut self.masks[row as usize * self.columns..][..self.columns]
+    /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8.
+    pub(super) fn survey(&mut self, masks: impl Iterator<Item = u8>) -> Vec<[u32; WEIGHTS]> {
+        self.masks.iter_mut().zip(masks).for_each(|(ours, mask)| *ours = mask);
+        let weights = |row: &[u8]| {
+            let mut weights = [0; WEIGHTS];
+            row.iter().for_each(|mask| weights[mask.count_ones() as usize] += 1);
+            weights
+        };
+        self.masks.chunks_exact(self.columns).map(weights).collect()
+    }
+
+    /// The masks of `row`, as of the last survey.
+    pub(super) fn masks_of_row(&self, row: u32) -> &[u8] {
+        &self.masks[row as usize * self.columns..][..self.columns]
     }
 
     /// Hosts whose union estimator has at least `weight`, ascending, each once; `None`
@@ -61,11 +74,10 @@ impl Search {
     }
 
     /// The hot columns of `row`, grouped by mask.
-    fn hot_by_mask(&self, row: usize, weight: u32) -> Vec<(u8, Vec<u32>)> {
+    fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<(u8, Vec<u32>)> {
         let mut groups: Vec<(u8, Vec<u32>)> =
             (0..=u8::MAX).map(|mask| (mask, Vec::new())).collect();
-        let masks = &self.masks[row * self.columns..][..self.columns];
-        for (column, &mask) in (0..).zip(masks) {
+        for (column, &mask) in (0..).zip(self.masks_of_row(row)) {
             if mask.count_ones() >= weight {
                 groups[usize::from(mask)].1.push(column);
             }
