@@ -1,13 +1,15 @@
-//! Writes synthetic traffic as pcap or CSV, and record files as CSV.
+//! Measures detectors; writes synthetic traffic as pcap or CSV, and record files as CSV.
 //!
 //! Shape: one command, one output. Invariant: whatever goes wrong is one line on
 //! the standard error and exit status 2, and leaves no incomplete file behind.
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod number;
 mod output;
 mod pcap_writer;
 
+use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use output::Output;
@@ -36,6 +38,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare a detector with the exact truth on synthetic backbone traffic
+    Accuracy(Accuracy),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -84,6 +88,7 @@ enum Format {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };

@@ -33,7 +33,7 @@ pub struct Args {
     pub threshold: u32,
 
     /// Length of a slice: 1s, 500ms, 5m
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice, requires = "input")]
     pub slice: Duration,
 
     /// Slices in the window
@@ -45,7 +45,7 @@ pub struct Args {
     pub late: Option<u32>,
 
     /// Silence after which a later time stamp is taken for a broken one
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration, requires = "input")]
     pub max_gap: Duration,
 
     /// Where to run

@@ -109,7 +109,7 @@ impl Run {
     }
 }
 
-/// A dozen super points of known cardinality.
+/// Nine super points of known cardinality.
 fn planted() -> Vec<Planted> {
     let kinds = [("flood", Kind::FloodVictim), ("scan", Kind::Scanner), ("server", Kind::Server)];
     let cardinalities = [1100, 1300, 1600, 2000, 3000, 5000, 8000, 12_000, 20_000];

@@ -34,6 +34,7 @@ struct Reports {
     progress: ProgressBar,
     slices: u64,
     overloaded: u64,
+    background: f64,
 }
 
 /// What a whole run amounts to.
@@ -44,6 +45,8 @@ pub struct Totals {
     pub future: u64,
     pub slices: u64,
     pub overloaded: u64,
+    /// The largest of all slices.
+    pub background: f64,
     pub recorder_bytes: usize,
     pub wall: Duration,
 }
@@ -59,7 +62,13 @@ impl Session {
             clock,
             measured: Measured::new(args),
             batch: Vec::with_capacity(BATCH),
-            reports: Reports { output: Output::new(args), progress, slices: 0, overloaded: 0 },
+            reports: Reports {
+                output: Output::new(args),
+                progress,
+                slices: 0,
+                overloaded: 0,
+                background: 0.0,
+            },
             started: Instant::now(),
             pairs: 0,
             unmeasured: 0,
@@ -104,6 +113,7 @@ impl Session {
             future: self.clock.future(),
             slices: self.reports.slices,
             overloaded: self.reports.overloaded,
+            background: self.reports.background,
             recorder_bytes: self.detector.memory_bytes(),
             wall: self.started.elapsed(),
         })
@@ -133,6 +143,7 @@ impl Session {
 impl Reports {
     fn take(&mut self, report: &SliceReport) -> Result<()> {
         self.slices += 1;
+        self.background = self.background.max(report.health.background);
         self.output.report(report)?;
         let Some(overload) = report.health.overload else { return Ok(()) };
         self.overloaded += 1;

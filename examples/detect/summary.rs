@@ -4,6 +4,9 @@ use srlg_capture::Counts;
 
 use crate::session::Totals;
 
+/// Background up to which the paper's estimate is clear: see docs/measurements.md.
+const CLEAR_BACKGROUND: f64 = 0.01;
+
 /// Prints what became of every packet, and what it cost.
 pub fn print(totals: &Totals, counts: &Counts) {
     let seconds = totals.wall.as_secs_f64();
@@ -15,6 +18,14 @@ pub fn print(totals: &Totals, counts: &Counts) {
     );
     eprintln!("pairs      {}", totals.pairs);
     eprintln!("slices     {} reported, {} in overload", totals.slices, totals.overloaded);
+    if totals.background > CLEAR_BACKGROUND {
+        eprintln!(
+            "detect: warning: other hosts' contacts set up to {:.1} % of an estimator, beyond {:.1} % \
+             false super points appear: narrow --inside or shorten --window",
+            totals.background * 100.0,
+            CLEAR_BACKGROUND * 100.0
+        );
+    }
     eprintln!(
         "time       {seconds:.2} s, {:.2} M packets/s, {:.2} M pairs/s",
         rate(counts.packets),

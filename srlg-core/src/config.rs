@@ -174,7 +174,8 @@ impl Config {
 
 impl Default for Config {
     /// The paper's sizes with two departures: τ one lower (misses at θ fall from 3.3 %
-    /// to 0.013 %), and linear estimators that start at any recorder (δ' = 1) at the
+    /// to 0.013 %, for about twice the candidates: under heavy load, where estimates err,
+    /// more of them are false), and linear estimators that start at any recorder (δ' = 1) at the
     /// same memory, which removes the correlation between rows that δ' = 16 brings.
     fn default() -> Self {
         let paper = Self::paper();

@@ -26,7 +26,8 @@ pub enum EstimateRange {
     Within,
     /// Foreign touches explain more than was seen: the estimate is 0.
     ClampedToZero,
-    /// The estimator is full: the cardinality is a lower bound, `η' ln η'`.
+    /// The estimator is full: the cardinality is the largest that it can tell, `η' ln η'`.
+    /// A lower bound, unless foreign touches filled it: where the background is small.
     Beyond,
 }
 

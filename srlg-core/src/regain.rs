@@ -8,8 +8,8 @@
 //! `RHFG[0](aip) = v0` by construction; rows 2.. must be hot for it as well.
 //!
 //! A super point touches the same recorders in every row, so the masks of its columns
-//! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Fewer
-//! ones at any row end the search of that tuple early, and exactly.
+//! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Two masks
+//! with fewer ones in common rule out all tuples that start with their columns, exactly.
 
 use crate::pair::{ADDRESS_BITS, Address};
 use crate::params::Params;

@@ -3,19 +3,20 @@
 use std::net::Ipv4Addr;
 
 use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Address, Config, IpPair, Params, Tally, detection};
+use srlg_core::{Config, IpPair, Params};
 
-use crate::backend::{Backend, Survey};
+use crate::backend::Backend;
+use crate::close;
 use crate::cpu::CpuBackend;
 use crate::error::Error;
-use crate::report::{Health, Overload, SliceReport, SuperPoint};
+use crate::report::{Health, SliceReport};
 use crate::state::State;
 
 /// Where a detector keeps its recorders and runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {
-    /// The best device there is.
+    /// The fastest device of this machine; today always the CPU.
     #[default]
     Auto,
     /// This process.
@@ -56,13 +57,7 @@ impl SlidingDetector {
         let backend = match device {
             Device::Auto | Device::Cpu => Box::new(CpuBackend::new(params)?),
         };
-        let health = Health {
-            setting_factors: vec![0.0; params.linear_rows() as usize],
-            hot_shares: vec![0.0; params.rough_rows() as usize],
-            hot_weight: params.hot_weight(),
-            miss_probability: miss_probability(&params, params.hot_weight()),
-            overload: None,
-        };
+        let health = close::untouched_health(&params);
         Ok(Self { params, backend, slice: 0, health })
     }
 
@@ -92,18 +87,10 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
-        let survey = self.backend.survey(self.params.window())?;
-        let (hosts, health) = self.search(&survey)?;
-        let tallies = self.backend.tally(&hosts, self.params.window())?;
-        let report = SliceReport {
-            slice: self.slice,
-            super_points: super_points(&self.params, &hosts, &tallies, &survey),
-            candidates: hosts.len(),
-            health: health.clone(),
-        };
+        let report = close::report(&self.params, &mut *self.backend, self.slice)?;
         self.backend.age(1)?;
         self.slice += 1;
-        self.health = health;
+        self.health = report.health.clone();
         Ok(report)
     }
 
@@ -229,59 +216,4 @@ impl SlidingDetector {
     pub fn memory_bytes(&self) -> usize {
         (self.params.rough_recorders() + self.params.linear_recorders()) * size_of::<u16>()
     }
-
-    /// Candidates at the lowest hot weight that the limits accept.
-    fn search(&mut self, survey: &Survey) -> Result<(Vec<Address>, Health), Error> {
-        let params = self.params;
-        for weight in params.hot_weight()..=params.rough_width() {
-            if survey.most_hot_columns(weight) > params.hot_limit() {
-                continue;
-            }
-            if let Some(hosts) = self.backend.regain(weight, params.candidate_limit())? {
-                let raised = weight > params.hot_weight();
-                let overload = raised.then_some(Overload::RaisedHotWeight);
-                return Ok((hosts, health(&params, survey, weight, overload)));
-            }
-        }
-        let overload = Some(Overload::Saturated);
-        Ok((Vec::new(), health(&params, survey, params.rough_width(), overload)))
-    }
-}
-
-fn super_points(
-    params: &Params,
-    hosts: &[Address],
-    tallies: &[Tally],
-    survey: &Survey,
-) -> Vec<SuperPoint> {
-    let point = |(&host, &tally): (&Address, &Tally)| {
-        let Estimate { cardinality, range } =
-            estimate::estimate(params, tally, &survey.linear_weights);
-        SuperPoint { host: host.into(), cardinality, range }
-    };
-    let is_super = |point: &SuperPoint| point.cardinality >= f64::from(params.threshold());
-    let mut points: Vec<_> = hosts.iter().zip(tallies).map(point).filter(is_super).collect();
-    points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
-    points
-}
-
-fn health(params: &Params, survey: &Survey, weight: u32, overload: Option<Overload>) -> Health {
-    let columns = f64::from(params.rough_columns());
-    let hot = |row| f64::from(survey.hot_columns(row, params.hot_weight())) / columns;
-    let factor = |&row_weight| estimate::setting_factor(params, row_weight);
-    Health {
-        setting_factors: survey.linear_weights.iter().map(factor).collect(),
-        hot_shares: (0..survey.rough_weights.len()).map(hot).collect(),
-        hot_weight: weight,
-        miss_probability: match overload {
-            Some(Overload::Saturated) => 1.0,
-            _ => miss_probability(params, weight),
-        },
-        overload,
-    }
-}
-
-fn miss_probability(params: &Params, weight: u32) -> f64 {
-    let (width, tau) = (params.rough_width(), params.lsb_threshold());
-    detection::miss_probability(params.threshold(), width, tau, weight)
 }

@@ -2,7 +2,7 @@
 
 use srlg_core::ConfigError;
 
-/// An error of a detector. No error changes the state that was there.
+/// An error of a detector. What the detector has seen stays as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]

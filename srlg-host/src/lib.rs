@@ -6,6 +6,7 @@
 
 mod backend;
 mod clock;
+mod close;
 mod cpu;
 mod detector;
 mod error;

@@ -31,16 +31,20 @@ pub struct SliceReport {
 /// How well a detector fared in the last slice that closed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
-    /// Row setting factors SF(i,k): share of each row of the SLEA that was within the
-    /// window. The background of the union is their product; above some 0.1 the paper's
-    /// estimate degrades.
+    /// Row setting factors SF(i,k): share of each row of the SLEA that was within the window.
     pub setting_factors: Vec<f64>,
+    /// Their product: share of a host's union estimator that foreign touches set. The
+    /// paper's estimate subtracts its mean, but not what chance and giants add to it:
+    /// beyond some 0.01 false super points appear (docs/measurements.md).
+    pub background: f64,
     /// Share of each row of the RSRA that was hot at the configured hot weight.
     pub hot_shares: Vec<f64>,
     /// Weight from which rough estimators were searched: the configured hot weight, or
     /// more under overload.
     pub hot_weight: u32,
-    /// Probability that a host with exactly θ opposite hosts was missed at `hot_weight`.
+    /// Probability that the rough estimators passed over a host with exactly θ opposite
+    /// hosts, at `hot_weight`. (Whether the estimate of one that is found reaches θ is another
+    /// matter.)
     pub miss_probability: f64,
     /// What the search could not do.
     pub overload: Option<Overload>,

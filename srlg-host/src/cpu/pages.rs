@@ -1,6 +1,6 @@
 //! [`Pages`]: recorders on huge pages where the system has them.
 //!
-//! A pair touches recorders all over 31.7 MB; on 4 KB pages every touch also misses the
+//! A pair touches recorders all over 31.6 MB; on 4 KB pages every touch also misses the
 //! TLB. The recorders therefore live in an anonymous mapping that asks for huge pages.
 //! A mapping lends bytes; [`self_cell`] ties the recorders, which are those same bytes
 //! seen as atomics, to the mapping that they borrow from.

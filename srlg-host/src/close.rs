@@ -1,0 +1,96 @@
+//! The end of a slice: from the recorders of a device to a [`SliceReport`].
+//!
+//! survey -> search (regain at the lowest hot weight that the limits accept) -> tally ->
+//! estimate. The device counts; all decisions and floats are here and in srlg-core.
+
+use srlg_core::estimate::{self, Estimate};
+use srlg_core::{Address, Params, Tally, detection};
+
+use crate::backend::{Backend, Survey, WEIGHTS};
+use crate::error::Error;
+use crate::report::{Health, Overload, SliceReport, SuperPoint};
+
+/// The report on the window that ends with the running slice, number `slice`.
+pub(crate) fn report(
+    params: &Params,
+    backend: &mut dyn Backend,
+    slice: u64,
+) -> Result<SliceReport, Error> {
+    let survey = backend.survey(params.window())?;
+    let found = search(params, backend, &survey)?;
+    let tallies = backend.tally(&found.hosts, params.window())?;
+    Ok(SliceReport {
+        slice,
+        super_points: super_points(params, &found.hosts, &tallies, &survey),
+        candidates: found.hosts.len(),
+        health: health(params, &survey, found.hot_weight, found.overload),
+    })
+}
+
+/// The health of a detector that has closed no slice yet.
+pub(crate) fn untouched_health(params: &Params) -> Health {
+    let nothing = Survey {
+        rough_weights: vec![[0; WEIGHTS]; params.rough_rows() as usize],
+        linear_weights: vec![0; params.linear_rows() as usize],
+    };
+    health(params, &nothing, params.hot_weight(), None)
+}
+
+/// What a search found, and at which weight.
+struct Found {
+    hosts: Vec<Address>,
+    hot_weight: u32,
+    overload: Option<Overload>,
+}
+
+/// Candidates at the lowest hot weight that the limits accept: under overload the large
+/// super points are still found, in bounded time, and the report says so.
+fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result<Found, Error> {
+    for hot_weight in params.hot_weight()..=params.rough_width() {
+        if survey.most_hot_columns(hot_weight) > params.hot_limit() {
+            continue;
+        }
+        if let Some(hosts) = backend.regain(hot_weight, params.candidate_limit())? {
+            let raised = hot_weight > params.hot_weight();
+            let overload = raised.then_some(Overload::RaisedHotWeight);
+            return Ok(Found { hosts, hot_weight, overload });
+        }
+    }
+    let overload = Some(Overload::Saturated);
+    Ok(Found { hosts: Vec::new(), hot_weight: params.rough_width(), overload })
+}
+
+fn super_points(
+    params: &Params,
+    hosts: &[Address],
+    tallies: &[Tally],
+    survey: &Survey,
+) -> Vec<SuperPoint> {
+    let point = |(&host, &tally): (&Address, &Tally)| {
+        let Estimate { cardinality, range } =
+            estimate::estimate(params, tally, &survey.linear_weights);
+        SuperPoint { host: host.into(), cardinality, range }
+    };
+    let is_super = |point: &SuperPoint| point.cardinality >= f64::from(params.threshold());
+    let mut points: Vec<_> = hosts.iter().zip(tallies).map(point).filter(is_super).collect();
+    points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
+    points
+}
+
+fn health(params: &Params, survey: &Survey, hot_weight: u32, overload: Option<Overload>) -> Health {
+    let columns = f64::from(params.rough_columns());
+    let hot = |row| f64::from(survey.hot_columns(row, params.hot_weight())) / columns;
+    let factor = |&row_weight| estimate::setting_factor(params, row_weight);
+    let (width, tau) = (params.rough_width(), params.lsb_threshold());
+    Health {
+        setting_factors: survey.linear_weights.iter().map(factor).collect(),
+        background: estimate::background(params, &survey.linear_weights),
+        hot_shares: (0..survey.rough_weights.len()).map(hot).collect(),
+        hot_weight,
+        miss_probability: match overload {
+            Some(Overload::Saturated) => 1.0,
+            _ => detection::miss_probability(params.threshold(), width, tau, hot_weight),
+        },
+        overload,
+    }
+}
