@@ -7,18 +7,21 @@
 //! Pareto(0.5 s, 0.8), at most 900 s.
 //!
 //! Shape: [`Backbone`], the parameters; [`Backbone::slices`], an iterator of the
-//! packets of slice after slice. Memory is that of the flows of one period, 24
-//! bytes each. Invariant: equal parameters give equal packets in equal order on
-//! every machine; a planted host's cardinality is exactly the planted one.
+//! packets of slice after slice; [`Model`], this traffic beside others at a given
+//! load. Memory is that of the flows of one period, 24 bytes each. Invariant: equal
+//! parameters give equal packets in equal order on every machine; a planted host's
+//! cardinality is exactly the planted one.
 
 mod calendar;
 mod flow;
 mod hosts;
+mod model;
 mod network;
 mod peers;
-mod rng;
+pub(crate) mod rng;
 
 pub use calendar::Slices;
+pub use model::{Model, UnknownModel};
 pub use network::{INSIDE_HOSTS, INSIDE_NETWORKS, INSIDE_PREFIX_LENGTH, inside_host, is_inside};
 pub use peers::Kind;
 

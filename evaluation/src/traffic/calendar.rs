@@ -1,15 +1,16 @@
 //! From flows to slices of packets.
 //!
-//! Shape: a ring of buckets, one per slice to come; a flow waits in the bucket of
-//! its next packet. Invariant: a waiting flow costs nothing until its slice, and
-//! no bucket lies before the current slice, so memory is that of the waiting flows.
+//! Shape: [`Source`]s begin flows, period after period; a ring of buckets, one per
+//! slice to come; a flow waits in the bucket of its next packet. Invariant: a waiting
+//! flow costs nothing until its slice, and no bucket lies before the current slice, so
+//! memory is that of the waiting flows.
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};
-use super::hosts::Background;
+use super::hosts::{Background, begun_per_period};
 use super::peers::Peers;
 use super::rng::Rng;
-use srlg_core::IpPair;
+use srlg_core::{Address, IpPair};
 use std::collections::VecDeque;
 
 /// Purposes of random streams, apart from those of the background.
@@ -19,10 +20,17 @@ const PLANTED_STREAM: u64 = 3 << 40;
 /// Slices that ticks of 32 bits can name.
 const MOST_SLICES: u32 = 1 << 23;
 
-/// Iterator of the packets of each slice; made by [`Backbone::slices`].
+/// What begins flows.
+pub(crate) trait Source: Send {
+    /// Begins the flows of the period `number`; those of period 0 start before the stream.
+    fn period(&self, number: u32, begin: &mut dyn FnMut(Flow));
+}
+
+/// Iterator of the packets of each slice; made by [`Backbone::slices`] or
+/// [`Model::slices`](super::Model::slices).
 pub struct Slices {
     seed: u64,
-    background: Background,
+    sources: Vec<Box<dyn Source>>,
     planted: Vec<Vec<IpPair>>,
     period: u32,
     /// Slices in which a planted host contacts all its peers.
@@ -37,16 +45,23 @@ pub struct Slices {
 
 impl Slices {
     pub(super) fn new(model: &Backbone) -> Self {
-        assert!(model.period > 0, "a period has at least one slice");
-        let end = last_slice(model).expect("the stream is longer than 2^23 slices");
+        let planted: Vec<Address> = model.planted.iter().map(|point| point.host).collect();
+        let background = Background::new(model, begun_per_period(model.pairs), &planted);
+        Self::of(model, vec![Box::new(background)])
+    }
+
+    /// The flows of `sources` and of the hosts planted in `frame`, whose `pairs` are not used.
+    pub(super) fn of(frame: &Backbone, sources: Vec<Box<dyn Source>>) -> Self {
+        assert!(frame.period > 0, "a period has at least one slice");
+        let end = last_slice(frame).expect("the stream is longer than 2^23 slices");
         let mut slices = Self {
-            seed: model.seed,
-            background: Background::new(model),
-            planted: planted_pairs(model),
-            period: model.period,
-            round: model.period.min(model.slices).max(1),
+            seed: frame.seed,
+            sources,
+            planted: planted_pairs(frame),
+            period: frame.period,
+            round: frame.period.min(frame.slices).max(1),
             waiting: VecDeque::new(),
-            slice: model.period,
+            slice: frame.period,
             end,
         };
         slices.begin_period(0);
@@ -56,7 +71,7 @@ impl Slices {
     /// Puts the flows that begin in a period into their buckets.
     fn begin_period(&mut self, number: u32) {
         let (current, end, waiting) = (self.slice, self.end, &mut self.waiting);
-        self.background.period(number, |mut flow| {
+        let mut begin = |mut flow: Flow| {
             // Cheap refusal of the flows that are over before the stream begins.
             if flow.end() / TICKS < current {
                 return;
@@ -65,7 +80,8 @@ impl Slices {
                 flow.send();
             }
             wait(waiting, current, end, flow);
-        });
+        };
+        self.sources.iter().for_each(|source| source.period(number, &mut begin));
     }
 
     /// The packets of the flows that wait for the current slice.

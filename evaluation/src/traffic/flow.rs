@@ -47,7 +47,7 @@ impl FlowModel {
             1 => 0.0,
             _ => rng.pareto(SHORTEST_SECONDS, TAIL, LONGEST_SECONDS) * self.ticks_per_second,
         };
-        Flow { pair, start, length: length as u32, packets, sent: 0 }
+        Flow::new(pair, start, length as u32, packets)
     }
 }
 
@@ -65,6 +65,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// A flow of `packets` packets over `length` ticks from the tick `start`.
+    pub(crate) const fn new(pair: IpPair, start: u32, length: u32, packets: u32) -> Self {
+        Self { pair, start, length, packets, sent: 0 }
+    }
+
     /// Slice of the next packet, or `None` when all are sent.
     #[inline]
     pub(crate) fn next_slice(&self) -> Option<u32> {

@@ -1,11 +1,12 @@
 //! The hosts of the background and the flows that they begin in one period.
 //!
-//! Shape: [`Background`], drawn once: the staying hosts; [`Background::period`]
-//! gives the flows of a period by its number, independent of other periods.
-//! Invariant: a period begins the wanted number of flows, all of distinct pairs,
-//! and none of a planted host.
+//! Shape: [`Background`], drawn once: the staying hosts; as a [`Source`] it begins
+//! the flows of a period by its number, independent of other periods. Invariant: a
+//! period begins the wanted number of flows, all of distinct pairs, and none of a
+//! reserved host.
 
 use super::Backbone;
+use super::calendar::Source;
 use super::flow::{Flow, FlowModel, TICKS};
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::peers::{Kind, Peers};
@@ -34,14 +35,21 @@ const CARRIED: f64 = 0.011;
 /// Purpose of the random stream of the staying hosts; periods have theirs from 0 upwards.
 const STAYING_STREAM: u64 = 1 << 40;
 
-/// The hosts that are not planted.
+/// Flows to begin in a period so that a window sees about `pairs` distinct pairs.
+pub(crate) fn begun_per_period(pairs: u32) -> u32 {
+    (f64::from(pairs) / (1.0 + CARRIED)) as u32
+}
+
+/// The hosts of model A.
 pub(crate) struct Background {
     seed: u64,
-    pairs: u32,
+    /// Flows that begin in a period.
+    begun: u32,
     period_ticks: u32,
     flows: FlowModel,
     staying: Vec<Staying>,
-    planted: FxHashSet<Address>,
+    /// Hosts that are not of the background.
+    reserved: FxHashSet<Address>,
 }
 
 /// A host of the heavy tail, there in every period.
@@ -54,42 +62,22 @@ struct Staying {
 }
 
 impl Background {
-    pub(crate) fn new(model: &Backbone) -> Self {
-        let pairs = (f64::from(model.pairs) / (1.0 + CARRIED)) as u32;
-        let planted: FxHashSet<Address> = model.planted.iter().map(|point| point.host).collect();
-        let count = (f64::from(pairs) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
+    /// Hosts that begin `begun` flows in a period; `reserved` ones are left out.
+    pub(crate) fn new(model: &Backbone, begun: u32, reserved: &[Address]) -> Self {
+        let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
+        let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
         let mut rng = Rng::new(model.seed, STAYING_STREAM);
         // One host must not use up a small stream: at most an eighth of the pairs.
-        let most = STAYING_MOST.min(f64::from(pairs) / 8.0);
-        let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !planted.contains(host));
+        let most = STAYING_MOST.min(f64::from(begun) / 8.0);
+        let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !reserved.contains(host));
         let staying = hosts.take(count).map(|host| Staying::draw(&mut rng, host, most)).collect();
         Self {
             seed: model.seed,
-            pairs,
+            begun,
             period_ticks: model.period * TICKS,
             flows: FlowModel::new(model.packets_per_pair, 300.0 / f64::from(model.period)),
             staying,
-            planted,
-        }
-    }
-
-    /// The flows that begin in the period `number`, in the order of hosts.
-    pub(crate) fn period(&self, number: u32, mut begin: impl FnMut(Flow)) {
-        let mut rng = Rng::new(self.seed, number.into());
-        let whole = number * self.period_ticks..(number + 1) * self.period_ticks;
-        let mut left = self.pairs;
-        for staying in &self.staying {
-            let count = ((staying.cardinality * (0.85 + 0.3 * rng.unit())) as u32).min(left);
-            let active = if staying.bursty { self.burst(&mut rng, &whole) } else { whole.clone() };
-            self.contacts(&mut rng, staying.host, staying.kind, count, &active, &mut begin);
-            left -= count;
-        }
-        let mut index = rng.below(INSIDE_HOSTS);
-        while left > 0 {
-            let count = (rng.pareto(1.0, PASSING_TAIL, PASSING_MOST) as u32).min(left);
-            index = self.next_passing(index);
-            self.contacts(&mut rng, inside_host(index), Kind::Client, count, &whole, &mut begin);
-            left -= count;
+            reserved,
         }
     }
 
@@ -101,7 +89,7 @@ impl Background {
         kind: Kind,
         count: u32,
         active: &Range<u32>,
-        begin: &mut impl FnMut(Flow),
+        begin: &mut dyn FnMut(Flow),
     ) {
         let mut peers = Peers::new(kind, rng);
         for _ in 0..count {
@@ -119,16 +107,38 @@ impl Background {
         start..start + length.max(1)
     }
 
-    /// The next index of a passing host: above the staying ones, and not planted.
+    /// The next index of a passing host: above the staying ones, and not reserved.
     fn next_passing(&self, index: u32) -> u32 {
-        // Planted hosts move the staying ones up by at most their number.
-        let reserved = (self.staying.len() + self.planted.len()) as u32;
+        // Reserved hosts move the staying ones up by at most their number.
+        let taken = (self.staying.len() + self.reserved.len()) as u32;
         let mut next = index;
         loop {
             next = (next + 1) % INSIDE_HOSTS;
-            if next >= reserved && !self.planted.contains(&inside_host(next)) {
+            if next >= taken && !self.reserved.contains(&inside_host(next)) {
                 return next;
             }
+        }
+    }
+}
+
+impl Source for Background {
+    /// In the order of hosts.
+    fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
+        let mut rng = Rng::new(self.seed, number.into());
+        let whole = number * self.period_ticks..(number + 1) * self.period_ticks;
+        let mut left = self.begun;
+        for staying in &self.staying {
+            let count = ((staying.cardinality * (0.85 + 0.3 * rng.unit())) as u32).min(left);
+            let active = if staying.bursty { self.burst(&mut rng, &whole) } else { whole.clone() };
+            self.contacts(&mut rng, staying.host, staying.kind, count, &active, begin);
+            left -= count;
+        }
+        let mut index = rng.below(INSIDE_HOSTS);
+        while left > 0 {
+            let count = (rng.pareto(1.0, PASSING_TAIL, PASSING_MOST) as u32).min(left);
+            index = self.next_passing(index);
+            self.contacts(&mut rng, inside_host(index), Kind::Client, count, &whole, begin);
+            left -= count;
         }
     }
 }

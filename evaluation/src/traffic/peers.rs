@@ -24,6 +24,8 @@ const PEER_NETWORKS: u32 = 60_000;
 pub enum Kind {
     /// An ordinary host: 30 % popular servers, the rest in 60,000 networks.
     Client,
+    /// A peer-to-peer host: ordinary addresses, none of them popular.
+    PeerToPeer,
     /// A scanner: consecutive addresses.
     Scanner,
     /// The victim of a flood: uniformly random, spoofed sources.
@@ -49,7 +51,7 @@ impl Peers {
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
             Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
-            Kind::Client => networked(rng.bits()),
+            Kind::Client | Kind::PeerToPeer => networked(rng.bits()),
             Kind::Scanner => self.scan(),
             Kind::FloodVictim => random_opposite(rng),
             // Ranks are spread over the networks by a bijection: odd multiplication.
@@ -88,7 +90,9 @@ mod tests {
 
     #[test]
     fn peers_of_one_host_are_distinct_and_opposite() {
-        for kind in [Kind::Client, Kind::Scanner, Kind::FloodVictim, Kind::Server] {
+        let kinds =
+            [Kind::Client, Kind::PeerToPeer, Kind::Scanner, Kind::FloodVictim, Kind::Server];
+        for kind in kinds {
             let mut rng = Rng::new(3, 0);
             let mut peers = Peers::new(kind, &mut rng);
             let drawn: FxHashSet<Address> = (0..50_000).map(|_| peers.draw(&mut rng)).collect();

@@ -52,6 +52,15 @@ impl Rng {
         (minimum * libm::pow(self.unit(), -1.0 / tail)).min(cap)
     }
 
+    /// A lognormal variate: its logarithm has the mean ln `median` and the deviation `sigma`.
+    #[inline]
+    pub(crate) fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
+        // Box and Muller: the radius and the angle of two normal variates, one of which is used.
+        let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
+        let normal = radius * libm::cos(std::f64::consts::TAU * self.unit());
+        median * libm::exp(sigma * normal)
+    }
+
     /// A rank from 1 to `ranks` whose logarithm is uniform: rank 1 is the most popular.
     #[inline]
     pub(crate) fn popular_rank(&mut self, ranks: f64) -> u64 {
@@ -76,6 +85,17 @@ mod tests {
         let mut rng = Rng(0);
         assert_eq!(rng.bits(), 0xE220_A839_7B1D_CDAF);
         assert_eq!(rng.bits(), 0x6E78_9E6A_A1B9_65F4);
+    }
+
+    #[test]
+    fn lognormal_has_its_median_and_the_quantile_of_one_sigma() {
+        let mut rng = Rng::new(7, 0);
+        let draws: Vec<f64> = (0..100_000).map(|_| rng.lognormal(30.0, 1.5)).collect();
+        let above = |bound: f64| draws.iter().filter(|&&draw| draw > bound).count() as f64;
+        // Binomials of 1/2 and of Q(1) = 0.15866: five standard deviations of 158 and 115.6.
+        assert!((above(30.0) - 50_000.0).abs() < 790.0, "{}", above(30.0));
+        let one_sigma = 30.0 * libm::exp(1.5);
+        assert!((above(one_sigma) - 15_866.0).abs() < 578.0, "{}", above(one_sigma));
     }
 
     #[test]

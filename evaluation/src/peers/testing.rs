@@ -1,0 +1,56 @@
+//! What the tests of several peers need: streams, and reports to compare.
+//!
+//! Shape: functions. Invariant: the truth comes from the oracle, never from a peer.
+
+use crate::oracle::ExactWindow;
+use crate::system::System;
+use crate::traffic::rng::mix;
+use proptest::prelude::*;
+use srlg_core::{Address, IpPair};
+
+/// Up to 20 slices of few hosts and pairs, so that pairs come again.
+pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {
+    let pair = (0..4_u32, 0..6_u32).prop_map(|(aip, bip)| IpPair { aip, bip });
+    prop::collection::vec(prop::collection::vec(pair, 0..12), 0..20)
+}
+
+/// The reports of `system` at the end of every slice, sorted by host.
+pub(crate) fn reports(system: &mut dyn System, slices: &[Vec<IpPair>]) -> Vec<Vec<(u32, f64)>> {
+    let mut report = |slice: &Vec<IpPair>| {
+        system.ingest(slice);
+        let mut report = system.close_slice();
+        report.sort_unstable_by_key(|&(host, _)| host);
+        report
+    };
+    slices.iter().map(&mut report).collect()
+}
+
+/// The true reports at the end of every slice, sorted by host.
+pub(crate) fn true_reports(
+    window: u32,
+    threshold: u32,
+    slices: &[Vec<IpPair>],
+) -> Vec<Vec<(u32, f64)>> {
+    let mut exact = ExactWindow::new(window);
+    let mut report = |slice: &Vec<IpPair>| {
+        slice.iter().for_each(|&pair| exact.touch(pair));
+        let report = exact.close_slice(threshold);
+        report.into_iter().map(|(host, cardinality)| (host, cardinality.into())).collect()
+    };
+    slices.iter().map(&mut report).collect()
+}
+
+/// Distinct pairs of `host`, with addresses all over the range.
+pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
+    // The high half of a bijection of 64 bits is no bijection; an odd multiple of it is.
+    let first = mix(host.into()) as u32;
+    let peer = |index: u32| first.wrapping_add(index.wrapping_mul(0x9E37_79B1));
+    (0..cardinality).map(|index| IpPair { aip: host, bip: peer(index) }).collect()
+}
+
+/// Root of the mean squared relative error of a report.
+pub(crate) fn rmse(report: &[(Address, f64)], truth: impl Fn(Address) -> u32) -> f64 {
+    let error = |&(host, estimate): &(Address, f64)| estimate / f64::from(truth(host)) - 1.0;
+    let squares: f64 = report.iter().map(error).map(|error| error * error).sum();
+    (squares / report.len() as f64).sqrt()
+}

@@ -1,0 +1,174 @@
+//! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees
+//! of high-speed links", IEEE Transactions on Information Forensics and Security 6 (2011).
+//!
+//! Shape: [`Config`] makes a [`Dcds`], some arrays of bit vectors. Array i has `moduli[i]`
+//! vectors, and a host the one of its name's remainder; the remainders of a combination of
+//! hot vectors give the name back by the Chinese remainder theorem. Invariant: the moduli
+//! are pairwise coprime and their product is at least 2^32, so that remainders and names
+//! determine each other, and a combination whose name would be 2^32 or more is nobody's.
+//!
+//! Where the description leaves a choice it is made in favour of the system: a host's name
+//! is its address under a bijection, so that neighbours spread over all vectors; once the
+//! moduli so far determine the name, further arrays only verify it; and the chance bits
+//! that other hosts leave in an AND are subtracted.
+
+mod remainders;
+
+use super::{Arrays, MOST_COMBINATIONS, PairHash, Search, WORD};
+use crate::system::System;
+use remainders::Remainders;
+use srlg_core::hash::KeySequence;
+use srlg_core::{Address, IpPair};
+
+/// Number of addresses, hence of names.
+const NAMES: u64 = 1 << Address::BITS;
+
+/// Vectors per array, size of a vector, and limits of a [`Dcds`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Hosts of at least this estimate are reported.
+    pub threshold: u32,
+    /// Vectors of each array: pairwise coprime, with a product of at least 2^32.
+    pub moduli: Vec<u32>,
+    /// Bits of a vector, in whole words of 64.
+    pub vector_bits: u32,
+    /// Combinations of vectors that a `close_slice` tries at most.
+    pub most_combinations: u64,
+    /// The hashes follow from it.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The sizes for `bytes` of memory and super points of `threshold` opposite hosts.
+    ///
+    /// Vectors have 4 bits per opposite host of a super point at the threshold: linear
+    /// counting then errs by 1.15 % at a threshold of 1024, and counts to 33 times that.
+    /// Arrays are as few as let one in 2^24 wrong combinations through, but at least 3: a
+    /// host that fills its vectors combines with all other super points, and a search of 300
+    /// super points comes to some 10^7 combinations. The moduli are the largest coprime ones
+    /// that fit; at a threshold of 1024 they leave less than 1 % of 16 MiB or more unused.
+    ///
+    /// # Panics
+    /// When 8 arrays of the memory let more through: it is too small.
+    #[must_use]
+    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+        let vector_bits = (4 * threshold).next_multiple_of(WORD);
+        let vectors = (bytes as u64 * 8 / u64::from(vector_bits)) as u32;
+        let moduli = (3..=8).map(|arrays| coprime_moduli(vectors / arrays, arrays as usize));
+        let mut enough = moduli.filter(|moduli| product(moduli) >= u128::from(NAMES) << 24);
+        let moduli = enough.next().expect("memory for enough vectors in at most 8 arrays");
+        Self { threshold, moduli, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
+    }
+}
+
+/// The largest pairwise coprime numbers up to `most`, `count` of them where there are so many.
+fn coprime_moduli(most: u32, count: usize) -> Vec<u32> {
+    let mut moduli = Vec::new();
+    for candidate in (2..=most).rev() {
+        if moduli.len() == count {
+            break;
+        }
+        if moduli.iter().all(|&taken| greatest_common_divisor(taken, candidate) == 1) {
+            moduli.push(candidate);
+        }
+    }
+    moduli
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+fn product(moduli: &[u32]) -> u128 {
+    moduli.iter().fold(1, |product, &modulus| u128::saturating_mul(product, modulus.into()))
+}
+
+/// The detector; see the [module](self).
+pub struct Dcds {
+    config: Config,
+    arrays: Arrays,
+    pair_hash: PairHash,
+    remainders: Remainders,
+    search: Search,
+}
+
+impl Dcds {
+    /// An empty window.
+    ///
+    /// # Panics
+    /// When the moduli are not pairwise coprime, have a product below 2^32, or vectors do
+    /// not have whole words.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let mut keys = KeySequence::new(config.seed);
+        let pair_hash = PairHash::new(&mut keys);
+        let remainders = Remainders::new(&config.moduli, &mut keys);
+        let arrays = Arrays::new(&config.moduli, config.vector_bits);
+        let search = Search { tried: 0, complete: true };
+        Self { config, arrays, pair_hash, remainders, search }
+    }
+
+    /// How far the search of the last `close_slice` went.
+    #[must_use]
+    pub fn last_search(&self) -> Search {
+        self.search
+    }
+}
+
+impl System for Dcds {
+    fn name(&self) -> String {
+        "DCDS".into()
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        for &pair in pairs {
+            let name = self.remainders.name(pair.aip);
+            let bit = self.pair_hash.bit(pair, self.config.vector_bits);
+            for (array, &modulus) in self.config.moduli.iter().enumerate() {
+                self.arrays.set(array, name % modulus, bit);
+            }
+        }
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let Config { threshold, most_combinations, .. } = self.config;
+        let (report, search) = self.arrays.report(&self.remainders, threshold, most_combinations);
+        self.search = search;
+        self.arrays.clear();
+        report
+    }
+
+    /// The vectors alone.
+    fn memory_bytes(&self) -> usize {
+        self.arrays.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_was_asked_but_for_one_percent() {
+        for megabytes in [16, 32, 64] {
+            let asked = megabytes << 20;
+            let unused = asked - Dcds::new(Config::with_memory(asked, 1024, 1)).memory_bytes();
+            assert!(unused < asked / 100, "{unused} of {asked}");
+        }
+    }
+
+    #[test]
+    fn smaller_memory_takes_more_arrays() {
+        // 4096 bits a vector: 2^19 / 3 vectors have a product of 2^52, 2^19 / 4 one of 2^68;
+        // 2048 / 6 have one of 2^50, 2048 / 7 one of 2^57; 2^56 is wanted.
+        assert_eq!(Config::with_memory(256 << 20, 1024, 1).moduli.len(), 4);
+        assert_eq!(Config::with_memory(1 << 20, 1024, 1).moduli.len(), 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "pairwise coprime")]
+    fn moduli_with_a_common_factor_are_refused() {
+        let config = Config::with_memory(1 << 20, 128, 1);
+        let _ = Dcds::new(Config { moduli: vec![3000, 2000, 1000], ..config });
+    }
+}

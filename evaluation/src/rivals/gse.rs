@@ -1,0 +1,164 @@
+//! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit",
+//! Journal of Parallel and Distributed Computing 74 (2014).
+//!
+//! Shape: [`Config`] makes a [`Gse`], one array of bits that all hosts share. A host's
+//! virtual vector is `vector_bits` bits of it, chosen by hashes; a pair sets one of them.
+//! With the zero fractions V_m of the array and V_s of the vector, the cardinality of
+//! maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. Invariant: a host's pairs set
+//! bits of its vector alone, so its zeros are those that nobody set.
+//!
+//! The system estimates hosts and finds none, so hosts are given to it: an exact set of
+//! those seen in the slice, which [`System::memory_bytes`] does not count.
+
+use super::{WORD, linear_count, zeros};
+use crate::system::System;
+use rustc_hash::FxHashSet;
+use srlg_core::hash::{Key, KeySequence, hash, reduce};
+use srlg_core::{Address, IpPair};
+
+/// Sizes of a [`Gse`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Hosts of at least this estimate are reported.
+    pub threshold: u32,
+    /// Bits of the shared array, in whole words of 64.
+    pub array_bits: u32,
+    /// Bits of a virtual vector.
+    pub vector_bits: u32,
+    /// The hashes follow from it.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The sizes for `bytes` of memory and super points of `threshold` opposite hosts.
+    ///
+    /// `bytes` is rounded down to whole words, and to 512 MiB. Vectors have 4 bits per
+    /// opposite host of a super point at the threshold. An estimate of n opposite hosts has
+    /// the variance `s (e^(t + a) - t - 1)`, for s bits, `t = n / s`, and a pairs per bit of
+    /// the array, nearly `n^2 / 2s + s a`: larger vectors gather the pairs of others, smaller
+    /// ones lose their own and end at `s ln s`. Four bits is best for a = 1/32, which is 4
+    /// million pairs in 16 MiB, and it takes 4 reads of the array per host seen and opposite
+    /// host of the threshold, most of the time of `close_slice`.
+    #[must_use]
+    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+        let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
+        Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
+    }
+}
+
+/// The detector; see the [module](self).
+pub struct Gse {
+    config: Config,
+    array: Vec<u64>,
+    hosts: FxHashSet<Address>,
+    /// Keys of the opposite host, of the bits of a vector, of the host, and of a bit's place.
+    keys: [Key; 4],
+}
+
+impl Gse {
+    /// An empty window.
+    ///
+    /// # Panics
+    /// When the array is empty or does not have whole words, or vectors are empty.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let Config { array_bits, vector_bits, seed, .. } = config;
+        assert!(array_bits > 0 && array_bits.is_multiple_of(WORD), "the array has whole words");
+        assert!(vector_bits > 0, "a virtual vector has bits");
+        let mut keys = KeySequence::new(seed);
+        let keys = std::array::from_fn(|_| keys.next_key());
+        let array = vec![0; (array_bits / WORD) as usize];
+        Self { config, array, hosts: FxHashSet::default(), keys }
+    }
+
+    /// Bytes of the addresses for which the set of hosts has room.
+    #[must_use]
+    pub fn hosts_bytes(&self) -> usize {
+        self.hosts.capacity() * size_of::<Address>()
+    }
+
+    /// The constant that stands for bit `index` of every vector.
+    fn constant(&self, index: u32) -> u32 {
+        hash(index, self.keys[1])
+    }
+
+    /// Place in the array of a bit of a host's vector, from the bit's constant and the host's hash.
+    fn place(&self, host: u32, constant: u32) -> u32 {
+        reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
+    }
+
+    /// The estimate for `host`, from the zero fraction of the array and the constants of all bits.
+    fn estimate(&self, host: Address, zero_fraction: f64, constants: &[u32]) -> f64 {
+        let host = hash(host, self.keys[2]);
+        let places = constants.iter().map(|&constant| self.place(host, constant));
+        let ones: u32 = places.map(|place| self.bit(place)).sum();
+        let background = f64::from(self.config.vector_bits) * libm::log(zero_fraction);
+        linear_count(self.config.vector_bits - ones, self.config.vector_bits) + background
+    }
+
+    fn bit(&self, place: u32) -> u32 {
+        (self.array[(place / WORD) as usize] >> (place % WORD)) as u32 & 1
+    }
+}
+
+impl System for Gse {
+    fn name(&self) -> String {
+        "GSE".into()
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        let [opposite, _, host, _] = self.keys;
+        for &pair in pairs {
+            let index = reduce(hash(pair.bip, opposite), self.config.vector_bits);
+            let place = self.place(hash(pair.aip, host), self.constant(index));
+            self.array[(place / WORD) as usize] |= 1 << (place % WORD);
+            self.hosts.insert(pair.aip);
+        }
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let zeros = zeros(self.array.iter().copied()).max(1);
+        let zero_fraction = f64::from(zeros) / f64::from(self.config.array_bits);
+        let bits = 0..self.config.vector_bits;
+        let constants: Vec<u32> = bits.map(|index| self.constant(index)).collect();
+        let estimate = |&host| (host, self.estimate(host, zero_fraction, &constants));
+        let estimates = self.hosts.iter().map(estimate);
+        let threshold = f64::from(self.config.threshold);
+        let report = estimates.filter(|&(_, estimate)| estimate >= threshold).collect();
+        self.array.fill(0);
+        self.hosts.clear();
+        report
+    }
+
+    /// The shared array alone, without the set of hosts: see [`hosts_bytes`](Self::hosts_bytes).
+    fn memory_bytes(&self) -> usize {
+        size_of_val(self.array.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_was_asked_but_for_a_word() {
+        for asked in [16 << 20, 32 << 20, 64 << 20, 1_000_003] {
+            let unused = asked - Gse::new(Config::with_memory(asked, 1024, 1)).memory_bytes();
+            assert!(unused < size_of::<u64>(), "{unused} of {asked}");
+        }
+    }
+
+    #[test]
+    fn the_pairs_of_others_are_subtracted() {
+        // 200,000 pairs of others in 2^20 bits, a = 0.19, would add 98 to vectors of 512 bits.
+        let config = Config::with_memory(1 << 17, 128, 1);
+        let mut system = Gse::new(Config { threshold: 0, ..config });
+        let others = (0..200_000).map(|pair| IpPair { aip: 1 + pair % 10_000, bip: pair });
+        system.ingest(&others.collect::<Vec<_>>());
+        system.ingest(&(0..128).map(|bip| IpPair { aip: 0, bip }).collect::<Vec<_>>());
+        let report = system.close_slice();
+        let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
+        // Variance 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155; five standard deviations.
+        assert!((estimate - 128.0).abs() < 62.0, "{estimate}");
+    }
+}

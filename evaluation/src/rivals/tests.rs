@@ -1,0 +1,165 @@
+use super::*;
+use crate::system::System;
+
+/// Threshold of the tests: vectors have 512 bits for DCDS and GSE, 192 for VBFA at 1 MiB.
+const THRESHOLD: u32 = 128;
+const MEMORY: usize = 1 << 20;
+
+fn dcds_config() -> dcds::Config {
+    dcds::Config::with_memory(MEMORY, THRESHOLD, 1)
+}
+
+fn vbfa_config() -> vbfa::Config {
+    vbfa::Config::with_memory(MEMORY, THRESHOLD, 1)
+}
+
+fn gse_config() -> gse::Config {
+    gse::Config::with_memory(MEMORY, THRESHOLD, 1)
+}
+
+fn systems() -> [Box<dyn System>; 3] {
+    let (dcds, vbfa) = (dcds::Dcds::new(dcds_config()), vbfa::Vbfa::new(vbfa_config()));
+    [Box::new(dcds), Box::new(vbfa), Box::new(gse::Gse::new(gse_config()))]
+}
+
+/// Different addresses, by a bijection.
+fn addresses(seed: u64) -> impl Iterator<Item = Address> {
+    let key = KeySequence::new(seed).next_key();
+    (0..).map(move |number| hash(number, key))
+}
+
+/// Pairs of `host` with `count` others.
+fn pairs(host: Address, count: usize) -> Vec<IpPair> {
+    addresses(host.into()).take(count).map(|bip| IpPair { aip: host, bip }).collect()
+}
+
+#[test]
+fn planted_hosts_and_no_others_are_reported() {
+    // Neighbours, hosts with a common half, extreme addresses. In the coarsest vectors, of
+    // 192 bits, an estimate of 400 has the standard deviation 31: the threshold is 8 of it away.
+    let planted = [0, 1, 2, 0x0A01_0203, 0x0A01_FFFF, 0xC0A8_0203, u32::MAX - 1, u32::MAX];
+    for mut system in systems() {
+        for host in planted {
+            system.ingest(&pairs(host, 400));
+        }
+        addresses(9).take(5000).for_each(|host| system.ingest(&pairs(host, 4)));
+        let mut found: Vec<_> = system.close_slice().iter().map(|&(host, _)| host).collect();
+        found.sort_unstable();
+        assert_eq!(found, planted, "{}", system.name());
+    }
+}
+
+/// 64 hosts of 128 others each: their mean estimate lies within five of its standard errors.
+///
+/// The variance of an estimate is `s (e^(t + a) - t - 1)` with s bits per vector, t opposite
+/// hosts per bit, and a pairs of others per bit; its bias is half the variance's `s`-th part.
+fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f64) {
+    let (hosts, cardinality) = (64, 128);
+    addresses(5).take(hosts).for_each(|host| system.ingest(&pairs(host, cardinality)));
+    let report = system.close_slice();
+    assert_eq!(report.len(), hosts, "{}", system.name());
+    let (bits, cardinality) = (f64::from(vector_bits), cardinality as f64);
+    let load = cardinality / bits;
+    let spread = libm::exp(load + others_per_bit) - load - 1.0;
+    let standard_error = libm::sqrt(bits * spread / hosts as f64);
+    let mean = report.iter().map(|&(_, estimate)| estimate).sum::<f64>() / hosts as f64;
+    let error = mean - cardinality - spread / 2.0;
+    assert!(error.abs() < 5.0 * standard_error, "{}: {error} {standard_error}", system.name());
+}
+
+#[test]
+fn cardinalities_are_right_within_their_standard_error() {
+    let threshold = THRESHOLD / 2; // so that no host is left out for its error
+    let config = dcds::Config { threshold, ..dcds_config() };
+    assert_unbiased(dcds::Dcds::new(config.clone()), config.vector_bits, 0.0);
+    let config = vbfa::Config { threshold, ..vbfa_config() };
+    assert_unbiased(vbfa::Vbfa::new(config.clone()), config.vector_bits, 0.0);
+    let config = gse::Config { threshold, ..gse_config() };
+    let others_per_bit = 64.0 * 128.0 / f64::from(config.array_bits);
+    assert_unbiased(gse::Gse::new(config.clone()), config.vector_bits, others_per_bit);
+}
+
+#[test]
+fn repeated_packets_count_once() {
+    for mut system in systems() {
+        let all = pairs(7, 300);
+        system.ingest(&all);
+        let once = system.close_slice();
+        (0..5).for_each(|_| system.ingest(&all));
+        assert_eq!(system.close_slice(), once, "{}", system.name());
+    }
+}
+
+#[test]
+fn a_window_starts_with_nothing_of_the_one_before() {
+    for mut system in systems() {
+        let memory = system.memory_bytes();
+        system.ingest(&pairs(7, 400));
+        assert_eq!(system.close_slice().len(), 1);
+        system.ingest(&pairs(7, 10));
+        assert_eq!((system.close_slice(), system.memory_bytes()), (vec![], memory));
+    }
+}
+
+#[test]
+fn a_search_stops_at_its_bound_and_says_so() {
+    let most_combinations = 1000;
+    let stopped = Search { tried: most_combinations, complete: false };
+    let flood: Vec<_> = addresses(2).take(2000).flat_map(|host| pairs(host, 1000)).collect();
+    let mut dcds = dcds::Dcds::new(dcds::Config { most_combinations, ..dcds_config() });
+    dcds.ingest(&flood);
+    dcds.close_slice();
+    assert_eq!(dcds.last_search(), stopped);
+    let mut vbfa = vbfa::Vbfa::new(vbfa::Config { most_combinations, ..vbfa_config() });
+    vbfa.ingest(&flood);
+    vbfa.close_slice();
+    assert_eq!(vbfa.last_search(), stopped);
+    // And the next window is none the worse.
+    dcds.ingest(&pairs(7, 300));
+    assert_eq!((dcds.close_slice().len(), dcds.last_search().complete), (1, true));
+}
+
+/// Every combination is somebody: the vectors' numbers are the digits of the address.
+struct Digits;
+
+impl Reversal for Digits {
+    type Known = Address;
+
+    fn nothing(&self) -> Address {
+        0
+    }
+
+    fn only(&self, _: usize, _: Address) -> Option<u32> {
+        None
+    }
+
+    fn join(&self, _: usize, vector: u32, known: Address) -> Option<Address> {
+        Some(10 * known + vector)
+    }
+
+    fn host(&self, known: Address) -> Address {
+        known
+    }
+}
+
+#[test]
+fn the_search_reports_what_trying_all_whole_combinations_would() {
+    let mut arrays = Arrays::new(&[10; 3], 64);
+    let keys = &mut KeySequence::new(4);
+    for (array, vector) in (0..30).map(|number| (number / 10, number as u32 % 10)) {
+        let key = keys.next_key();
+        // From 9 to 162 throws on 64 bits.
+        (0..9 + 17 * vector).for_each(|throw| arrays.set(array, vector, hash(throw, key) >> 26));
+    }
+    let all: Vec<_> = arrays.arrays.iter().map(|array| arrays.zeros(array)).collect();
+    let background = arrays.background(&all);
+    let (report, search) = arrays.report(&Digits, 20, u64::MAX);
+    let expected = (0..1000).filter_map(|host| {
+        let [a, b, c] = [host / 100, host / 10 % 10, host % 10];
+        let [a, b, c] = [arrays.vector(0, a)[0], arrays.vector(1, b)[0], arrays.vector(2, c)[0]];
+        let estimate = linear_count((a & b & c).count_zeros(), 64) - background;
+        (estimate >= 20.0).then_some((host, estimate))
+    });
+    assert_eq!(report, expected.collect::<Vec<_>>());
+    assert!(report.len() > 100 && search.tried < 1000, "{} {search:?}", report.len());
+}

@@ -1,0 +1,204 @@
+//! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter",
+//! IEEE Transactions on Information Forensics and Security 11 (2016).
+//!
+//! Shape: [`Config`] makes a [`Vbfa`], five arrays of bit vectors. The six hash functions
+//! are: four runs of consecutive address bits that choose the vector in an array each, a
+//! hash of the address for the fifth array, and a hash of the pair that chooses the bit.
+//! Runs begin 8 bits apart and the last one wraps around, so that each overlaps the next;
+//! hosts are regained from hot vectors whose runs agree where they overlap. Invariant: the
+//! runs cover the address, so that four agreeing runs are one address.
+//!
+//! Where the description leaves a choice it is made in favour of the system: the fifth
+//! array takes part in the AND; and the chance bits that other hosts leave in the AND are
+//! subtracted, from the fill of all five arrays.
+
+use super::{Arrays, MOST_COMBINATIONS, PairHash, Reversal, Search, WORD};
+use crate::system::System;
+use srlg_core::hash::{Key, KeySequence, hash};
+use srlg_core::{Address, IpPair};
+
+/// Arrays whose vector is a run of address bits; one more has a hash.
+const RUNS: usize = 4;
+/// Address bits from the begin of a run to that of the next.
+const STRIDE: u32 = Address::BITS / RUNS as u32;
+
+/// Number of vectors, size of a vector, and limits of a [`Vbfa`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Hosts of at least this estimate are reported.
+    pub threshold: u32,
+    /// Address bits of a run, 8 to 16; an array has 2 to that power of vectors.
+    pub run_bits: u32,
+    /// Bits of a vector, in whole words of 64.
+    pub vector_bits: u32,
+    /// Combinations of vectors that a `close_slice` tries at most.
+    pub most_combinations: u64,
+    /// The hashes follow from it.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The sizes for `bytes` of memory; the `threshold` changes none of them.
+    ///
+    /// Runs have 13 bits, 5 of which overlap: one less lets more wrong combinations through
+    /// when super points are many, one more halves the vectors again. The rest of the memory
+    /// goes into the vectors. `bytes` is missed by less than a word per vector, 320 KiB;
+    /// [`Vbfa::new`] refuses what does not hold a word per vector.
+    #[must_use]
+    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+        let run_bits = 13;
+        let words = bytes / size_of::<u64>() / ((RUNS + 1) << run_bits);
+        let vector_bits = words as u32 * WORD;
+        Self { threshold, run_bits, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
+    }
+}
+
+/// The detector; see the [module](self).
+pub struct Vbfa {
+    config: Config,
+    arrays: Arrays,
+    pair_hash: PairHash,
+    runs: Runs,
+    search: Search,
+}
+
+impl Vbfa {
+    /// An empty window.
+    ///
+    /// # Panics
+    /// When runs do not have 8 to 16 bits, or vectors do not have whole words.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        assert!((STRIDE..=16).contains(&config.run_bits), "runs have 8 to 16 bits");
+        let mut keys = KeySequence::new(config.seed);
+        let pair_hash = PairHash::new(&mut keys);
+        let runs = Runs { bits: config.run_bits, key: keys.next_key() };
+        let arrays = Arrays::new(&[1 << config.run_bits; RUNS + 1], config.vector_bits);
+        let search = Search { tried: 0, complete: true };
+        Self { config, arrays, pair_hash, runs, search }
+    }
+
+    /// How far the search of the last `close_slice` went.
+    #[must_use]
+    pub fn last_search(&self) -> Search {
+        self.search
+    }
+}
+
+impl System for Vbfa {
+    fn name(&self) -> String {
+        "VBFA".into()
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        for &pair in pairs {
+            let bit = self.pair_hash.bit(pair, self.config.vector_bits);
+            for array in 0..=RUNS {
+                self.arrays.set(array, self.runs.vector(array, pair.aip), bit);
+            }
+        }
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let Config { threshold, most_combinations, .. } = self.config;
+        let (report, search) = self.arrays.report(&self.runs, threshold, most_combinations);
+        self.search = search;
+        self.arrays.clear();
+        report
+    }
+
+    /// The vectors alone.
+    fn memory_bytes(&self) -> usize {
+        self.arrays.bytes()
+    }
+}
+
+/// Which vectors a host has, and back.
+struct Runs {
+    bits: u32,
+    key: Key,
+}
+
+/// The bits of an address that some runs tell.
+#[derive(Clone, Copy)]
+struct Known {
+    address: Address,
+    mask: Address,
+}
+
+impl Runs {
+    fn vector(&self, array: usize, host: Address) -> u32 {
+        let bits = if array < RUNS { host.rotate_left(begin(array)) } else { hash(host, self.key) };
+        bits >> (Address::BITS - self.bits)
+    }
+}
+
+/// Address bits before the run of `array`.
+const fn begin(array: usize) -> u32 {
+    array as u32 * STRIDE
+}
+
+impl Reversal for Runs {
+    type Known = Known;
+
+    fn nothing(&self) -> Known {
+        Known { address: 0, mask: 0 }
+    }
+
+    fn only(&self, array: usize, known: Known) -> Option<u32> {
+        (array == RUNS).then(|| self.vector(array, known.address))
+    }
+
+    fn join(&self, array: usize, vector: u32, known: Known) -> Option<Known> {
+        if let Some(only) = self.only(array, known) {
+            return (only == vector).then_some(known);
+        }
+        let place = |run: u32| (run << (Address::BITS - self.bits)).rotate_right(begin(array));
+        let (address, mask) = (place(vector), place((1 << self.bits) - 1));
+        let agree = (known.address ^ address) & known.mask & mask == 0;
+        agree.then_some(Known { address: known.address | address, mask: known.mask | mask })
+    }
+
+    fn host(&self, known: Known) -> Address {
+        known.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_lead_back_to_their_host_and_no_run_may_differ() {
+        for bits in 8..=16 {
+            let runs = Runs { bits, key: KeySequence::new(bits.into()).next_key() };
+            for host in (0..=Address::MAX).step_by(1_000_003) {
+                let join = |known, array| runs.join(array, runs.vector(array, host), known);
+                let known = (0..=RUNS).try_fold(runs.nothing(), join);
+                assert_eq!(known.map(|known| runs.host(known)), Some(host));
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_differ_where_they_overlap_are_nobody_s() {
+        let runs = Runs { bits: 12, key: KeySequence::new(1).next_key() };
+        let known = runs.join(0, 0xABC, runs.nothing()).unwrap();
+        assert!(runs.join(1, 0xD12, known).is_none()); // C and D
+        let known = runs.join(1, 0xC12, known).unwrap();
+        let known = runs.join(2, 0x234, known).unwrap(); // address bits 0xABC1_234
+        assert!(runs.join(3, 0x45D, known).is_none()); // A and D, around the end
+        assert_eq!(runs.join(3, 0x45A, known).unwrap().address, 0xABC1_2345);
+    }
+
+    #[test]
+    fn memory_is_what_was_asked_but_for_a_word_per_vector() {
+        for megabytes in [16, 32, 64] {
+            let asked = megabytes << 20;
+            let config = Config::with_memory(asked, 1024, 1);
+            let a_word_each = (RUNS + 1) << config.run_bits << 3;
+            let unused = asked - Vbfa::new(config).memory_bytes();
+            assert!(unused < a_word_each, "{unused} of {asked}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What every measured system can do: srlg, the paper's rivals, and what users have today.
+
+use srlg_core::{Address, IpPair};
+
+/// A system that takes the pairs of a slice and reports super points at its end.
+pub trait System {
+    /// Name in tables and plots.
+    fn name(&self) -> String;
+
+    /// Takes pairs of the running slice.
+    fn ingest(&mut self, pairs: &[IpPair]);
+
+    /// Ends the slice: hosts whose estimated cardinality is at least the threshold that the
+    /// system was made for, with the estimate; then the window moves on by one slice.
+    fn close_slice(&mut self) -> Vec<(Address, f64)>;
+
+    /// Bytes that the system holds now; for hash maps the bytes of their tables.
+    fn memory_bytes(&self) -> usize;
+}

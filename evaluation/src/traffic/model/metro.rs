@@ -1,0 +1,159 @@
+//! Model B, a metro network.
+//!
+//! Shape: [`Metro`], a [`Source`]; its hosts are drawn once, [`CLASSES`] with lognormal
+//! numbers of contacts per period; hosts of an on-off class make theirs in the on-times
+//! of a cycle of their own. Invariant: every period begins the wanted number of flows,
+//! divided among the classes by their shares.
+//!
+//! The shares give 100 super points per million pairs: a class of share s, median m and
+//! deviation σ has s·10^6 / (m e^(σ²/2)) hosts, and the part Q(ln(1024/m) / σ) of them are
+//! super points. In the order of [`CLASSES`] that is 1, 46, 26, 14 and 13.
+
+use super::super::calendar::Source;
+use super::super::flow::{Flow, FlowModel, TICKS};
+use super::super::network::{INSIDE_HOSTS, inside_host};
+use super::super::peers::{Kind, Peers};
+use super::super::rng::Rng;
+use super::{PACKETS_PER_PAIR, PERIOD, ticks_of};
+use srlg_core::{Address, IpPair};
+
+/// Hosts of one behaviour.
+pub(super) struct Class {
+    kind: Kind,
+    /// Part of all pairs.
+    pub(super) share: f64,
+    /// Median of the contacts per period, and deviation of their logarithm.
+    pub(super) median: f64,
+    pub(super) sigma: f64,
+    on_off: bool,
+}
+
+/// Clients, servers, NAT gateways, peer-to-peer hosts, scanners.
+#[rustfmt::skip]
+pub(super) const CLASSES: [Class; 5] = [
+    Class { kind: Kind::Client,     share: 0.50, median:   8.0, sigma: 1.2, on_off: false },
+    Class { kind: Kind::Server,     share: 0.22, median: 120.0, sigma: 1.5, on_off: false },
+    Class { kind: Kind::Client,     share: 0.09, median: 500.0, sigma: 1.0, on_off: false },
+    Class { kind: Kind::PeerToPeer, share: 0.14, median: 300.0, sigma: 0.7, on_off: true },
+    Class { kind: Kind::Scanner,    share: 0.05, median: 400.0, sigma: 1.2, on_off: true },
+];
+
+/// Most contacts of a host per period.
+const MOST_CONTACTS: f64 = 200_000.0;
+
+/// Random streams of the flows, one per period; of the hosts; of their cycles, by address.
+const STREAM: u64 = 4 << 40;
+const HOSTS_STREAM: u64 = STREAM + (1 << 32);
+const CYCLES_STREAM: u64 = STREAM + (2 << 32);
+
+pub(super) struct Metro {
+    seed: u64,
+    flows: FlowModel,
+    /// Hosts of every class: their addresses and contacts per period.
+    hosts: [Vec<(Address, u32)>; CLASSES.len()],
+}
+
+impl Metro {
+    /// Hosts that begin `begun` flows in every period.
+    pub(super) fn new(seed: u64, begun: u32) -> Self {
+        let mut rng = Rng::new(seed, HOSTS_STREAM);
+        let mut addresses = (0..INSIDE_HOSTS).map(inside_host);
+        // One host must not use up a small stream: at most an eighth of the pairs.
+        let most = MOST_CONTACTS.min(f64::from(begun) / 8.0);
+        let hosts = CLASSES.map(|class| {
+            let mut left = (f64::from(begun) * class.share) as u32;
+            let mut draw = |host| {
+                let contacts = rng.lognormal(class.median, class.sigma).min(most) + 0.5;
+                let contacts = (contacts as u32).clamp(1, left.max(1));
+                (left > 0).then(|| {
+                    left -= contacts;
+                    (host, contacts)
+                })
+            };
+            addresses.by_ref().map_while(&mut draw).collect()
+        });
+        Self { seed, flows: FlowModel::new(PACKETS_PER_PAIR, 1.0), hosts }
+    }
+}
+
+impl Source for Metro {
+    fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
+        let mut rng = Rng::new(self.seed, STREAM + u64::from(number));
+        let first = ticks_of(number).start;
+        for (class, hosts) in CLASSES.iter().zip(&self.hosts) {
+            for &(host, contacts) in hosts {
+                let cycle = class.on_off.then(|| Cycle::of(self.seed, host));
+                let mut peers = Peers::new(class.kind, &mut rng);
+                for _ in 0..contacts {
+                    let pair = IpPair { aip: host, bip: peers.draw(&mut rng) };
+                    let mut start = first + rng.below(PERIOD * TICKS);
+                    while cycle.is_some_and(|cycle| !cycle.is_on(start)) {
+                        start = first + rng.below(PERIOD * TICKS);
+                    }
+                    begin(self.flows.draw(&mut rng, pair, start));
+                }
+            }
+        }
+    }
+}
+
+/// When a host is on: for a part of a cycle that is shorter than a period. In ticks.
+#[derive(Clone, Copy)]
+struct Cycle {
+    length: u32,
+    on: u32,
+    phase: u32,
+}
+
+impl Cycle {
+    /// The cycle of `host`: 30 to 150 slices, of which it is on for a fifth to four fifths.
+    fn of(seed: u64, host: Address) -> Self {
+        let mut rng = Rng::new(seed, CYCLES_STREAM + u64::from(host));
+        let length = TICKS * 30 + rng.below(TICKS * 120);
+        let on = (f64::from(length) * (0.2 + 0.6 * rng.unit())) as u32;
+        Self { length, on, phase: rng.below(length) }
+    }
+
+    const fn is_on(self, tick: u32) -> bool {
+        (tick + self.phase) % self.length < self.on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_begins_the_wanted_flows_and_on_off_hosts_begin_theirs_when_on() {
+        let (seed, begun) = (5, 100_000);
+        let metro = Metro::new(seed, begun);
+        let on_off = |host: Address| {
+            let has = |&(class, hosts): &(&Class, &Vec<(Address, u32)>)| {
+                class.on_off && hosts.iter().any(|&(other, _)| other == host)
+            };
+            CLASSES.iter().zip(&metro.hosts).any(|class| has(&class))
+        };
+        let mut flows = Vec::new();
+        metro.period(1, &mut |flow| flows.push(flow));
+        assert_eq!(flows.len(), begun as usize);
+        for mut flow in flows.into_iter().filter(|flow| on_off(flow.pair.aip)) {
+            flow.send();
+            // A flow of one packet ends when it begins.
+            if flow.next_slice().is_none() {
+                assert!(Cycle::of(seed, flow.pair.aip).is_on(flow.end()));
+            }
+        }
+    }
+
+    #[test]
+    fn cycles_are_on_for_a_fifth_to_four_fifths_and_shorter_than_a_period() {
+        for host in 0..1000 {
+            let cycle = Cycle::of(9, host);
+            let on = (0..cycle.length).filter(|&tick| cycle.is_on(tick)).count() as f64;
+            let part = on / f64::from(cycle.length);
+            // Rounded down to whole ticks.
+            assert!((0.2 - 1.0 / f64::from(cycle.length)..=0.8).contains(&part), "{part}");
+            assert!(cycle.length < PERIOD * TICKS);
+        }
+    }
+}
