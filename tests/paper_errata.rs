@@ -4,6 +4,13 @@ use std::net::Ipv4Addr;
 
 use srlg::{Config, Device, IpPair, SlidingDetector};
 
+/// The paper's scheme and memory with linear estimators that start at any recorder.
+fn fine_stride() -> Config {
+    let paper = Config::paper();
+    let linear_columns = paper.linear_columns * paper.linear_stride;
+    Config { linear_columns, linear_stride: 1, ..paper }
+}
+
 fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetector {
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
@@ -24,7 +31,7 @@ fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
 fn stride_16_correlates_the_rows_and_stride_1_does_not() {
     let popular = || (0..500_000).map(|aip| IpPair { aip, bip: 0x0808_0808 });
     let coarse = loaded(Config::paper(), popular());
-    let fine = loaded(Config::default(), popular());
+    let fine = loaded(fine_stride(), popular());
     // A share 1 - e^(-500000/131072) = 0.978 of those positions is set: 1024·0.978^5 = 916
     // in the union, with a standard deviation below sqrt(1024·0.978^5·0.11) = 10.
     // The median, because the first runs of a row hold positions that no touch can reach.
@@ -40,7 +47,7 @@ fn stride_16_correlates_the_rows_and_stride_1_does_not() {
 // over-estimated by the paper's row-wide setting factor. One row shows it most plainly.
 #[test]
 fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
-    let config = Config { linear_rows: 1, ..Config::default() };
+    let config = Config { linear_rows: 1, ..fine_stride() };
     let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
     let params = giant.params();
     let column = params.linear_column(0, 1);

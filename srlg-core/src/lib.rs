@@ -12,18 +12,18 @@
 //!    floats are there and in [`detection`].
 //!
 //! ```
-//! use srlg_core::{Age16, Config, IpPair, Recorder, Slea, estimate};
+//! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Slea, estimate};
 //!
-//! let params = Config::paper().validate()?;
-//! let recorders: Vec<Age16> =
-//!     (0..params.linear_recorders()).map(|_| Age16::new(Age16::UNTOUCHED)).collect();
+//! let params = Config::default().validate()?;
+//! let recorders: Vec<Recorder16> =
+//!     (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let slea = Slea::new(&params, &recorders);
 //! for bip in 0..1000 {
 //!     slea.touch(IpPair { aip: 7, bip }, 0);
 //! }
-//! let rows = [0; 5]; // nobody else is there: no background
-//! let estimate = estimate::estimate(&params, slea.tally(7, 1), &rows);
-//! assert!((estimate.cardinality - 1000.0).abs() < 50.0);
+//! let span = params.span(0, 300);
+//! let estimate = estimate::estimate(&params, &slea.tally(7, span), span, &[]);
+//! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```
 #![no_std]
@@ -31,6 +31,7 @@
 
 mod config;
 pub mod detection;
+mod epoch;
 pub mod estimate;
 pub mod hash;
 mod linear;
@@ -40,10 +41,12 @@ mod recorder;
 pub mod regain;
 mod rhfg;
 mod rough;
+mod tag;
 
-pub use config::{Config, ConfigError};
-pub use linear::{Slea, Tally};
+pub use config::{Config, ConfigError, Scheme};
+pub use epoch::Span;
+pub use linear::{AGES, Histograms, Slea, Tally};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
-pub use recorder::{Age16, FrozenAge16, Reading, Recorder, count_within};
+pub use recorder::{Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below};
 pub use rough::Rsra;

@@ -2,23 +2,47 @@
 //!
 //! A view over `linear_rows` rows of [`Params::linear_row_len`] recorders. The linear
 //! estimator of a host is a run of η' recorders in every row; runs of different hosts
-//! overlap, so a run also holds foreign touches. Recorders that are in the window in
-//! all of a host's runs form its union estimator USLE.
+//! overlap, so a run also holds foreign touches. The union estimator USLE of a host keeps,
+//! per position, the largest age of its rows: what the host touched itself cannot be older.
+//!
+//! In the paper's scheme a tally is the weight of the union. In the tagged scheme it is two
+//! histograms over the ages of the union: of all positions, and of those where a touch of
+//! the host itself is visible. It is visible at the union's age if some row of that age
+//! bears the host's tag and no row of that age a larger one (the minimum would have replaced
+//! it); rows of a smaller age were touched by foreigners later.
 
+use crate::epoch::Span;
 use crate::pair::{Address, IpPair};
 use crate::params::Params;
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::{Reading, Recorder, count_below};
+use crate::tag::Tagger;
 
 /// Positions of the union that are looked at together, row after row: few enough for
 /// the first cache, many enough for full vectors.
 const BLOCK: usize = 1024;
 
+/// Number of ages that a tagged recorder can have at most.
+pub const AGES: usize = 256;
+
 /// What a device returns about one host: integers, from which
 /// [`estimate`](crate::estimate) makes a cardinality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
-    /// `|USLE|^k`: positions of the host's union estimator in the window, `0..=η'`.
-    pub union_weight: u32,
+#[allow(clippy::large_enum_variant, reason = "no allocation here; tallies live in small batches")]
+pub enum Tally {
+    /// Paper's scheme: `|USLE|^k`, positions of the union in the window, `0..=η'`.
+    Union(u32),
+    /// Tagged scheme.
+    Visible(Histograms),
+}
+
+/// Positions of a host's union estimator by age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Histograms {
+    /// All positions; sums to η'.
+    pub all: [u32; AGES],
+    /// Positions that show a touch of the host itself, or of a foreigner with its tag.
+    pub own: [u32; AGES],
 }
 
 /// A view of the recorders of a SLEA; copying it copies two pointers.
@@ -36,7 +60,7 @@ impl<R> Clone for Slea<'_, R> {
 
 impl<R> Copy for Slea<'_, R> {}
 
-impl<'a, R: Reading> Slea<'a, R> {
+impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     /// A view of `recorders` as the SLEA of `params`.
     ///
     /// # Panics
@@ -55,27 +79,69 @@ impl<'a, R: Reading> Slea<'a, R> {
         &self.recorders[start..start + self.params.linear_width as usize]
     }
 
-    /// Counts the union estimator USLE of `aip` over the last `window` slices.
-    ///
-    /// The union keeps the largest age of the rows: a position is in it when its
-    /// recorders are within the window in every row.
+    /// Looks at the union estimator USLE of `aip` over `span`.
     #[must_use]
-    pub fn tally(self, aip: Address, window: u32) -> Tally {
-        let limit = R::limit(window);
-        let width = self.params.linear_width as usize;
-        let starts = (0..width).step_by(BLOCK);
-        let union_weight = starts.map(|start| {
-            let block = start..width.min(start + BLOCK);
+    pub fn tally(self, aip: Address, span: Span) -> Tally {
+        if self.params.is_tagged() {
+            Tally::Visible(self.histograms(aip))
+        } else {
+            Tally::Union(self.union_weight(aip, span))
+        }
+    }
+
+    /// How many recorders of `row` are within `span`.
+    #[must_use]
+    pub fn row_weight(self, row: u32, span: Span) -> u32 {
+        count_below(self.row(row), self.limit(span))
+    }
+
+    /// The least word that is not within `span`.
+    fn limit(self, span: Span) -> u16 {
+        R::saturated(span.ages << self.params.tag_bits)
+    }
+
+    fn union_weight(self, aip: Address, span: Span) -> u32 {
+        let limit = self.limit(span);
+        let in_block = |start: usize| {
             let mut in_union = [true; BLOCK];
             for row in 0..self.params.linear_rows {
-                let recorders = &self.estimator(row, aip)[block.clone()];
-                for (all, recorder) in in_union.iter_mut().zip(recorders) {
+                for (all, recorder) in in_union.iter_mut().zip(self.block(row, aip, start)) {
                     *all &= recorder.word() < limit;
                 }
             }
-            in_union[..block.len()].iter().map(|&all| u32::from(all)).sum::<u32>()
-        });
-        Tally { union_weight: union_weight.sum() }
+            let width = self.params.linear_width as usize;
+            in_union[..BLOCK.min(width - start)].iter().map(|&all| u32::from(all)).sum::<u32>()
+        };
+        self.block_starts().map(in_block).sum()
+    }
+
+    fn histograms(self, aip: Address) -> Histograms {
+        // Four tables in turn: equal ages that follow each other do not wait for each other.
+        let mut tables = [[0u16; 2 * AGES]; 4];
+        for start in self.block_starts() {
+            let mut union = Union::new();
+            for row in 0..self.params.linear_rows {
+                let tagger = Tagger::new(self.params, row, aip);
+                union.add(self.block(row, aip, start), tagger, start as u16, self.params.tag_bits);
+            }
+            let width = self.params.linear_width as usize - start;
+            for (place, bin) in union.bins().take(width).enumerate() {
+                tables[place % 4][bin] += 1;
+            }
+        }
+        let sum = |bin: usize| tables.iter().map(|table| u32::from(table[bin])).sum::<u32>();
+        let own: [u32; AGES] = core::array::from_fn(|age| sum(AGES + age));
+        Histograms { all: core::array::from_fn(|age| sum(age) + own[age]), own }
+    }
+
+    fn block_starts(self) -> impl Iterator<Item = usize> {
+        (0..self.params.linear_width as usize).step_by(BLOCK)
+    }
+
+    /// At most [`BLOCK`] recorders of the run of `aip` in `row`, from position `start` on.
+    fn block(self, row: u32, aip: Address, start: usize) -> &'a [R] {
+        let run = &self.estimator(row, aip)[start..];
+        &run[..BLOCK.min(run.len())]
     }
 
     /// The recorders of `row`.
@@ -92,14 +158,76 @@ impl<'a, R: Reading> Slea<'a, R> {
     }
 }
 
-impl<R: Recorder> Slea<'_, R> {
-    /// Touches one recorder in every row, `late` slices ago (Alg. 6, `alg_SLEA_scan`).
+impl<R: Recorder<Word = u16>> Slea<'_, R> {
+    /// Touches one recorder in every row, `age` epochs ago (Alg. 6, `alg_SLEA_scan`).
     #[inline]
-    pub fn touch(self, pair: IpPair, late: u32) {
-        let position = self.params.linear_position(pair.bip) as usize;
+    pub fn touch(self, pair: IpPair, age: u32) {
+        let position = self.params.linear_position(pair.bip);
+        let aged = self.params.step(age);
         for row in 0..self.params.linear_rows {
-            self.recorders[self.start(row, pair.aip) + position].touch(late);
+            let tag = match self.params.is_tagged() {
+                true => Tagger::new(self.params, row, pair.aip).tag(position as u16),
+                false => 0,
+            };
+            let recorder = &self.recorders[self.start(row, pair.aip) + position as usize];
+            recorder.most_recent(R::saturated(aged | u32::from(tag)));
         }
+    }
+}
+
+/// A block of a union estimator: per position its age, and whether rows of that age allow
+/// and show a touch of the host itself.
+struct Union {
+    age: [u16; BLOCK],
+    allowed: [u16; BLOCK],
+    shown: [u16; BLOCK],
+}
+
+impl Union {
+    fn new() -> Self {
+        Self { age: [0; BLOCK], allowed: [1; BLOCK], shown: [0; BLOCK] }
+    }
+
+    /// Adds a row. All values are 16 bits wide and all choices are selections, so that the
+    /// loop vectorises.
+    #[inline]
+    fn add<R: Reading<Word = u16>>(
+        &mut self,
+        row: &[R],
+        tagger: Tagger,
+        start: u16,
+        tag_bits: u32,
+    ) {
+        let mask = (1u16 << tag_bits) - 1;
+        let places = self.age.iter_mut().zip(&mut self.allowed).zip(&mut self.shown);
+        for (place, (((age, allowed), shown), recorder)) in (0..BLOCK as u16).zip(places.zip(row)) {
+            let word = recorder.word();
+            let (row_age, row_tag) = (word >> tag_bits, word & mask);
+            let tag = tagger.tag(start.wrapping_add(place));
+            let (allows, shows) = (u16::from(row_tag <= tag), u16::from(row_tag == tag));
+            let (older, equal) = (row_age > *age, row_age == *age);
+            *allowed = if older {
+                allows
+            } else if equal {
+                *allowed & allows
+            } else {
+                *allowed
+            };
+            *shown = if older {
+                shows
+            } else if equal {
+                *shown | shows
+            } else {
+                *shown
+            };
+            *age = row_age.max(*age);
+        }
+    }
+
+    /// Per position its age, with [`AGES`] added where a touch of the host itself is visible.
+    fn bins(&self) -> impl Iterator<Item = usize> + '_ {
+        let own = self.allowed.iter().zip(&self.shown).map(|(allowed, shown)| allowed & shown);
+        self.age.iter().zip(own).map(|(&age, own)| usize::from(age | own << 8) % (2 * AGES))
     }
 }
 
@@ -107,7 +235,7 @@ impl<R: Recorder> Slea<'_, R> {
 mod tests {
     use super::*;
     use crate::Config;
-    use crate::recorder::Age16;
+    use crate::recorder::Recorder16;
     extern crate std;
     use std::vec::Vec;
 
@@ -123,8 +251,8 @@ mod tests {
         config.validate().unwrap()
     }
 
-    fn untouched(params: &Params) -> Vec<Age16> {
-        (0..params.linear_recorders()).map(|_| Age16::new(Age16::UNTOUCHED)).collect()
+    fn untouched(params: &Params) -> Vec<Recorder16> {
+        (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
     }
 
     #[test]
@@ -144,17 +272,18 @@ mod tests {
         let mut recorders = untouched(&params);
         let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
         Slea::new(&params, &recorders).touch(pair, 0);
-        let weight = |recorders: &[Age16], window| {
-            Slea::new(&params, recorders).tally(aip, window).union_weight
+        let weight = |recorders: &[Recorder16], ages| {
+            Slea::new(&params, recorders)
+                .union_weight(aip, Span { ages, oldest_slices: 1, oldest_length: 1 })
         };
         assert_eq!(weight(&recorders, 1), 1);
         let position = params.linear_position(77) as usize;
-        Slea::new(&params, &recorders).estimator(2, aip)[position].touch(0);
+        Slea::new(&params, &recorders).estimator(2, aip)[position].most_recent(0);
         recorders.iter_mut().for_each(|r| r.grow(1));
         for row in 0..2 {
             // Rows 0 and 1 are touched again: row 2 alone decides.
-            Slea::new(&params, &recorders).estimator(row, aip)[position].touch(0);
+            Slea::new(&params, &recorders).estimator(row, aip)[position].most_recent(0);
         }
-        assert_eq!([1, 2].map(|window| weight(&recorders, window)), [0, 1]);
+        assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
     }
 }

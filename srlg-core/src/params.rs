@@ -29,11 +29,14 @@ pub struct Params {
     pub(crate) linear_row_len: u32,
     pub(crate) hot_limit: u32,
     pub(crate) candidate_limit: u32,
+    pub(crate) tag_bits: u32,
+    pub(crate) epoch_slices: u32,
     pub(crate) opposite_key: Key,
     pub(crate) position_key: Key,
     pub(crate) low_key: Key,
     pub(crate) high_key: Key,
     pub(crate) column_keys: [Key; MAX_LINEAR_ROWS],
+    pub(crate) tag_keys: [Key; MAX_LINEAR_ROWS],
 }
 
 macro_rules! getters {
@@ -74,6 +77,10 @@ impl Params {
         hot_limit,
         /// Candidates that one search accepts.
         candidate_limit,
+        /// Bits of a SLEA recorder below its age, for the tag; 0 in the paper's scheme.
+        tag_bits,
+        /// Slices per epoch, the unit of ages; 1 in the paper's scheme.
+        epoch_slices,
     }
 
     /// Columns of a row of the RSRA, `2^q`.
@@ -123,10 +130,26 @@ impl Params {
         hash::reduce(hash::hash(aip, self.column_keys[row as usize]), self.linear_columns)
     }
 
+    /// Whether recorders of the SLEA carry a tag of their toucher.
+    #[inline]
+    #[must_use]
+    pub const fn is_tagged(&self) -> bool {
+        self.tag_bits > 0
+    }
+
+    /// Bytes of all recorders. Those of the RSRA have 16 bits in the paper's scheme and 8 in
+    /// the tagged one, those of the SLEA 16.
+    #[must_use]
+    pub const fn recorder_bytes(&self) -> usize {
+        let rough_bytes = if self.is_tagged() { 1 } else { 2 };
+        self.rough_recorders() * rough_bytes + self.linear_recorders() * 2
+    }
+
     /// Names the sizes and keys that decide which recorder a pair touches: detectors
     /// with equal fingerprints can merge their states.
     ///
-    /// The window and the limits are left out: they only decide how recorders are read.
+    /// The limits are left out, and the window but for the length of an epoch: they only
+    /// decide how recorders are read.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let sizes = [
@@ -136,6 +159,7 @@ impl Params {
             (self.linear_columns, self.linear_width),
             (self.linear_stride, hash::hash(0, self.opposite_key)),
             (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
+            (self.tag_bits, self.epoch_slices),
         ];
         sizes.into_iter().fold(0, |sum: u64, (high, low)| {
             hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))

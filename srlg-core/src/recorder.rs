@@ -1,29 +1,27 @@
-//! Recorders: small counters of slices since their last touch.
+//! Recorders: small integers that remember when they were last touched, and by whom.
 //!
-//! A recorder's word orders by recency: the smaller, the more recent its touch. A
-//! touch and a merge are therefore both a minimum, which is commutative, associative
-//! and idempotent: any number of threads may touch at once, with relaxed atomics, in
-//! any order and any number of times, and end with the same words.
+//! A recorder's word has an age in its high bits and, in the tagged scheme, a tag of its
+//! toucher in its low bits (none in the paper's scheme). Words order by recency: the
+//! smaller, the more recent. A touch and a merge are therefore both a minimum, which is
+//! commutative, associative and idempotent: any number of threads may touch at once, with
+//! relaxed atomics, in any order and any number of times, and end with the same words.
 
-use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A recorder as seen by those who only read it.
 pub trait Reading: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
-    type Word: Copy + Ord + core::fmt::Debug;
+    type Word: Copy + Ord + core::fmt::Debug + Into<u32>;
+
+    /// The largest word: a recorder that was never touched, or too long ago.
+    const UNTOUCHED: Self::Word;
 
     /// The word.
     fn word(&self) -> Self::Word;
 
-    /// The least word that is not within the last `window` slices, the running one included.
-    fn limit(window: u32) -> Self::Word;
-
-    /// Whether the last touch is within the last `window` slices, the running one included.
-    #[inline]
-    fn within(&self, window: u32) -> bool {
-        self.word() < Self::limit(window)
-    }
+    /// The word of that value, or [`UNTOUCHED`](Self::UNTOUCHED) when it does not fit.
+    fn saturated(value: u32) -> Self::Word;
 }
 
 /// A recorder as an atomic, touched by any number of threads at once.
@@ -31,179 +29,199 @@ pub trait Recorder: Reading + Send {
     /// The same recorder while nobody can touch it: a plain integer.
     type Frozen: Reading<Word = Self::Word>;
 
-    /// The age at which a recorder stops growing: 'long ago, or never'.
-    const MAX_AGE: u32;
-
-    /// The word of a recorder that was never touched.
-    const UNTOUCHED: Self::Word;
-
     /// A recorder with the given word.
     fn new(word: Self::Word) -> Self;
 
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
     fn most_recent(&self, word: Self::Word);
 
-    /// Records a touch `late` slices ago; 0 is the running slice.
-    fn touch(&self, late: u32);
+    /// The word after growing by `step`: by ages, shifted above the tag.
+    ///
+    /// It saturates as a whole word, which keeps the order of any two words: a minimum
+    /// before growing equals the minimum after it.
+    fn grown(word: Self::Word, step: u32) -> Self::Word;
 
-    /// The word after `slices` more slices without a touch.
-    fn grown(word: Self::Word, slices: u32) -> Self::Word;
-
-    /// Ages the recorder by `slices`.
-    fn grow(&mut self, slices: u32);
+    /// Grows the recorder by `step`.
+    fn grow(&mut self, step: u32);
 
     /// The recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
     fn freeze(recorders: &mut [Self]) -> &[Self::Frozen];
 }
 
-/// How many of `recorders` are within the last `window` slices.
+/// How many of `recorders` have a word below `limit`.
 #[must_use]
-pub fn count_within<R: Reading>(recorders: &[R], window: u32) -> u32 {
-    let limit = R::limit(window);
+pub fn count_below<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
     // Counters as narrow as the words keep all lanes of a vector busy; 2^15 cannot overflow them.
     let count =
         |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
     recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
 }
 
-/// The paper's recorder: a 16-bit age in slices, 65535 when untouched.
-#[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
-#[repr(transparent)]
-pub struct Age16(AtomicU16);
+macro_rules! recorder {
+    ($(#[$doc:meta])* $name:ident, $(#[$frozen_doc:meta])* $frozen:ident, $atomic:ident, $word:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
+        #[repr(transparent)]
+        pub struct $name($atomic);
 
-/// An [`Age16`] that nobody can touch.
-#[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(transparent)]
-pub struct FrozenAge16(u16);
+        $(#[$frozen_doc])*
+        #[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(transparent)]
+        pub struct $frozen($word);
 
-impl Reading for FrozenAge16 {
-    type Word = u16;
+        impl Reading for $frozen {
+            type Word = $word;
 
-    #[inline]
-    fn word(&self) -> u16 {
-        self.0
-    }
+            const UNTOUCHED: $word = $word::MAX;
 
-    #[inline]
-    fn limit(window: u32) -> u16 {
-        u16::try_from(window).unwrap_or(u16::MAX)
-    }
-}
+            #[inline]
+            fn word(&self) -> $word {
+                self.0
+            }
 
-impl Reading for Age16 {
-    type Word = u16;
-
-    #[inline]
-    fn word(&self) -> u16 {
-        self.0.load(Relaxed)
-    }
-
-    #[inline]
-    fn limit(window: u32) -> u16 {
-        FrozenAge16::limit(window)
-    }
-}
-
-impl Recorder for Age16 {
-    type Frozen = FrozenAge16;
-
-    const MAX_AGE: u32 = u16::MAX as u32;
-    const UNTOUCHED: u16 = u16::MAX;
-
-    #[inline]
-    fn new(word: u16) -> Self {
-        Self(AtomicU16::new(word))
-    }
-
-    #[inline]
-    fn most_recent(&self, word: u16) {
-        self.0.fetch_min(word, Relaxed);
-    }
-
-    #[inline]
-    fn touch(&self, late: u32) {
-        if late == 0 {
-            // The minimum with 0 is 0: a plain store does, and need not wait for a load.
-            self.0.store(0, Relaxed);
-        } else {
-            self.most_recent(Self::grown(0, late));
+            #[inline]
+            fn saturated(value: u32) -> $word {
+                $word::try_from(value).unwrap_or($word::MAX)
+            }
         }
-    }
 
-    #[inline]
-    fn grown(word: u16, slices: u32) -> u16 {
-        // Saturate: a recorder that wrapped from its maximum to 0 would look just touched.
-        word.saturating_add(u16::try_from(slices).unwrap_or(u16::MAX))
-    }
+        impl Reading for $name {
+            type Word = $word;
 
-    #[inline]
-    fn grow(&mut self, slices: u32) {
-        let word = self.0.get_mut();
-        *word = Self::grown(*word, slices);
-    }
+            const UNTOUCHED: $word = $word::MAX;
 
-    fn freeze(recorders: &mut [Self]) -> &[FrozenAge16] {
-        let bytes: &[u8] = recorders.as_mut_bytes();
-        <[FrozenAge16]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
-    }
+            #[inline]
+            fn word(&self) -> $word {
+                self.0.load(Relaxed)
+            }
+
+            #[inline]
+            fn saturated(value: u32) -> $word {
+                $frozen::saturated(value)
+            }
+        }
+
+        impl Recorder for $name {
+            type Frozen = $frozen;
+
+            #[inline]
+            fn new(word: $word) -> Self {
+                Self($atomic::new(word))
+            }
+
+            #[inline]
+            fn most_recent(&self, word: $word) {
+                if word == 0 {
+                    // The minimum with 0 is 0: a plain store does, and need not wait for a load.
+                    self.0.store(0, Relaxed);
+                } else if word < self.word() {
+                    // Looking first spares the read-modify-write where nothing would change.
+                    self.0.fetch_min(word, Relaxed);
+                }
+            }
+
+            #[inline]
+            fn grown(word: $word, step: u32) -> $word {
+                // Saturate: a word that wrapped from its maximum to 0 would look just touched.
+                word.saturating_add($frozen::saturated(step))
+            }
+
+            #[inline]
+            fn grow(&mut self, step: u32) {
+                let word = self.0.get_mut();
+                *word = Self::grown(*word, step);
+            }
+
+            fn freeze(recorders: &mut [Self]) -> &[$frozen] {
+                let bytes: &[u8] = recorders.as_mut_bytes();
+                <[$frozen]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
+            }
+        }
+    };
 }
+
+recorder!(
+    /// A recorder of 8 bits: an age.
+    Recorder8,
+    /// A [`Recorder8`] that nobody can touch.
+    Frozen8,
+    AtomicU8,
+    u8
+);
+
+recorder!(
+    /// A recorder of 16 bits: the paper's age in slices, or an age above a tag.
+    Recorder16,
+    /// A [`Recorder16`] that nobody can touch.
+    Frozen16,
+    AtomicU16,
+    u16
+);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     extern crate std;
+    use proptest::prelude::*;
 
     #[test]
-    fn recorder_counts_the_slices_since_its_last_touch() {
-        let mut recorder = Age16::new(Age16::UNTOUCHED);
-        assert!(!recorder.within(65_534));
-        recorder.touch(0);
+    fn recorder_grows_with_the_slices_since_its_last_touch() {
+        let mut recorder = Recorder16::new(Recorder16::UNTOUCHED);
+        recorder.most_recent(0);
         for age in 0..300 {
-            assert_eq!(u32::from(recorder.word()), age);
-            assert_eq!(recorder.within(300), age < 300);
+            assert_eq!(recorder.word(), age);
             recorder.grow(1);
         }
-        assert!(!recorder.within(300));
     }
 
     #[test]
     fn recorder_saturates_and_never_wraps() {
-        let mut recorder = Age16::new(65_533);
-        for expected in [65_534, 65_535, 65_535, 65_535] {
-            recorder.grow(1);
-            assert_eq!(recorder.word(), expected);
+        let mut wide = Recorder16::new(65_533);
+        let mut narrow = Recorder8::new(253);
+        for (grown16, grown8) in [(65_534, 254), (65_535, 255), (65_535, 255)] {
+            wide.grow(1);
+            narrow.grow(1);
+            assert_eq!((wide.word(), narrow.word()), (grown16, grown8));
         }
-        recorder.touch(0);
-        recorder.grow(u32::MAX);
-        assert_eq!(recorder.word(), Age16::UNTOUCHED);
+        wide.most_recent(0);
+        wide.grow(u32::MAX);
+        assert_eq!(wide.word(), Recorder16::UNTOUCHED);
     }
 
     #[test]
-    fn late_touch_keeps_the_more_recent_age() {
-        let recorder = Age16::new(Age16::UNTOUCHED);
-        recorder.touch(7);
-        recorder.touch(9);
-        assert_eq!(recorder.word(), 7);
-        recorder.touch(0);
-        recorder.touch(3);
-        assert_eq!(recorder.word(), 0);
+    fn touch_keeps_the_more_recent_word() {
+        let recorder = Recorder16::new(Recorder16::UNTOUCHED);
+        for (touch, kept) in [(700, 700), (900, 700), (0, 0), (3, 0)] {
+            recorder.most_recent(touch);
+            assert_eq!(recorder.word(), kept);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn growing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tag_bits in 0u32..13) {
+            let step = ages << tag_bits;
+            let grown = |word| Recorder16::grown(word, step);
+            prop_assert_eq!(grown(a.min(b)), grown(a).min(grown(b)));
+        }
     }
 
     #[test]
     fn frozen_recorders_have_the_words_of_the_atomics() {
-        let mut recorders = [0, 7, 300, 65_534, u16::MAX].map(Age16::new);
-        for window in [0, 1, 8, 300, 301, 65_534] {
-            let expected = recorders.iter().filter(|recorder| recorder.within(window)).count();
-            let frozen = Age16::freeze(&mut recorders);
-            assert_eq!(count_within(frozen, window) as usize, expected, "{window}");
+        let mut recorders = [0, 7, 300, 65_534, u16::MAX].map(Recorder16::new);
+        for limit in [0, 1, 8, 300, 301, 65_534] {
+            let expected = recorders.iter().filter(|recorder| recorder.word() < limit).count();
+            let frozen = Recorder16::freeze(&mut recorders);
+            assert_eq!(count_below(frozen, limit) as usize, expected, "{limit}");
         }
-        assert_eq!(Age16::freeze(&mut recorders)[2].word(), 300);
+        assert_eq!(Recorder16::freeze(&mut recorders)[2].word(), 300);
     }
 
     #[test]
     fn counting_does_not_overflow_where_everything_is_in_the_window() {
-        let mut recorders: std::vec::Vec<Age16> = (0..200_001).map(|_| Age16::new(0)).collect();
-        assert_eq!(count_within(Age16::freeze(&mut recorders), 1), 200_001);
+        let mut recorders: std::vec::Vec<Recorder16> =
+            (0..200_001).map(|_| Recorder16::new(0)).collect();
+        assert_eq!(count_below(Recorder16::freeze(&mut recorders), 1), 200_001);
     }
 }

@@ -34,19 +34,19 @@ impl<'a, R: Reading> Rsra<'a, R> {
         Self { params, recorders }
     }
 
-    /// Which recorders of one rough estimator are within the last `window` slices:
+    /// Which recorders of one rough estimator have one of the least `ages` ages:
     /// bit `i` for recorder `i`. Its weight `|SRE|^k` is the number of ones.
     #[inline]
     #[must_use]
-    pub fn mask(self, row: u32, column: u32, window: u32) -> u8 {
+    pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
         let start = self.start(row, column);
-        mask_of(&self.recorders[start..start + self.params.rough_width as usize], window)
+        mask_of(&self.recorders[start..start + self.params.rough_width as usize], ages)
     }
 
     /// The masks of all rough estimators, row after row: `rough_rows x 2^q`.
-    pub fn masks(self, window: u32) -> impl Iterator<Item = u8> + 'a {
+    pub fn masks(self, ages: u32) -> impl Iterator<Item = u8> + 'a {
         let estimators = self.recorders.chunks_exact(self.params.rough_width as usize);
-        estimators.map(move |estimator| mask_of(estimator, window))
+        estimators.map(move |estimator| mask_of(estimator, ages))
     }
 
     fn start(self, row: u32, column: u32) -> usize {
@@ -56,31 +56,32 @@ impl<'a, R: Reading> Rsra<'a, R> {
 }
 
 impl<R: Recorder> Rsra<'_, R> {
-    /// Touches one recorder in every row, `late` slices ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
+    /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
-    pub fn touch(self, pair: IpPair, late: u32) {
+    pub fn touch(self, pair: IpPair, age: u32) {
         let Some(slot) = self.params.rough_slot(pair.bip) else { return };
         let base = self.params.base_column(pair.aip);
+        let word = R::saturated(age);
         for row in 0..self.params.rough_rows {
             let column = self.params.rough_column(row, base, pair.aip);
-            self.recorders[self.start(row, column) + slot as usize].touch(late);
+            self.recorders[self.start(row, column) + slot as usize].most_recent(word);
         }
     }
 }
 
 /// Bit i for recorder i of an estimator of at most eight.
 #[inline]
-fn mask_of<R: Reading>(estimator: &[R], window: u32) -> u8 {
+fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
     // A length known when compiling makes straight code of the usual case.
     match estimator.first_chunk::<8>() {
-        Some(estimator) => gather(estimator, window),
-        None => gather(estimator, window),
+        Some(estimator) => gather(estimator, ages),
+        None => gather(estimator, ages),
     }
 }
 
 #[inline]
-fn gather<'a, R: Reading + 'a>(estimator: impl IntoIterator<Item = &'a R>, window: u32) -> u8 {
-    let limit = R::limit(window);
+fn gather<'a, R: Reading + 'a>(estimator: impl IntoIterator<Item = &'a R>, ages: u32) -> u8 {
+    let limit = R::saturated(ages);
     let mut within = [0; 8];
     for (byte, recorder) in within.iter_mut().zip(estimator) {
         *byte = u8::from(recorder.word() < limit);
@@ -94,7 +95,7 @@ fn gather<'a, R: Reading + 'a>(estimator: impl IntoIterator<Item = &'a R>, windo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::Age16;
+    use crate::recorder::Recorder16;
     use crate::{Config, Params};
     extern crate std;
     use std::vec::Vec;
@@ -105,8 +106,8 @@ mod tests {
         config.validate().unwrap()
     }
 
-    fn untouched(params: &Params) -> Vec<Age16> {
-        (0..params.rough_recorders()).map(|_| Age16::new(Age16::UNTOUCHED)).collect()
+    fn untouched(params: &Params) -> Vec<Recorder16> {
+        (0..params.rough_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
             let recorders = untouched(&params);
             let rsra = Rsra::new(&params, &recorders);
             rsra.touch(IpPair { aip: 0x0a00_0001, bip }, 0);
-            let touched = recorders.iter().filter(|r| r.within(1)).count();
+            let touched = recorders.iter().filter(|r| r.word() < 1).count();
             match params.rough_slot(bip) {
                 Some(slot) => {
                     let base = params.base_column(0x0a00_0001);
@@ -141,8 +142,8 @@ mod tests {
     fn mask_forgets_a_recorder_when_its_age_reaches_the_window() {
         let params = small();
         let mut recorders = untouched(&params);
-        recorders[8 * 5 + 2].touch(0);
-        recorders[8 * 5 + 7].touch(3);
+        recorders[8 * 5 + 2].most_recent(0);
+        recorders[8 * 5 + 7].most_recent(3);
         recorders.iter_mut().for_each(|r| r.grow(2));
         let masks = [1, 2, 3, 5, 6].map(|window| Rsra::new(&params, &recorders).mask(0, 5, window));
         assert_eq!(masks, [0, 0, 0b100, 0b100, 0b1000_0100]);
@@ -152,7 +153,7 @@ mod tests {
     fn every_set_of_recorders_has_its_own_mask() {
         for expected in 0..=u8::MAX {
             let age = |bit: u32| if expected >> bit & 1 == 1 { 4 } else { 5 };
-            let recorders: Vec<Age16> = (0..8).map(|bit| Age16::new(age(bit))).collect();
+            let recorders: Vec<Recorder16> = (0..8).map(|bit| Recorder16::new(age(bit))).collect();
             assert_eq!(mask_of(&recorders, 5), expected);
             assert_eq!(mask_of(&recorders[..4], 5), expected & 0x0f);
             assert_eq!(mask_of(&recorders[..2], 5), expected & 0x03);

@@ -3,7 +3,7 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `survey`, `regain`, `tally`, `age`.
 
-use srlg_core::{Address, IpPair, Tally};
+use srlg_core::{Address, IpPair, Span, Tally};
 
 use crate::error::Error;
 use crate::state::State;
@@ -34,30 +34,30 @@ impl Survey {
 
 /// A device that holds the recorders of one detector.
 pub(crate) trait Backend: Send + Sync {
-    /// Touches the recorders of `pairs`, `late` slices ago.
-    fn scan(&self, pairs: &[IpPair], late: u32) -> Result<(), Error>;
+    /// Touches the recorders of `pairs`, `age` epochs ago.
+    fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error>;
 
-    /// Counts both arrays over the last `window` slices and remembers the masks of the
+    /// Counts both arrays over `span` and remembers the masks of the
     /// rough estimators for `regain`.
-    fn survey(&mut self, window: u32) -> Result<Survey, Error>;
+    fn survey(&mut self, span: Span) -> Result<Survey, Error>;
 
     /// Hosts whose union estimator, as of the last survey, has at least `weight`; in
     /// ascending order, each once. `None` when there are more than `limit`.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
-    /// Tallies of `hosts` over the last `window` slices, in their order.
-    fn tally(&mut self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error>;
+    /// Tallies of `hosts` over `span`, in their order.
+    fn tally(&mut self, hosts: &[Address], span: Span) -> Result<Vec<Tally>, Error>;
 
-    /// Tally of one host, and per row of the SLEA how many recorders are within the last
-    /// `window` slices; while others may ingest.
-    fn query(&self, host: Address, window: u32) -> Result<(Tally, Vec<u32>), Error>;
+    /// Tally of one host, and per row of the SLEA how many recorders are within `span`;
+    /// while others may ingest.
+    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error>;
 
-    /// Ages every recorder by `slices`.
-    fn age(&mut self, slices: u32) -> Result<(), Error>;
+    /// Ages every recorder by `epochs`.
+    fn age(&mut self, epochs: u32) -> Result<(), Error>;
 
     /// The words of both arrays.
     fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error>;
 
-    /// Merges the words of `state`, aged by `late` slices, by minimum.
-    fn merge(&mut self, state: &State, late: u32) -> Result<(), Error>;
+    /// Merges the words of `state`, aged by `epochs`, by minimum.
+    fn merge(&mut self, state: &State, epochs: u32) -> Result<(), Error>;
 }

@@ -3,12 +3,15 @@
 //! survey -> search (regain at the lowest hot weight that the limits accept) -> tally ->
 //! estimate. The device counts; all decisions and floats are here and in srlg-core.
 
-use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Address, Params, Tally, detection};
+use srlg_core::estimate::{self, Estimate, background};
+use srlg_core::{Address, Params, detection};
 
 use crate::backend::{Backend, Survey, WEIGHTS};
 use crate::error::Error;
 use crate::report::{Health, Overload, SliceReport, SuperPoint};
+
+/// Candidates that are tallied at a time: what bounds the memory of tallies.
+const BATCH: usize = 1024;
 
 /// The report on the window that ends with the running slice, number `slice`.
 pub(crate) fn report(
@@ -16,12 +19,26 @@ pub(crate) fn report(
     backend: &mut dyn Backend,
     slice: u64,
 ) -> Result<SliceReport, Error> {
-    let survey = backend.survey(params.window())?;
+    let span = params.span(slice, params.window());
+    let survey = backend.survey(span)?;
     let found = search(params, backend, &survey)?;
-    let tallies = backend.tally(&found.hosts, params.window())?;
+    let mut super_points = Vec::new();
+    for hosts in found.hosts.chunks(BATCH) {
+        let tallies = backend.tally(hosts, span)?;
+        let estimate = |tally| estimate::estimate(params, tally, span, &survey.linear_weights);
+        super_points.extend(
+            hosts
+                .iter()
+                .zip(tallies.iter().map(estimate))
+                .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold())),
+        );
+    }
+    super_points.sort_by(|a: &SuperPoint, b| {
+        b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
+    });
     Ok(SliceReport {
         slice,
-        super_points: super_points(params, &found.hosts, &tallies, &survey),
+        super_points,
         candidates: found.hosts.len(),
         health: health(params, &survey, found.hot_weight, found.overload),
     })
@@ -60,31 +77,20 @@ fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result
     Ok(Found { hosts: Vec::new(), hot_weight: params.rough_width(), overload })
 }
 
-fn super_points(
-    params: &Params,
-    hosts: &[Address],
-    tallies: &[Tally],
-    survey: &Survey,
-) -> Vec<SuperPoint> {
-    let point = |(&host, &tally): (&Address, &Tally)| {
-        let Estimate { cardinality, range } =
-            estimate::estimate(params, tally, &survey.linear_weights);
-        SuperPoint { host: host.into(), cardinality, range }
-    };
-    let is_super = |point: &SuperPoint| point.cardinality >= f64::from(params.threshold());
-    let mut points: Vec<_> = hosts.iter().zip(tallies).map(point).filter(is_super).collect();
-    points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
-    points
+fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
+    let Estimate { cardinality, std_error, range } = estimate;
+    let point = SuperPoint { host: host.into(), cardinality, std_error, range };
+    (cardinality >= f64::from(threshold)).then_some(point)
 }
 
 fn health(params: &Params, survey: &Survey, hot_weight: u32, overload: Option<Overload>) -> Health {
     let columns = f64::from(params.rough_columns());
     let hot = |row| f64::from(survey.hot_columns(row, params.hot_weight())) / columns;
-    let factor = |&row_weight| estimate::setting_factor(params, row_weight);
+    let factor = |&row_weight| background::setting_factor(params, row_weight);
     let (width, tau) = (params.rough_width(), params.lsb_threshold());
     Health {
         setting_factors: survey.linear_weights.iter().map(factor).collect(),
-        background: estimate::background(params, &survey.linear_weights),
+        background: background::share(params, &survey.linear_weights),
         hot_shares: (0..survey.rough_weights.len()).map(hot).collect(),
         hot_weight,
         miss_probability: match overload {

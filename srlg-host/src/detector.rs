@@ -7,7 +7,7 @@ use srlg_core::{Config, IpPair, Params};
 
 use crate::backend::Backend;
 use crate::close;
-use crate::cpu::CpuBackend;
+use crate::cpu;
 use crate::error::Error;
 use crate::report::{Health, SliceReport};
 use crate::state::State;
@@ -55,7 +55,7 @@ impl SlidingDetector {
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
         let backend = match device {
-            Device::Auto | Device::Cpu => Box::new(CpuBackend::new(params)?),
+            Device::Auto | Device::Cpu => cpu::backend(params)?,
         };
         let health = close::untouched_health(&params);
         Ok(Self { params, backend, slice: 0, health })
@@ -78,7 +78,7 @@ impl SlidingDetector {
     /// # Errors
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.scan(pairs, slices_late)
+        self.backend.scan(pairs, self.params.age(self.slice, slices_late))
     }
 
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
@@ -88,9 +88,8 @@ impl SlidingDetector {
     /// What the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         let report = close::report(&self.params, &mut *self.backend, self.slice)?;
-        self.backend.age(1)?;
-        self.slice += 1;
         self.health = report.health.clone();
+        self.skip_to(self.slice + 1)?;
         Ok(report)
     }
 
@@ -123,12 +122,13 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::SliceInPast`] when `slice` has been closed already.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
-        let Some(slices) = slice.checked_sub(self.slice) else {
+        if slice < self.slice {
             return Err(Error::SliceInPast { running: self.slice, asked: slice });
-        };
-        if slices > 0 {
-            // Recorders saturate: more slices than their largest age are as good as that.
-            self.backend.age(u32::try_from(slices).unwrap_or(u32::MAX))?;
+        }
+        let epochs = self.params.epoch(slice) - self.params.epoch(self.slice);
+        if epochs > 0 {
+            // Recorders saturate: more epochs than their largest age are as good as that.
+            self.backend.age(u32::try_from(epochs).unwrap_or(u32::MAX))?;
         }
         self.slice = slice;
         Ok(())
@@ -155,8 +155,9 @@ impl SlidingDetector {
         if !(1..=max).contains(&window) {
             return Err(Error::QueryWindow { window, max });
         }
-        let (tally, row_weights) = self.backend.query(host.to_bits(), window)?;
-        Ok(estimate::estimate(&self.params, tally, &row_weights))
+        let span = self.params.span(self.slice, window);
+        let (tally, row_weights) = self.backend.query(host.to_bits(), span)?;
+        Ok(estimate::estimate(&self.params, &tally, span, &row_weights))
     }
 
     /// How the detector fared in the last slice that closed.
@@ -187,10 +188,11 @@ impl SlidingDetector {
         if state.fingerprint != ours {
             return Err(Error::Fingerprint { ours, theirs: state.fingerprint });
         }
-        let Some(late) = self.slice.checked_sub(state.slice) else {
+        if state.slice > self.slice {
             return Err(Error::StateFromFuture { ours: self.slice, theirs: state.slice });
-        };
-        self.backend.merge(state, u32::try_from(late).unwrap_or(u32::MAX))
+        }
+        let epochs = self.params.epoch(self.slice) - self.params.epoch(state.slice);
+        self.backend.merge(state, u32::try_from(epochs).unwrap_or(u32::MAX))
     }
 
     /// The running slice: 0 at first, one more with every close.
@@ -214,6 +216,6 @@ impl SlidingDetector {
     /// Bytes of recorders, fixed at creation.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        (self.params.rough_recorders() + self.params.linear_recorders()) * size_of::<u16>()
+        self.params.recorder_bytes()
     }
 }

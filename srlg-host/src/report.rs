@@ -11,6 +11,8 @@ pub struct SuperPoint {
     pub host: Ipv4Addr,
     /// Estimated number of distinct opposite hosts.
     pub cardinality: f64,
+    /// Standard error of `cardinality`, see [`Estimate::std_error`](crate::Estimate).
+    pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
 }

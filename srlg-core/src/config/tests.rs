@@ -9,17 +9,18 @@ fn error(change: impl FnOnce(&mut Config)) -> ConfigError {
 #[test]
 fn paper_config_has_the_sizes_of_section_5() {
     let params = Config::paper().validate().unwrap();
+    assert_eq!((params.tag_bits(), params.epoch_slices()), (0, 1));
     assert_eq!((params.lsb_threshold(), params.hot_weight()), (7, 3));
     assert_eq!(params.rough_recorders() * 2, 10_485_760);
     assert_eq!(params.linear_recorders() * 2, 21_135_200);
 }
 
 #[test]
-fn default_config_has_the_paper_s_memory_and_half_its_sampling_threshold() {
+fn default_config_fits_in_31_7_megabytes_and_samples_twice_as_much() {
     let params = Config::default().validate().unwrap();
     assert_eq!((params.lsb_threshold(), params.hot_weight()), (6, 3));
-    assert_eq!(params.rough_recorders() * 2, 10_485_760);
-    assert_eq!(params.linear_recorders() * 2, 21_135_350);
+    assert_eq!((params.tag_bits(), params.epoch_slices()), (8, 2));
+    assert_eq!(params.recorder_bytes(), 5_242_880 + 26_441_532);
 }
 
 #[test]
@@ -65,6 +66,13 @@ fn every_rule_names_what_it_refuses() {
         ConfigError::LinearWidth { width: 16_384, threshold: 32_769 }
     );
     assert!(matches!(error(|c| c.linear_columns = u32::MAX), ConfigError::TooManyRecorders { .. }));
+    let tagged = |age_bits| Scheme::Tagged { age_bits };
+    assert_eq!(error(|c| c.scheme = tagged(3)), ConfigError::AgeBits { bits: 3 });
+    assert_eq!(error(|c| c.scheme = tagged(9)), ConfigError::AgeBits { bits: 9 });
+    assert_eq!(
+        error(|c| (c.scheme, c.linear_width) = (tagged(8), 65_537)),
+        ConfigError::TaggedWidth { width: 65_537 }
+    );
     assert_eq!(error(|c| c.hot_limit = 0), ConfigError::Limits);
     assert_eq!(error(|c| c.candidate_limit = 0), ConfigError::Limits);
 }

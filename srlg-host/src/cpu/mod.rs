@@ -5,27 +5,34 @@ mod model_tests;
 mod pages;
 mod search;
 
-use srlg_core::{
-    Address, Age16, IpPair, Params, Reading, Recorder, Rsra, Slea, Tally, count_within,
-};
+use srlg_core::{Address, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span, Tally};
 
 use crate::backend::{Backend, Survey};
 use crate::error::Error;
 use crate::state::State;
-use pages::Pages;
+use pages::{Mappable, Pages};
 use search::Search;
 
-/// Both arrays and the search structure of one detector.
-pub(crate) struct CpuBackend {
+/// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
+/// scheme, 8-bit ones in the RSRA of the tagged scheme.
+pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
+    Ok(match params.is_tagged() {
+        true => Box::new(CpuBackend::<Recorder8>::new(params)?),
+        false => Box::new(CpuBackend::<Recorder16>::new(params)?),
+    })
+}
+
+/// Both arrays and the search structure of one detector; `R` are the recorders of the RSRA.
+struct CpuBackend<R: Mappable> {
     params: Params,
-    rough: Pages,
-    linear: Pages,
+    rough: Pages<R>,
+    linear: Pages<Recorder16>,
     search: Search,
 }
 
-impl CpuBackend {
+impl<R: Mappable> CpuBackend<R> {
     /// Allocates the arrays of `params`, untouched.
-    pub(crate) fn new(params: Params) -> Result<Self, Error> {
+    fn new(params: Params) -> Result<Self, Error> {
         Ok(Self {
             params,
             rough: Pages::new(params.rough_recorders())?,
@@ -35,60 +42,79 @@ impl CpuBackend {
     }
 }
 
-/// Per row of the SLEA, how many recorders are within the window.
-fn linear_weights<R: Reading>(params: &Params, slea: Slea<'_, R>, window: u32) -> Vec<u32> {
-    (0..params.linear_rows()).map(|row| count_within(slea.row(row), window)).collect()
+/// Per row of the SLEA, how many recorders are within `span`.
+fn linear_weights<R>(params: &Params, slea: Slea<'_, R>, span: Span) -> Vec<u32>
+where
+    R: Reading<Word = u16>,
+{
+    (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
 
-impl Backend for CpuBackend {
-    fn scan(&self, pairs: &[IpPair], late: u32) -> Result<(), Error> {
+/// Keeps the more recent of each recorder and its word, aged by `step`.
+fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
+    for (recorder, &word) in pages.shared().iter().zip(words) {
+        recorder.most_recent(R::grown(R::saturated(word.into()), step));
+    }
+}
+
+/// The words of `pages`, which fit in 16 bits.
+fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
+    let words = pages.shared().iter().map(|recorder| recorder.word().into());
+    words.map(|word: u32| word as u16).collect()
+}
+
+impl<R: Mappable> Backend for CpuBackend<R> {
+    fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error> {
         let rsra = Rsra::new(&self.params, self.rough.shared());
         let slea = Slea::new(&self.params, self.linear.shared());
         for &pair in pairs {
-            rsra.touch(pair, late);
-            slea.touch(pair, late);
+            rsra.touch(pair, age);
+            slea.touch(pair, age);
         }
         Ok(())
     }
 
-    fn survey(&mut self, window: u32) -> Result<Survey, Error> {
-        let rsra = Rsra::new(&self.params, self.rough.frozen());
-        let rough_weights = self.search.survey(rsra.masks(window));
-        let slea = Slea::new(&self.params, self.linear.frozen());
-        Ok(Survey { rough_weights, linear_weights: linear_weights(&self.params, slea, window) })
+    fn survey(&mut self, span: Span) -> Result<Survey, Error> {
+        let params = &self.params;
+        let rough_weights = self
+            .rough
+            .frozen(|recorders| self.search.survey(Rsra::new(params, recorders).masks(span.ages)));
+        let linear_weights = self
+            .linear
+            .frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
+        Ok(Survey { rough_weights, linear_weights })
     }
 
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
         Ok(self.search.hosts(&self.params, weight, limit))
     }
 
-    fn tally(&mut self, hosts: &[Address], window: u32) -> Result<Vec<Tally>, Error> {
-        let slea = Slea::new(&self.params, self.linear.frozen());
-        Ok(hosts.iter().map(|&host| slea.tally(host, window)).collect())
+    fn tally(&mut self, hosts: &[Address], span: Span) -> Result<Vec<Tally>, Error> {
+        let params = &self.params;
+        Ok(self.linear.frozen(|recorders| {
+            let slea = Slea::new(params, recorders);
+            hosts.iter().map(|&host| slea.tally(host, span)).collect()
+        }))
     }
 
-    fn query(&self, host: Address, window: u32) -> Result<(Tally, Vec<u32>), Error> {
+    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         let slea = Slea::new(&self.params, self.linear.shared());
-        Ok((slea.tally(host, window), linear_weights(&self.params, slea, window)))
+        Ok((slea.tally(host, span), linear_weights(&self.params, slea, span)))
     }
 
-    fn age(&mut self, slices: u32) -> Result<(), Error> {
-        self.rough.grow(slices);
-        self.linear.grow(slices);
+    fn age(&mut self, epochs: u32) -> Result<(), Error> {
+        self.rough.grow(epochs);
+        self.linear.grow(self.params.step(epochs));
         Ok(())
     }
 
     fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error> {
-        let words = |pages: &Pages| pages.shared().iter().map(Reading::word).collect();
         Ok((words(&self.rough), words(&self.linear)))
     }
 
-    fn merge(&mut self, state: &State, late: u32) -> Result<(), Error> {
-        for (pages, words) in [(&self.rough, &state.rough), (&self.linear, &state.linear)] {
-            for (recorder, &word) in pages.shared().iter().zip(words) {
-                recorder.most_recent(Age16::grown(word, late));
-            }
-        }
+    fn merge(&mut self, state: &State, epochs: u32) -> Result<(), Error> {
+        merge_words(&self.rough, &state.rough, epochs);
+        merge_words(&self.linear, &state.linear, self.params.step(epochs));
         Ok(())
     }
 }

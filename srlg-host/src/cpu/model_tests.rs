@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::estimate::{EstimateRange, estimate};
-use srlg_core::{Address, Config, IpPair};
+use srlg_core::{Address, Config, IpPair, Recorder16, Tally};
 use srlg_evaluation::reference::PaperModel;
 
 use super::CpuBackend;
@@ -55,17 +55,18 @@ fn streams() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(slice, 1..9)
 }
 
-fn assert_recorders_equal(backend: &CpuBackend, model: &PaperModel) {
+fn assert_recorders_equal(backend: &CpuBackend<Recorder16>, model: &PaperModel) {
     let (rough, linear) = backend.export().unwrap();
     let expected: Vec<u16> = model.rsra.iter().flatten().flatten().copied().collect();
     assert_eq!(rough, expected);
     assert_eq!(linear, model.slea.concat());
 }
 
-fn assert_search_equal(backend: &mut CpuBackend, model: &PaperModel, config: &Config) {
+fn assert_search_equal(backend: &mut CpuBackend<Recorder16>, model: &PaperModel, config: &Config) {
     let params = config.validate().unwrap();
     let (window, weight) = (config.window as u16, params.hot_weight());
-    let survey = backend.survey(config.window).unwrap();
+    let span = params.span(0, config.window);
+    let survey = backend.survey(span).unwrap();
     for row in 0..config.rough_rows {
         let hot = (0u32..).zip(backend.search.masks_of_row(row).iter());
         let hot: Vec<u32> = hot.filter(|(_, m)| m.count_ones() >= weight).map(|(c, _)| c).collect();
@@ -74,10 +75,9 @@ fn assert_search_equal(backend: &mut CpuBackend, model: &PaperModel, config: &Co
     }
     let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
     assert_eq!(candidates, model.candidates(window, weight));
-    for (&host, tally) in candidates.iter().zip(backend.tally(&candidates, config.window).unwrap())
-    {
-        assert_eq!(tally.union_weight, model.union_weight(host, window));
-        let estimate = estimate(&params, tally, &survey.linear_weights);
+    for (&host, tally) in candidates.iter().zip(backend.tally(&candidates, span).unwrap()) {
+        assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
+        let estimate = estimate(&params, &tally, span, &survey.linear_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);
         assert_eq!(fast, model.cardinality(host, window));
     }
@@ -90,7 +90,7 @@ proptest! {
         config in configs(),
         stream in streams(),
     ) {
-        let mut backend = CpuBackend::new(config.validate().unwrap()).unwrap();
+        let mut backend = CpuBackend::<Recorder16>::new(config.validate().unwrap()).unwrap();
         let mut model = PaperModel::new(config).unwrap();
         for slice in stream {
             for (host, bip, late) in slice {

@@ -1,75 +1,103 @@
 //! [`Pages`]: recorders on huge pages where the system has them.
 //!
-//! A pair touches recorders all over 31.6 MB; on 4 KB pages every touch also misses the
+//! A pair touches recorders all over 31.7 MB; on 4 KB pages every touch also misses the
 //! TLB. The recorders therefore live in an anonymous mapping that asks for huge pages.
 //! A mapping lends bytes; [`self_cell`] ties the recorders, which are those same bytes
 //! seen as atomics, to the mapping that they borrow from.
 
 use memmap2::MmapMut;
 use self_cell::{MutBorrow, self_cell};
-use srlg_core::{Age16, FrozenAge16, Recorder};
+use srlg_core::{Recorder, Recorder8, Recorder16};
 use zerocopy::FromBytes;
 
 use crate::error::Error;
 
-type Recorders<'a> = &'a mut [Age16];
+/// A recorder that can live in a mapping.
+pub(crate) trait Mappable: Recorder + 'static {
+    /// A mapping and its bytes as recorders.
+    type Mapped: Send + Sync;
 
-self_cell!(
-    struct Mapped {
-        owner: MutBorrow<MmapMut>,
-        #[covariant]
-        dependent: Recorders,
-    }
-);
+    /// The bytes of `map` as recorders; an error where they are no whole number of them.
+    fn map(map: MmapMut) -> std::io::Result<Self::Mapped>;
 
-/// A fixed number of recorders, untouched at first.
-pub(crate) struct Pages {
-    mapped: Mapped,
+    /// The recorders, for everybody.
+    fn shared(mapped: &Self::Mapped) -> &[Self];
+
+    /// The recorders, for one.
+    fn exclusive<T>(mapped: &mut Self::Mapped, change: impl FnOnce(&mut [Self]) -> T) -> T;
 }
 
-impl Pages {
+// self_cell ties no generic types.
+macro_rules! mappable {
+    ($recorder:ident, $mapped:ident, $slice:ident) => {
+        type $slice<'a> = &'a mut [$recorder];
+
+        self_cell!(
+            pub(crate) struct $mapped {
+                owner: MutBorrow<MmapMut>,
+                #[covariant]
+                dependent: $slice,
+            }
+        );
+
+        impl Mappable for $recorder {
+            type Mapped = $mapped;
+
+            fn map(map: MmapMut) -> std::io::Result<$mapped> {
+                $mapped::try_new(MutBorrow::new(map), |map| {
+                    <[$recorder]>::mut_from_bytes(map.borrow_mut())
+                        .map_err(|_| std::io::Error::other("the mapping holds half a recorder"))
+                })
+            }
+
+            fn shared(mapped: &$mapped) -> &[$recorder] {
+                mapped.borrow_dependent()
+            }
+
+            fn exclusive<T>(mapped: &mut $mapped, change: impl FnOnce(&mut [$recorder]) -> T) -> T {
+                mapped.with_dependent_mut(|_, recorders| change(recorders))
+            }
+        }
+    };
+}
+
+mappable!(Recorder8, Mapped8, Slice8);
+mappable!(Recorder16, Mapped16, Slice16);
+
+/// A fixed number of recorders, untouched at first.
+pub(crate) struct Pages<R: Mappable>(R::Mapped);
+
+impl<R: Mappable> Pages<R> {
     /// Maps `recorders` untouched recorders.
     pub(crate) fn new(recorders: usize) -> Result<Self, Error> {
-        let bytes = recorders * size_of::<Age16>();
-        let out_of_memory = |source| Error::OutOfMemory { bytes, source };
-        let map = MmapMut::map_anon(bytes).map_err(out_of_memory)?;
-        ask_for_huge_pages(&map);
-        let mapped = Mapped::try_new(MutBorrow::new(map), |map| {
-            let bytes: &mut [u8] = map.borrow_mut();
-            <[Age16]>::mut_from_bytes(bytes).map_err(|_| Error::OutOfMemory {
-                bytes: recorders * size_of::<Age16>(),
-                source: std::io::Error::other("the mapping does not hold whole recorders"),
-            })
-        })?;
-        let mut pages = Self { mapped };
-        pages.forget();
+        let bytes = recorders * size_of::<R>();
+        let map = || {
+            let map = MmapMut::map_anon(bytes)?;
+            ask_for_huge_pages(&map);
+            R::map(map)
+        };
+        let mut pages = Self(map().map_err(|source| Error::OutOfMemory { bytes, source })?);
+        R::exclusive(&mut pages.0, |recorders| {
+            recorders.iter_mut().for_each(|recorder| *recorder = R::new(R::UNTOUCHED));
+        });
         Ok(pages)
     }
 
     /// The recorders, for touches and reads by any number of threads.
-    pub(crate) fn shared(&self) -> &[Age16] {
-        self.mapped.borrow_dependent()
+    pub(crate) fn shared(&self) -> &[R] {
+        R::shared(&self.0)
     }
 
-    /// The recorders as plain integers, while nobody can touch them.
-    pub(crate) fn frozen(&mut self) -> &[FrozenAge16] {
-        self.mapped.with_dependent_mut(|_, recorders| Age16::freeze(recorders))
+    /// Looks at the recorders as plain integers, while nobody can touch them.
+    pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Frozen]) -> T) -> T {
+        R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Ages every recorder by `slices`.
-    pub(crate) fn grow(&mut self, slices: u32) {
-        self.exclusive(|recorders| recorders.iter_mut().for_each(|recorder| recorder.grow(slices)));
-    }
-
-    /// Makes every recorder untouched.
-    pub(crate) fn forget(&mut self) {
-        self.exclusive(|recorders| {
-            recorders.iter_mut().for_each(|recorder| *recorder = Age16::new(Age16::UNTOUCHED));
+    /// Grows every recorder by `step`.
+    pub(crate) fn grow(&mut self, step: u32) {
+        R::exclusive(&mut self.0, |recorders| {
+            recorders.iter_mut().for_each(|recorder| recorder.grow(step));
         });
-    }
-
-    fn exclusive(&mut self, change: impl FnOnce(&mut [Age16])) {
-        self.mapped.with_dependent_mut(|_, recorders| change(recorders));
     }
 }
 
@@ -89,13 +117,12 @@ mod tests {
 
     #[test]
     fn pages_start_untouched_and_keep_what_is_stored() {
-        let mut pages = Pages::new(3_000_000).unwrap();
-        assert!(pages.shared().iter().all(|recorder| recorder.word() == Age16::UNTOUCHED));
-        pages.shared()[2_999_999].touch(0);
+        let mut pages = Pages::<Recorder16>::new(3_000_000).unwrap();
+        assert!(pages.shared().iter().all(|recorder| recorder.word() == u16::MAX));
+        pages.shared()[2_999_999].most_recent(0);
         pages.grow(3);
         assert_eq!(pages.shared()[2_999_999].word(), 3);
-        assert_eq!(pages.frozen()[0].word(), Age16::UNTOUCHED);
-        pages.forget();
-        assert_eq!(pages.shared()[2_999_999].word(), Age16::UNTOUCHED);
+        assert_eq!(pages.frozen(|recorders| recorders[0].word()), u16::MAX);
+        assert_eq!(Pages::<Recorder8>::new(5).unwrap().shared().len(), 5);
     }
 }

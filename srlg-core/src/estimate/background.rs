@@ -1,0 +1,107 @@
+//! The paper's estimate: subtract the background.
+//!
+//! Method (section 4 of the paper). n distinct opposite hosts set one of η' recorders
+//! each; the expected share of recorders still unset is `e^(-n/η')`, which linear
+//! counting solves for n. A position of the union of r' rows is set by foreigners alone
+//! with probability p = Π SF(i, k), SF being the share of row i within the window, so
+//! the observed weight u is `w + (η' - w)·p` for an own weight w: solve for w first.
+//!
+//! Standard error. With t = n/η', linear counting has the variance `η'(e^t - t - 1)`; the
+//! number of positions that foreigners alone set is binomial, so w has the variance
+//! `(η' - w)·p/(1 - p)`, and n moves by e^t for a step of w. What skew adds to the
+//! background is not in it: under load the paper's estimate errs by more.
+
+use super::{Estimate, EstimateRange, beyond, linear_cardinality};
+use crate::params::Params;
+
+/// Cardinality of a host whose union estimator has `union_weight` positions in the window:
+/// Alg. 8 (`alg_SLEA_CardinalityEST`).
+///
+/// The algorithm's last line prints the raw weight where the text corrects it; this is
+/// the text's.
+#[must_use]
+pub fn estimate(params: &Params, union_weight: u32, row_weights: &[u32]) -> Estimate {
+    let width = params.linear_width;
+    let background = share(params, row_weights);
+    if union_weight >= width || background >= 1.0 {
+        return beyond(width);
+    }
+    let weight = corrected_weight(f64::from(union_weight), width, background);
+    let own = if weight < 0.0 { 0.0 } else { weight };
+    let Some(cardinality) = linear_cardinality(own, width) else { return beyond(width) };
+    let load = cardinality / f64::from(width);
+    let counting = f64::from(width) * (libm::exp(load) - load - 1.0);
+    let foreign = (f64::from(width) - own) * background / (1.0 - background);
+    let std_error = libm::sqrt(counting.max(0.0) + libm::exp(2.0 * load) * foreign);
+    let range = if weight < 0.0 { EstimateRange::ClampedToZero } else { EstimateRange::Within };
+    Estimate { cardinality, std_error, range }
+}
+
+/// `SF(i,k)`, the share of a row's recorders that is within the window
+/// (Definition `def-SLEA_rsf`).
+#[must_use]
+pub fn setting_factor(params: &Params, row_weight: u32) -> f64 {
+    f64::from(row_weight) / f64::from(params.linear_row_len)
+}
+
+/// Π SF(i,k): probability that foreigners alone set a position of the union.
+#[must_use]
+pub fn share(params: &Params, row_weights: &[u32]) -> f64 {
+    row_weights.iter().map(|&weight| setting_factor(params, weight)).product()
+}
+
+/// Weight that a linear estimator of its own would have: Eq. 12
+/// (`eq_SLE_modifiedWeight`). Negative when the background explains more than `union_weight`.
+#[must_use]
+pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
+    (union_weight - f64::from(width) * background) / (1.0 - background)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn paper() -> Params {
+        Config::paper().validate().unwrap()
+    }
+
+    #[test]
+    fn correction_removes_the_share_that_foreigners_set() {
+        // 1000 own positions, and half of the other 15384 set by foreigners.
+        let corrected = corrected_weight(1000.0 + 15_384.0 / 2.0, 16_384, 0.5);
+        assert_eq!(corrected, 1000.0);
+    }
+
+    #[test]
+    fn background_is_the_product_of_the_rows_setting_factors() {
+        let params = paper();
+        let half = params.linear_row_len() / 2;
+        assert_eq!(share(&params, &[half; 5]), 1.0 / 32.0);
+        assert_eq!(share(&params, &[half, half, half, half, 0]), 0.0);
+    }
+
+    #[test]
+    fn estimate_says_when_it_clamps_and_when_it_is_beyond_range() {
+        let params = paper();
+        let half = [params.linear_row_len() / 2; 5];
+        let of = |union_weight, rows: &[u32]| estimate(&params, union_weight, rows);
+        let answer = |estimate: Estimate| (estimate.cardinality, estimate.range);
+        assert_eq!(answer(of(511, &half)), (0.0, EstimateRange::ClampedToZero));
+        assert_eq!(answer(of(512, &half)), (0.0, EstimateRange::Within));
+        let full = of(16_384, &half);
+        assert_eq!(full.range, EstimateRange::Beyond);
+        assert!(full.cardinality.is_finite() && full.cardinality > 158_000.0);
+        assert_eq!(of(5, &[params.linear_row_len(); 5]).range, EstimateRange::Beyond);
+        assert!(of(16_383, &half).cardinality <= full.cardinality);
+    }
+
+    #[test]
+    fn standard_error_without_background_is_that_of_linear_counting() {
+        let estimate = estimate(&paper(), 1000, &[0; 5]);
+        // Taylor: η'(t²/2 + t³/6) at t = 0.063, n = 1032.
+        let load: f64 = 1031.9 / 16_384.0;
+        let expected = libm::sqrt(16_384.0 * (load * load / 2.0 + load * load * load / 6.0));
+        assert!((estimate.std_error / expected - 1.0).abs() < 0.001, "{estimate:?} {expected}");
+    }
+}

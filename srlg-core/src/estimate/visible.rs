@@ -1,0 +1,152 @@
+//! The tagged estimate: survival analysis of what a host touched itself.
+//!
+//! A position of a host's union estimator shows the host's own last touch, of age m, unless
+//! foreigners hid it: in every row someone came later. So the position tells one of two
+//! things: the own touch has age m (it is visible), or it is older than the union's age, or
+//! there is none (a foreign touch *censors* it at that age). That is the setting of Kaplan
+//! and Meier (1958): with R positions still at risk at age m, of which d show an own touch of
+//! age m, a share 1 - d/R of the positions survives. The product S over the ages of the window
+//! is the share of positions without any own touch, whatever foreigners hid.
+//!
+//! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`: η' times
+//! the cumulative hazard. It is in closed form, takes nothing from outside the host's own
+//! run, needs no independence of the rows, and is the non-parametric maximum likelihood.
+//!
+//! Corrections. A foreign touch passes for own with probability 2^-b (b tag bits), so of c
+//! positions that show none, some c/(2^b - 1) have a twin that was counted as own. Own and
+//! foreign touches of one age come in no order: half of the censored leave before, half after
+//! (the actuarial convention). The oldest epoch counts pro rata of its slices in the window.
+//!
+//! Standard error (Greenwood 1926): `η'² Σ o/(R(R - d))` is the variance of η' ln S, o being
+//! the observed matches, false ones included, if the number of opposite hosts were a Poisson
+//! variable; as it is a fixed number n, its variance n comes off.
+
+use super::{Estimate, EstimateRange};
+use crate::epoch::Span;
+use crate::linear::Histograms;
+use crate::params::Params;
+
+/// Cardinality over `span` of a host with `histograms`.
+#[must_use]
+pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimate {
+    let width = f64::from(params.linear_width);
+    let twins = f64::from((1u32 << params.tag_bits) - 1);
+    let (mut at_risk, mut hazard, mut greenwood) = (width, 0.0, 0.0);
+    let mut range = EstimateRange::Within;
+    let ages = histograms.all.iter().zip(&histograms.own).take(span.ages as usize);
+    for (age, (&all, &own)) in (1..).zip(ages) {
+        let share = if age == span.ages { span.oldest_share() } else { 1.0 };
+        let (own, foreign) = (f64::from(own), f64::from(all - own));
+        let risk = at_risk - foreign / 2.0;
+        if risk <= 1.0 {
+            range = EstimateRange::Beyond;
+            break;
+        }
+        let mut untouched = risk - share * (own - foreign / twins);
+        if untouched < 1.0 {
+            untouched = 1.0;
+            range = EstimateRange::Beyond;
+        }
+        hazard += libm::log(risk / untouched);
+        greenwood += share * own / (risk * untouched);
+        at_risk -= own + foreign;
+    }
+    let (cardinality, spread) = (width * hazard, width * width * greenwood);
+    if cardinality < 0.0 {
+        let std_error = libm::sqrt(spread);
+        return Estimate { cardinality: 0.0, std_error, range: EstimateRange::ClampedToZero };
+    }
+    let std_error = libm::sqrt((spread - cardinality).max(0.0));
+    Estimate { cardinality, std_error, range }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::linear::AGES;
+
+    fn params() -> Params {
+        Config::default().validate().unwrap()
+    }
+
+    const WINDOW: Span = Span { ages: 150, oldest_slices: 2, oldest_length: 2 };
+
+    /// Histograms of a run: positions by (age, count, count that is own); the rest is untouched.
+    fn run(positions: &[(usize, u32, u32)]) -> Histograms {
+        let mut histograms = Histograms { all: [0; AGES], own: [0; AGES] };
+        for &(age, all, own) in positions {
+            histograms.all[age] += all;
+            histograms.own[age] += own;
+        }
+        histograms.all[255] += 16_384 - histograms.all.iter().sum::<u32>();
+        histograms
+    }
+
+    #[test]
+    fn without_foreigners_it_is_linear_counting() {
+        let estimate =
+            estimate(&params(), &run(&[(0, 500, 500), (70, 400, 400), (149, 100, 100)]), WINDOW);
+        let counted = super::super::linear_cardinality(1000.0, 16_384).unwrap();
+        // Three logarithms and sums, each within an ulp or so of numbers below 1.
+        assert!((estimate.cardinality - counted).abs() < 16_384.0 * 8.0 * f64::EPSILON);
+        assert_eq!(estimate.range, EstimateRange::Within);
+        // η'(e^t - t - 1) at t = 0.06299: the variance of linear counting.
+        let load = counted / 16_384.0;
+        let expected = libm::sqrt(16_384.0 * (libm::exp(load) - load - 1.0));
+        assert!((estimate.std_error / expected - 1.0).abs() < 1e-9, "{estimate:?} {expected}");
+    }
+
+    #[test]
+    fn touches_that_foreigners_hid_are_made_up_for() {
+        // Half of all positions were touched by foreigners at age 3: of own touches of age 9,
+        // half are seen. Chance twins: 8192/255 among the ages of the foreigners.
+        let twins = 32; // 8192 / 256, rounded, besides 8160 that match by no chance
+        let seen = run(&[(3, 8192, twins), (9, 250, 250)]);
+        let estimate = estimate(&params(), &seen, WINDOW);
+        // 250 of the 8192 positions at risk, a hazard of ln(8192/7942): n = 16384·0.03099.
+        let expected = 16_384.0 * libm::log(8192.0 / 7942.0);
+        // Twins are whole positions and their expectation is 8160/255 = 32: no difference.
+        assert!((estimate.cardinality - expected).abs() < 1e-6, "{estimate:?} {expected}");
+    }
+
+    #[test]
+    fn foreigners_alone_are_zero_hosts_within_the_standard_error() {
+        let twins_missing = estimate(&params(), &run(&[(3, 8192, 20)]), WINDOW);
+        assert_eq!(
+            (twins_missing.cardinality, twins_missing.range),
+            (0.0, EstimateRange::ClampedToZero)
+        );
+        let more_twins = estimate(&params(), &run(&[(3, 8192, 40)]), WINDOW);
+        assert!(more_twins.cardinality < 3.0 * more_twins.std_error, "{more_twins:?}");
+    }
+
+    #[test]
+    fn oldest_epoch_counts_by_the_share_that_is_in_the_window() {
+        let histograms = run(&[(149, 400, 400), (150, 77, 77)]);
+        let whole = estimate(&params(), &histograms, WINDOW).cardinality;
+        let half =
+            estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW }).cardinality;
+        let expected = 16_384.0 * libm::log(16_384.0 / 16_184.0);
+        assert!((half - expected).abs() < 1e-6 && whole > 2.0 * half, "{whole} {half}");
+    }
+
+    #[test]
+    fn full_run_is_beyond_range_and_a_lower_bound() {
+        let giant = estimate(&params(), &run(&[(0, 16_384, 16_384)]), WINDOW);
+        assert_eq!(giant.range, EstimateRange::Beyond);
+        assert!(giant.cardinality.is_finite() && giant.cardinality > 158_000.0, "{giant:?}");
+        // Foreigners filled it: nothing is known, and nothing is made up.
+        let hidden = estimate(&params(), &run(&[(0, 16_384, 64)]), WINDOW);
+        assert!(hidden.cardinality < 10.0, "{hidden:?}");
+        let hidden = estimate(&params(), &run(&[(0, 16_000, 62), (1, 384, 2)]), WINDOW);
+        assert_eq!(hidden.range, EstimateRange::Beyond);
+        assert!(hidden.cardinality < 100.0, "{hidden:?}");
+    }
+
+    #[test]
+    fn empty_run_is_zero() {
+        let estimate = estimate(&params(), &run(&[]), WINDOW);
+        assert_eq!((estimate.cardinality, estimate.std_error), (0.0, 0.0));
+    }
+}
