@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -131,6 +132,9 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
     let output = run(&["--input", &input, "--output", "ndjson", "--window", "6"]);
     assert_eq!(points(&output).iter().map(|point| point.0).collect::<Vec<_>>(), [65]);
     assert!(stderr(&output).contains("0 too late, 1 from the future"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("warning: 1 packets"), "{}", stderr(&output));
+    let narrow = run(&["--input", &input, "--output", "ndjson", "--max-gap", "1s"]);
+    assert!(stderr(&narrow).contains("1 from the future"), "{}", stderr(&narrow));
     let strict = run(&["--input", &input, "--output", "ndjson", "--window", "6", "--late", "3"]);
     assert_eq!(points(&strict).len(), 0);
     assert!(stderr(&strict).contains("3500 too late"), "{}", stderr(&strict));
@@ -146,9 +150,59 @@ fn tables_and_csv_hold_the_same_answer() {
     assert!(rows.lines().nth(1).unwrap().starts_with("61 "), "{rows}");
     let csv = stdout(&run(&["--input", &input, "--output", "csv"]));
     assert!(csv.starts_with(
-        "slice,start_ms,end_ms,host,cardinality,lower_bound\n61,61000,62000,10.0.0.1,"
+        "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound\n61,61000,62000,10.0.0.1,"
     ));
     assert!(csv.ends_with(",false\n"), "{csv}");
+}
+
+#[test]
+fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
+    let mut csv = contacts();
+    for peer in 0..2000 {
+        writeln!(csv, "1700000000000,10.0.0.9,{}", Ipv4Addr::from_bits(0x4000_0000 + peer))
+            .unwrap();
+    }
+    let input = file("silence.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--window", "5"]);
+    let last = points(&output).pop().unwrap();
+    assert_eq!((last.0, last.3.as_str()), (1_700_000_000, "10.0.0.9"));
+    assert!(stderr(&output).contains("0 too late, 0 from the future"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_host_has_no_contact_with_itself_and_outsiders_are_counted() {
+    let input = file(
+        "self.csv",
+        "time_ms,src,dst\n1,10.0.0.1,10.0.0.1\n1,1.1.1.1,2.2.2.2\n1,10.0.0.1,3.3.3.3\n",
+    );
+    let summary = stderr(&run(&["--input", &input, "--inside", "10.0.0.0/8"]));
+    assert!(summary.contains("pairs      1\n"), "{summary}");
+    assert!(summary.contains("2 with no measured endpoint"), "{summary}");
+}
+
+#[test]
+fn preset_and_seed_reach_the_detector() {
+    let input = file("preset.csv", contacts());
+    let estimate = |extra: &[&str]| {
+        let output = run(&[&["--input", &input, "--output", "ndjson"], extra].concat());
+        (points(&output)[0].4, stderr(&output))
+    };
+    let (default, summary) = estimate(&[]);
+    assert!(summary.contains("31.7 MB of recorders"), "{summary}");
+    assert!(estimate(&["--preset", "paper"]).1.contains("31.6 MB of recorders"));
+    let others = ["1", "2", "3"].map(|seed| estimate(&["--seed", seed]).0);
+    assert!(others.iter().any(|&other| other != default), "{default} {others:?}");
+}
+
+#[test]
+fn thresholds_beyond_the_presets_lengthen_the_estimators() {
+    let mut csv = "time_ms,src,dst\n".to_owned();
+    for peer in 0..60_000 {
+        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
+    }
+    let input = file("large.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--threshold", "50000"]);
+    assert!((points(&output)[0].4 / 60_000.0 - 1.0_f64).abs() < 0.05, "{}", stdout(&output));
 }
 
 #[test]
@@ -168,7 +222,7 @@ fn standard_input_is_read_to_its_end() {
 fn beyond_what_an_estimator_can_tell_is_a_lower_bound() {
     let mut csv = "time_ms,src,dst\n".to_owned();
     for peer in 0..400_000 {
-        writeln!(csv, "0,10.0.0.1,{}", std::net::Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
+        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
     }
     let input = file("giant.csv", csv);
     let output = run(&["--input", &input, "--output", "ndjson", "--role", "source"]);
@@ -203,6 +257,7 @@ fn impossible_options_exit_2_and_say_why() {
         let output = run(&["--input", &input, option, value]);
         assert_eq!(output.status.code(), Some(2), "{option} {value}");
         assert!(stderr(&output).contains(reason), "{option} {value}: {}", stderr(&output));
+        assert_one_line_and_exit_2(&output);
         assert!(stdout(&output).is_empty());
     }
 }
@@ -237,6 +292,13 @@ fn full_disk_is_an_error_and_a_closed_pipe_is_not() {
     drop(reader);
     let status = detect().args(args).stdout(writer).stderr(Stdio::null()).status().unwrap();
     assert!(status.success());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = detect().stdout(writer).status().unwrap();
+    assert!(status.success(), "the generated minute, too, may be cut short by head");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = detect().args(args).stderr(full).output().unwrap();
+    assert_eq!((output.status.code(), points(&output).len()), (Some(0), 1));
 }
 
 #[test]

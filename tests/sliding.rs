@@ -101,7 +101,8 @@ fn advancing_reports_what_closing_by_hand_reports() {
                 Ok::<(), Error>(())
             })
             .unwrap();
-        while walker.slice() < slice.min(walker.slice() + 100) {
+        let end = slice.min(walker.slice() + 100);
+        while walker.slice() < end {
             let report = walker.close_slice().unwrap();
             walked.push((report.slice, report.super_points));
         }

@@ -127,8 +127,14 @@ impl PaperModel {
     /// Puts `B(1)`, `B(2)`, ... side by side: Eq. 7 (`eqt_RHFG_bits_from_xor_cid`).
     fn spell(&self, columns: Vec<u32>) -> Tuple {
         let bits = |row: usize| u64::from(columns[0] ^ columns[row]);
-        let placed = (1..columns.len())
-            .map(|row| bits(row) << ((row as u32 - 1) * self.params.bit_stride()));
+        let placed = (1..columns.len()).map(|row| {
+            let shift = (row as u32 - 1) * self.params.bit_stride();
+            match bits(row) {
+                0 => 0,
+                bits if shift < Address::BITS => bits << shift,
+                _ => u64::MAX, // bits beyond the address: the tuple spells none
+            }
+        });
         let address = placed.fold(0, |address, bits| address | bits);
         Tuple { columns, address }
     }
@@ -193,7 +199,8 @@ impl PaperModel {
     fn columns(&self, aip: Address) -> Vec<u32> {
         let base = self.params.base_column(aip);
         let q = self.params.rough_column_bits();
-        let bits = |i: u32| (u64::from(aip) >> ((i - 1) * self.params.bit_stride())) % (1 << q);
+        let shifted = |shift| u64::from(aip).checked_shr(shift).unwrap_or(0);
+        let bits = |i: u32| shifted((i - 1) * self.params.bit_stride()) % (1 << q);
         (0..self.params.rough_rows())
             .map(|i| if i == 0 { base } else { bits(i) as u32 ^ base })
             .collect()

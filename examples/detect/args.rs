@@ -44,9 +44,9 @@ pub struct Args {
     #[arg(long, value_name = "SLICES", requires = "input")]
     pub late: Option<u32>,
 
-    /// Silence after which a later time stamp is taken for a broken one
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration, requires = "input")]
-    pub max_gap: Duration,
+    /// A time stamp further ahead than this is rejected as broken [default: only those from later than tomorrow]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "input")]
+    pub max_gap: Option<Duration>,
 
     /// Where to run
     #[arg(long, value_enum, default_value = "auto")]

@@ -1,6 +1,7 @@
 //! A minute of generated backbone traffic, and how the estimates compare with the truth.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -35,16 +36,16 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let mut detector = args.detector()?;
     let mut exact = ExactWindow::new(args.window);
-    println!("generating and measuring {SLICES} slices of backbone-like traffic ...");
+    let mut out = io::stdout().lock();
+    writeln!(out, "generating and measuring {SLICES} slices of backbone-like traffic ...")?;
     let mut run = Run::default();
     let mut last = None;
     for slice in traffic.slices() {
         last = Some(run.slice(&mut detector, &mut exact, &slice, args.threshold)?);
     }
     let Some((report, truth)) = last else { return Ok(()) };
-    print_points(&report, &truth, &planted);
-    run.print(&detector, truth_size(&truth));
-    Ok(())
+    print_points(&mut out, &report, &truth, &planted)?;
+    Ok(run.print(&mut out, &detector, truth_size(&truth))?)
 }
 
 impl Run {
@@ -76,36 +77,42 @@ impl Run {
         Ok((report, truth))
     }
 
-    fn print(&self, detector: &SlidingDetector, pairs: u64) {
-        let percent = |ratio: Option<f64>| match ratio {
-            Some(ratio) => format!("{:.2} %", ratio * 100.0),
-            None => "none to tell from".to_owned(),
+    fn print(
+        &self,
+        out: &mut impl Write,
+        detector: &SlidingDetector,
+        pairs: u64,
+    ) -> io::Result<()> {
+        let percent = |ratio: Option<f64>| {
+            ratio.map_or("none to tell from".to_owned(), |ratio| format!("{:.2} %", ratio * 100.0))
         };
-        let seconds = self.ingesting.as_secs_f64();
-        println!();
-        println!("distinct pairs in the window   {pairs}");
-        println!(
-            "super points, all slices       {} true, {} reported",
-            self.score.true_super_points, self.score.reported
-        );
-        println!("false positives (FPR)          {}", percent(self.score.false_positive_ratio()));
-        println!("false negatives (FNR)          {}", percent(self.score.false_negative_ratio()));
-        println!("error of estimates (RMSE)      {}", percent(self.score.rmse()));
-        println!(
-            "memory                         {:.1} MB of recorders, {}",
-            detector.memory_bytes() as f64 / 1e6,
+        let score = &self.score;
+        let (fpr, fnr) = (score.false_positive_ratio(), score.false_negative_ratio());
+        let (real, found) = (score.true_super_points, score.reported);
+        let megabytes = detector.memory_bytes() as f64 / 1e6;
+        let close = self.closing.as_secs_f64() * 1e3 / f64::from(SLICES);
+        let slowest = self.slowest_close.as_secs_f64() * 1e3;
+        let rate = self.packets as f64 / self.ingesting.as_secs_f64() / 1e6;
+        writeln!(out)?;
+        writeln!(out, "distinct pairs in the window   {pairs}")?;
+        writeln!(out, "super points, all slices       {real} true, {found} reported")?;
+        writeln!(out, "false positives (FPR)          {}", percent(fpr))?;
+        writeln!(out, "false negatives (FNR)          {}", percent(fnr))?;
+        writeln!(out, "error of estimates (RMSE)      {}", percent(score.rmse()))?;
+        writeln!(
+            out,
+            "memory                         {megabytes:.1} MB of recorders, {}",
             peak_memory()
-        );
-        println!(
-            "time per slice                 {:.1} ms to close, at most {:.1} ms",
-            self.closing.as_secs_f64() * 1e3 / f64::from(SLICES),
-            self.slowest_close.as_secs_f64() * 1e3
-        );
-        println!(
-            "ingest                         {} packets, {:.0} M pairs/s on one thread",
-            self.packets,
-            self.packets as f64 / seconds / 1e6
-        );
+        )?;
+        writeln!(
+            out,
+            "time per slice                 {close:.1} ms to close, at most {slowest:.1} ms"
+        )?;
+        let packets = self.packets;
+        writeln!(
+            out,
+            "ingest                         {packets} packets, {rate:.0} M pairs/s on one thread"
+        )
     }
 }
 
@@ -124,23 +131,29 @@ fn planted() -> Vec<Planted> {
 }
 
 /// The planted hosts, estimated against true, at the end of the last slice.
-fn print_points(report: &SliceReport, truth: &[(u32, u32)], planted: &[Planted]) {
+fn print_points(
+    out: &mut impl Write,
+    report: &SliceReport,
+    truth: &[(u32, u32)],
+    planted: &[Planted],
+) -> io::Result<()> {
     let truth: HashMap<u32, u32> = truth.iter().copied().collect();
-    println!();
-    println!("planted host      kind          true   estimate    error");
+    writeln!(out, "\nplanted host      kind          true   estimate          error")?;
     for planted in planted {
         let host = std::net::Ipv4Addr::from_bits(planted.host);
         let exact = truth.get(&planted.host).copied().unwrap_or(0);
         let kind = format!("{:?}", planted.kind);
-        let estimate = report.super_points.iter().find(|point| point.host == host);
-        match estimate.map(|point| point.cardinality) {
-            Some(estimate) => {
+        write!(out, "{host:<17} {kind:<12} {exact:>5} ")?;
+        match report.super_points.iter().find(|point| point.host == host) {
+            Some(point) => {
+                let (estimate, deviation) = (point.cardinality, point.std_error);
                 let error = (estimate / f64::from(exact) - 1.0) * 100.0;
-                println!("{host:<17} {kind:<12} {exact:>5} {estimate:>10.0} {error:>+7.1}%");
+                writeln!(out, "{estimate:>10.0} ±{deviation:<5.0} {error:>+7.1}%")?;
             }
-            None => println!("{host:<17} {kind:<12} {exact:>5}     missed"),
+            None => writeln!(out, "    missed")?,
         }
     }
+    Ok(())
 }
 
 fn truth_size(truth: &[(u32, u32)]) -> u64 {

@@ -13,7 +13,7 @@ mod session;
 mod summary;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -25,7 +25,10 @@ use session::Session;
 use srlg_capture::Reader;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
     let result = match &args.input {
         Some(path) => read_capture(&args, path),
         None => demo::run(&args),
@@ -35,10 +38,26 @@ fn main() -> ExitCode {
         // Whoever read the reports has seen enough: `| head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("detect: {error:#}");
+            tell(format_args!("{error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the help that was asked for, or what is wrong in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return error.print().map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
+    }
+    let text = error.to_string();
+    let reason = text.lines().next().unwrap_or_default();
+    tell(format_args!("{} (--help lists the options)", reason.trim_start_matches("error: ")));
+    ExitCode::from(2)
+}
+
+/// A line on standard error; where that is closed or full there is nobody left to tell.
+pub fn tell(line: std::fmt::Arguments<'_>) {
+    let _nobody_listens = writeln!(io::stderr(), "detect: {line}");
 }
 
 fn read_capture(args: &Args, path: &Path) -> Result<()> {
@@ -50,7 +69,7 @@ fn read_capture(args: &Args, path: &Path) -> Result<()> {
     }
     let totals = session.finish()?;
     if let Some(truncation) = reader.truncation() {
-        eprintln!("detect: warning: {}: {truncation}", path.display());
+        tell(format_args!("warning: {}: {truncation}", path.display()));
     }
     summary::print(&totals, reader.counts());
     Ok(())

@@ -45,7 +45,7 @@ impl Output {
         let style = match args.output {
             Format::Ndjson => Style::Lines(ndjson, ""),
             Format::Csv => {
-                Style::Lines(csv, "slice,start_ms,end_ms,host,cardinality,lower_bound\n")
+                Style::Lines(csv, "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound\n")
             }
             Format::Table if args.every_slice => Style::Lines(row, ROW_HEADER),
             Format::Table => Style::Peaks(BTreeMap::new()),
@@ -128,19 +128,19 @@ fn is_lower_bound(point: &SuperPoint) -> bool {
 
 fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, end_ms, point } = line;
-    let (host, cardinality) = (point.host, point.cardinality);
+    let SuperPoint { host, cardinality, std_error, .. } = point;
     write!(
         to,
-        r#"{{"slice":{slice},"start_ms":{start_ms},"end_ms":{end_ms},"host":"{host}","cardinality":{cardinality:.1}"#
+        r#"{{"slice":{slice},"start_ms":{start_ms},"end_ms":{end_ms},"host":"{host}","cardinality":{cardinality:.1},"std_error":{std_error:.1}"#
     )?;
     to.write_all(if is_lower_bound(point) { b",\"lower_bound\":true}\n" } else { b"}\n" })
 }
 
 fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, end_ms, point } = line;
-    let (host, cardinality) = (point.host, point.cardinality);
+    let SuperPoint { host, cardinality, std_error, .. } = point;
     let bound = is_lower_bound(point);
-    writeln!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{bound}")
+    writeln!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{std_error:.1},{bound}")
 }
 
 const ROW_HEADER: &str = "slice            start_ms host            cardinality\n";

@@ -7,9 +7,10 @@ use indicatif::ProgressBar;
 use srlg::{IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
 use srlg_capture::Contact;
 
-use crate::args::Args;
+use crate::args::{Args, Preset};
 use crate::measured::Measured;
 use crate::output::Output;
+use crate::tell;
 
 /// Pairs are handed to the detector in batches of at most this many.
 const BATCH: usize = 1 << 14;
@@ -34,6 +35,8 @@ struct Reports {
     progress: ProgressBar,
     slices: u64,
     overloaded: u64,
+    /// Whether estimates subtract a background, which can be too large.
+    paper: bool,
     background: f64,
 }
 
@@ -55,7 +58,7 @@ impl Session {
     pub fn new(args: &Args, progress: ProgressBar) -> Result<Self> {
         let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
         let late = args.late.unwrap_or(args.window.saturating_sub(1));
-        let clock = SliceClock::new(args.slice, late, args.max_gap)?
+        let clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?
             .with_latest(u64::try_from(latest.as_nanos())?);
         Ok(Self {
             detector: args.detector()?,
@@ -67,6 +70,7 @@ impl Session {
                 progress,
                 slices: 0,
                 overloaded: 0,
+                paper: args.preset == Preset::Paper,
                 background: 0.0,
             },
             started: Instant::now(),
@@ -143,7 +147,9 @@ impl Session {
 impl Reports {
     fn take(&mut self, report: &SliceReport) -> Result<()> {
         self.slices += 1;
-        self.background = self.background.max(report.health.background);
+        if self.paper {
+            self.background = self.background.max(report.health.background);
+        }
         self.output.report(report)?;
         let Some(overload) = report.health.overload else { return Ok(()) };
         self.overloaded += 1;
@@ -154,7 +160,7 @@ impl Reports {
                 Overload::Saturated => "no super point could be found",
             };
             self.progress.suspend(|| {
-                eprintln!("detect: warning: overload in slice {slice}: {what}; narrow --inside");
+                tell(format_args!("warning: overload in slice {slice}: {what}; narrow --inside"));
             });
         }
         Ok(())

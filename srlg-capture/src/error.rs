@@ -32,7 +32,7 @@ pub enum CaptureError {
         cause: String,
     },
     /// The source failed; all records that were whole by then have been delivered.
-    #[error("reading the capture failed: {0}")]
+    #[error("reading the capture failed")]
     Read(#[from] io::Error),
 }
 

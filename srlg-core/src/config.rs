@@ -132,7 +132,8 @@ impl Config {
         if linear_stride == 0 || linear_stride > linear_width {
             return Err(ConfigError::LinearStride { stride: linear_stride, width: linear_width });
         }
-        if linear_width < threshold.div_ceil(2) {
+        // From 8 recorders on the largest cardinality that they can tell, η' ln η', passes 2η'.
+        if linear_width < threshold.div_ceil(2).max(8) {
             return Err(ConfigError::LinearWidth { width: linear_width, threshold });
         }
         let row =
@@ -151,10 +152,7 @@ impl Config {
             return Err(ConfigError::Threshold { threshold, width });
         }
         let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
-        // H2 takes the high bits of the hash whose low bits are sampled by.
-        if tau + width.trailing_zeros() > ADDRESS_BITS {
-            return Err(ConfigError::Threshold { threshold, width });
-        }
+        // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
         Ok(tau.saturating_sub(self.oversampling_bits))
     }
 
@@ -243,9 +241,7 @@ const fn hot_weight(rough_width: u32) -> u32 {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum ConfigError {
-    #[error(
-        "threshold {threshold} is out of range: give at least rough_width {width} and at most 2^32 / rough_width"
-    )]
+    #[error("threshold is {threshold}: give at least rough_width {width}")]
     Threshold { threshold: u32, width: u32 },
     #[error("window is {window} slices: give 1 to {max}, below the largest age of a recorder")]
     Window { window: u32, max: u32 },
@@ -269,7 +265,7 @@ pub enum ConfigError {
     LinearColumns,
     #[error("linear_stride is {stride}: give at least 1 and at most linear_width {width}")]
     LinearStride { stride: u32, width: u32 },
-    #[error("linear_width is {width}: give at least half of threshold {threshold}")]
+    #[error("linear_width is {width}: give at least 8, and at least half of threshold {threshold}")]
     LinearWidth { width: u32, threshold: u32 },
     #[error(
         "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower linear_columns, linear_stride or linear_rows"

@@ -25,7 +25,8 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
         let sign = if (weight - j).is_multiple_of(2) { 1.0 } else { -1.0 };
         sign * binomial(weight, j) * within(j)
     });
-    binomial(width, weight) * terms.sum::<f64>()
+    // Rounding may leave a probability of next to nothing below 0.
+    (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
 /// Probability that a rough estimator reaches `hot_weight`: Eq. 5
@@ -40,7 +41,7 @@ pub fn detection_probability(
     1.0 - miss_probability(cardinality, width, lsb_threshold, hot_weight)
 }
 
-/// Probability that a rough estimator stays below `hot_weight`; precise where it is tiny.
+/// Probability that a rough estimator stays below `hot_weight`, to some 1e-13.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);

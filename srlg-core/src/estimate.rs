@@ -13,6 +13,7 @@ use crate::params::Params;
 
 /// An estimated number of distinct opposite hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Distinct opposite hosts; see `range` for what the number means.
     pub cardinality: f64,
@@ -45,13 +46,14 @@ pub fn estimate(params: &Params, tally: &Tally, span: Span, row_weights: &[u32])
     }
 }
 
-/// Linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`.
+/// Linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`, for a
+/// `weight` of at least 0.
 ///
 /// `None` when all `width` recorders are within the window: the cardinality is beyond range.
 #[must_use]
 pub fn linear_cardinality(weight: f64, width: u32) -> Option<f64> {
     let width = f64::from(width);
-    (weight < width).then(|| -width * libm::log((width - weight) / width))
+    (weight < width).then(|| width * libm::log(width / (width - weight)))
 }
 
 /// The answer of a full estimator of `width` recorders: one recorder unset.

@@ -152,6 +152,8 @@ impl Params {
     /// decide how recorders are read.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
+        // Another meaning of the words, or another hash, needs another version.
+        const VERSION: u64 = 1;
         let sizes = [
             (self.rough_rows, self.rough_column_bits),
             (self.rough_width, self.bit_stride),
@@ -161,7 +163,7 @@ impl Params {
             (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
             (self.tag_bits, self.epoch_slices),
         ];
-        sizes.into_iter().fold(0, |sum: u64, (high, low)| {
+        sizes.into_iter().fold(VERSION, |sum, (high, low)| {
             hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
         })
     }
@@ -169,7 +171,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
-    use crate::Config;
+    use crate::{Config, Scheme};
 
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
@@ -190,6 +192,15 @@ mod tests {
     }
 
     #[test]
+    fn slots_of_sampled_addresses_equal_the_pinned_vectors() {
+        let params = Config::paper().validate().unwrap();
+        let sampled = [(0x0a00_0069, 1), (0x0a00_02cb, 5), (0x0a00_035f, 3), (0x0a00_03dd, 1)];
+        for (address, slot) in sampled {
+            assert_eq!(params.rough_slot(address), Some(slot), "{address:#x}");
+        }
+    }
+
+    #[test]
     fn one_address_in_two_to_the_tau_is_sampled_and_slots_are_even() {
         let params = Config::paper().validate().unwrap();
         let mut slots = [0u32; 8];
@@ -204,12 +215,22 @@ mod tests {
     fn fingerprint_tells_what_shapes_recorders_and_ignores_what_reads_them() {
         let of = |config: Config| config.validate().unwrap().fingerprint();
         let paper = Config::paper();
-        assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, ..paper }));
+        assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, candidate_limit: 1, ..paper }));
+        let tagged = Config::default();
+        assert_ne!(of(tagged), of(Config { window: 1000, ..tagged }), "other epochs");
+        assert_ne!(of(tagged), of(Config { scheme: Scheme::Tagged { age_bits: 7 }, ..tagged }));
+        assert_ne!(of(tagged), of(Config { scheme: Scheme::Paper, ..tagged }));
         for other in [
             Config { seed: 1, ..paper },
             Config { threshold: 2048, ..paper },
             Config { linear_columns: 1 << 16, ..paper },
             Config { rough_rows: 6, ..paper },
+            Config { rough_column_bits: 18, ..paper },
+            Config { rough_width: 4, threshold: 512, ..paper },
+            Config { oversampling_bits: 1, ..paper },
+            Config { linear_rows: 4, ..paper },
+            Config { linear_width: 1 << 13, ..paper },
+            Config { linear_stride: 15, ..paper },
             Config { bit_stride: 6, ..paper },
         ] {
             assert_ne!(of(paper), of(other), "{other:?}");

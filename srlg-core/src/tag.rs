@@ -48,6 +48,24 @@ mod tests {
     use super::*;
     use crate::Config;
 
+    // Expected values: an independent Python implementation (seed 0, Config::default()).
+    #[test]
+    fn tags_equal_the_pinned_vectors() {
+        let params = Config::default().validate().unwrap();
+        for (aip, row, position, tag) in [
+            (0x0a00_0001, 0, 0, 20),
+            (0x0a00_0001, 1, 0, 21),
+            (0x0a00_0001, 0, 16383, 78),
+            (0xffff_ffff, 1, 777, 167),
+        ] {
+            assert_eq!(
+                Tagger::new(&params, row, aip).tag(position),
+                tag,
+                "{aip:#x} {row} {position}"
+            );
+        }
+    }
+
     fn matches(params: &Params, a: Address, b: Address, distance: u16) -> u32 {
         let (a, b) = (Tagger::new(params, 0, a), Tagger::new(params, 0, b));
         let equal = |&z: &u16| a.tag(z) == b.tag(z.wrapping_add(distance));

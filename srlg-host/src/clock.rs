@@ -71,7 +71,7 @@ impl SliceClock {
     pub fn new(length: Duration, late_slices: u32, max_ahead: Duration) -> Result<Self, Error> {
         let nanoseconds = nanoseconds(length);
         if nanoseconds == 0 || nanoseconds == u64::MAX {
-            return Err(Error::SliceLength { nanoseconds });
+            return Err(Error::SliceLength { length });
         }
         Ok(Self {
             length: nanoseconds,

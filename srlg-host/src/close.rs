@@ -4,7 +4,7 @@
 //! estimate. The device counts; all decisions and floats are here and in srlg-core.
 
 use srlg_core::estimate::{self, Estimate, background};
-use srlg_core::{Address, Params, detection};
+use srlg_core::{ADDRESS_BITS, Address, Params, detection};
 
 use crate::backend::{Backend, Survey, WEIGHTS};
 use crate::error::Error;
@@ -64,7 +64,7 @@ struct Found {
 /// super points are still found, in bounded time, and the report says so.
 fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result<Found, Error> {
     for hot_weight in params.hot_weight()..=params.rough_width() {
-        if survey.most_hot_columns(hot_weight) > params.hot_limit() {
+        if !is_searchable(params, survey, hot_weight) {
             continue;
         }
         if let Some(hosts) = backend.regain(hot_weight, params.candidate_limit())? {
@@ -77,8 +77,18 @@ fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result
     Ok(Found { hosts: Vec::new(), hot_weight: params.rough_width(), overload })
 }
 
+/// Whether the hot columns of no row are more than the limit, nor the addresses that pairs of
+/// the first two rows spell more than its square: `2^(32 - 2q)` per pair where columns are few.
+fn is_searchable(params: &Params, survey: &Survey, hot_weight: u32) -> bool {
+    let limit = u64::from(params.hot_limit());
+    let hot = |row| u64::from(survey.hot_columns(row, hot_weight));
+    let spelled = ADDRESS_BITS.saturating_sub(2 * params.rough_column_bits());
+    u64::from(survey.most_hot_columns(hot_weight)) <= limit
+        && (hot(0) * hot(1)) << spelled <= limit * limit
+}
+
 fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
-    let Estimate { cardinality, std_error, range } = estimate;
+    let Estimate { cardinality, std_error, range, .. } = estimate;
     let point = SuperPoint { host: host.into(), cardinality, std_error, range };
     (cardinality >= f64::from(threshold)).then_some(point)
 }

@@ -11,7 +11,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The system has no memory for the recorders.
-    #[error("no memory for {bytes} bytes of recorders ({source}): choose a smaller configuration")]
+    #[error("no memory for {bytes} bytes of recorders: choose a smaller configuration")]
     OutOfMemory { bytes: usize, source: std::io::Error },
     /// A window of a query is not covered by what the detector remembers.
     #[error("a window of {window} slices was asked for: give 1 to {max}, the detector's own")]
@@ -29,6 +29,6 @@ pub enum Error {
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },
     /// A clock was asked for that cannot tick.
-    #[error("a slice of {nanoseconds} ns was asked for: give at least 1 ns")]
-    SliceLength { nanoseconds: u64 },
+    #[error("a slice of {length:?} was asked for: give 1 ns to 584 years")]
+    SliceLength { length: std::time::Duration },
 }

@@ -6,6 +6,7 @@ use srlg_core::estimate::EstimateRange;
 
 /// A host in contact with at least θ distinct others within the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SuperPoint {
     /// The inside host.
     pub host: Ipv4Addr,
@@ -19,6 +20,7 @@ pub struct SuperPoint {
 
 /// The answer for one window.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SliceReport {
     /// Number of the slice that closed: the window is the `window` slices that end with it.
     pub slice: u64,
@@ -32,6 +34,7 @@ pub struct SliceReport {
 
 /// How well a detector fared in the last slice that closed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Health {
     /// Row setting factors SF(i,k): share of each row of the SLEA that was within the window.
     pub setting_factors: Vec<f64>,

@@ -66,6 +66,10 @@ fn every_rule_names_what_it_refuses() {
         ConfigError::LinearWidth { width: 16_384, threshold: 32_769 }
     );
     assert!(matches!(error(|c| c.linear_columns = u32::MAX), ConfigError::TooManyRecorders { .. }));
+    assert_eq!(
+        error(|c| (c.threshold, c.linear_width, c.linear_stride) = (8, 7, 1)),
+        ConfigError::LinearWidth { width: 7, threshold: 8 }
+    );
     let tagged = |age_bits| Scheme::Tagged { age_bits };
     assert_eq!(error(|c| c.scheme = tagged(3)), ConfigError::AgeBits { bits: 3 });
     assert_eq!(error(|c| c.scheme = tagged(9)), ConfigError::AgeBits { bits: 9 });
@@ -78,15 +82,18 @@ fn every_rule_names_what_it_refuses() {
 }
 
 #[test]
-fn thresholds_whose_sampling_would_eat_the_slot_bits_are_refused() {
-    let linear_width = u32::MAX;
-    let config = Config {
-        threshold: u32::MAX,
-        linear_width,
-        linear_stride: 1,
-        linear_columns: 1,
-        linear_rows: 1,
-        ..Config::paper()
-    };
-    assert!(config.validate().is_ok(), "tau is 29, the slot has the other 3 bits");
+fn sampling_never_reaches_the_bits_of_the_slot() {
+    for rough_width in [2, 4, 8] {
+        let config = Config {
+            threshold: u32::MAX,
+            rough_width,
+            linear_width: u32::MAX,
+            linear_stride: 1,
+            linear_columns: 1,
+            linear_rows: 1,
+            ..Config::paper()
+        };
+        let tau = config.validate().unwrap().lsb_threshold();
+        assert_eq!(tau + rough_width.trailing_zeros(), 32);
+    }
 }

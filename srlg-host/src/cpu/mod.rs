@@ -16,10 +16,27 @@ use search::Search;
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
+    check_memory(params.recorder_bytes())?;
     Ok(match params.is_tagged() {
         true => Box::new(CpuBackend::<Recorder8>::new(params)?),
         false => Box::new(CpuBackend::<Recorder16>::new(params)?),
     })
+}
+
+/// Refuses what the system could promise but not give: a mapping succeeds, and the process
+/// is killed when it first writes to all of it.
+fn check_memory(bytes: usize) -> Result<(), Error> {
+    let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    match kib {
+        Some(kib) if bytes as u64 > kib * 1024 => {
+            let only = format!("{} bytes are available", kib * 1024);
+            let source = std::io::Error::new(std::io::ErrorKind::OutOfMemory, only);
+            Err(Error::OutOfMemory { bytes, source })
+        }
+        _ => Ok(()), // enough, or a system that does not tell
+    }
 }
 
 /// Both arrays and the search structure of one detector; `R` are the recorders of the RSRA.
@@ -52,6 +69,7 @@ where
 
 /// Keeps the more recent of each recorder and its word, aged by `step`.
 fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
+    assert_eq!(pages.shared().len(), words.len(), "states of one fingerprint are of one size");
     for (recorder, &word) in pages.shared().iter().zip(words) {
         recorder.most_recent(R::grown(R::saturated(word.into()), step));
     }
