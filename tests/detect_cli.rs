@@ -243,7 +243,7 @@ fn input_that_cannot_be_read_is_one_line_and_exit_2() {
 fn impossible_options_exit_2_and_say_why() {
     let input = file("options.csv", contacts());
     for (option, value, reason) in [
-        ("--threshold", "0", "threshold 0"),
+        ("--threshold", "0", "threshold is 0"),
         ("--window", "0", "window is 0"),
         ("--window", "65535", "window is 65535"),
         ("--slice", "0s", "milliseconds"),

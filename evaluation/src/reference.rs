@@ -97,13 +97,14 @@ impl PaperModel {
     /// (deviation: the printed indices of B are one too low).
     #[must_use]
     pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
-        let hot = |row| self.hot(row, window, weight);
-        let first = |base: u32| hot(1).into_iter().map(move |column| vec![base, column]);
-        let mut reading: Vec<Vec<u32>> = hot(0).into_iter().flat_map(first).collect();
-        for row in 2..self.rsra.len() {
+        let hot: Vec<Vec<u32>> =
+            (0..self.rsra.len()).map(|row| self.hot(row, window, weight)).collect();
+        let first = |&base: &u32| hot[1].iter().map(move |&column| vec![base, column]);
+        let mut reading: Vec<Vec<u32>> = hot[0].iter().flat_map(first).collect();
+        for hot in &hot[2..] {
             let mut storing = Vec::new();
             for tuple in &reading {
-                for column in hot(row) {
+                for &column in hot {
                     let grown: Vec<u32> = tuple.iter().copied().chain([column]).collect();
                     if self.overlaps(&grown) {
                         storing.push(grown);
@@ -192,7 +193,7 @@ impl PaperModel {
             return None;
         }
         let weight = ((union_weight - width * background) / (1.0 - background)).max(0.0);
-        Some(-width * libm::log((width - weight) / width))
+        Some(width * libm::log(width / (width - weight)))
     }
 
     /// `RHFG(aip)`.

@@ -17,8 +17,8 @@ use crate::params::Params;
 pub struct Estimate {
     /// Distinct opposite hosts; see `range` for what the number means.
     pub cardinality: f64,
-    /// Standard error of `cardinality`: the truth is within 1.96 of it with 95 %, if `range`
-    /// is [`EstimateRange::Within`].
+    /// Standard error of `cardinality` where `range` is [`EstimateRange::Within`]: the truth is
+    /// within 1.96 of it with 95 %. The paper's scheme errs by more under load.
     pub std_error: f64,
     /// Whether the estimator could tell.
     pub range: EstimateRange,
@@ -31,8 +31,9 @@ pub enum EstimateRange {
     Within,
     /// Foreign touches explain more than was seen: the estimate is 0.
     ClampedToZero,
-    /// The estimator is full: the cardinality is the largest that it can tell, `η' ln η'`. A
-    /// lower bound; in the paper's scheme only if it was not foreigners that filled it.
+    /// The estimator is full. Tagged scheme: the cardinality is a lower bound, of what the
+    /// host is seen to have touched. Paper's scheme: it is the largest that can be told,
+    /// `η' ln η'`, a lower bound only if it was not foreigners that filled the estimator.
     Beyond,
 }
 

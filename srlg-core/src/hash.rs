@@ -1,4 +1,5 @@
-//! Keyed hashing of addresses: the one family behind `H1`, `H2`, `H3`, `LH_i`, `T0` and `T1`.
+//! Keyed hashing of addresses: the one family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1`
+//! and the tags.
 //!
 //! [`hash`] is Murmur3's 32-bit finaliser with a key word added before, between and
 //! after its multiplications. It is a bijection of 32-bit words for every key, costs

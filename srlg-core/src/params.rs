@@ -105,7 +105,7 @@ impl Params {
     /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
     /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
     ///
-    /// H1 is the low and H2 the high bits of one hash: at most 29 + 3 of its 32.
+    /// H1 is the low and H2 the high bits of one hash: together at most its 32.
     #[inline]
     #[must_use]
     pub fn rough_slot(&self, bip: Address) -> Option<u32> {

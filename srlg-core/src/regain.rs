@@ -17,7 +17,7 @@ use crate::params::Params;
 /// The inverse of `T1`: from a column to the high address bits that have it.
 ///
 /// Three flat arrays, so that a device can hold it: the values `highs[starts[c]..starts[c + 1]]`
-/// have `T1 = c`; bit `c` of `present` says whether there are any (a quarter of the
+/// have `T1 = c`; bit `c` of `present` says whether there are any (22 % of the
 /// columns at q = 17), which a small cache answers.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {

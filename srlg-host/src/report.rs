@@ -38,9 +38,9 @@ pub struct SliceReport {
 pub struct Health {
     /// Row setting factors SF(i,k): share of each row of the SLEA that was within the window.
     pub setting_factors: Vec<f64>,
-    /// Their product: share of a host's union estimator that foreign touches set. The
-    /// paper's estimate subtracts its mean, but not what chance and giants add to it:
-    /// beyond some 0.01 false super points appear (docs/measurements.md).
+    /// Their product: share of a host's union estimator that foreign touches set. In the
+    /// paper's scheme the estimate subtracts its mean, but not what chance and giants add to
+    /// it: beyond some 0.01 false super points appear (docs/measurements.md).
     pub background: f64,
     /// Share of each row of the RSRA that was hot at the configured hot weight.
     pub hot_shares: Vec<f64>,

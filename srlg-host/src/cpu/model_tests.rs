@@ -32,7 +32,7 @@ fn configs() -> impl Strategy<Value = Config> {
         Just((12, 10, 4, 8)),
         Just((13, 10, 4, 4)),
         Just((14, 3, 8, 8)),
-        Just((17, 16, 16, 8))
+        Just((13, 12, 5, 8))
     ];
     let linear = (1u32..4, 1u32..60, 32u32..80, 1u32..8);
     (rough, linear, 1u32..6, 8u32..40, 0u32..2, any::<u64>()).prop_map(
