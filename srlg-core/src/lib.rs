@@ -18,9 +18,8 @@
 //! let recorders: Vec<Recorder16> =
 //!     (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let slea = Slea::new(&params, &recorders);
-//! for bip in 0..1000 {
-//!     slea.touch(IpPair { aip: 7, bip }, 0);
-//! }
+//! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
+//! slea.touch(&pairs, 0);
 //! let span = params.span(0, 300);
 //! let estimate = estimate::estimate(&params, &slea.tally(7, span), span, &[]);
 //! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);

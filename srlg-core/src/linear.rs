@@ -21,6 +21,9 @@ use crate::tag::Tagger;
 /// the first cache, many enough for full vectors.
 const BLOCK: usize = 1024;
 
+/// Pairs whose recorders are read together.
+const BATCH: usize = 64;
+
 /// Number of ages that a tagged recorder can have at most.
 pub const AGES: usize = 256;
 
@@ -124,10 +127,15 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
                 let tagger = Tagger::new(self.params, row, aip);
                 union.add(self.block(row, aip, start), tagger, start as u16, self.params.tag_bits);
             }
-            let width = self.params.linear_width as usize - start;
-            for (place, bin) in union.bins().take(width).enumerate() {
-                tables[place % 4][bin] += 1;
+            let bins = union.bins();
+            let bins = &bins[..BLOCK.min(self.params.linear_width as usize - start)];
+            let (fours, rest) = bins.as_chunks::<4>();
+            for four in fours {
+                for (table, &bin) in tables.iter_mut().zip(four) {
+                    table[usize::from(bin) % (2 * AGES)] += 1;
+                }
             }
+            rest.iter().for_each(|&bin| tables[0][usize::from(bin) % (2 * AGES)] += 1);
         }
         let sum = |bin: usize| tables.iter().map(|table| u32::from(table[bin])).sum::<u32>();
         let own: [u32; AGES] = core::array::from_fn(|age| sum(AGES + age));
@@ -159,18 +167,45 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Slea<'_, R> {
-    /// Touches one recorder in every row, `age` epochs ago (Alg. 6, `alg_SLEA_scan`).
-    #[inline]
-    pub fn touch(self, pair: IpPair, age: u32) {
-        let position = self.params.linear_position(pair.bip);
+    /// Touches one recorder of every pair in every row, `age` epochs ago (Alg. 6,
+    /// `alg_SLEA_scan`).
+    ///
+    /// In the tagged scheme a touch waits for the word that it compares with: pairs are taken
+    /// in batches whose recorders are found and read before the first is touched, so that
+    /// many loads are under way at once.
+    pub fn touch(self, pairs: &[IpPair], age: u32) {
         let aged = self.params.step(age);
+        if self.params.is_tagged() {
+            pairs.chunks(BATCH).for_each(|batch| self.touch_tagged(batch, aged));
+        } else {
+            let word = R::saturated(aged);
+            pairs.iter().for_each(|&pair| self.touch_untagged(pair, word));
+        }
+    }
+
+    #[inline]
+    fn touch_untagged(self, pair: IpPair, word: u16) {
+        let position = self.params.linear_position(pair.bip) as usize;
         for row in 0..self.params.linear_rows {
-            let tag = match self.params.is_tagged() {
-                true => Tagger::new(self.params, row, pair.aip).tag(position as u16),
-                false => 0,
-            };
-            let recorder = &self.recorders[self.start(row, pair.aip) + position as usize];
-            recorder.most_recent(R::saturated(aged | u32::from(tag)));
+            self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+        }
+    }
+
+    fn touch_tagged(self, pairs: &[IpPair], aged: u32) {
+        let mut found: [Option<(&R, u16, u16)>; BATCH] = [None; BATCH];
+        for row in 0..self.params.linear_rows {
+            for (found, &pair) in found.iter_mut().zip(pairs) {
+                let position = self.params.linear_position(pair.bip);
+                let tag = Tagger::new(self.params, row, pair.aip).tag(position as u16);
+                let recorder = &self.recorders[self.start(row, pair.aip) + position as usize];
+                *found = Some((recorder, R::saturated(aged | u32::from(tag)), recorder.word()));
+            }
+            for &(recorder, word, seen) in found[..pairs.len()].iter().flatten() {
+                // Words only fall while others touch: what was not larger then is not now.
+                if word < seen {
+                    recorder.most_recent(word);
+                }
+            }
         }
     }
 }
@@ -188,8 +223,8 @@ impl Union {
         Self { age: [0; BLOCK], allowed: [1; BLOCK], shown: [0; BLOCK] }
     }
 
-    /// Adds a row. All values are 16 bits wide and all choices are selections, so that the
-    /// loop vectorises.
+    /// Adds a row of at most [`BLOCK`] recorders. All values are 16 bits wide, all choices are
+    /// selections and all arrays of one length, so that the loops vectorise.
     #[inline]
     fn add<R: Reading<Word = u16>>(
         &mut self,
@@ -198,36 +233,29 @@ impl Union {
         start: u16,
         tag_bits: u32,
     ) {
+        let mut words = [0; BLOCK];
+        words.iter_mut().zip(row).for_each(|(word, recorder)| *word = recorder.word());
         let mask = (1u16 << tag_bits) - 1;
-        let places = self.age.iter_mut().zip(&mut self.allowed).zip(&mut self.shown);
-        for (place, (((age, allowed), shown), recorder)) in (0..BLOCK as u16).zip(places.zip(row)) {
-            let word = recorder.word();
-            let (row_age, row_tag) = (word >> tag_bits, word & mask);
-            let tag = tagger.tag(start.wrapping_add(place));
+        for place in 0..BLOCK {
+            let (row_age, row_tag) = (words[place] >> tag_bits, words[place] & mask);
+            let tag = tagger.tag(start.wrapping_add(place as u16));
             let (allows, shows) = (u16::from(row_tag <= tag), u16::from(row_tag == tag));
-            let (older, equal) = (row_age > *age, row_age == *age);
-            *allowed = if older {
-                allows
-            } else if equal {
-                *allowed & allows
-            } else {
-                *allowed
-            };
-            *shown = if older {
-                shows
-            } else if equal {
-                *shown | shows
-            } else {
-                *shown
-            };
-            *age = row_age.max(*age);
+            let older = row_age > self.age[place];
+            let equal = row_age == self.age[place];
+            let (allowed, shown) = (self.allowed[place], self.shown[place]);
+            // Of an older row alone, of an equal row both, of a younger one nothing.
+            self.allowed[place] =
+                if older { allows } else { allowed & (allows | u16::from(!equal)) };
+            self.shown[place] = if older { shows } else { shown | (shows & u16::from(equal)) };
+            self.age[place] = self.age[place].max(row_age);
         }
     }
 
     /// Per position its age, with [`AGES`] added where a touch of the host itself is visible.
-    fn bins(&self) -> impl Iterator<Item = usize> + '_ {
-        let own = self.allowed.iter().zip(&self.shown).map(|(allowed, shown)| allowed & shown);
-        self.age.iter().zip(own).map(|(&age, own)| usize::from(age | own << 8) % (2 * AGES))
+    fn bins(&self) -> [u16; BLOCK] {
+        core::array::from_fn(|place| {
+            self.age[place] | (self.allowed[place] & self.shown[place]) << 8
+        })
     }
 }
 
@@ -271,7 +299,7 @@ mod tests {
         let params = small();
         let mut recorders = untouched(&params);
         let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
-        Slea::new(&params, &recorders).touch(pair, 0);
+        Slea::new(&params, &recorders).touch(&[pair], 0);
         let weight = |recorders: &[Recorder16], ages| {
             Slea::new(&params, recorders)
                 .union_weight(aip, Span { ages, oldest_slices: 1, oldest_length: 1 })

@@ -85,9 +85,10 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error> {
         let rsra = Rsra::new(&self.params, self.rough.shared());
         let slea = Slea::new(&self.params, self.linear.shared());
-        for &pair in pairs {
-            rsra.touch(pair, age);
-            slea.touch(pair, age);
+        // Both arrays take a batch while it is in the first cache.
+        for batch in pairs.chunks(1024) {
+            batch.iter().for_each(|&pair| rsra.touch(pair, age));
+            slea.touch(batch, age);
         }
         Ok(())
     }
