@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use srlg_core::{Address, Config, IpPair};
 use srlg_evaluation::oracle::ExactWindow;
 use srlg_evaluation::score::Score;
-use srlg_evaluation::traffic::Backbone;
-use srlg_host::{Device, SlidingDetector};
+use srlg_evaluation::traffic::Model;
+use srlg_host::{Device, Estimate, SlidingDetector};
 
 use crate::number;
 
@@ -22,9 +22,15 @@ pub(crate) struct Accuracy {
     /// Distinct pairs per 300 slices, about
     #[arg(long, default_value = "1M", value_parser = number::count)]
     load: u32,
-    /// Windows that are scored, one slice apart
-    #[arg(long, default_value = "101", value_parser = number::count)]
+    /// Windows that are scored
+    #[arg(long, default_value = "8", value_parser = number::count)]
     windows: u32,
+    /// Slices from one scored window to the next
+    #[arg(long, default_value = "13", value_parser = number::count)]
+    stride: u32,
+    /// Model of the traffic: backbone, metro, flood, slow-scan, flash-crowd or persistent
+    #[arg(long, default_value = "backbone")]
+    traffic: Model,
     /// Slices of one second in a window
     #[arg(long, default_value = "300", value_parser = number::count)]
     window: u32,
@@ -54,14 +60,43 @@ struct Run {
     exact: ExactWindow,
     threshold: u32,
     score: Score,
+    /// The largest total false rate of a window.
+    worst: Option<f64>,
+    /// Of hosts with θ to 4θ opposite hosts.
+    low: Errors,
     /// Super points that were never candidates.
     missed_by_search: u64,
-    background: f64,
+}
+
+/// Relative errors of estimates, and how often the stated interval held the truth.
+#[derive(Default)]
+struct Errors {
+    count: f64,
+    sum: f64,
+    squares: f64,
+    covered: f64,
+}
+
+impl Errors {
+    fn add(&mut self, estimate: Estimate, truth: u32) {
+        let error = estimate.cardinality - f64::from(truth);
+        let relative = error / f64::from(truth);
+        self.count += 1.0;
+        self.sum += relative;
+        self.squares += relative * relative;
+        self.covered += f64::from(u8::from(error.abs() <= 1.96 * estimate.std_error));
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        (self.count > 0.0).then(|| sum / self.count)
+    }
 }
 
 pub(crate) fn run(options: &Accuracy) -> Result<()> {
-    let slices = options.window.checked_add(options.windows).context("--window is too large")?;
-    ensure!(slices < crate::MOST_SLICES, "--windows is too large");
+    let scored = (options.windows - 1).checked_mul(options.stride);
+    let slices = scored.and_then(|scored| options.window.checked_add(scored));
+    let slices = slices.context("--windows, --stride or --window is too large")?;
+    ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
     let preset = match options.preset {
         Preset::Paper => Config::paper(),
         Preset::Default => Config::default(),
@@ -73,18 +108,14 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         exact: ExactWindow::new(window),
         threshold,
         score: Score::default(),
+        worst: None,
+        low: Errors::default(),
         missed_by_search: 0,
-        background: 0.0,
     };
-    let traffic = Backbone {
-        seed,
-        slices: slices - 1,
-        pairs: options.load,
-        packets_per_pair: 2,
-        ..Backbone::default()
-    };
-    for (slice, packets) in (1..).zip(traffic.slices()) {
-        run.slice(&packets, slice >= window)?;
+    let traffic = options.traffic.slices(seed, slices, options.load);
+    for (slice, packets) in (1..).zip(traffic) {
+        let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
+        run.slice(&packets, scored)?;
     }
     run.print(options).context("cannot write to the standard output")
 }
@@ -99,11 +130,14 @@ impl Run {
             return Ok(());
         }
         let truth = self.exact.super_points(self.threshold);
-        let estimate = |host: &Address| self.detector.cardinality((*host).into());
-        let estimates: Vec<(Address, f64)> = truth
-            .iter()
-            .map(|(host, _)| Ok((*host, estimate(host)?.cardinality)))
-            .collect::<Result<_>>()?;
+        let mut estimates = Vec::new();
+        for &(host, truth) in &truth {
+            let estimate = self.detector.cardinality(host.into())?;
+            if truth < 4 * self.threshold {
+                self.low.add(estimate, truth);
+            }
+            estimates.push((host, estimate.cardinality));
+        }
         let report = self.detector.close_slice()?;
         let reported: Vec<(Address, f64)> = report
             .super_points
@@ -113,8 +147,9 @@ impl Run {
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
         self.missed_by_search += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
-        self.score += Score::of(&truth, &reported, self.threshold);
-        self.background = self.background.max(report.health.background);
+        let score = Score::of(&truth, &reported, self.threshold);
+        self.worst = [self.worst, score.total_false_rate()].into_iter().flatten().reduce(f64::max);
+        self.score += score;
         self.exact.skip(1);
         Ok(())
     }
@@ -125,12 +160,14 @@ impl Run {
             .then(|| self.missed_by_search as f64 / score.true_super_points as f64);
         let metrics = [
             ("tfr_mean", score.total_false_rate()),
+            ("tfr_max", self.worst),
             ("fpr_mean", score.false_positive_ratio()),
             ("fnr_mean", score.false_negative_ratio()),
             ("sre_miss", missed),
-            ("rmse", score.rmse()),
-            ("bias", score.bias()),
-            ("background_max", Some(self.background)),
+            ("rmse_low", self.low.mean(self.low.squares).map(f64::sqrt)),
+            ("rmse_all", score.rmse()),
+            ("bias", self.low.mean(self.low.sum)),
+            ("coverage95", self.low.mean(self.low.covered)),
         ];
         let mut out = io::stdout().lock();
         for (metric, value) in metrics {
@@ -152,6 +189,8 @@ impl Run {
             "unit": "%",
             "load": options.load,
             "windows": options.windows,
+            "stride": options.stride,
+            "traffic": options.traffic.name(),
             "window": options.window,
             "threshold": options.threshold,
             "preset": format!("{:?}", options.preset).to_lowercase(),

@@ -5,6 +5,9 @@
 //! overlap, so a run also holds foreign touches. The union estimator USLE of a host keeps,
 //! per position, the largest age of its rows: what the host touched itself cannot be older.
 //!
+//! Tallies are inlined by force: only so are they compiled for the vector instructions of a
+//! caller that has more of them.
+//!
 //! In the paper's scheme a tally is the weight of the union. In the tagged scheme it is two
 //! histograms over the ages of the union: of all positions, and of those where a touch of
 //! the host itself is visible. It is visible at the union's age if some row of that age
@@ -83,6 +86,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     }
 
     /// Looks at the union estimator USLE of `aip` over `span`.
+    #[inline(always)]
     #[must_use]
     pub fn tally(self, aip: Address, span: Span) -> Tally {
         if self.params.is_tagged() {
@@ -99,10 +103,12 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     }
 
     /// The least word that is not within `span`.
+    #[inline]
     fn limit(self, span: Span) -> u16 {
         R::saturated(span.ages << self.params.tag_bits)
     }
 
+    #[inline]
     fn union_weight(self, aip: Address, span: Span) -> u32 {
         let limit = self.limit(span);
         let in_block = |start: usize| {
@@ -118,6 +124,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         self.block_starts().map(in_block).sum()
     }
 
+    #[inline(always)]
     fn histograms(self, aip: Address) -> Histograms {
         // Four tables in turn: equal ages that follow each other do not wait for each other.
         let mut tables = [[0u16; 2 * AGES]; 4];
@@ -142,11 +149,13 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         Histograms { all: core::array::from_fn(|age| sum(age) + own[age]), own }
     }
 
+    #[inline]
     fn block_starts(self) -> impl Iterator<Item = usize> {
         (0..self.params.linear_width as usize).step_by(BLOCK)
     }
 
     /// At most [`BLOCK`] recorders of the run of `aip` in `row`, from position `start` on.
+    #[inline]
     fn block(self, row: u32, aip: Address, start: usize) -> &'a [R] {
         let run = &self.estimator(row, aip)[start..];
         &run[..BLOCK.min(run.len())]
@@ -219,13 +228,14 @@ struct Union {
 }
 
 impl Union {
+    #[inline]
     fn new() -> Self {
         Self { age: [0; BLOCK], allowed: [1; BLOCK], shown: [0; BLOCK] }
     }
 
     /// Adds a row of at most [`BLOCK`] recorders. All values are 16 bits wide, all choices are
     /// selections and all arrays of one length, so that the loops vectorise.
-    #[inline]
+    #[inline(always)]
     fn add<R: Reading<Word = u16>>(
         &mut self,
         row: &[R],
@@ -252,6 +262,7 @@ impl Union {
     }
 
     /// Per position its age, with [`AGES`] added where a touch of the host itself is visible.
+    #[inline(always)]
     fn bins(&self) -> [u16; BLOCK] {
         core::array::from_fn(|place| {
             self.age[place] | (self.allowed[place] & self.shown[place]) << 8

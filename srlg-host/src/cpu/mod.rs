@@ -5,7 +5,9 @@ mod model_tests;
 mod pages;
 mod search;
 
-use srlg_core::{Address, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span, Tally};
+use srlg_core::{
+    Address, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span, Tally,
+};
 
 use crate::backend::{Backend, Survey};
 use crate::error::Error;
@@ -67,6 +69,16 @@ where
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
 
+/// Tallies of `hosts`, compiled for wider vectors too, which are taken where there are any.
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
+    "x86_64+avx2+bmi1+bmi2+popcnt",
+))]
+fn tallies(params: &Params, recorders: &[Frozen16], hosts: &[Address], span: Span) -> Vec<Tally> {
+    let slea = Slea::new(params, recorders);
+    hosts.iter().map(|&host| slea.tally(host, span)).collect()
+}
+
 /// Keeps the more recent of each recorder and its word, aged by `step`.
 fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
     assert_eq!(pages.shared().len(), words.len(), "states of one fingerprint are of one size");
@@ -110,10 +122,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
 
     fn tally(&mut self, hosts: &[Address], span: Span) -> Result<Vec<Tally>, Error> {
         let params = &self.params;
-        Ok(self.linear.frozen(|recorders| {
-            let slea = Slea::new(params, recorders);
-            hosts.iter().map(|&host| slea.tally(host, span)).collect()
-        }))
+        Ok(self.linear.frozen(|recorders| tallies(params, recorders, hosts, span)))
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
