@@ -21,7 +21,7 @@
 //! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
 //! slea.touch(&pairs, 0);
 //! let span = params.span(0, 300);
-//! let estimate = estimate::estimate(&params, &slea.tally(7, span), span, &[]);
+//! let estimate = estimate::estimate(&params, &slea.tally(7, span, params.linear_width()), span, &[]);
 //! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```

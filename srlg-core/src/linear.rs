@@ -85,12 +85,13 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         &self.recorders[start..start + self.params.linear_width as usize]
     }
 
-    /// Looks at the union estimator USLE of `aip` over `span`.
+    /// Looks at the first `positions` of the union estimator USLE of `aip` over `span`: all
+    /// η' of them, or, in the tagged scheme, fewer for a glimpse.
     #[inline(always)]
     #[must_use]
-    pub fn tally(self, aip: Address, span: Span) -> Tally {
+    pub fn tally(self, aip: Address, span: Span, positions: u32) -> Tally {
         if self.params.is_tagged() {
-            Tally::Visible(self.histograms(aip))
+            Tally::Visible(self.histograms(aip, positions as usize))
         } else {
             Tally::Union(self.union_weight(aip, span))
         }
@@ -125,17 +126,17 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     }
 
     #[inline(always)]
-    fn histograms(self, aip: Address) -> Histograms {
+    fn histograms(self, aip: Address, positions: usize) -> Histograms {
         // Four tables in turn: equal ages that follow each other do not wait for each other.
         let mut tables = [[0u16; 2 * AGES]; 4];
-        for start in self.block_starts() {
+        for start in self.block_starts().take_while(|&start| start < positions) {
             let mut union = Union::new();
             for row in 0..self.params.linear_rows {
                 let tagger = Tagger::new(self.params, row, aip);
                 union.add(self.block(row, aip, start), tagger, start as u16, self.params.tag_bits);
             }
             let bins = union.bins();
-            let bins = &bins[..BLOCK.min(self.params.linear_width as usize - start)];
+            let bins = &bins[..BLOCK.min(positions - start)];
             let (fours, rest) = bins.as_chunks::<4>();
             for four in fours {
                 for (table, &bin) in tables.iter_mut().zip(four) {
@@ -202,9 +203,12 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
 
     fn touch_tagged(self, pairs: &[IpPair], aged: u32) {
         let mut found: [Option<(&R, u16, u16)>; BATCH] = [None; BATCH];
+        let mut positions = [0; BATCH];
+        for (position, pair) in positions.iter_mut().zip(pairs) {
+            *position = self.params.linear_position(pair.bip);
+        }
         for row in 0..self.params.linear_rows {
-            for (found, &pair) in found.iter_mut().zip(pairs) {
-                let position = self.params.linear_position(pair.bip);
+            for ((found, &pair), &position) in found.iter_mut().zip(pairs).zip(&positions) {
                 let tag = Tagger::new(self.params, row, pair.aip).tag(position as u16);
                 let recorder = &self.recorders[self.start(row, pair.aip) + position as usize];
                 *found = Some((recorder, R::saturated(aged | u32::from(tag)), recorder.word()));

@@ -45,8 +45,9 @@ pub(crate) trait Backend: Send + Sync {
     /// ascending order, each once. `None` when there are more than `limit`.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
-    /// Tallies of `hosts` over `span`, in their order.
-    fn tally(&mut self, hosts: &[Address], span: Span) -> Result<Vec<Tally>, Error>;
+    /// Tallies of the first `positions` of the runs of `hosts` over `span`, in their order.
+    fn tally(&mut self, hosts: &[Address], span: Span, positions: u32)
+    -> Result<Vec<Tally>, Error>;
 
     /// Tally of one host, and per row of the SLEA how many recorders are within `span`;
     /// while others may ingest.

@@ -1,10 +1,10 @@
 //! The end of a slice: from the recorders of a device to a [`SliceReport`].
 //!
-//! survey -> search (regain at the lowest hot weight that the limits accept) -> tally ->
-//! estimate. The device counts; all decisions and floats are here and in srlg-core.
+//! survey -> search (regain at the lowest hot weight that the limits accept) -> glimpse ->
+//! tally -> estimate. The device counts; all decisions and floats are here and in srlg-core.
 
-use srlg_core::estimate::{self, Estimate, background};
-use srlg_core::{ADDRESS_BITS, Address, Params, detection};
+use srlg_core::estimate::{self, Estimate, background, visible};
+use srlg_core::{ADDRESS_BITS, Address, Params, Span, Tally, detection};
 
 use crate::backend::{Backend, Survey, WEIGHTS};
 use crate::error::Error;
@@ -24,7 +24,8 @@ pub(crate) fn report(
     let found = search(params, backend, &survey)?;
     let mut super_points = Vec::new();
     for hosts in found.hosts.chunks(BATCH) {
-        let tallies = backend.tally(hosts, span)?;
+        let hosts = promising(params, backend, hosts, span)?;
+        let tallies = backend.tally(&hosts, span, params.linear_width())?;
         let estimate = |tally| estimate::estimate(params, tally, span, &survey.linear_weights);
         super_points.extend(
             hosts
@@ -51,6 +52,26 @@ pub(crate) fn untouched_health(params: &Params) -> Health {
         linear_weights: vec![0; params.linear_rows() as usize],
     };
     health(params, &nothing, params.hot_weight(), None)
+}
+
+/// Those of `hosts` that a glimpse does not show to be far below the threshold; all of them
+/// in the paper's scheme, whose background a glimpse cannot tell from a host.
+fn promising(
+    params: &Params,
+    backend: &mut dyn Backend,
+    hosts: &[Address],
+    span: Span,
+) -> Result<Vec<Address>, Error> {
+    if !params.is_tagged() {
+        return Ok(hosts.to_vec());
+    }
+    let glimpses = backend.tally(hosts, span, visible::glimpse_positions(params))?;
+    let promises = |glimpse: &Tally| match glimpse {
+        Tally::Visible(histograms) => visible::may_reach(params, histograms, span),
+        Tally::Union(_) => true,
+    };
+    let pairs = hosts.iter().zip(&glimpses);
+    Ok(pairs.filter(|(_, glimpse)| promises(glimpse)).map(|(&host, _)| host).collect())
 }
 
 /// What a search found, and at which weight.

@@ -29,7 +29,34 @@ use crate::params::Params;
 /// Cardinality over `span` of a host with `histograms`.
 #[must_use]
 pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimate {
-    let width = f64::from(params.linear_width);
+    estimate_run(params, histograms, span, params.linear_width)
+}
+
+/// Positions of a [glimpse](may_reach).
+#[must_use]
+pub fn glimpse_positions(params: &Params) -> u32 {
+    (params.linear_width / 8).max(1)
+}
+
+/// Whether a host with these `histograms` of a glimpse, its first [`glimpse_positions`], may
+/// have as many opposite hosts as the threshold: a look at an eighth of the run spares most
+/// candidates the rest.
+///
+/// Its hosts fall into the glimpse like a Poisson variable, so n comes on top of the variance.
+/// Eight standard errors of the smaller number that passes are room for 1 in 10^10.
+#[must_use]
+pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
+    let positions = glimpse_positions(params);
+    let glimpse = estimate_run(params, histograms, span, positions);
+    let (n, error) = (glimpse.cardinality, glimpse.std_error);
+    let most = n + 8.0 * libm::sqrt(error * error + n);
+    let share = f64::from(positions) / f64::from(params.linear_width);
+    glimpse.range == EstimateRange::Beyond || most >= f64::from(params.threshold) * share
+}
+
+/// The estimate from the first `positions` of a run.
+fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions: u32) -> Estimate {
+    let width = f64::from(positions);
     let twins = f64::from((1u32 << params.tag_bits) - 1);
     let (mut at_risk, mut hazard, mut greenwood) = (width, 0.0, 0.0);
     let mut range = EstimateRange::Within;
@@ -53,8 +80,9 @@ pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimat
     }
     let (cardinality, spread) = (width * hazard, width * width * greenwood);
     if cardinality < 0.0 {
-        let std_error = libm::sqrt(spread);
-        return Estimate { cardinality: 0.0, std_error, range: EstimateRange::ClampedToZero };
+        let beyond = range == EstimateRange::Beyond;
+        let range = if beyond { range } else { EstimateRange::ClampedToZero };
+        return Estimate { cardinality: 0.0, std_error: libm::sqrt(spread), range };
     }
     let std_error = libm::sqrt((spread - cardinality).max(0.0));
     Estimate { cardinality, std_error, range }
@@ -148,5 +176,21 @@ mod tests {
     fn empty_run_is_zero() {
         let estimate = estimate(&params(), &run(&[]), WINDOW);
         assert_eq!((estimate.cardinality, estimate.std_error), (0.0, 0.0));
+    }
+
+    #[test]
+    fn glimpse_dismisses_only_what_is_far_below_the_threshold() {
+        // An eighth of θ = 1024 is 128 of 2048 positions; Poisson counts of 62 and less are
+        // 5.8 deviations below: probability 4e-11.
+        let mut glimpse = Histograms { all: [0; AGES], own: [0; AGES] };
+        for (own, expected) in [(0, false), (30, false), (60, false), (80, true), (128, true)] {
+            (glimpse.all[5], glimpse.own[5]) = (own, own);
+            glimpse.all[255] = 2048 - own;
+            assert_eq!(may_reach(&params(), &glimpse, WINDOW), expected, "{own}");
+        }
+        // Hidden by foreigners: cannot be told, and stays.
+        glimpse.all = [0; AGES];
+        (glimpse.all[0], glimpse.own[0]) = (2048, 0);
+        assert!(may_reach(&params(), &glimpse, WINDOW));
     }
 }

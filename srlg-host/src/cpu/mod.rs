@@ -62,6 +62,7 @@ impl<R: Mappable> CpuBackend<R> {
 }
 
 /// Per row of the SLEA, how many recorders are within `span`.
+#[inline(always)]
 fn linear_weights<R>(params: &Params, slea: Slea<'_, R>, span: Span) -> Vec<u32>
 where
     R: Reading<Word = u16>,
@@ -74,9 +75,15 @@ where
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
     "x86_64+avx2+bmi1+bmi2+popcnt",
 ))]
-fn tallies(params: &Params, recorders: &[Frozen16], hosts: &[Address], span: Span) -> Vec<Tally> {
+fn tallies(
+    params: &Params,
+    recorders: &[Frozen16],
+    hosts: &[Address],
+    span: Span,
+    positions: u32,
+) -> Vec<Tally> {
     let slea = Slea::new(params, recorders);
-    hosts.iter().map(|&host| slea.tally(host, span)).collect()
+    hosts.iter().map(|&host| slea.tally(host, span, positions)).collect()
 }
 
 /// Keeps the more recent of each recorder and its word, aged by `step`.
@@ -120,14 +127,22 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(self.search.hosts(&self.params, weight, limit))
     }
 
-    fn tally(&mut self, hosts: &[Address], span: Span) -> Result<Vec<Tally>, Error> {
+    fn tally(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        positions: u32,
+    ) -> Result<Vec<Tally>, Error> {
         let params = &self.params;
-        Ok(self.linear.frozen(|recorders| tallies(params, recorders, hosts, span)))
+        Ok(self.linear.frozen(|recorders| tallies(params, recorders, hosts, span, positions)))
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         let slea = Slea::new(&self.params, self.linear.shared());
-        Ok((slea.tally(host, span), linear_weights(&self.params, slea, span)))
+        Ok((
+            slea.tally(host, span, self.params.linear_width()),
+            linear_weights(&self.params, slea, span),
+        ))
     }
 
     fn age(&mut self, epochs: u32) -> Result<(), Error> {

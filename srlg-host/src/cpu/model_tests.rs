@@ -80,7 +80,9 @@ fn assert_search_equal(backend: &mut CpuBackend<Recorder16>, model: &PaperModel,
     }
     let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
     assert_eq!(candidates, model.candidates(window, weight));
-    for (&host, tally) in candidates.iter().zip(backend.tally(&candidates, span).unwrap()) {
+    for (&host, tally) in
+        candidates.iter().zip(backend.tally(&candidates, span, config.linear_width).unwrap())
+    {
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = estimate(&params, &tally, span, &survey.linear_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);
