@@ -240,6 +240,7 @@ impl Union {
     /// Adds a row of at most [`BLOCK`] recorders. All values are 16 bits wide, all choices are
     /// selections and all arrays of one length, so that the loops vectorise.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into four arrays vectorises")]
     fn add<R: Reading<Word = u16>>(
         &mut self,
         row: &[R],
@@ -275,58 +276,4 @@ impl Union {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Config;
-    use crate::recorder::Recorder16;
-    extern crate std;
-    use std::vec::Vec;
-
-    fn small() -> Params {
-        let config = Config {
-            threshold: 8,
-            linear_rows: 3,
-            linear_columns: 50,
-            linear_width: 64,
-            linear_stride: 2,
-            ..Config::paper()
-        };
-        config.validate().unwrap()
-    }
-
-    fn untouched(params: &Params) -> Vec<Recorder16> {
-        (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
-    }
-
-    #[test]
-    fn last_estimator_of_a_row_ends_with_the_row() {
-        let params = small();
-        assert_eq!(params.linear_row_len(), 49 * 2 + 64);
-        let recorders = untouched(&params);
-        let slea = Slea::new(&params, &recorders);
-        for aip in 0..1000 {
-            assert_eq!((0..3).map(|row| slea.estimator(row, aip).len()).sum::<usize>(), 3 * 64);
-        }
-    }
-
-    #[test]
-    fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
-        let params = small();
-        let mut recorders = untouched(&params);
-        let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
-        Slea::new(&params, &recorders).touch(&[pair], 0);
-        let weight = |recorders: &[Recorder16], ages| {
-            Slea::new(&params, recorders)
-                .union_weight(aip, Span { ages, oldest_slices: 1, oldest_length: 1 })
-        };
-        assert_eq!(weight(&recorders, 1), 1);
-        let position = params.linear_position(77) as usize;
-        Slea::new(&params, &recorders).estimator(2, aip)[position].most_recent(0);
-        recorders.iter_mut().for_each(|r| r.grow(1));
-        for row in 0..2 {
-            // Rows 0 and 1 are touched again: row 2 alone decides.
-            Slea::new(&params, &recorders).estimator(row, aip)[position].most_recent(0);
-        }
-        assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
-    }
-}
+mod tests;

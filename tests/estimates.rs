@@ -1,0 +1,76 @@
+//! Estimates of the tagged scheme are right on average, and err as much as they say.
+
+use std::net::Ipv4Addr;
+
+use srlg::{Config, Device, Estimate, EstimateRange, IpPair, SlidingDetector};
+use srlg_evaluation::traffic::distinct_pairs;
+
+const TRIALS: u32 = 1000;
+const SLICES: u32 = 20;
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+/// Two rows of 24,000 recorders and 30,000 foreign pairs: more touches than recorders.
+fn config(seed: u64) -> Config {
+    Config {
+        threshold: 256,
+        window: SLICES,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        linear_columns: 20_000,
+        linear_width: 4096,
+        seed,
+        ..Config::default()
+    }
+}
+
+/// The estimate of a host with `peers` opposite hosts, spread over the window, or all of
+/// them in its last slice.
+fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
+    let mut detector = SlidingDetector::new(config(seed), Device::Cpu).unwrap();
+    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, 30_000).collect();
+    for (slice, foreign) in (0..SLICES).zip(foreign.chunks(30_000 / SLICES as usize)) {
+        detector.skip_to(slice.into()).unwrap();
+        detector.ingest(foreign).unwrap();
+        let is_now = |peer: &u32| if spread { peer % SLICES == slice } else { slice + 1 == SLICES };
+        let own = (0..peers).filter(is_now);
+        let own: Vec<IpPair> =
+            own.map(|peer| IpPair::new(HOST, (seed as u32 * 65_536 + peer).into())).collect();
+        detector.ingest(&own).unwrap();
+    }
+    detector.cardinality(HOST).unwrap()
+}
+
+/// Bounds are four standard deviations: of a mean, sd/sqrt(N); of a root mean square,
+/// 1/sqrt(2N) of it; of a share p, sqrt(p(1-p)/N).
+fn assert_honest(peers: u32, spread: bool) {
+    let truth = f64::from(peers);
+    let trials = f64::from(TRIALS);
+    let (mut sum, mut squares, mut stated, mut covered) = (0.0, 0.0, 0.0, 0.0);
+    for seed in 0..TRIALS {
+        let estimate = trial(seed.into(), peers, spread);
+        assert_eq!(estimate.range, EstimateRange::Within);
+        let error = estimate.cardinality - truth;
+        sum += error;
+        squares += error * error;
+        stated += estimate.std_error * estimate.std_error;
+        covered += f64::from(u8::from(error.abs() <= 1.96 * estimate.std_error));
+    }
+    let (mean, deviation) = (sum / trials, (squares / trials).sqrt());
+    assert!(mean.abs() < 4.0 * deviation / trials.sqrt(), "bias {mean}, deviation {deviation}");
+    let ratio = deviation / (stated / trials).sqrt();
+    assert!((ratio - 1.0).abs() < 4.0 / (2.0 * trials).sqrt(), "{ratio} of the stated error");
+    let coverage = covered / trials;
+    let bound = 4.0 * (0.95 * 0.05 / trials).sqrt();
+    assert!((coverage - 0.95).abs() < bound, "{coverage} of the intervals hold the truth");
+}
+
+#[test]
+fn estimates_of_steady_hosts_are_unbiased_and_their_intervals_hold() {
+    assert_honest(500, true);
+}
+
+#[test]
+fn estimates_of_bursts_in_the_last_slice_are_unbiased_and_their_intervals_hold() {
+    assert_honest(1500, false);
+}
