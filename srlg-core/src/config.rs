@@ -3,6 +3,10 @@
 //! A `Config` may hold anything; [`Config::validate`] checks it against the rules of
 //! the paper and turns it into [`Params`](crate::Params), the only way in.
 
+mod error;
+
+pub use error::ConfigError;
+
 use crate::hash::{Key, KeySequence};
 use crate::pair::ADDRESS_BITS;
 use crate::params::{MAX_LINEAR_ROWS, Params};
@@ -234,49 +238,6 @@ const LARGEST_AGE: u32 = u16::MAX as u32;
 const fn hot_weight(rough_width: u32) -> u32 {
     const RHO_PER_MILLION: u32 = 280_634;
     (rough_width * RHO_PER_MILLION).div_ceil(1_000_000)
-}
-
-/// A rule that a [`Config`] breaks, with its values and the way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each message states the rule and names its fields")]
-pub enum ConfigError {
-    #[error("threshold is {threshold}: give at least rough_width {width}")]
-    Threshold { threshold: u32, width: u32 },
-    #[error("window is {window} slices: give 1 to {max}, below the largest age of a recorder")]
-    Window { window: u32, max: u32 },
-    #[error(
-        "rough_column_bits is {bits}: give 12 to 24 (the table that regains hosts has 2^(32 - rough_column_bits) entries)"
-    )]
-    RoughColumnBits { bits: u32 },
-    #[error("rough_rows is {rows}: give 3 to 16")]
-    RoughRows { rows: u32 },
-    #[error("rough_width is {width}: give 2, 4 or 8")]
-    RoughWidth { width: u32 },
-    #[error("bit_stride is {stride}: give at least 1 and less than rough_column_bits {bits}")]
-    BitStride { stride: u32, bits: u32 },
-    #[error(
-        "rough rows cover {covered} address bits, need 32: raise rough_rows, bit_stride or rough_column_bits"
-    )]
-    UncoveredBits { covered: u32 },
-    #[error("linear_rows is {rows}: give 1 to 8")]
-    LinearRows { rows: u32 },
-    #[error("linear_columns is 0: give at least 1")]
-    LinearColumns,
-    #[error("linear_stride is {stride}: give at least 1 and at most linear_width {width}")]
-    LinearStride { stride: u32, width: u32 },
-    #[error("linear_width is {width}: give at least 8, and at least half of threshold {threshold}")]
-    LinearWidth { width: u32, threshold: u32 },
-    #[error(
-        "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower linear_columns, linear_stride or linear_rows"
-    )]
-    TooManyRecorders { recorders: u64 },
-    #[error("age_bits is {bits}: give 4 to 8")]
-    AgeBits { bits: u32 },
-    #[error("linear_width is {width}: give at most 65536 with tagged recorders")]
-    TaggedWidth { width: u32 },
-    #[error("hot_limit and candidate_limit are counts: give at least 1")]
-    Limits,
 }
 
 #[cfg(test)]

@@ -1,0 +1,126 @@
+//! What is reported, and how.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use super::*;
+
+#[test]
+fn ndjson_has_one_object_per_super_point_and_slice() {
+    let input = file("ndjson.csv", contacts());
+    let output = run(&["--input", &input, "--output", "ndjson", "--window", "1"]);
+    assert!(output.status.success());
+    let points = points(&output);
+    assert_eq!(points.len(), 1);
+    let (slice, start, end, host, cardinality) = &points[0];
+    assert_eq!((*slice, *start, *end, host.as_str()), (61, 61_000, 62_000, "10.0.0.1"));
+    assert!((cardinality / 3500.0 - 1.0).abs() < 0.05, "{cardinality}");
+    let summary = stderr(&output);
+    for part in ["3500 packets, 3500 contacts", "pairs      7000", "slices     1 reported", "peak"]
+    {
+        assert!(summary.contains(part), "{part:?} is not in\n{summary}");
+    }
+}
+
+#[test]
+fn role_tells_contacts_that_a_host_starts_from_those_it_receives() {
+    let input = file("role.csv", contacts());
+    for (role, expected) in [("any", 3500.0), ("source", 1500.0), ("destination", 2000.0)] {
+        let output = run(&["--input", &input, "--output", "ndjson", "--role", role]);
+        let points = points(&output);
+        assert_eq!(points.len(), 1, "{role}");
+        assert!((points[0].4 / expected - 1.0_f64).abs() < 0.05, "{role}: {points:?}");
+    }
+}
+
+#[test]
+fn only_hosts_inside_are_measured() {
+    let input = file("inside.csv", contacts());
+    for (networks, found) in [
+        (&["--inside", "10.0.0.0/8"][..], 1),
+        (&["--inside", "10.0.0.1"], 1),
+        (&["--inside", "192.168.0.0/16"], 0),
+        (&["--inside", "192.168.0.0/16", "--inside", "10.0.0.7/24"], 1),
+    ] {
+        let output = run(&[&["--input", &input, "--output", "ndjson"], networks].concat());
+        assert_eq!(points(&output).len(), found, "{networks:?}");
+    }
+}
+
+#[test]
+fn window_keeps_a_host_for_its_slices_and_a_gap_costs_nothing() {
+    let mut csv = contacts();
+    csv.push_str("63000,1.1.1.1,2.2.2.2\n900000000,1.1.1.1,2.2.2.2\n");
+    let input = file("window.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--window", "4"]);
+    let slices: Vec<u64> = points(&output).iter().map(|point| point.0).collect();
+    assert_eq!(slices, [61, 62, 63, 64]);
+    let five = run(&["--input", &input, "--output", "ndjson", "--window", "1", "--slice", "5m"]);
+    assert_eq!(points(&five)[0].0, 0);
+    assert_eq!(points(&five)[0].2, 300_000);
+}
+
+#[test]
+fn tables_and_csv_hold_the_same_answer() {
+    let input = file("table.csv", contacts());
+    let table = stdout(&run(&["--input", &input]));
+    assert_eq!(table.lines().count(), 2, "{table}");
+    assert!(table.lines().nth(1).unwrap().starts_with("10.0.0.1 "), "{table}");
+    let rows = stdout(&run(&["--input", &input, "--every-slice"]));
+    assert!(rows.lines().nth(1).unwrap().starts_with("61 "), "{rows}");
+    let csv = stdout(&run(&["--input", &input, "--output", "csv"]));
+    assert!(csv.starts_with(
+        "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound\n61,61000,62000,10.0.0.1,"
+    ));
+    assert!(csv.ends_with(",false\n"), "{csv}");
+}
+
+#[test]
+fn a_host_has_no_contact_with_itself_and_outsiders_are_counted() {
+    let input = file(
+        "self.csv",
+        "time_ms,src,dst\n1,10.0.0.1,10.0.0.1\n1,1.1.1.1,2.2.2.2\n1,10.0.0.1,3.3.3.3\n",
+    );
+    let summary = stderr(&run(&["--input", &input, "--inside", "10.0.0.0/8"]));
+    assert!(summary.contains("pairs      1\n"), "{summary}");
+    assert!(summary.contains("2 with no measured endpoint"), "{summary}");
+}
+
+#[test]
+fn preset_and_seed_reach_the_detector() {
+    let input = file("preset.csv", contacts());
+    let estimate = |extra: &[&str]| {
+        let output = run(&[&["--input", &input, "--output", "ndjson"], extra].concat());
+        (points(&output)[0].4, stderr(&output))
+    };
+    let (default, summary) = estimate(&[]);
+    assert!(summary.contains("31.7 MB of recorders"), "{summary}");
+    assert!(estimate(&["--preset", "paper"]).1.contains("31.6 MB of recorders"));
+    let others = ["1", "2", "3"].map(|seed| estimate(&["--seed", seed]).0);
+    assert!(others.iter().any(|&other| other != default), "{default} {others:?}");
+}
+
+#[test]
+fn standard_input_is_read_to_its_end() {
+    let mut child = detect()
+        .args(["--input", "-", "--output", "ndjson"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(contacts().as_bytes()).unwrap();
+    assert_eq!(points(&child.wait_with_output().unwrap()).len(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn generated_minute_finds_every_planted_host() {
+    let output = run(&["--seed", "3"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(!table.contains("missed"), "{table}");
+    for part in ["FPR", "FNR", "memory", "time per slice", "M pairs/s"] {
+        assert!(table.contains(part), "{part:?} is not in\n{table}");
+    }
+}
