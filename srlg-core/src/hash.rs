@@ -42,7 +42,7 @@ impl KeySequence {
 }
 
 /// Uniform 32-bit hash of `address` under `key`; a bijection for every key.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn hash(address: Address, key: Key) -> u32 {
     let [before, between, after] = key.words;
@@ -58,7 +58,7 @@ pub fn hash(address: Address, key: Key) -> u32 {
 }
 
 /// Maps a uniform `hash` to `0..count` by its high bits (multiply-high; no division).
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn reduce(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32

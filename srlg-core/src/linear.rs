@@ -172,7 +172,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         &self.recorders[row as usize * len..][..len]
     }
 
-    #[inline]
+    #[inline(always)]
     fn start(self, row: u32, aip: Address) -> usize {
         let column = self.params.linear_column(row, aip);
         (row * self.params.linear_row_len + column * self.params.linear_stride) as usize
@@ -186,13 +186,19 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     /// In the tagged scheme a touch waits for the word that it compares with: pairs are taken
     /// in batches whose recorders are found and read before the first is touched, so that
     /// many loads are under way at once.
+    #[inline(always)]
     pub fn touch(self, pairs: &[IpPair], age: u32) {
         let aged = self.params.step(age);
+        // Loops, not closures: only they are sure to be inlined.
         if self.params.is_tagged() {
-            pairs.chunks(BATCH).for_each(|batch| self.touch_tagged(batch, aged));
+            for batch in pairs.chunks(BATCH) {
+                self.touch_tagged(batch, aged);
+            }
         } else {
             let word = R::saturated(aged);
-            pairs.iter().for_each(|&pair| self.touch_untagged(pair, word));
+            for &pair in pairs {
+                self.touch_untagged(pair, word);
+            }
         }
     }
 
@@ -204,22 +210,35 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         }
     }
 
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     fn touch_tagged(self, pairs: &[IpPair], aged: u32) {
-        let mut found: [Option<(&R, u16, u16)>; BATCH] = [None; BATCH];
-        let mut positions = [0; BATCH];
-        for (position, pair) in positions.iter_mut().zip(pairs) {
-            *position = self.params.linear_position(pair.bip);
+        // A short batch is filled up with its first pair: touching twice is touching once.
+        let mut batch = [pairs[0]; BATCH];
+        batch[..pairs.len()].copy_from_slice(pairs);
+        let (mut hosts, mut positions) = ([0; BATCH], [0; BATCH]);
+        for place in 0..BATCH {
+            hosts[place] = batch[place].aip;
+            positions[place] = self.params.linear_position(batch[place].bip);
         }
         for row in 0..self.params.linear_rows {
-            for ((found, &pair), &position) in found.iter_mut().zip(pairs).zip(&positions) {
-                let tag = Tagger::new(self.params, row, pair.aip).tag(position as u16);
-                let recorder = &self.recorders[self.start(row, pair.aip) + position as usize];
-                *found = Some((recorder, R::saturated(aged | u32::from(tag)), recorder.word()));
+            let mut starts = [0; BATCH];
+            let mut tags = [0; BATCH];
+            // Arithmetic alone, which vectorises; the loads come after.
+            for place in 0..BATCH {
+                starts[place] = self.start(row, hosts[place]) as u32 + positions[place];
+                let tagger = Tagger::new(self.params, row, hosts[place]);
+                tags[place] = u32::from(tagger.tag(positions[place] as u16));
             }
-            for &(recorder, word, seen) in found[..pairs.len()].iter().flatten() {
+            let mut seen = [R::UNTOUCHED; BATCH];
+            for place in 0..BATCH {
+                seen[place] = self.recorders[starts[place] as usize].word();
+            }
+            for place in 0..BATCH {
+                let word = R::saturated(aged | tags[place]);
                 // Words only fall while others touch: what was not larger then is not now.
-                if word < seen {
-                    recorder.most_recent(word);
+                if word < seen[place] {
+                    self.recorders[starts[place] as usize].most_recent(word);
                 }
             }
         }

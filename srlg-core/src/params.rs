@@ -114,7 +114,7 @@ impl Params {
     }
 
     /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn linear_position(&self, bip: Address) -> u32 {
         hash::reduce(hash::hash(bip, self.position_key), self.linear_width)
@@ -124,7 +124,7 @@ impl Params {
     ///
     /// # Panics
     /// When the SLEA has no such row.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn linear_column(&self, row: u32, aip: Address) -> u32 {
         hash::reduce(hash::hash(aip, self.column_keys[row as usize]), self.linear_columns)

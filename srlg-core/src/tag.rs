@@ -20,7 +20,7 @@ pub(crate) struct Tagger {
 
 impl Tagger {
     /// The tagger of `aip` in `row`; only for params with tags.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(params: &Params, row: u32, aip: Address) -> Self {
         let key = params.tag_keys[row as usize];
         let first = hash::hash(aip, key);
@@ -34,7 +34,7 @@ impl Tagger {
     }
 
     /// The tag at `position`, below `2^tag_bits`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tag(self, position: u16) -> u16 {
         let mut x = (position ^ self.flip).wrapping_mul(0x9e6d);
         x = (x ^ (x >> 7)).wrapping_mul(self.factor);

@@ -70,6 +70,15 @@ where
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
 
+/// Touches the SLEA; compiled for wider vectors as [`tallies`].
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
+    "x86_64+avx2+bmi1+bmi2+popcnt",
+))]
+fn touch(params: &Params, recorders: &[Recorder16], pairs: &[IpPair], age: u32) {
+    Slea::new(params, recorders).touch(pairs, age);
+}
+
 /// Tallies of `hosts`, compiled for wider vectors too, which are taken where there are any.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
@@ -103,11 +112,10 @@ fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
 impl<R: Mappable> Backend for CpuBackend<R> {
     fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error> {
         let rsra = Rsra::new(&self.params, self.rough.shared());
-        let slea = Slea::new(&self.params, self.linear.shared());
         // Both arrays take a batch while it is in the first cache.
         for batch in pairs.chunks(1024) {
             batch.iter().for_each(|&pair| rsra.touch(pair, age));
-            slea.touch(batch, age);
+            touch(&self.params, self.linear.shared(), batch, age);
         }
         Ok(())
     }
