@@ -20,7 +20,7 @@ fn config(seed: u64) -> Config {
         linear_columns: 20_000,
         linear_width: 4096,
         seed,
-        ..Config::default()
+        ..Config::tagged()
     }
 }
 

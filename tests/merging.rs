@@ -15,7 +15,7 @@ fn small() -> Config {
         linear_rows: 2,
         linear_columns: 500,
         linear_width: 256,
-        ..Config::default()
+        ..Config::tagged()
     }
 }
 
@@ -96,7 +96,7 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
     let pairs: Vec<IpPair> = (0..400_000u32)
         .map(|i| IpPair { aip: i % 977, bip: i.wrapping_mul(0x9e37_79b9) >> 8 })
         .collect();
-    let (one, many) = (detector(Config::default()), detector(Config::default()));
+    let (one, many) = (detector(Config::tagged()), detector(Config::tagged()));
     one.ingest(&pairs).unwrap();
     one.ingest_late(&pairs[..1000], 2).unwrap();
     std::thread::scope(|scope| {

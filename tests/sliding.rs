@@ -42,7 +42,9 @@ fn host_leaves_the_window_after_exactly_k_slices() {
 fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
     for seen in [10, 11] {
         for (last, share) in [(308, 1.0), (309, 1.0), (310, 0.5), (311, 0.0)] {
-            let mut detector = SlidingDetector::new(config(300), Device::Cpu).unwrap();
+            let mut detector =
+                SlidingDetector::new(Config { threshold: 256, ..Config::tagged() }, Device::Cpu)
+                    .unwrap();
             detector.skip_to(seen).unwrap();
             detector.ingest(&pairs(HOST, 0..1000)).unwrap();
             detector.skip_to(last).unwrap();

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceName,
 
-    /// Sizes and sampling: the paper's, or this library's
+    /// Scheme, sizes and sampling: the paper's, its mended default, or tagged recorders for heavy load
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
@@ -86,6 +86,7 @@ pub enum DeviceName {
 pub enum Preset {
     Paper,
     Default,
+    Tagged,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -101,6 +102,7 @@ impl Args {
         let preset = match self.preset {
             Preset::Paper => Config::paper(),
             Preset::Default => Config::default(),
+            Preset::Tagged => Config::tagged(),
         };
         let device = match self.device {
             DeviceName::Auto => Device::Auto,

@@ -83,8 +83,7 @@ mod tests {
             (300, 4, 22),
             (60_000, 8, 237),
         ] {
-            let config =
-                Config { window, scheme: Scheme::Tagged { age_bits }, ..Config::default() };
+            let config = Config { window, scheme: Scheme::Tagged { age_bits }, ..Config::tagged() };
             assert_eq!(config.validate().unwrap().epoch_slices(), epoch, "{window} {age_bits}");
         }
         assert_eq!(Config::paper().validate().unwrap().epoch_slices(), 1);
@@ -100,7 +99,7 @@ mod tests {
             slice in 700u64..100_000,
         ) {
             let scheme = Scheme::Tagged { age_bits };
-            let params = Config { window, scheme, ..Config::default() }.validate().unwrap();
+            let params = Config { window, scheme, ..Config::tagged() }.validate().unwrap();
             let ages: Vec<u32> = (0..asked.min(window)).map(|late| params.age(slice, late)).collect();
             let oldest = *ages.last().unwrap();
             let span = params.span(slice, asked.min(window));
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_happened_before_time_began_has_the_largest_age() {
-        let params = Config::default().validate().unwrap();
+        let params = Config::tagged().validate().unwrap();
         assert_eq!(params.age(5, 6), u32::MAX);
         assert_eq!(params.age(u64::MAX, u32::MAX), u32::MAX / 2);
     }

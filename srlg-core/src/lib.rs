@@ -14,7 +14,7 @@
 //! ```
 //! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Slea, estimate};
 //!
-//! let params = Config::default().validate()?;
+//! let params = Config::tagged().validate()?;
 //! let recorders: Vec<Recorder16> =
 //!     (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let slea = Slea::new(&params, &recorders);

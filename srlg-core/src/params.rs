@@ -216,7 +216,7 @@ mod tests {
         let of = |config: Config| config.validate().unwrap().fingerprint();
         let paper = Config::paper();
         assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, candidate_limit: 1, ..paper }));
-        let tagged = Config::default();
+        let tagged = Config::tagged();
         assert_ne!(of(tagged), of(Config { window: 1000, ..tagged }), "other epochs");
         assert_ne!(of(tagged), of(Config { scheme: Scheme::Tagged { age_bits: 7 }, ..tagged }));
         assert_ne!(of(tagged), of(Config { scheme: Scheme::Paper, ..tagged }));

@@ -48,10 +48,10 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    // Expected values: an independent Python implementation (seed 0, Config::default()).
+    // Expected values: an independent Python implementation (seed 0, Config::tagged()).
     #[test]
     fn tags_equal_the_pinned_vectors() {
-        let params = Config::default().validate().unwrap();
+        let params = Config::tagged().validate().unwrap();
         for (aip, row, position, tag) in [
             (0x0a00_0001, 0, 0, 20),
             (0x0a00_0001, 1, 0, 21),
@@ -78,7 +78,7 @@ mod tests {
     // 64·sqrt(2/4000) = 1.4. A variance of up to twice the ideal would still cost little.
     #[test]
     fn tags_of_overlapping_runs_match_like_chance() {
-        let params = Config::default().validate().unwrap();
+        let params = Config::tagged().validate().unwrap();
         let counts = (0..4000u32).map(|i| {
             let host = hash::hash(i, params.opposite_key);
             f64::from(matches(&params, host, hash::hash(i, params.low_key), (i % 16_384) as u16))
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn neighbouring_hosts_have_unrelated_tags() {
-        let params = Config::default().validate().unwrap();
+        let params = Config::tagged().validate().unwrap();
         for i in 0..200 {
             // A Poisson count of 64 stays within 6·8 of its mean; see above for its variance.
             let n = matches(&params, 0x0a00_0000 + i, 0x0a00_0001 + i, 0);

@@ -16,8 +16,16 @@ fn paper_config_has_the_sizes_of_section_5() {
 }
 
 #[test]
-fn default_config_fits_in_31_7_megabytes_and_samples_twice_as_much() {
+fn default_config_has_the_paper_s_memory_and_half_its_sampling_threshold() {
     let params = Config::default().validate().unwrap();
+    assert_eq!((params.lsb_threshold(), params.hot_weight()), (6, 3));
+    assert_eq!((params.tag_bits(), params.epoch_slices()), (0, 1));
+    assert_eq!(params.recorder_bytes(), 10_485_760 + 21_135_350);
+}
+
+#[test]
+fn tagged_config_fits_in_31_7_megabytes_and_samples_twice_as_much() {
+    let params = Config::tagged().validate().unwrap();
     assert_eq!((params.lsb_threshold(), params.hot_weight()), (6, 3));
     assert_eq!((params.tag_bits(), params.epoch_slices()), (8, 2));
     assert_eq!(params.recorder_bytes(), 5_242_880 + 26_441_532);

@@ -95,7 +95,7 @@ mod tests {
     use crate::linear::AGES;
 
     fn params() -> Params {
-        Config::default().validate().unwrap()
+        Config::tagged().validate().unwrap()
     }
 
     const WINDOW: Span = Span { ages: 150, oldest_slices: 2, oldest_length: 2 };

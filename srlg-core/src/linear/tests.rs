@@ -55,7 +55,7 @@ fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
 
 fn small_tagged(seed: u64) -> Params {
     let config =
-        Config { threshold: 8, linear_columns: 50, linear_width: 70, seed, ..Config::default() };
+        Config { threshold: 8, linear_columns: 50, linear_width: 70, seed, ..Config::tagged() };
     config.validate().unwrap()
 }
 
