@@ -62,7 +62,6 @@ impl<R: Mappable> CpuBackend<R> {
 }
 
 /// Per row of the SLEA, how many recorders are within `span`.
-#[inline(always)]
 fn linear_weights<R>(params: &Params, slea: Slea<'_, R>, span: Span) -> Vec<u32>
 where
     R: Reading<Word = u16>,
