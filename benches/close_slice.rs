@@ -11,9 +11,7 @@ fn close_slice(criterion: &mut Criterion) {
     let backbone: Vec<IpPair> = backbone.slices().flatten().collect();
     let mut group = criterion.benchmark_group("close_slice");
     group.sample_size(20);
-    for (preset, config) in
-        [("paper", Config::paper()), ("default", Config::default()), ("tagged", Config::tagged())]
-    {
+    for (preset, config) in [("paper", Config::paper()), ("default", Config::default())] {
         for (traffic, pairs) in [("uniform", &uniform), ("backbone", &backbone)] {
             // The window never moves past what was ingested: every close does the same work.
             let config = Config { window: 60_000, ..config };

@@ -23,9 +23,7 @@ fn ingest(criterion: &mut Criterion) {
     let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let mut group = criterion.benchmark_group("ingest_distinct");
     group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
-    for (name, config) in
-        [("paper", Config::paper()), ("default", Config::default()), ("tagged", Config::tagged())]
-    {
+    for (name, config) in [("paper", Config::paper()), ("default", Config::default())] {
         let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|rounds| {

@@ -2,14 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, Estimate, EstimateRange, IpPair, SlidingDetector};
+use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Scheme, SlidingDetector};
 use srlg_evaluation::traffic::distinct_pairs;
 
 const TRIALS: u32 = 1000;
 const SLICES: u32 = 20;
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// Two rows of 24,000 recorders and 30,000 foreign pairs: more touches than recorders.
+/// 24,000 recorders and 30,000 foreign pairs: more touches than recorders.
 fn config(seed: u64) -> Config {
     Config {
         threshold: 256,
@@ -17,10 +17,10 @@ fn config(seed: u64) -> Config {
         rough_column_bits: 12,
         bit_stride: 10,
         rough_rows: 4,
-        linear_columns: 20_000,
+        scheme: Scheme::Tagged { lines: 750, tags: 64 },
         linear_width: 4096,
         seed,
-        ..Config::tagged()
+        ..Config::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Many writers, one answer: threads and nodes end with the bits of one that saw everything.
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, IpPair, Scheme, SlidingDetector};
 use srlg_evaluation::reference::PaperModel;
 
 /// Small arrays, so that contacts collide.
@@ -12,10 +12,9 @@ fn small() -> Config {
         rough_column_bits: 12,
         bit_stride: 10,
         rough_rows: 4,
-        linear_rows: 2,
-        linear_columns: 500,
+        scheme: Scheme::Tagged { lines: 24, tags: 64 },
         linear_width: 256,
-        ..Config::tagged()
+        ..Config::default()
     }
 }
 
@@ -96,7 +95,7 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
     let pairs: Vec<IpPair> = (0..400_000u32)
         .map(|i| IpPair { aip: i % 977, bip: i.wrapping_mul(0x9e37_79b9) >> 8 })
         .collect();
-    let (one, many) = (detector(Config::tagged()), detector(Config::tagged()));
+    let (one, many) = (detector(Config::default()), detector(Config::default()));
     one.ingest(&pairs).unwrap();
     one.ingest_late(&pairs[..1000], 2).unwrap();
     std::thread::scope(|scope| {
@@ -112,7 +111,8 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
 #[test]
 fn states_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
     let mut detector = detector(small());
-    for other in [Config { seed: 1, ..small() }, Config { linear_columns: 501, ..small() }] {
+    let other_lines = Scheme::Tagged { lines: 25, tags: 64 };
+    for other in [Config { seed: 1, ..small() }, Config { scheme: other_lines, ..small() }] {
         let state = self::detector(other).state().unwrap();
         let error = detector.merge(&state).unwrap_err();
         let ours = format!("{:#018x}", detector.params().fingerprint());

@@ -2,13 +2,11 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, IpPair, Scheme, SlidingDetector};
 
 /// The paper's scheme and memory with linear estimators that start at any recorder.
 fn fine_stride() -> Config {
-    let paper = Config::paper();
-    let linear_columns = paper.linear_columns * paper.linear_stride;
-    Config { linear_columns, linear_stride: 1, ..paper }
+    Config { scheme: Scheme::Paper { rows: 5, columns: 16 << 17, stride: 1 }, ..Config::paper() }
 }
 
 fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetector {
@@ -47,7 +45,8 @@ fn stride_16_correlates_the_rows_and_stride_1_does_not() {
 // over-estimated by the paper's row-wide setting factor. One row shows it most plainly.
 #[test]
 fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
-    let config = Config { linear_rows: 1, ..fine_stride() };
+    let scheme = Scheme::Paper { rows: 1, columns: 16 << 17, stride: 1 };
+    let config = Config { scheme, ..fine_stride() };
     let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
     let params = giant.params();
     let column = params.linear_column(0, 1);

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Error, IpPair, Scheme, SliceReport, SlidingDetector};
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
@@ -36,15 +36,16 @@ fn host_leaves_the_window_after_exactly_k_slices() {
     }
 }
 
-// 300 slices in 254 ages: epochs of 2 slices. A window that begins within an epoch counts
-// half of it, whichever of its two slices a host was seen in.
+// At least 200 tags leave 163 ages for 300 slices: epochs of 2. A window that begins within an
+// epoch counts half of it, whichever of its two slices a host was seen in.
 #[test]
 fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
     for seen in [10, 11] {
         for (last, share) in [(308, 1.0), (309, 1.0), (310, 0.5), (311, 0.0)] {
-            let mut detector =
-                SlidingDetector::new(Config { threshold: 256, ..Config::tagged() }, Device::Cpu)
-                    .unwrap();
+            let scheme = Scheme::Tagged { lines: 10_000, tags: 200 };
+            let config = Config { threshold: 256, scheme, ..Config::default() };
+            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+            assert_eq!(detector.params().epoch_slices(), 2);
             detector.skip_to(seen).unwrap();
             detector.ingest(&pairs(HOST, 0..1000)).unwrap();
             detector.skip_to(last).unwrap();

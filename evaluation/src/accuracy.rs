@@ -52,7 +52,6 @@ pub(crate) struct Accuracy {
 enum Preset {
     Paper,
     Default,
-    Tagged,
 }
 
 /// A detector, the truth, and how they compare so far.
@@ -101,7 +100,6 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     let preset = match options.preset {
         Preset::Paper => Config::paper(),
         Preset::Default => Config::default(),
-        Preset::Tagged => Config::tagged(),
     };
     let (threshold, window, seed) = (options.threshold, options.window, options.seed);
     let config = Config { threshold, window, seed, ..preset };

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceName,
 
-    /// Scheme, sizes and sampling: the paper's, its mended default, or tagged recorders for heavy load
+    /// Scheme, sizes and sampling: tagged recorders, or the paper's as printed
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
@@ -86,7 +86,6 @@ pub enum DeviceName {
 pub enum Preset {
     Paper,
     Default,
-    Tagged,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -102,7 +101,6 @@ impl Args {
         let preset = match self.preset {
             Preset::Paper => Config::paper(),
             Preset::Default => Config::default(),
-            Preset::Tagged => Config::tagged(),
         };
         let device = match self.device {
             DeviceName::Auto => Device::Auto,
@@ -111,8 +109,8 @@ impl Args {
         let config = Config {
             threshold: self.threshold,
             window: self.window,
-            // Very large thresholds need longer linear estimators than the presets'.
-            linear_width: preset.linear_width.max(self.threshold.div_ceil(2)),
+            // Very large thresholds need longer linear estimators than the presets', of whole lines.
+            linear_width: preset.linear_width.max(self.threshold.div_ceil(2).next_multiple_of(32)),
             seed: self.seed,
             ..preset
         };

@@ -70,7 +70,7 @@ impl Session {
                 progress,
                 slices: 0,
                 overloaded: 0,
-                paper: args.preset != Preset::Tagged,
+                paper: args.preset == Preset::Paper,
                 background: 0.0,
             },
             started: Instant::now(),

@@ -38,7 +38,7 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
         writeln!(
             to,
             "detect: warning: other hosts' contacts set up to {:.1} % of an estimator; beyond {:.1} % \
-             the paper's estimate reports false super points: use --preset tagged",
+             the paper's estimate reports false super points: use --preset default",
             totals.background * 100.0,
             CLEAR_BACKGROUND * 100.0
         )?;

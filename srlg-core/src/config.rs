@@ -7,21 +7,33 @@ mod error;
 
 pub use error::ConfigError;
 
+use crate::epoch::{shortest_epoch, window_ages};
 use crate::hash::{Key, KeySequence};
+use crate::linear::{AGES, LINE};
 use crate::pair::ADDRESS_BITS;
 use crate::params::{MAX_LINEAR_ROWS, Params};
 
-/// What a recorder remembers.
+/// What a recorder remembers, and how the SLEA is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
     /// touches set on average.
-    Paper,
-    /// An age in epochs and, in the SLEA, a tag of the toucher: estimates count what a host
-    /// touched itself. Recorders of the RSRA have 8 bits.
+    Paper {
+        /// r': rows of the SLEA.
+        rows: u32,
+        /// Linear estimators in a row (`2^q'` in the paper; any number here).
+        columns: u32,
+        /// δ': recorders between the starts of two neighbouring linear estimators.
+        stride: u32,
+    },
+    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
+    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
     Tagged {
-        /// Bits of an age in the SLEA, 4 to 8; the other bits of its 16 are the tag.
-        age_bits: u32,
+        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
+        lines: u32,
+        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
+        /// Where the window has too many slices for that, ages count epochs of several.
+        tags: u32,
     },
 }
 
@@ -46,14 +58,8 @@ pub struct Config {
     /// opposite hosts that a rough estimator sees. 0 is the paper; 1 makes misses at θ
     /// some 250 times rarer for about twice the candidates.
     pub oversampling_bits: u32,
-    /// r': rows of the SLEA.
-    pub linear_rows: u32,
-    /// Linear estimators in a row of the SLEA (`2^q'` in the paper; any number here).
-    pub linear_columns: u32,
     /// η': recorders of one linear estimator.
     pub linear_width: u32,
-    /// δ': recorders between the starts of two neighbouring linear estimators.
-    pub linear_stride: u32,
     /// Hot columns per row that a slice's search accepts; more is an overload.
     pub hot_limit: u32,
     /// Candidates per slice that a slice's search accepts; more is an overload.
@@ -67,7 +73,7 @@ impl Config {
     #[must_use]
     pub const fn paper() -> Self {
         Self {
-            scheme: Scheme::Paper,
+            scheme: Scheme::Paper { rows: 5, columns: 1 << 17, stride: 16 },
             threshold: 1024,
             window: 300,
             rough_rows: 5,
@@ -75,31 +81,10 @@ impl Config {
             rough_width: 8,
             bit_stride: 5,
             oversampling_bits: 0,
-            linear_rows: 5,
-            linear_columns: 1 << 17,
             linear_width: 1 << 14,
-            linear_stride: 16,
             hot_limit: 1 << 14,
             candidate_limit: 1 << 16,
             seed: 0,
-        }
-    }
-
-    /// 31.7 MB of tagged recorders, for links with millions of distinct pairs per window: two
-    /// rows of linear estimators that start at any recorder, ages of 8 bits, and twice the
-    /// paper's sampling. docs/tagged-recorders.md has the figures behind each number.
-    ///
-    /// At 300 slices an age counts epochs of two: where the window begins within one, what a
-    /// host did in it counts half, and a burst at that edge is misjudged for one slice.
-    #[must_use]
-    pub const fn tagged() -> Self {
-        Self {
-            scheme: Scheme::Tagged { age_bits: 8 },
-            oversampling_bits: 1,
-            linear_rows: 2,
-            linear_columns: 6_594_000,
-            linear_stride: 1,
-            ..Self::paper()
         }
     }
 
@@ -118,7 +103,7 @@ impl Config {
         if self.hot_limit == 0 || self.candidate_limit == 0 {
             return Err(ConfigError::Limits);
         }
-        Ok(self.derive(lsb_threshold, self.tag_bits()?))
+        Ok(self.derive(lsb_threshold))
     }
 
     fn check_rough(&self) -> Result<(), ConfigError> {
@@ -143,24 +128,39 @@ impl Config {
     }
 
     fn check_linear(&self) -> Result<(), ConfigError> {
-        let Self { linear_rows, linear_columns, linear_width, linear_stride, threshold, .. } =
-            *self;
-        if !(1..=MAX_LINEAR_ROWS as u32).contains(&linear_rows) {
-            return Err(ConfigError::LinearRows { rows: linear_rows });
-        }
-        if linear_columns == 0 {
-            return Err(ConfigError::LinearColumns);
-        }
-        if linear_stride == 0 || linear_stride > linear_width {
-            return Err(ConfigError::LinearStride { stride: linear_stride, width: linear_width });
-        }
+        let Self { linear_width: width, threshold, .. } = *self;
         // From 8 recorders on the largest cardinality that they can tell, η' ln η', passes 2η'.
-        if linear_width < threshold.div_ceil(2).max(8) {
-            return Err(ConfigError::LinearWidth { width: linear_width, threshold });
+        if width < threshold.div_ceil(2).max(8) {
+            return Err(ConfigError::LinearWidth { width, threshold });
         }
-        let row =
-            u64::from(linear_columns - 1) * u64::from(linear_stride) + u64::from(linear_width);
-        let recorders = row.saturating_mul(u64::from(linear_rows));
+        let recorders = match self.scheme {
+            Scheme::Paper { rows, columns, stride } => {
+                if !(1..=MAX_LINEAR_ROWS as u32).contains(&rows) {
+                    return Err(ConfigError::LinearRows { rows });
+                }
+                if columns == 0 {
+                    return Err(ConfigError::LinearColumns);
+                }
+                if stride == 0 || stride > width {
+                    return Err(ConfigError::LinearStride { stride, width });
+                }
+                let row = u64::from(columns - 1) * u64::from(stride) + u64::from(width);
+                row.saturating_mul(u64::from(rows))
+            }
+            Scheme::Tagged { lines, tags } => {
+                // A tag is a function of a 16-bit position.
+                if width > 1 << 16 || !width.is_multiple_of(LINE) {
+                    return Err(ConfigError::TaggedWidth { width });
+                }
+                if lines < width / LINE {
+                    return Err(ConfigError::Lines { lines, least: width / LINE });
+                }
+                if !(LEAST_TAGS..=MOST_TAGS).contains(&tags) {
+                    return Err(ConfigError::Tags { tags });
+                }
+                u64::from(lines) * u64::from(LINE)
+            }
+        };
         if recorders > u64::from(u32::MAX) {
             return Err(ConfigError::TooManyRecorders { recorders });
         }
@@ -178,32 +178,19 @@ impl Config {
         Ok(tau.saturating_sub(self.oversampling_bits))
     }
 
-    fn tag_bits(&self) -> Result<u32, ConfigError> {
-        match self.scheme {
-            Scheme::Paper => Ok(0),
-            Scheme::Tagged { age_bits } if !(4..=8).contains(&age_bits) => {
-                Err(ConfigError::AgeBits { bits: age_bits })
-            }
-            // A tag is a function of a 16-bit position.
-            Scheme::Tagged { .. } if self.linear_width > 1 << 16 => {
-                Err(ConfigError::TaggedWidth { width: self.linear_width })
-            }
-            Scheme::Tagged { age_bits } => Ok(16 - age_bits),
-        }
-    }
-
-    fn derive(&self, lsb_threshold: u32, tag_bits: u32) -> Params {
+    fn derive(&self, lsb_threshold: u32) -> Params {
         let mut keys = KeySequence::new(self.seed);
         let (opposite_key, position_key) = (keys.next_key(), keys.next_key());
         let (low_key, high_key) = (keys.next_key(), keys.next_key());
         let mut column_keys = [Key::default(); MAX_LINEAR_ROWS];
         column_keys.fill_with(|| keys.next_key());
-        let mut tag_keys = [Key::default(); MAX_LINEAR_ROWS];
-        tag_keys.fill_with(|| keys.next_key());
-        let epoch_slices = match tag_bits {
-            0 => 1,
-            // One age means 'long ago', and the oldest epoch may be cut by the window.
-            _ => self.window.div_ceil((1 << (16 - tag_bits)) - 2),
+        let (line_key, tag_key) = (keys.next_key(), keys.next_key());
+        let words = self.words();
+        let (linear_rows, linear_columns, linear_stride, linear_row_len) = match self.scheme {
+            Scheme::Paper { rows, columns, stride } => {
+                (rows, columns, stride, (columns - 1) * stride + self.linear_width)
+            }
+            Scheme::Tagged { lines, .. } => (1, lines, LINE, lines * LINE),
         };
         Params {
             threshold: self.threshold,
@@ -214,40 +201,72 @@ impl Config {
             bit_stride: self.bit_stride,
             lsb_threshold,
             hot_weight: hot_weight(self.rough_width),
-            linear_rows: self.linear_rows,
-            linear_columns: self.linear_columns,
+            linear_rows,
+            linear_columns,
             linear_width: self.linear_width,
-            linear_stride: self.linear_stride,
-            linear_row_len: (self.linear_columns - 1) * self.linear_stride + self.linear_width,
+            linear_stride,
+            linear_row_len,
             hot_limit: self.hot_limit,
             candidate_limit: self.candidate_limit,
-            tag_bits,
-            epoch_slices,
+            tags: words.tags,
+            echo_delay: words.echo_delay,
+            epoch_slices: words.epoch,
+            rough_epoch_slices: words.rough_epoch,
             opposite_key,
             position_key,
             low_key,
             high_key,
             column_keys,
-            tag_keys,
+            line_key,
+            tag_key,
+        }
+    }
+
+    /// How words are divided: as few slices per age as the window and the tags allow.
+    fn words(&self) -> Words {
+        let Scheme::Tagged { tags, .. } = self.scheme else {
+            return Words { tags: 1, echo_delay: 0, epoch: 1, rough_epoch: 1 };
+        };
+        // Ages of touches, then as many of echoes; the largest word stands for 'long ago'.
+        let epoch = shortest_epoch(self.window, LARGEST_AGE / (2 * tags));
+        let ages = window_ages(self.window, epoch);
+        let rough_epoch = shortest_epoch(self.window, u8::MAX.into());
+        Words { tags: LARGEST_AGE / (2 * ages), echo_delay: ages, epoch, rough_epoch }
+    }
+}
+
+/// How the words of both arrays are divided.
+struct Words {
+    /// Tags of a SLEA recorder.
+    tags: u32,
+    /// Ages by which an echo looks older than its touch.
+    echo_delay: u32,
+    /// Slices per age of the SLEA.
+    epoch: u32,
+    /// Slices per age of the RSRA.
+    rough_epoch: u32,
+}
+
+impl Default for Config {
+    /// 31.6 MB of tagged recorders, for links with up to some 20 million distinct pairs per
+    /// window, exact to the slice at 300 slices; and twice the paper's sampling: misses at θ
+    /// fall from 3.3 % to 0.013 %, for about twice the candidates. docs/tagged-recorders.md
+    /// has the figures behind each number.
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::Tagged { lines: 412_500, tags: LEAST_TAGS },
+            oversampling_bits: 1,
+            linear_width: 1 << 15,
+            ..Self::paper()
         }
     }
 }
 
-impl Default for Config {
-    /// The paper's scheme and sizes with two departures: τ one lower (misses at θ fall from
-    /// 3.3 % to 0.013 %, for about twice the candidates), and linear estimators that start at
-    /// any recorder (δ' = 1) at the same memory, which removes the correlation between rows
-    /// that δ' = 16 brings. Windows are exact to the slice.
-    fn default() -> Self {
-        let paper = Self::paper();
-        Self {
-            oversampling_bits: 1,
-            linear_columns: paper.linear_columns * paper.linear_stride,
-            linear_stride: 1,
-            ..paper
-        }
-    }
-}
+/// Fewer tags need more ages than a tally has bins.
+const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
+
+/// With more tags not even two ages, of a touch and of an echo, fit into 16 bits.
+const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
 /// Largest age of a recorder of 16 bits: 'long ago, or never'.
 const LARGEST_AGE: u32 = u16::MAX as u32;

@@ -1,18 +1,33 @@
 //! Epochs: the unit of ages.
 //!
 //! An age of few bits cannot count every slice of a long window, so ages count epochs of
-//! [`Params::epoch_slices`] slices (one in the paper's scheme). Epochs are aligned to the
-//! absolute number of a slice, so that all nodes age their recorders at the same time. A
-//! window that does not begin with an epoch holds a part of its oldest one: a [`Span`]
-//! says how many of its slices, and an estimate counts that epoch pro rata.
+//! several slices; the arrays have epochs of their own, [`Params::epoch_slices`] and
+//! [`Params::rough_epoch_slices`]. Epochs are aligned to the absolute number of a slice, so
+//! that all nodes age their recorders at the same time. A window that does not begin with an
+//! epoch holds a part of its oldest one: a [`Span`] says how many of its slices, and an
+//! estimate counts that epoch pro rata. The RSRA takes it as a whole: it may offer a
+//! candidate too many, never one too few.
 
 use crate::params::Params;
+
+/// How long ago something was, in the epochs of either array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Ages {
+    /// Epochs of the RSRA.
+    pub rough: u32,
+    /// Epochs of the SLEA.
+    pub linear: u32,
+}
 
 /// A window in epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {
-    /// Ages in the window: 0 to `ages - 1`, the oldest of which may be there in part.
+    /// Ages of RSRA recorders that may be in the window: 0 to `rough_ages - 1`.
+    pub rough_ages: u32,
+    /// Ages of SLEA recorders in the window: 0 to `ages - 1`, the oldest of which may be
+    /// there in part.
     pub ages: u32,
     /// Slices of the oldest epoch that are in the window, at least 1.
     pub oldest_slices: u32,
@@ -20,26 +35,45 @@ pub struct Span {
     pub oldest_length: u32,
 }
 
+/// The most ages that a window of `window` slices can hold: where epochs have several slices,
+/// one more than whole epochs, as both ends may be cut.
+pub(crate) const fn window_ages(window: u32, epoch: u32) -> u32 {
+    if epoch == 1 { window } else { window.div_ceil(epoch) + 1 }
+}
+
+/// The fewest slices per epoch for which a window holds no more than `most_ages`, at least 2.
+pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
+    if window <= most_ages { 1 } else { window.div_ceil(most_ages - 1) }
+}
+
 impl Params {
-    /// The epoch that `slice` belongs to.
+    /// Epochs that begin after the slice `from`, up to the slice `to`.
     #[must_use]
-    pub const fn epoch(&self, slice: u64) -> u64 {
-        slice / self.epoch_slices as u64
+    pub fn ages_between(&self, from: u64, to: u64) -> Ages {
+        let begun = |epoch_slices: u32| {
+            let epoch_slices = u64::from(epoch_slices);
+            // Recorders saturate: more epochs than their largest age are as good as that.
+            u32::try_from((to / epoch_slices).saturating_sub(from / epoch_slices))
+                .unwrap_or(u32::MAX)
+        };
+        Ages { rough: begun(self.rough_epoch_slices), linear: begun(self.epoch_slices) }
     }
 
-    /// Age in epochs of what happened `late` slices before `slice`; before slice 0 there is
-    /// no epoch, and the age is the largest.
+    /// Age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
+    /// and the age is the largest.
     #[must_use]
-    pub fn age(&self, slice: u64, late: u32) -> u32 {
-        let Some(then) = slice.checked_sub(late.into()) else { return u32::MAX };
-        u32::try_from(self.epoch(slice) - self.epoch(then)).unwrap_or(u32::MAX)
+    pub fn ages(&self, slice: u64, late: u32) -> Ages {
+        match slice.checked_sub(late.into()) {
+            Some(then) => self.ages_between(then, slice),
+            None => Ages { rough: u32::MAX, linear: u32::MAX },
+        }
     }
 
     /// By how much the word of a SLEA recorder grows in `epochs`.
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
         // More epochs than 16 bits can count are as good as that.
-        epochs.min(u16::MAX.into()) << self.tag_bits
+        epochs.min(u16::MAX.into()) * self.tags
     }
 
     /// The last `window` slices, the last of which is `slice`.
@@ -54,7 +88,14 @@ impl Params {
             0 => (u64::from(window), running),
             _ => (before - (ages - 2) * epoch, epoch),
         };
-        Span { ages: ages as u32, oldest_slices: oldest as u32, oldest_length: length as u32 }
+        let rough_epoch = u64::from(self.rough_epoch_slices);
+        let rough_before = u64::from(window).saturating_sub(slice % rough_epoch + 1);
+        Span {
+            rough_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
+            ages: ages as u32,
+            oldest_slices: oldest as u32,
+            oldest_length: length as u32,
+        }
     }
 }
 
@@ -67,57 +108,73 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::{Config, Scheme};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
 
+    fn tagged(window: u32, tags: u32) -> Params {
+        let scheme = Scheme::Tagged { lines: 512, tags };
+        Config { window, scheme, ..Config::default() }.validate().unwrap()
+    }
+
     #[test]
-    fn epochs_are_as_short_as_the_bits_of_an_age_allow() {
-        for (window, age_bits, epoch) in [
-            (1, 8, 1),
-            (254, 8, 1),
-            (255, 8, 2),
-            (300, 8, 2),
-            (300, 7, 3),
-            (300, 4, 22),
-            (60_000, 8, 237),
+    fn epochs_are_as_short_as_the_tags_allow() {
+        for (window, least, epoch, tags, rough_epoch) in [
+            (1, 64, 1, 32_767, 1),
+            (60, 64, 1, 546, 1),
+            (255, 64, 1, 128, 1),
+            (256, 64, 1, 127, 2),
+            (300, 64, 1, 109, 2),
+            (300, 110, 2, 217, 2),
+            (300, 218, 3, 324, 2),
+            (511, 64, 1, 64, 3),
+            (512, 64, 2, 127, 3),
+            (60_000, 64, 118, 64, 237),
         ] {
-            let config = Config { window, scheme: Scheme::Tagged { age_bits }, ..Config::tagged() };
-            assert_eq!(config.validate().unwrap().epoch_slices(), epoch, "{window} {age_bits}");
+            let params = tagged(window, least);
+            let found = (params.epoch_slices(), params.tags(), params.rough_epoch_slices());
+            assert_eq!(found, (epoch, tags, rough_epoch), "{window} {least}");
         }
-        assert_eq!(Config::paper().validate().unwrap().epoch_slices(), 1);
+        let paper = Config::paper().validate().unwrap();
+        assert_eq!((paper.epoch_slices(), paper.tags(), paper.rough_epoch_slices()), (1, 1, 1));
     }
 
     proptest! {
         // Counts the slices of the window one by one.
         #[test]
         fn span_covers_the_slices_of_the_window_and_no_other(
-            window in 1u32..700,
-            asked in 1u32..700,
-            age_bits in 4u32..=8,
-            slice in 700u64..100_000,
+            window in 1u32..1500,
+            asked in 1u32..1500,
+            tags in 64u32..2000,
+            slice in 1500u64..100_000,
         ) {
-            let scheme = Scheme::Tagged { age_bits };
-            let params = Config { window, scheme, ..Config::tagged() }.validate().unwrap();
-            let ages: Vec<u32> = (0..asked.min(window)).map(|late| params.age(slice, late)).collect();
+            let params = tagged(window, tags);
+            let asked = asked.min(window);
+            let ages: Vec<Ages> = (0..asked).map(|late| params.ages(slice, late)).collect();
             let oldest = *ages.last().unwrap();
-            let span = params.span(slice, asked.min(window));
-            prop_assert_eq!(span.ages, oldest + 1);
-            let in_oldest = ages.iter().filter(|&&age| age == oldest).count();
+            let span = params.span(slice, asked);
+            prop_assert_eq!((span.ages, span.rough_ages), (oldest.linear + 1, oldest.rough + 1));
+            let in_oldest = ages.iter().filter(|ages| ages.linear == oldest.linear).count();
             prop_assert_eq!(span.oldest_slices as usize, in_oldest);
-            let so_far = (0..=slice).rev().take_while(|&other| params.epoch(other) == params.epoch(slice));
-            let length = if oldest > 0 { params.epoch_slices() } else { so_far.count() as u32 };
+            let epoch = |slice| slice / u64::from(params.epoch_slices());
+            let so_far = (0..=slice).rev().take_while(|&other| epoch(other) == epoch(slice));
+            let whole = oldest.linear > 0;
+            let length = if whole { params.epoch_slices() } else { so_far.count() as u32 };
             prop_assert_eq!(span.oldest_length, length);
-            // All ages of a window fit, below the one that means 'long ago'.
-            prop_assert!(span.ages < 1 << age_bits);
+            // Touches of the window and their echoes fit below 'long ago', for either array.
+            prop_assert!(params.step(span.ages + params.echo_delay()) <= u32::from(u16::MAX));
+            prop_assert!(span.ages <= params.echo_delay());
+            prop_assert!(span.rough_ages <= u32::from(u8::MAX));
         }
     }
 
     #[test]
     fn what_happened_before_time_began_has_the_largest_age() {
-        let params = Config::tagged().validate().unwrap();
-        assert_eq!(params.age(5, 6), u32::MAX);
-        assert_eq!(params.age(u64::MAX, u32::MAX), u32::MAX / 2);
+        let params = Config::default().validate().unwrap();
+        assert_eq!(params.ages(5, 6), Ages { rough: u32::MAX, linear: u32::MAX });
+        let longest = Ages { rough: u32::MAX / 2, linear: u32::MAX };
+        assert_eq!(params.ages(u64::MAX, u32::MAX), longest);
     }
 }

@@ -14,7 +14,7 @@
 //! ```
 //! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Slea, estimate};
 //!
-//! let params = Config::tagged().validate()?;
+//! let params = Config::default().validate()?;
 //! let recorders: Vec<Recorder16> =
 //!     (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let slea = Slea::new(&params, &recorders);
@@ -43,8 +43,8 @@ mod rough;
 mod tag;
 
 pub use config::{Config, ConfigError, Scheme};
-pub use epoch::Span;
-pub use linear::{AGES, Histograms, Slea, Tally};
+pub use epoch::{Ages, Span};
+pub use linear::{AGES, Histograms, LINE, Slea, Tally};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
 pub use recorder::{Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below};

@@ -29,14 +29,17 @@ pub struct Params {
     pub(crate) linear_row_len: u32,
     pub(crate) hot_limit: u32,
     pub(crate) candidate_limit: u32,
-    pub(crate) tag_bits: u32,
+    pub(crate) tags: u32,
+    pub(crate) echo_delay: u32,
     pub(crate) epoch_slices: u32,
+    pub(crate) rough_epoch_slices: u32,
     pub(crate) opposite_key: Key,
     pub(crate) position_key: Key,
     pub(crate) low_key: Key,
     pub(crate) high_key: Key,
     pub(crate) column_keys: [Key; MAX_LINEAR_ROWS],
-    pub(crate) tag_keys: [Key; MAX_LINEAR_ROWS],
+    pub(crate) line_key: Key,
+    pub(crate) tag_key: Key,
 }
 
 macro_rules! getters {
@@ -63,24 +66,30 @@ impl Params {
         lsb_threshold,
         /// `ceil(ρη)`: weight from which a rough estimator is hot.
         hot_weight,
-        /// r': rows of the SLEA.
+        /// r': rows of the SLEA; 1 in the tagged scheme.
         linear_rows,
-        /// Linear estimators in a row of the SLEA.
+        /// Linear estimators in a row of the SLEA; lines of the SLEA in the tagged scheme.
         linear_columns,
         /// η': recorders of a linear estimator.
         linear_width,
-        /// δ': recorders between neighbouring linear estimators.
+        /// δ': recorders between neighbouring linear estimators, or of a line.
         linear_stride,
-        /// Recorders in a row of the SLEA: `(columns - 1)·δ' + η'`.
+        /// Recorders in a row of the SLEA: `(columns - 1)·δ' + η'`, or of all lines.
         linear_row_len,
         /// Hot columns per row that one search accepts.
         hot_limit,
         /// Candidates that one search accepts.
         candidate_limit,
-        /// Bits of a SLEA recorder below its age, for the tag; 0 in the paper's scheme.
-        tag_bits,
-        /// Slices per epoch, the unit of ages; 1 in the paper's scheme.
+        /// Tags of the SLEA's recorders: a word is `age * tags + tag`. 1 in the paper's scheme,
+        /// whose words are ages.
+        tags,
+        /// Ages by which the echo of a touch looks older than the touch: the most ages that a
+        /// window holds, so that no echo hides a touch in the window.
+        echo_delay,
+        /// Slices per epoch of the SLEA; 1 in the paper's scheme.
         epoch_slices,
+        /// Slices per epoch of the RSRA; 1 in the paper's scheme.
+        rough_epoch_slices,
     }
 
     /// Columns of a row of the RSRA, `2^q`.
@@ -134,7 +143,7 @@ impl Params {
     #[inline]
     #[must_use]
     pub const fn is_tagged(&self) -> bool {
-        self.tag_bits > 0
+        self.tags > 1
     }
 
     /// Bytes of all recorders. Those of the RSRA have 16 bits in the paper's scheme and 8 in
@@ -148,12 +157,12 @@ impl Params {
     /// Names the sizes and keys that decide which recorder a pair touches: detectors
     /// with equal fingerprints can merge their states.
     ///
-    /// The limits are left out, and the window but for the length of an epoch: they only
-    /// decide how recorders are read.
+    /// The limits are left out, and the paper's scheme leaves out the window: they only decide
+    /// how recorders are read.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
-        const VERSION: u64 = 1;
+        const VERSION: u64 = 2;
         let sizes = [
             (self.rough_rows, self.rough_column_bits),
             (self.rough_width, self.bit_stride),
@@ -161,7 +170,8 @@ impl Params {
             (self.linear_columns, self.linear_width),
             (self.linear_stride, hash::hash(0, self.opposite_key)),
             (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
-            (self.tag_bits, self.epoch_slices),
+            (self.tags, self.echo_delay),
+            (self.epoch_slices, self.rough_epoch_slices),
         ];
         sizes.into_iter().fold(VERSION, |sum, (high, low)| {
             hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
@@ -216,22 +226,28 @@ mod tests {
         let of = |config: Config| config.validate().unwrap().fingerprint();
         let paper = Config::paper();
         assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, candidate_limit: 1, ..paper }));
-        let tagged = Config::tagged();
+        let tagged = Config::default();
+        assert_eq!(of(tagged), of(Config { hot_limit: 1, ..tagged }));
         assert_ne!(of(tagged), of(Config { window: 1000, ..tagged }), "other epochs");
-        assert_ne!(of(tagged), of(Config { scheme: Scheme::Tagged { age_bits: 7 }, ..tagged }));
-        assert_ne!(of(tagged), of(Config { scheme: Scheme::Paper, ..tagged }));
+        let other_lines = Scheme::Tagged { lines: 412_499, tags: 64 };
+        assert_ne!(of(tagged), of(Config { scheme: other_lines, ..tagged }));
+        assert_ne!(of(tagged), of(Config { scheme: paper.scheme, ..tagged }));
+        let linear = |rows, columns, stride| Config {
+            scheme: Scheme::Paper { rows, columns, stride },
+            ..paper
+        };
         for other in [
             Config { seed: 1, ..paper },
             Config { threshold: 2048, ..paper },
-            Config { linear_columns: 1 << 16, ..paper },
             Config { rough_rows: 6, ..paper },
             Config { rough_column_bits: 18, ..paper },
             Config { rough_width: 4, threshold: 512, ..paper },
             Config { oversampling_bits: 1, ..paper },
-            Config { linear_rows: 4, ..paper },
             Config { linear_width: 1 << 13, ..paper },
-            Config { linear_stride: 15, ..paper },
             Config { bit_stride: 6, ..paper },
+            linear(5, 1 << 16, 16),
+            linear(4, 1 << 17, 16),
+            linear(5, 1 << 17, 15),
         ] {
             assert_ne!(of(paper), of(other), "{other:?}");
         }

@@ -3,7 +3,7 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `survey`, `regain`, `tally`, `age`.
 
-use srlg_core::{Address, IpPair, Span, Tally};
+use srlg_core::{Address, Ages, IpPair, Span, Tally};
 
 use crate::error::Error;
 use crate::state::State;
@@ -34,8 +34,8 @@ impl Survey {
 
 /// A device that holds the recorders of one detector.
 pub(crate) trait Backend: Send + Sync {
-    /// Touches the recorders of `pairs`, `age` epochs ago.
-    fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error>;
+    /// Touches the recorders of `pairs`, so long ago.
+    fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error>;
 
     /// Counts both arrays over `span` and remembers the masks of the
     /// rough estimators for `regain`.
@@ -49,16 +49,16 @@ pub(crate) trait Backend: Send + Sync {
     fn tally(&mut self, hosts: &[Address], span: Span, positions: u32)
     -> Result<Vec<Tally>, Error>;
 
-    /// Tally of one host, and per row of the SLEA how many recorders are within `span`;
-    /// while others may ingest.
+    /// Tally of one host, and, where estimates need it (in the paper's scheme), per row of the
+    /// SLEA how many recorders are within `span`; while others may ingest.
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error>;
 
-    /// Ages every recorder by `epochs`.
-    fn age(&mut self, epochs: u32) -> Result<(), Error>;
+    /// Makes every recorder so much older.
+    fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
     /// The words of both arrays.
     fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error>;
 
-    /// Merges the words of `state`, aged by `epochs`, by minimum.
-    fn merge(&mut self, state: &State, epochs: u32) -> Result<(), Error>;
+    /// Merges the words of `state`, made so much older, by minimum.
+    fn merge(&mut self, state: &State, ages: Ages) -> Result<(), Error>;
 }

@@ -3,25 +3,31 @@
 //! survey -> search (regain at the lowest hot weight that the limits accept) -> glimpse ->
 //! tally -> estimate. The device counts; all decisions and floats are here and in srlg-core.
 
+use std::time::Instant;
+
 use srlg_core::estimate::{self, Estimate, background, visible};
 use srlg_core::{ADDRESS_BITS, Address, Params, Span, Tally, detection};
 
 use crate::backend::{Backend, Survey, WEIGHTS};
 use crate::error::Error;
-use crate::report::{Health, Overload, SliceReport, SuperPoint};
+use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 
 /// Candidates that are tallied at a time: what bounds the memory of tallies.
 const BATCH: usize = 1024;
 
-/// The report on the window that ends with the running slice, number `slice`.
+/// The report on the window that ends with the running slice, number `slice`, and how long
+/// its stages took.
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
     slice: u64,
-) -> Result<SliceReport, Error> {
+) -> Result<(SliceReport, StageTimes), Error> {
+    let start = Instant::now();
     let span = params.span(slice, params.window());
     let survey = backend.survey(span)?;
+    let surveyed = Instant::now();
     let found = search(params, backend, &survey)?;
+    let searched = Instant::now();
     let mut super_points = Vec::new();
     for hosts in found.hosts.chunks(BATCH) {
         let hosts = promising(params, backend, hosts, span)?;
@@ -37,12 +43,18 @@ pub(crate) fn report(
     super_points.sort_by(|a: &SuperPoint, b| {
         b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
     });
-    Ok(SliceReport {
+    let times = StageTimes {
+        survey: surveyed - start,
+        search: searched - surveyed,
+        estimate: searched.elapsed(),
+    };
+    let report = SliceReport {
         slice,
         super_points,
         candidates: found.hosts.len(),
         health: health(params, &survey, found.hot_weight, found.overload),
-    })
+    };
+    Ok((report, times))
 }
 
 /// The health of a detector that has closed no slice yet.

@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 
 use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Config, IpPair, Params};
+use srlg_core::{Ages, Config, IpPair, Params};
 
 use crate::backend::Backend;
 use crate::close;
 use crate::cpu;
 use crate::error::Error;
-use crate::report::{Health, SliceReport};
+use crate::report::{Health, SliceReport, StageTimes};
 use crate::state::State;
 
 /// Where a detector keeps its recorders and runs.
@@ -45,6 +45,7 @@ pub struct SlidingDetector {
     backend: Box<dyn Backend>,
     slice: u64,
     health: Health,
+    stage_times: StageTimes,
 }
 
 impl SlidingDetector {
@@ -58,7 +59,7 @@ impl SlidingDetector {
             Device::Auto | Device::Cpu => cpu::backend(params)?,
         };
         let health = close::untouched_health(&params);
-        Ok(Self { params, backend, slice: 0, health })
+        Ok(Self { params, backend, slice: 0, health, stage_times: StageTimes::default() })
     }
 
     /// Records that each pair was in contact in the running slice.
@@ -68,7 +69,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
-        self.backend.scan(pairs, 0)
+        self.backend.scan(pairs, Ages::default())
     }
 
     /// Records that each pair was in contact `slices_late` slices before the running one.
@@ -78,7 +79,7 @@ impl SlidingDetector {
     /// # Errors
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.scan(pairs, self.params.age(self.slice, slices_late))
+        self.backend.scan(pairs, self.params.ages(self.slice, slices_late))
     }
 
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
@@ -87,7 +88,8 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
-        let report = close::report(&self.params, &mut *self.backend, self.slice)?;
+        let (report, times) = close::report(&self.params, &mut *self.backend, self.slice)?;
+        self.stage_times = times;
         self.health = report.health.clone();
         self.skip_to(self.slice + 1)?;
         Ok(report)
@@ -125,10 +127,9 @@ impl SlidingDetector {
         if slice < self.slice {
             return Err(Error::SliceInPast { running: self.slice, asked: slice });
         }
-        let epochs = self.params.epoch(slice) - self.params.epoch(self.slice);
-        if epochs > 0 {
-            // Recorders saturate: more epochs than their largest age are as good as that.
-            self.backend.age(u32::try_from(epochs).unwrap_or(u32::MAX))?;
+        let ages = self.params.ages_between(self.slice, slice);
+        if ages != Ages::default() {
+            self.backend.age(ages)?;
         }
         self.slice = slice;
         Ok(())
@@ -146,7 +147,8 @@ impl SlidingDetector {
     /// The same for the last `window` slices, the running one included; `window` may be
     /// anything from 1 to the detector's own.
     ///
-    /// Reads the whole SLEA once, for the row setting factors of that window.
+    /// In the paper's scheme it reads the whole SLEA once, for the row setting factors of that
+    /// window.
     ///
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
@@ -164,6 +166,12 @@ impl SlidingDetector {
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// How long the stages of the last close took; zero before the first.
+    #[must_use]
+    pub fn stage_times(&self) -> StageTimes {
+        self.stage_times
     }
 
     /// A copy of everything that the detector has seen.
@@ -191,8 +199,7 @@ impl SlidingDetector {
         if state.slice > self.slice {
             return Err(Error::StateFromFuture { ours: self.slice, theirs: state.slice });
         }
-        let epochs = self.params.epoch(self.slice) - self.params.epoch(state.slice);
-        self.backend.merge(state, u32::try_from(epochs).unwrap_or(u32::MAX))
+        self.backend.merge(state, self.params.ages_between(state.slice, self.slice))
     }
 
     /// The running slice: 0 at first, one more with every close.

@@ -16,7 +16,7 @@ mod state;
 pub use clock::{Placement, SliceClock};
 pub use detector::{Device, SlidingDetector};
 pub use error::Error;
-pub use report::{Health, Overload, SliceReport, SuperPoint};
+pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use srlg_core::estimate::{Estimate, EstimateRange};
 pub use srlg_core::{Config, ConfigError, IpPair, Params, Scheme};
 pub use state::State;

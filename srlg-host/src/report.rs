@@ -1,6 +1,7 @@
 //! What a detector reports when a slice closes.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use srlg_core::estimate::EstimateRange;
 
@@ -30,6 +31,19 @@ pub struct SliceReport {
     pub candidates: usize,
     /// How well the detector fared.
     pub health: Health,
+}
+
+/// How long the stages of the last close took. No part of a [`SliceReport`]: equal windows
+/// have equal reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StageTimes {
+    /// Counting both arrays.
+    pub survey: Duration,
+    /// From hot columns to candidates.
+    pub search: Duration,
+    /// Tallies and estimates of the candidates.
+    pub estimate: Duration,
 }
 
 /// How well a detector fared in the last slice that closed.

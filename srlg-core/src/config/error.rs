@@ -23,21 +23,25 @@ pub enum ConfigError {
         "rough rows cover {covered} address bits, need 32: raise rough_rows, bit_stride or rough_column_bits"
     )]
     UncoveredBits { covered: u32 },
-    #[error("linear_rows is {rows}: give 1 to 8")]
+    #[error("rows of the linear estimator array are {rows}: give 1 to 8")]
     LinearRows { rows: u32 },
-    #[error("linear_columns is 0: give at least 1")]
+    #[error("columns of the linear estimator array are 0: give at least 1")]
     LinearColumns,
-    #[error("linear_stride is {stride}: give at least 1 and at most linear_width {width}")]
+    #[error(
+        "stride of the linear estimator array is {stride}: give at least 1 and at most linear_width {width}"
+    )]
     LinearStride { stride: u32, width: u32 },
     #[error("linear_width is {width}: give at least 8, and at least half of threshold {threshold}")]
     LinearWidth { width: u32, threshold: u32 },
     #[error(
-        "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower linear_columns, linear_stride or linear_rows"
+        "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower its columns, stride, rows or lines"
     )]
     TooManyRecorders { recorders: u64 },
-    #[error("age_bits is {bits}: give 4 to 8")]
-    AgeBits { bits: u32 },
-    #[error("linear_width is {width}: give at most 65536 with tagged recorders")]
+    #[error("tags are {tags}: give 64 to 16383")]
+    Tags { tags: u32 },
+    #[error("lines are {lines}: give at least linear_width / 32 = {least}")]
+    Lines { lines: u32, least: u32 },
+    #[error("linear_width is {width}: give a multiple of 32, at most 65536, with tagged recorders")]
     TaggedWidth { width: u32 },
     #[error("hot_limit and candidate_limit are counts: give at least 1")]
     Limits,

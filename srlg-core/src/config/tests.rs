@@ -9,26 +9,18 @@ fn error(change: impl FnOnce(&mut Config)) -> ConfigError {
 #[test]
 fn paper_config_has_the_sizes_of_section_5() {
     let params = Config::paper().validate().unwrap();
-    assert_eq!((params.tag_bits(), params.epoch_slices()), (0, 1));
+    assert_eq!((params.tags(), params.epoch_slices(), params.echo_delay()), (1, 1, 0));
     assert_eq!((params.lsb_threshold(), params.hot_weight()), (7, 3));
     assert_eq!(params.rough_recorders() * 2, 10_485_760);
     assert_eq!(params.linear_recorders() * 2, 21_135_200);
 }
 
 #[test]
-fn default_config_has_the_paper_s_memory_and_half_its_sampling_threshold() {
+fn default_config_fits_in_31_7_megabytes_samples_twice_as_much_and_is_exact_to_the_slice() {
     let params = Config::default().validate().unwrap();
     assert_eq!((params.lsb_threshold(), params.hot_weight()), (6, 3));
-    assert_eq!((params.tag_bits(), params.epoch_slices()), (0, 1));
-    assert_eq!(params.recorder_bytes(), 10_485_760 + 21_135_350);
-}
-
-#[test]
-fn tagged_config_fits_in_31_7_megabytes_and_samples_twice_as_much() {
-    let params = Config::tagged().validate().unwrap();
-    assert_eq!((params.lsb_threshold(), params.hot_weight()), (6, 3));
-    assert_eq!((params.tag_bits(), params.epoch_slices()), (8, 2));
-    assert_eq!(params.recorder_bytes(), 5_242_880 + 26_441_532);
+    assert_eq!((params.tags(), params.epoch_slices(), params.echo_delay()), (109, 1, 300));
+    assert_eq!(params.recorder_bytes(), 5_242_880 + 26_400_000);
 }
 
 #[test]
@@ -62,29 +54,41 @@ fn every_rule_names_what_it_refuses() {
     assert_eq!(error(|c| c.bit_stride = 0), ConfigError::BitStride { stride: 0, bits: 17 });
     assert_eq!(error(|c| c.bit_stride = 17), ConfigError::BitStride { stride: 17, bits: 17 });
     assert_eq!(error(|c| c.bit_stride = 4), ConfigError::UncoveredBits { covered: 29 });
-    assert_eq!(error(|c| c.linear_rows = 0), ConfigError::LinearRows { rows: 0 });
-    assert_eq!(error(|c| c.linear_rows = 9), ConfigError::LinearRows { rows: 9 });
-    assert_eq!(error(|c| c.linear_columns = 0), ConfigError::LinearColumns);
-    assert_eq!(
-        error(|c| c.linear_stride = 1 << 15),
-        ConfigError::LinearStride { stride: 1 << 15, width: 1 << 14 }
-    );
+    let paper = |rows, columns, stride| Scheme::Paper { rows, columns, stride };
+    assert_eq!(error(|c| c.scheme = paper(0, 1, 1)), ConfigError::LinearRows { rows: 0 });
+    assert_eq!(error(|c| c.scheme = paper(9, 1, 1)), ConfigError::LinearRows { rows: 9 });
+    assert_eq!(error(|c| c.scheme = paper(5, 0, 1)), ConfigError::LinearColumns);
+    for stride in [0, (1 << 14) + 1] {
+        assert_eq!(
+            error(|c| c.scheme = paper(5, 1, stride)),
+            ConfigError::LinearStride { stride, width: 1 << 14 }
+        );
+    }
     assert_eq!(
         error(|c| c.threshold = 32_769),
         ConfigError::LinearWidth { width: 16_384, threshold: 32_769 }
     );
-    assert!(matches!(error(|c| c.linear_columns = u32::MAX), ConfigError::TooManyRecorders { .. }));
     assert_eq!(
-        error(|c| (c.threshold, c.linear_width, c.linear_stride) = (8, 7, 1)),
+        error(|c| (c.threshold, c.linear_width, c.scheme) = (8, 7, paper(5, 1, 1))),
         ConfigError::LinearWidth { width: 7, threshold: 8 }
     );
-    let tagged = |age_bits| Scheme::Tagged { age_bits };
-    assert_eq!(error(|c| c.scheme = tagged(3)), ConfigError::AgeBits { bits: 3 });
-    assert_eq!(error(|c| c.scheme = tagged(9)), ConfigError::AgeBits { bits: 9 });
+    let tagged = |lines, tags| Scheme::Tagged { lines, tags };
+    for tags in [63, 16_384] {
+        assert_eq!(error(|c| c.scheme = tagged(512, tags)), ConfigError::Tags { tags });
+    }
     assert_eq!(
-        error(|c| (c.scheme, c.linear_width) = (tagged(8), 65_537)),
-        ConfigError::TaggedWidth { width: 65_537 }
+        error(|c| c.scheme = tagged(511, 64)),
+        ConfigError::Lines { lines: 511, least: 512 }
     );
+    for width in [16_400, 65_568] {
+        assert_eq!(
+            error(|c| (c.scheme, c.linear_width) = (tagged(9999, 64), width)),
+            ConfigError::TaggedWidth { width }
+        );
+    }
+    for scheme in [paper(5, u32::MAX, 16), paper(8, u32::MAX, 1 << 14), tagged(1 << 27, 64)] {
+        assert!(matches!(error(|c| c.scheme = scheme), ConfigError::TooManyRecorders { .. }));
+    }
     assert_eq!(error(|c| c.hot_limit = 0), ConfigError::Limits);
     assert_eq!(error(|c| c.candidate_limit = 0), ConfigError::Limits);
 }
@@ -96,9 +100,7 @@ fn sampling_never_reaches_the_bits_of_the_slot() {
             threshold: u32::MAX,
             rough_width,
             linear_width: u32::MAX,
-            linear_stride: 1,
-            linear_columns: 1,
-            linear_rows: 1,
+            scheme: Scheme::Paper { rows: 1, columns: 1, stride: 1 },
             ..Config::paper()
         };
         let tau = config.validate().unwrap().lsb_threshold();

@@ -57,7 +57,7 @@ pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
 /// The estimate from the first `positions` of a run.
 fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions: u32) -> Estimate {
     let width = f64::from(positions);
-    let twins = f64::from((1u32 << params.tag_bits) - 1);
+    let twins = f64::from(params.tags - 1);
     let (mut at_risk, mut hazard, mut greenwood) = (width, 0.0, 0.0);
     let mut range = EstimateRange::Within;
     let ages = histograms.all.iter().zip(&histograms.own).take(span.ages as usize);
@@ -95,10 +95,10 @@ mod tests {
     use crate::linear::AGES;
 
     fn params() -> Params {
-        Config::tagged().validate().unwrap()
+        Config::default().validate().unwrap()
     }
 
-    const WINDOW: Span = Span { ages: 150, oldest_slices: 2, oldest_length: 2 };
+    const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     /// Histograms of a run: positions by (age, count, count that is own); the rest is untouched.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
@@ -107,7 +107,7 @@ mod tests {
             histograms.all[age] += all;
             histograms.own[age] += own;
         }
-        histograms.all[255] += 16_384 - histograms.all.iter().sum::<u32>();
+        histograms.all[AGES - 1] += 16_384 - histograms.all.iter().sum::<u32>();
         histograms
     }
 
@@ -128,24 +128,24 @@ mod tests {
     #[test]
     fn touches_that_foreigners_hid_are_made_up_for() {
         // Half of all positions were touched by foreigners at age 3: of own touches of age 9,
-        // half are seen. Chance twins: 8192/255 among the ages of the foreigners.
-        let twins = 32; // 8192 / 256, rounded, besides 8160 that match by no chance
-        let seen = run(&[(3, 8192, twins), (9, 250, 250)]);
+        // half are seen. 75 of the foreign touches have the host's tag by chance.
+        let twins = 75;
+        let seen = run(&[(3, 75 + 75 * 108, twins), (9, 250, 250)]);
         let estimate = estimate(&params(), &seen, WINDOW);
-        // 250 of the 8192 positions at risk, a hazard of ln(8192/7942): n = 16384·0.03099.
-        let expected = 16_384.0 * libm::log(8192.0 / 7942.0);
-        // Twins are whole positions and their expectation is 8160/255 = 32: no difference.
+        // 250 of the 16384 - 8175 positions at risk, a hazard of ln(8209/7959).
+        let expected = 16_384.0 * libm::log(8209.0 / 7959.0);
+        // 75·108 foreign touches that do not match stand for 75 that do: no difference.
         assert!((estimate.cardinality - expected).abs() < 1e-6, "{estimate:?} {expected}");
     }
 
     #[test]
     fn foreigners_alone_are_zero_hosts_within_the_standard_error() {
-        let twins_missing = estimate(&params(), &run(&[(3, 8192, 20)]), WINDOW);
+        let twins_missing = estimate(&params(), &run(&[(3, 8192, 60)]), WINDOW);
         assert_eq!(
             (twins_missing.cardinality, twins_missing.range),
             (0.0, EstimateRange::ClampedToZero)
         );
-        let more_twins = estimate(&params(), &run(&[(3, 8192, 40)]), WINDOW);
+        let more_twins = estimate(&params(), &run(&[(3, 8192, 95)]), WINDOW);
         assert!(more_twins.cardinality < 3.0 * more_twins.std_error, "{more_twins:?}");
     }
 
@@ -165,9 +165,9 @@ mod tests {
         assert_eq!(giant.range, EstimateRange::Beyond);
         assert!(giant.cardinality.is_finite() && giant.cardinality > 158_000.0, "{giant:?}");
         // Foreigners filled it: nothing is known, and nothing is made up.
-        let hidden = estimate(&params(), &run(&[(0, 16_384, 64)]), WINDOW);
+        let hidden = estimate(&params(), &run(&[(0, 16_384, 150)]), WINDOW);
         assert!(hidden.cardinality < 10.0, "{hidden:?}");
-        let hidden = estimate(&params(), &run(&[(0, 16_000, 62), (1, 384, 2)]), WINDOW);
+        let hidden = estimate(&params(), &run(&[(0, 16_000, 146), (1, 384, 3)]), WINDOW);
         assert_eq!(hidden.range, EstimateRange::Beyond);
         assert!(hidden.cardinality < 100.0, "{hidden:?}");
     }
@@ -185,7 +185,7 @@ mod tests {
         let mut glimpse = Histograms { all: [0; AGES], own: [0; AGES] };
         for (own, expected) in [(0, false), (30, false), (60, false), (80, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
-            glimpse.all[255] = 2048 - own;
+            glimpse.all[AGES - 1] = 2048 - own;
             assert_eq!(may_reach(&params(), &glimpse, WINDOW), expected, "{own}");
         }
         // Hidden by foreigners: cannot be told, and stays.

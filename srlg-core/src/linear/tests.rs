@@ -1,17 +1,17 @@
 use super::*;
-use crate::Config;
 use crate::recorder::Recorder16;
+use crate::tag::Tagger;
+use crate::{Config, Scheme};
 extern crate std;
 use proptest::prelude::*;
+use std::vec;
 use std::vec::Vec;
 
 fn small() -> Params {
     let config = Config {
+        scheme: Scheme::Paper { rows: 3, columns: 50, stride: 2 },
         threshold: 8,
-        linear_rows: 3,
-        linear_columns: 50,
         linear_width: 64,
-        linear_stride: 2,
         ..Config::paper()
     };
     config.validate().unwrap()
@@ -28,7 +28,7 @@ fn last_estimator_of_a_row_ends_with_the_row() {
     let recorders = untouched(&params);
     let slea = Slea::new(&params, &recorders);
     for aip in 0..1000 {
-        assert_eq!((0..3).map(|row| slea.estimator(row, aip).len()).sum::<usize>(), 3 * 64);
+        assert_eq!((0..3).map(|row| slea.run(row, aip).len()).sum::<usize>(), 3 * 64);
     }
 }
 
@@ -39,53 +39,61 @@ fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
     let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
     Slea::new(&params, &recorders).touch(&[pair], 0);
     let weight = |recorders: &[Recorder16], ages| {
-        Slea::new(&params, recorders)
-            .union_weight(aip, Span { ages, oldest_slices: 1, oldest_length: 1 })
+        let span = Span { rough_ages: ages, ages, oldest_slices: 1, oldest_length: 1 };
+        Slea::new(&params, recorders).union_weight(aip, span)
     };
     assert_eq!(weight(&recorders, 1), 1);
     let position = params.linear_position(77) as usize;
-    Slea::new(&params, &recorders).estimator(2, aip)[position].most_recent(0);
+    Slea::new(&params, &recorders).run(2, aip)[position].most_recent(0);
     recorders.iter_mut().for_each(|r| r.grow(1));
     for row in 0..2 {
         // Rows 0 and 1 are touched again: row 2 alone decides.
-        Slea::new(&params, &recorders).estimator(row, aip)[position].most_recent(0);
+        Slea::new(&params, &recorders).run(row, aip)[position].most_recent(0);
     }
     assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
 }
 
 fn small_tagged(seed: u64) -> Params {
-    let config =
-        Config { threshold: 8, linear_columns: 50, linear_width: 70, seed, ..Config::tagged() };
+    let config = Config {
+        scheme: Scheme::Tagged { lines: 8, tags: 64 },
+        threshold: 8,
+        window: 5,
+        linear_width: 96,
+        seed,
+        ..Config::default()
+    };
     config.validate().unwrap()
 }
 
-/// The visible ages of a run, position by position, as the module's text says it.
+/// The visible ages of an estimator, position by position, as docs/tagged-recorders.md says it.
 fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histograms {
-    let slea = Slea::new(params, recorders);
+    let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms { all: [0; AGES], own: [0; AGES] };
-    for position in 0..params.linear_width() as usize {
-        let rows: Vec<(u16, u16, u16)> = (0..params.linear_rows())
-            .map(|row| {
-                let word = slea.estimator(row, aip)[position].word();
-                let own = Tagger::new(params, row, aip).tag(position as u16);
-                (word >> params.tag_bits(), word & 0xff, own)
-            })
-            .collect();
-        let age = rows.iter().map(|row| row.0).max().unwrap();
-        let oldest = || rows.iter().filter(|row| row.0 == age);
-        let own = oldest().any(|row| row.1 == row.2) && oldest().all(|row| row.1 <= row.2);
-        histograms.all[usize::from(age)] += 1;
-        histograms.own[usize::from(age)] += u32::from(own);
+    let places = lines::Places::new(params, aip);
+    for position in 0..params.linear_width() {
+        let touch = places.touch(params, position);
+        let word = |place: u32| u32::from(recorders[place as usize].word());
+        let (touch, echo) = (word(touch), word(touch ^ places.twist()));
+        // No own touch of the position is more recent than these.
+        let by_echo = (echo / tags).checked_sub(delay);
+        let age = (touch / tags).max(by_echo.unwrap_or(0));
+        let (tag, echo_tag) = Tagger::new(params, aip).tags(position as u16);
+        let (own, own_echo) =
+            (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
+        let is_own = (touch == own || echo == own_echo) && touch <= own && echo <= own_echo;
+        let age = (age as usize).min(AGES - 1);
+        histograms.all[age] += 1;
+        histograms.own[age] += u32::from(is_own);
     }
     histograms
 }
 
 proptest! {
-    // Few ages and foreigners from few hosts, so that rows tie and tags meet.
+    // Few lines, ages and hosts, so that touches and echoes meet.
     #[test]
     fn histograms_match_their_definition(
         seed: u64,
-        touches in prop::collection::vec((0u32..4, any::<u32>(), 0u32..4), 0..400),
+        touches in prop::collection::vec((0u32..4, any::<u32>(), 0u32..12), 0..400),
     ) {
         let params = small_tagged(seed);
         let recorders = untouched(&params);
@@ -93,8 +101,13 @@ proptest! {
             Slea::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
         }
         for aip in 0..5 {
-            let tally = Slea::new(&params, &recorders).tally(aip, params.span(9, 5), 70);
-            prop_assert_eq!(tally, Tally::Visible(visible(&params, &recorders, aip)));
+            let tally = Slea::new(&params, &recorders).tally(aip, params.span(9, 5), 96);
+            let (Tally::Visible(found), expected) = (tally, visible(&params, &recorders, aip))
+            else {
+                panic!("a tagged tally");
+            };
+            prop_assert_eq!(found.all[..5].to_vec(), expected.all[..5].to_vec());
+            prop_assert_eq!(found.own[..5].to_vec(), expected.own[..5].to_vec());
         }
     }
 
@@ -129,5 +142,43 @@ fn own_touches_without_foreigners_are_all_visible() {
     positions.dedup();
     let histograms = visible(&params, &recorders, 7);
     assert_eq!(histograms.own[3] as usize, positions.len());
-    assert_eq!(histograms.all[255] as usize, 70 - positions.len());
+    assert_eq!(histograms.all[..5].iter().sum::<u32>() as usize, positions.len());
+}
+
+// Whatever echoes do, the words of touches in the window are those of a SLEA without any.
+#[test]
+fn echoes_never_hide_a_touch_in_the_window() {
+    for seed in 0..50 {
+        let params = small_tagged(seed);
+        let recorders = untouched(&params);
+        let mut alone = vec![u32::MAX; params.linear_recorders()];
+        for i in 0..200u32 {
+            let (pair, age) = (IpPair { aip: i % 5, bip: i * 7919 }, i % 5);
+            Slea::new(&params, &recorders).touch(&[pair], age);
+            let position = params.linear_position(pair.bip);
+            let place = lines::Places::new(&params, pair.aip).touch(&params, position) as usize;
+            let (tag, _) = Tagger::new(&params, pair.aip).tags(position as u16);
+            alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
+        }
+        for (word, alone) in recorders.iter().map(Reading::word).zip(alone) {
+            let in_window = params.step(params.window());
+            assert_eq!(u32::from(word).min(in_window), alone.min(in_window));
+        }
+    }
+}
+
+// Expected values: an independent Python implementation (seed 0, Config::default()).
+#[test]
+fn places_equal_the_pinned_vectors() {
+    let params = Config::default().validate().unwrap();
+    for (aip, position, touch, echo) in [
+        (0x0a00_0001, 0, 10_479_072, 10_479_093),
+        (0x0a00_0001, 8064, 628_800, 628_821),
+        (0xc0a8_0101, 227, 2_108_067, 2_108_070),
+        (0xffff_ffff, 5041, 2_794_961, 2_794_949),
+    ] {
+        let places = lines::Places::new(&params, aip);
+        let place = places.touch(&params, position);
+        assert_eq!((place, place ^ places.twist()), (touch, echo), "{aip:#x} {position}");
+    }
 }

@@ -6,7 +6,8 @@ mod pages;
 mod search;
 
 use srlg_core::{
-    Address, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span, Tally,
+    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
+    Tally,
 };
 
 use crate::backend::{Backend, Survey};
@@ -109,21 +110,21 @@ fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
 }
 
 impl<R: Mappable> Backend for CpuBackend<R> {
-    fn scan(&self, pairs: &[IpPair], age: u32) -> Result<(), Error> {
+    fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
         let rsra = Rsra::new(&self.params, self.rough.shared());
         // Both arrays take a batch while it is in the first cache.
         for batch in pairs.chunks(1024) {
-            batch.iter().for_each(|&pair| rsra.touch(pair, age));
-            touch(&self.params, self.linear.shared(), batch, age);
+            batch.iter().for_each(|&pair| rsra.touch(pair, ages.rough));
+            touch(&self.params, self.linear.shared(), batch, ages.linear);
         }
         Ok(())
     }
 
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
         let params = &self.params;
-        let rough_weights = self
-            .rough
-            .frozen(|recorders| self.search.survey(Rsra::new(params, recorders).masks(span.ages)));
+        let rough_weights = self.rough.frozen(|recorders| {
+            self.search.survey(Rsra::new(params, recorders).masks(span.rough_ages))
+        });
         let linear_weights = self
             .linear
             .frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
@@ -146,15 +147,16 @@ impl<R: Mappable> Backend for CpuBackend<R> {
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         let slea = Slea::new(&self.params, self.linear.shared());
-        Ok((
-            slea.tally(host, span, self.params.linear_width()),
-            linear_weights(&self.params, slea, span),
-        ))
+        let row_weights = match self.params.is_tagged() {
+            true => Vec::new(),
+            false => linear_weights(&self.params, slea, span),
+        };
+        Ok((slea.tally(host, span, self.params.linear_width()), row_weights))
     }
 
-    fn age(&mut self, epochs: u32) -> Result<(), Error> {
-        self.rough.grow(epochs);
-        self.linear.grow(self.params.step(epochs));
+    fn age(&mut self, ages: Ages) -> Result<(), Error> {
+        self.rough.grow(ages.rough);
+        self.linear.grow(self.params.step(ages.linear));
         Ok(())
     }
 
@@ -162,9 +164,9 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok((words(&self.rough), words(&self.linear)))
     }
 
-    fn merge(&mut self, state: &State, epochs: u32) -> Result<(), Error> {
-        merge_words(&self.rough, &state.rough, epochs);
-        merge_words(&self.linear, &state.linear, self.params.step(epochs));
+    fn merge(&mut self, state: &State, ages: Ages) -> Result<(), Error> {
+        merge_words(&self.rough, &state.rough, ages.rough);
+        merge_words(&self.linear, &state.linear, self.params.step(ages.linear));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::estimate::{EstimateRange, estimate};
-use srlg_core::{Address, Config, IpPair, Recorder16, Tally};
+use srlg_core::{Address, Ages, Config, IpPair, Recorder16, Scheme, Tally};
 use srlg_evaluation::reference::PaperModel;
 
 use super::CpuBackend;
@@ -44,10 +44,8 @@ fn configs() -> impl Strategy<Value = Config> {
             rough_rows: rough.2,
             rough_width: rough.3,
             oversampling_bits,
-            linear_rows: linear.0,
-            linear_columns: linear.1,
+            scheme: Scheme::Paper { rows: linear.0, columns: linear.1, stride: linear.3 },
             linear_width: linear.2,
-            linear_stride: linear.3,
             seed,
             ..Config::paper()
         },
@@ -102,12 +100,13 @@ proptest! {
         for slice in stream {
             for (host, bip, late) in slice {
                 let pair = IpPair { aip: HOSTS[host], bip };
-                backend.scan(&[pair], late.into()).unwrap();
+                let ages = Ages { rough: late.into(), linear: late.into() };
+                backend.scan(&[pair], ages).unwrap();
                 model.scan(pair, late);
             }
             assert_recorders_equal(&backend, &model);
             assert_search_equal(&mut backend, &model, &config);
-            backend.age(1).unwrap();
+            backend.age(Ages { rough: 1, linear: 1 }).unwrap();
             model.next_slice();
         }
     }
@@ -122,7 +121,7 @@ fn check_of_row_0_removes_most_fake_tuples() {
         rough_column_bits: 12,
         bit_stride: 10,
         rough_rows: 4,
-        linear_columns: 100,
+        scheme: Scheme::Paper { rows: 5, columns: 100, stride: 16 },
         linear_width: 64,
         ..Config::paper()
     };
