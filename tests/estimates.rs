@@ -2,34 +2,28 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Scheme, SlidingDetector};
+use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Plan, Scheme, SlidingDetector};
 use srlg_evaluation::traffic::distinct_pairs;
 
 const TRIALS: u32 = 1000;
 const SLICES: u32 = 20;
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// 24,000 recorders and 30,000 foreign pairs: more touches than recorders.
-fn config(seed: u64) -> Config {
-    Config {
-        threshold: 256,
-        window: SLICES,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 750, tags: 64 },
-        linear_width: 4096,
-        seed,
-        ..Config::default()
-    }
+const FOREIGN: u32 = 30_000;
+
+/// 24,064 recorders for 30,000 foreign pairs: more touches than recorders.
+fn plan() -> Plan {
+    let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 212_000).unwrap();
+    let Scheme::Tagged { lines: 752, .. } = plan.config.scheme else { panic!("{plan:?}") };
+    plan
 }
 
 /// The estimate of a host with `peers` opposite hosts, spread over the window, or all of
 /// them in its last slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
-    let mut detector = SlidingDetector::new(config(seed), Device::Cpu).unwrap();
-    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, 30_000).collect();
-    for (slice, foreign) in (0..SLICES).zip(foreign.chunks(30_000 / SLICES as usize)) {
+    let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
+    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
+    for (slice, foreign) in (0..SLICES).zip(foreign.chunks((FOREIGN / SLICES) as usize)) {
         detector.skip_to(slice.into()).unwrap();
         detector.ingest(foreign).unwrap();
         let is_now = |peer: &u32| if spread { peer % SLICES == slice } else { slice + 1 == SLICES };
@@ -43,7 +37,9 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
 
 /// Bounds are four standard deviations: of a mean, sd/sqrt(N); of a root mean square,
 /// 1/sqrt(2N) of it; of a share p, sqrt(p(1-p)/N).
-fn assert_honest(peers: u32, spread: bool) {
+///
+/// Returns the deviation.
+fn assert_honest(peers: u32, spread: bool) -> f64 {
     let truth = f64::from(peers);
     let trials = f64::from(TRIALS);
     let (mut sum, mut squares, mut stated, mut covered) = (0.0, 0.0, 0.0, 0.0);
@@ -63,11 +59,15 @@ fn assert_honest(peers: u32, spread: bool) {
     let coverage = covered / trials;
     let bound = 4.0 * (0.95 * 0.05 / trials).sqrt();
     assert!((coverage - 0.95).abs() < bound, "{coverage} of the intervals hold the truth");
+    deviation
 }
 
 #[test]
-fn estimates_of_steady_hosts_are_unbiased_and_their_intervals_hold() {
-    assert_honest(500, true);
+fn estimates_of_steady_hosts_err_as_planned_are_unbiased_and_their_intervals_hold() {
+    let ratio = assert_honest(500, true) / plan().std_error;
+    // Four deviations of it, as above, and a slice of 20: the plan takes time to be continuous.
+    let bound = 4.0 / f64::from(2 * TRIALS).sqrt() + 1.0 / f64::from(SLICES);
+    assert!((ratio - 1.0).abs() < bound, "{ratio} of the planned error");
 }
 
 #[test]

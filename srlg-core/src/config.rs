@@ -4,8 +4,10 @@
 //! the paper and turns it into [`Params`](crate::Params), the only way in.
 
 mod error;
+mod plan;
 
 pub use error::ConfigError;
+pub use plan::Plan;
 
 use crate::epoch::{shortest_epoch, window_ages};
 use crate::hash::{Key, KeySequence};
@@ -256,7 +258,7 @@ impl Default for Config {
         Self {
             scheme: Scheme::Tagged { lines: 412_500, tags: LEAST_TAGS },
             oversampling_bits: 1,
-            linear_width: 1 << 15,
+            linear_width: 24_576,
             ..Self::paper()
         }
     }

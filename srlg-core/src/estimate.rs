@@ -5,6 +5,7 @@
 //! what foreigners set on average (paper), [`visible`] counts what the host set itself.
 
 pub mod background;
+pub mod expected;
 pub mod visible;
 
 use crate::epoch::Span;

@@ -42,7 +42,7 @@ mod rhfg;
 mod rough;
 mod tag;
 
-pub use config::{Config, ConfigError, Scheme};
+pub use config::{Config, ConfigError, Plan, Scheme};
 pub use epoch::{Ages, Span};
 pub use linear::{AGES, Histograms, LINE, Slea, Tally};
 pub use pair::{ADDRESS_BITS, Address, IpPair};

@@ -7,8 +7,8 @@
 //!   which the estimator is a run. The union estimator USLE keeps, per position, the largest
 //!   age of its rows: what the host touched itself cannot be older. A tally is its weight.
 //! - Tagged (`lines`): the estimator is scattered lines, a touch leaves an echo in the same
-//!   line. A tally is two histograms over ages: of all positions, and of those where a
-//!   touch of the host itself is visible.
+//!   line. A tally is histograms over ages: of all positions, of those where a touch of
+//!   the host itself is visible, and of those where one may be hidden.
 //!
 //! Tallies are inlined by force: only so are they compiled for the vector instructions of a
 //! caller that has more of them.
@@ -43,15 +43,18 @@ pub enum Tally {
     Visible(Histograms),
 }
 
-/// Positions of a host's linear estimator by age: position by position the oldest that its
-/// own last touch can be less one, the largest bin for all that are older.
+/// Positions of a host's linear estimator by age: the host's own last touch of a position, if
+/// there is any, is of that age or older. The last bin holds all that are too old to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histograms {
     /// All positions; sums to η'.
     pub all: [u32; AGES],
-    /// Positions that show a touch of the host itself, or of a foreigner with its tag.
+    /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
     pub own: [u32; AGES],
+    /// Positions that show none, and might hide one. At all others, an own touch of that age
+    /// would have replaced what is there.
+    pub hidden: [u32; AGES],
 }
 
 /// A view of the recorders of a SLEA; copying it copies two pointers.

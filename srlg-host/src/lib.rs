@@ -18,5 +18,5 @@ pub use detector::{Device, SlidingDetector};
 pub use error::Error;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use srlg_core::estimate::{Estimate, EstimateRange};
-pub use srlg_core::{Config, ConfigError, IpPair, Params, Scheme};
+pub use srlg_core::{Config, ConfigError, IpPair, Params, Plan, Scheme};
 pub use state::State;

@@ -43,6 +43,8 @@ pub enum ConfigError {
     Lines { lines: u32, least: u32 },
     #[error("linear_width is {width}: give a multiple of 32, at most 65536, with tagged recorders")]
     TaggedWidth { width: u32 },
+    #[error("{memory} bytes hold no linear estimator: give at least {least}")]
+    Memory { memory: usize, least: usize },
     #[error("hot_limit and candidate_limit are counts: give at least 1")]
     Limits,
 }

@@ -1,24 +1,28 @@
 //! The tagged estimate: survival analysis of what a host touched itself.
 //!
-//! A position of a host's union estimator shows the host's own last touch, of age m, unless
-//! foreigners hid it: in every row someone came later. So the position tells one of two
-//! things: the own touch has age m (it is visible), or it is older than the union's age, or
-//! there is none (a foreign touch *censors* it at that age). That is the setting of Kaplan
-//! and Meier (1958): with R positions still at risk at age m, of which d show an own touch of
-//! age m, a share 1 - d/R of the positions survives. The product S over the ages of the window
-//! is the share of positions without any own touch, whatever foreigners hid.
+//! A position of a host's linear estimator shows the host's own last touch, of age m, unless
+//! foreigners hid it in the place of the touch and in that of its echo. So the position tells
+//! one of two things: the own touch has age m (it is visible), or it is older than what is
+//! there, or there is none (a foreign touch *censors* it at that age). That is the setting of
+//! Kaplan and Meier (1958): with R positions still at risk at age m, of which d show an own
+//! touch of age m, a share 1 - d/R of the positions survives. The product S over the ages of
+//! the window is the share of positions without any own touch, whatever foreigners hid.
 //!
 //! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`: η' times
 //! the cumulative hazard. It is in closed form, takes nothing from outside the host's own
-//! run, needs no independence of the rows, and is the non-parametric maximum likelihood.
+//! positions, and is the non-parametric maximum likelihood.
 //!
-//! Corrections. A foreign touch passes for own with probability 2^-b (b tag bits), so of c
-//! positions that show none, some c/(2^b - 1) have a twin that was counted as own. Own and
-//! foreign touches of one age come in no order: half of the censored leave before, half after
-//! (the actuarial convention). The oldest epoch counts pro rata of its slices in the window.
+//! Ties. Of touches of one age the smaller tag stays. So a foreign touch of age m whose tag is
+//! larger than the host's excludes an own touch of that age: the position is at risk at m and
+//! censored thereafter. One whose tag is smaller might hide an own touch: it leaves before m.
+//! Which of the two happens depends on two tags alone, not on whether there is an own touch.
+//!
+//! Twins. A foreign touch passes for own with probability 1/T (T tags), so of c positions that
+//! show none, some c/(T - 1) have a twin that was counted as own. The oldest epoch counts pro
+//! rata of its slices in the window.
 //!
 //! Standard error (Greenwood 1926): `η'² Σ o/(R(R - d))` is the variance of η' ln S, o being
-//! the observed matches, false ones included, if the number of opposite hosts were a Poisson
+//! the observed matches, twins included, if the number of opposite hosts were a Poisson
 //! variable; as it is a fixed number n, its variance n comes off.
 
 use super::{Estimate, EstimateRange};
@@ -60,11 +64,11 @@ fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions:
     let twins = f64::from(params.tags - 1);
     let (mut at_risk, mut hazard, mut greenwood) = (width, 0.0, 0.0);
     let mut range = EstimateRange::Within;
-    let ages = histograms.all.iter().zip(&histograms.own).take(span.ages as usize);
-    for (age, (&all, &own)) in (1..).zip(ages) {
-        let share = if age == span.ages { span.oldest_share() } else { 1.0 };
-        let (own, foreign) = (f64::from(own), f64::from(all - own));
-        let risk = at_risk - foreign / 2.0;
+    let Histograms { all, own, hidden } = histograms;
+    for age in 0..span.ages as usize {
+        let share = if age + 1 == span.ages as usize { span.oldest_share() } else { 1.0 };
+        let (own, foreign) = (f64::from(own[age]), f64::from(all[age] - own[age]));
+        let risk = at_risk - f64::from(hidden[age]);
         if risk <= 1.0 {
             range = EstimateRange::Beyond;
             break;
@@ -95,17 +99,20 @@ mod tests {
     use crate::linear::AGES;
 
     fn params() -> Params {
-        Config::default().validate().unwrap()
+        Config { linear_width: 1 << 14, ..Config::default() }.validate().unwrap()
     }
 
+    const NOTHING: Histograms = Histograms { all: [0; AGES], own: [0; AGES], hidden: [0; AGES] };
     const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
-    /// Histograms of a run: positions by (age, count, count that is own); the rest is untouched.
+    /// Histograms of positions by (age, count, count that is own); half of the others might hide
+    /// an own touch. The rest is untouched.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
-        let mut histograms = Histograms { all: [0; AGES], own: [0; AGES] };
+        let mut histograms = NOTHING;
         for &(age, all, own) in positions {
             histograms.all[age] += all;
             histograms.own[age] += own;
+            histograms.hidden[age] += (all - own) / 2;
         }
         histograms.all[AGES - 1] += 16_384 - histograms.all.iter().sum::<u32>();
         histograms
@@ -182,7 +189,7 @@ mod tests {
     fn glimpse_dismisses_only_what_is_far_below_the_threshold() {
         // An eighth of θ = 1024 is 128 of 2048 positions; Poisson counts of 62 and less are
         // 5.8 deviations below: probability 4e-11.
-        let mut glimpse = Histograms { all: [0; AGES], own: [0; AGES] };
+        let mut glimpse = NOTHING;
         for (own, expected) in [(0, false), (30, false), (60, false), (80, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
             glimpse.all[AGES - 1] = 2048 - own;
@@ -190,7 +197,7 @@ mod tests {
         }
         // Hidden by foreigners: cannot be told, and stays.
         glimpse.all = [0; AGES];
-        (glimpse.all[0], glimpse.own[0]) = (2048, 0);
+        (glimpse.all[0], glimpse.hidden[0]) = (2048, 2048);
         assert!(may_reach(&params(), &glimpse, WINDOW));
     }
 }

@@ -41,7 +41,8 @@ impl Block {
         self.echoes[places].copy_from_slice(&twisted(words, twist));
     }
 
-    /// Per position its age, with [`AGES`] added where a touch of the host itself is visible.
+    /// Per position its age, plus [`AGES`] times its kind: 0 where no touch of the host itself
+    /// can be that recent, 1 where one may be hidden, 2 where one is visible.
     ///
     /// All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]
@@ -65,8 +66,8 @@ impl Block {
             let own_echo = base.saturating_add(delay).saturating_add(echo_tag);
             let shown = (touch == own) | (echo == own_echo);
             let allowed = (touch <= own) & (echo <= own_echo);
-            let visible = u16::from(shown & allowed) * AGES as u16;
-            bins[place] = age.min(AGES as u16 - 1) + visible;
+            let kind = u16::from(allowed) + u16::from(allowed & shown);
+            bins[place] = age.min(AGES as u16 - 1) + kind * AGES as u16;
         }
         bins
     }

@@ -53,8 +53,8 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
     pub(super) fn histograms(self, aip: Address, positions: u32) -> Histograms {
         let places = Places::new(self.params, aip);
         let tagger = Tagger::new(self.params, aip);
-        // Four tables in turn: equal ages that follow each other do not wait for each other.
-        let mut tables = [[0u16; 2 * AGES]; 4];
+        // Tables in turn: equal bins that follow each other do not wait for each other.
+        let mut tables = [[0u16; 4 * AGES]; 2];
         for start in (0..positions).step_by(block::LEN) {
             let mut block = Block::new();
             let len = block::LEN.min((positions - start) as usize);
@@ -63,17 +63,17 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
                 block.add_line(line, &self.recorders[place..][..LINE as usize], places.twist());
             }
             let bins = block.bins(self.params, tagger, start as u16);
-            let (fours, rest) = bins[..len].as_chunks::<4>();
-            for four in fours {
-                for (table, &bin) in tables.iter_mut().zip(four) {
-                    table[usize::from(bin) % (2 * AGES)] += 1;
-                }
+            for (place, &bin) in bins[..len].iter().enumerate() {
+                tables[place % 2][usize::from(bin) % (4 * AGES)] += 1;
             }
-            rest.iter().for_each(|&bin| tables[0][usize::from(bin) % (2 * AGES)] += 1);
         }
-        let sum = |bin: usize| tables.iter().map(|table| u32::from(table[bin])).sum::<u32>();
-        let own: [u32; AGES] = core::array::from_fn(|age| sum(AGES + age));
-        Histograms { all: core::array::from_fn(|age| sum(age) + own[age]), own }
+        let of_kind = |kind: usize| {
+            let sum = |bin: usize| u32::from(tables[0][bin]) + u32::from(tables[1][bin]);
+            core::array::from_fn::<_, AGES, _>(|age| sum(kind * AGES + age))
+        };
+        let (excluded, hidden, own) = (of_kind(0), of_kind(1), of_kind(2));
+        let all = core::array::from_fn(|age| excluded[age] + hidden[age] + own[age]);
+        Histograms { all, own, hidden }
     }
 }
 

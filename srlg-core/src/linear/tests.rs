@@ -68,7 +68,7 @@ fn small_tagged(seed: u64) -> Params {
 /// The visible ages of an estimator, position by position, as docs/tagged-recorders.md says it.
 fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
-    let mut histograms = Histograms { all: [0; AGES], own: [0; AGES] };
+    let mut histograms = Histograms { all: [0; AGES], own: [0; AGES], hidden: [0; AGES] };
     let places = lines::Places::new(params, aip);
     for position in 0..params.linear_width() {
         let touch = places.touch(params, position);
@@ -80,10 +80,12 @@ fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histogram
         let (tag, echo_tag) = Tagger::new(params, aip).tags(position as u16);
         let (own, own_echo) =
             (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
-        let is_own = (touch == own || echo == own_echo) && touch <= own && echo <= own_echo;
+        let can_be = touch <= own && echo <= own_echo;
+        let is_own = can_be && (touch == own || echo == own_echo);
         let age = (age as usize).min(AGES - 1);
         histograms.all[age] += 1;
         histograms.own[age] += u32::from(is_own);
+        histograms.hidden[age] += u32::from(can_be && !is_own);
     }
     histograms
 }
@@ -108,6 +110,7 @@ proptest! {
             };
             prop_assert_eq!(found.all[..5].to_vec(), expected.all[..5].to_vec());
             prop_assert_eq!(found.own[..5].to_vec(), expected.own[..5].to_vec());
+            prop_assert_eq!(found.hidden[..5].to_vec(), expected.hidden[..5].to_vec());
         }
     }
 
