@@ -3,19 +3,21 @@
 //! Shape: the traffic flows through a detector and through the oracle; once the window is
 //! full every report is scored. Candidates come from the detector, never from the truth.
 //! Invariant: what is not reported is split into hosts that the rough estimators missed
-//! and hosts whose estimate was too low.
+//! and hosts whose estimate was too low. False rates are means over the windows that have
+//! a super point, each with the same weight; all else is taken of all windows together.
 
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use srlg_core::{Address, Config, IpPair};
 use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::Score;
+use srlg_evaluation::score::{MeanRates, Score};
 use srlg_evaluation::traffic::Model;
 use srlg_host::{Device, Estimate, SlidingDetector};
 
-use crate::number;
+use crate::preset::Preset;
+use crate::{number, progress};
 
 #[derive(Args)]
 pub(crate) struct Accuracy {
@@ -48,23 +50,18 @@ pub(crate) struct Accuracy {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Preset {
-    Paper,
-    Default,
-    Tagged,
-}
-
 /// A detector, the truth, and how they compare so far.
 struct Run {
     detector: SlidingDetector,
     exact: ExactWindow,
     threshold: u32,
-    score: Score,
-    /// The largest total false rate of a window.
-    worst: Option<f64>,
+    rates: MeanRates,
+    /// True super points of all windows.
+    super_points: u64,
     /// Of hosts with θ to 4θ opposite hosts.
     low: Errors,
+    /// Of hosts with 4θ or more; of those beyond range, of the lower bound.
+    high: Errors,
     /// Super points that were never candidates.
     missed_by_search: u64,
 }
@@ -98,24 +95,20 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     let slices = scored.and_then(|scored| options.window.checked_add(scored));
     let slices = slices.context("--windows, --stride or --window is too large")?;
     ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
-    let preset = match options.preset {
-        Preset::Paper => Config::paper(),
-        Preset::Default => Config::default(),
-        Preset::Tagged => Config::tagged(),
-    };
     let (threshold, window, seed) = (options.threshold, options.window, options.seed);
-    let config = Config { threshold, window, seed, ..preset };
+    let config = Config { threshold, window, seed, ..options.preset.config() };
     let mut run = Run {
         detector: SlidingDetector::new(config, Device::Auto)?,
         exact: ExactWindow::new(window),
         threshold,
-        score: Score::default(),
-        worst: None,
+        rates: MeanRates::default(),
+        super_points: 0,
         low: Errors::default(),
+        high: Errors::default(),
         missed_by_search: 0,
     };
     let traffic = options.traffic.slices(seed, slices, options.load);
-    for (slice, packets) in (1..).zip(traffic) {
+    for (slice, packets) in (1..).zip(progress::bar(slices.into(), "slices").wrap_iter(traffic)) {
         let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
         run.slice(&packets, scored)?;
     }
@@ -135,9 +128,8 @@ impl Run {
         let mut estimates = Vec::new();
         for &(host, truth) in &truth {
             let estimate = self.detector.cardinality(host.into())?;
-            if truth < 4 * self.threshold {
-                self.low.add(estimate, truth);
-            }
+            let is_low = u64::from(truth) < 4 * u64::from(self.threshold);
+            if is_low { &mut self.low } else { &mut self.high }.add(estimate, truth);
             estimates.push((host, estimate.cardinality));
         }
         let report = self.detector.close_slice()?;
@@ -149,25 +141,23 @@ impl Run {
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
         self.missed_by_search += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
-        let score = Score::of(&truth, &reported, self.threshold);
-        self.worst = [self.worst, score.total_false_rate()].into_iter().flatten().reduce(f64::max);
-        self.score += score;
+        self.rates.add(&Score::of(&truth, &reported, self.threshold));
+        self.super_points += truth.len() as u64;
         self.exact.skip(1);
         Ok(())
     }
 
     fn print(&self, options: &Accuracy) -> io::Result<()> {
-        let score = &self.score;
-        let missed = (score.true_super_points > 0)
-            .then(|| self.missed_by_search as f64 / score.true_super_points as f64);
+        let missed = (self.super_points > 0)
+            .then(|| self.missed_by_search as f64 / self.super_points as f64);
         let metrics = [
-            ("tfr_mean", score.total_false_rate()),
-            ("tfr_max", self.worst),
-            ("fpr_mean", score.false_positive_ratio()),
-            ("fnr_mean", score.false_negative_ratio()),
+            ("tfr_mean", self.rates.total()),
+            ("tfr_max", self.rates.worst()),
+            ("fpr_mean", self.rates.positive()),
+            ("fnr_mean", self.rates.negative()),
             ("sre_miss", missed),
             ("rmse_low", self.low.mean(self.low.squares).map(f64::sqrt)),
-            ("rmse_all", score.rmse()),
+            ("rmse_high", self.high.mean(self.high.squares).map(f64::sqrt)),
             ("bias", self.low.mean(self.low.sum)),
             ("coverage95", self.low.mean(self.low.covered)),
         ];
@@ -195,9 +185,9 @@ impl Run {
             "traffic": options.traffic.name(),
             "window": options.window,
             "threshold": options.threshold,
-            "preset": format!("{:?}", options.preset).to_lowercase(),
+            "preset": options.preset.name(),
             "seed": options.seed,
-            "super_points": self.score.true_super_points,
+            "super_points": self.super_points,
             "recorder_bytes": self.detector.memory_bytes(),
         })
     }

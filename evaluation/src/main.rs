@@ -8,6 +8,8 @@ mod accuracy;
 mod number;
 mod output;
 mod pcap_writer;
+mod preset;
+mod progress;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
@@ -108,22 +110,28 @@ fn generate(options: &Generate) -> Result<()> {
     output.finish()
 }
 
-fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
-    let traffic = Backbone {
+fn traffic(options: &Generate) -> Backbone {
+    Backbone {
         seed: options.seed,
         slices: options.bytes.map_or(options.slices, |_| MOST_SLICES),
         period: options.slices.min(PERIOD),
         pairs: options.pairs,
         packets_per_pair: options.packets_per_pair,
         planted: Vec::new(),
-    };
+    }
+}
+
+fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
     if let Format::Pcap = options.format {
         pcap_writer::write_header(output)
     } else {
         write_csv_header(output)
     }
     .context("cannot write the output")?;
-    for (slice, packets) in (0..).zip(traffic.slices()) {
+    let wanted = options.bytes.unwrap_or(options.slices.into());
+    let bar = progress::bar(wanted, if options.bytes.is_some() { "bytes" } else { "slices" });
+    for (slice, packets) in (0..).zip(traffic(options).slices()) {
+        bar.set_position(options.bytes.map_or(slice, |_| output.written()));
         let start_us = (slice * 1000_u64).saturating_add(options.start_ms).saturating_mul(1000);
         let times = (0..).map(|packet: u64| packet * 1_000_000 / packets.len() as u64);
         for (offset_us, &pair) in times.zip(&packets) {
