@@ -10,9 +10,10 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_core::{Address, Config, IpPair};
+use srlg_core::{Config, IpPair};
 use srlg_evaluation::oracle::ExactWindow;
 use srlg_evaluation::score::{MeanRates, Score};
+use srlg_evaluation::system::points;
 use srlg_evaluation::traffic::Model;
 use srlg_host::{Device, Estimate, SlidingDetector};
 
@@ -133,11 +134,7 @@ impl Run {
             estimates.push((host, estimate.cardinality));
         }
         let report = self.detector.close_slice()?;
-        let reported: Vec<(Address, f64)> = report
-            .super_points
-            .iter()
-            .map(|point| (point.host.to_bits(), point.cardinality))
-            .collect();
+        let reported = points(&report);
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
         self.missed_by_search += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
