@@ -5,15 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod comparison;
 mod number;
 mod output;
 mod pcap_writer;
 mod preset;
 mod progress;
+mod table;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use comparison::Peers;
 use output::Output;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
@@ -42,6 +45,8 @@ struct Cli {
 enum Command {
     /// Compare a detector with the exact truth on synthetic backbone traffic
     Accuracy(Accuracy),
+    /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
+    Peers(Peers),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -91,6 +96,7 @@ enum Format {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
+        Command::Peers(options) => comparison::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
