@@ -12,6 +12,7 @@ mod pcap_writer;
 mod preset;
 mod progress;
 mod table;
+mod traces;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
@@ -25,6 +26,7 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use traces::Traces;
 
 /// Slices of one second in a period of the model.
 const PERIOD: u32 = 300;
@@ -47,6 +49,8 @@ enum Command {
     Accuracy(Accuracy),
     /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
     Peers(Peers),
+    /// Compare a detector with the exact truth on recorded traffic
+    Traces(Traces),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Peers(options) => comparison::run(&options),
+        Command::Traces(options) => traces::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
