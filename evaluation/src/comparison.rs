@@ -60,9 +60,12 @@ type Truth = Vec<Vec<(Address, u32)>>;
 
 pub(crate) fn run(options: &Peers) -> Result<()> {
     ensure!(options.window <= LONGEST_WINDOW, "--window must be at most {LONGEST_WINDOW}");
+    ensure!(options.load <= crate::MOST_PAIRS, "--load must be at most {}", crate::MOST_PAIRS);
     let slices = options.windows.checked_mul(options.window);
     let slices = slices.filter(|&slices| slices < crate::MOST_SLICES);
     let slices = slices.context("--windows or --window is too large")?;
+    let place = format!("load {}", number::short(options.load));
+    options.write.as_ref().map(|page| table::find(page, &place)).transpose()?;
     let makers = makers();
     let bar = progress::bar(u64::from(slices) * (1 + makers.len() as u64), "truth");
     let truth = truth(options, &bar);
@@ -75,7 +78,7 @@ pub(crate) fn run(options: &Peers) -> Result<()> {
     drop(bar);
     let text = report::page(&measured, &truth, options);
     if let Some(page) = &options.write {
-        table::replace(page, &format!("load {}", number::short(options.load)), &text)?;
+        table::replace(page, &place, &text)?;
     }
     let lines = if options.json { report::json(&measured, &truth, options) } else { text };
     io::stdout().write_all(lines.as_bytes()).context("cannot write to the standard output")

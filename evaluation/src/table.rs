@@ -65,18 +65,24 @@ pub(crate) fn percent(ratio: Option<f64>) -> String {
     }
 }
 
-/// Puts `text` between the lines `<!-- table: NAME -->` and `<!-- end -->` of the file `page`.
-pub(crate) fn replace(page: &Path, name: &str, text: &str) -> Result<()> {
+/// The text of the file `page` up to the line `<!-- table: NAME -->`, and from its `<!-- end -->` on.
+///
+/// Commands that measure for long look first whether there is a place for the result.
+pub(crate) fn find(page: &Path, name: &str) -> Result<(String, String)> {
     let shown = page.display();
-    let old = fs::read_to_string(page).with_context(|| format!("cannot read {shown}"))?;
-    let start = format!("<!-- table: {name} -->\n");
-    let parts = old
-        .split_once(&start)
-        .and_then(|(before, rest)| rest.find(END).map(|end| (before, &rest[end..])));
-    let (before, after) =
-        parts.with_context(|| format!("{shown} has no lines {} and {END}", start.trim_end()))?;
-    fs::write(page, format!("{before}{start}\n{}\n\n{after}", text.trim_end()))
-        .with_context(|| format!("cannot write {shown}"))
+    let text = fs::read_to_string(page).with_context(|| format!("cannot read {shown}"))?;
+    let start = format!("<!-- table: {name} -->");
+    let place = text.split_once(&format!("{start}\n")).and_then(|(before, rest)| {
+        rest.find(END).map(|end| (format!("{before}{start}\n"), rest[end..].to_owned()))
+    });
+    place.with_context(|| format!("{shown} has no lines {start} and {END}"))
+}
+
+/// Puts `text` into its place in the file `page`.
+pub(crate) fn replace(page: &Path, name: &str, text: &str) -> Result<()> {
+    let (before, after) = find(page, name)?;
+    fs::write(page, format!("{before}\n{}\n\n{after}", text.trim_end()))
+        .with_context(|| format!("cannot write {}", page.display()))
 }
 
 /// Cores and kind of this machine, for every page with times on it.

@@ -105,21 +105,29 @@ impl Cut {
 pub(crate) fn run(options: &Traces) -> Result<()> {
     let folder = options.data.clone().or_else(trace::data_dir);
     let folder = folder.context("there is no folder of record files: give --data")?;
+    let with_cuts = |&preset| options.cut.iter().map(move |&cut| (preset, cut));
+    let sections: Vec<_> = options.preset.iter().flat_map(with_cuts).collect();
+    for &(preset, cut) in &sections {
+        options.write.as_ref().map(|page| table::find(page, &place(preset, cut))).transpose()?;
+    }
     let files = files(&folder)?;
     let recordings = files.iter().map(|path| Recording::read(path)).collect::<Result<Vec<_>>>()?;
     let mut out = io::stdout().lock();
-    for &preset in &options.preset {
-        for &cut in &options.cut {
-            let section = replay::section(&recordings, preset, cut, options)?;
-            let text = report::page(&section, options);
-            if let Some(page) = &options.write {
-                table::replace(page, &section.name(), &text)?;
-            }
-            let lines = if options.json { report::json(&section, options) } else { text };
-            out.write_all(lines.as_bytes()).context("cannot write to the standard output")?;
+    for (preset, cut) in sections {
+        let section = replay::section(&recordings, preset, cut, options)?;
+        let text = report::page(&section, options);
+        if let Some(page) = &options.write {
+            table::replace(page, &place(preset, cut), &text)?;
         }
+        let lines = if options.json { report::json(&section, options) } else { text };
+        out.write_all(lines.as_bytes()).context("cannot write to the standard output")?;
     }
     Ok(())
+}
+
+/// The name of a table in the markers of a page.
+fn place(preset: Preset, cut: Cut) -> String {
+    format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
 }
 
 /// The record files of `folder`, or else those of its dev/.

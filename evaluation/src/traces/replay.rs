@@ -39,14 +39,6 @@ pub(super) struct Row {
     pub(super) score: Score,
 }
 
-impl Section {
-    /// The name in the markers of a page.
-    pub(super) fn name(&self) -> String {
-        let Cut { seconds, window } = self.cut;
-        format!("{seconds} s x {window}, preset {}", self.preset.name())
-    }
-}
-
 pub(super) fn section(
     recordings: &[Recording],
     preset: Preset,

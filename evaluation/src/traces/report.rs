@@ -21,8 +21,7 @@ pub(super) fn page(section: &Section, options: &Traces) -> String {
     let mut table = Table::new(&HEADINGS);
     rows.into_iter().for_each(|row| table.row(cells(row)));
     let mut text = format!("`{}`\n\n{table}\n", command(section, options));
-    let quiet: Vec<_> =
-        quiet.iter().map(|row| format!("{} (θ = {})", row.trace, row.threshold)).collect();
+    let quiet: Vec<_> = quiet.chunk_by(|a, b| a.trace == b.trace).map(quiet_trace).collect();
     let most = number::short(options.most_slices);
     for (what, traces) in [
         ("No super point, and none reported", &quiet),
@@ -35,6 +34,12 @@ pub(super) fn page(section: &Section, options: &Traces) -> String {
         }
     }
     text
+}
+
+/// A trace, and the thresholds at which nothing was to be found.
+fn quiet_trace(rows: &[&Row]) -> String {
+    let thresholds: Vec<_> = rows.iter().map(|row| row.threshold.to_string()).collect();
+    format!("{} (θ = {})", rows[0].trace, thresholds.join(", "))
 }
 
 fn command(section: &Section, options: &Traces) -> String {
