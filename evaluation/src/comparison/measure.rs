@@ -2,11 +2,11 @@
 //!
 //! Shape: [`measure`], from a system to a [`Measured`]. Invariant: clocks run in the
 //! system's own calls alone, and from the first full window on: before it tables grow
-//! and windows are short, which no running system sees again. Times are medians, which
-//! stay what they are when another program takes the core for some of the slices.
+//! and windows are short, which no running system sees again. Times are medians of
+//! the time that the processor worked for this process, on all its threads: on a shared
+//! machine they stay what they are, as far as its caches allow.
 
-use std::time::Instant;
-
+use cpu_time::ProcessTime;
 use indicatif::ProgressBar;
 use srlg_core::Address;
 use srlg_evaluation::score::{MeanRates, Score};
@@ -126,9 +126,9 @@ pub(super) fn measure(
     measured
 }
 
-/// What `work` returns, and its seconds.
+/// What `work` returns, and its seconds of the processor.
 fn timed<Outcome>(work: impl FnOnce() -> Outcome) -> (Outcome, f64) {
-    let start = Instant::now();
+    let start = ProcessTime::now();
     let outcome = work();
     (outcome, start.elapsed().as_secs_f64())
 }
