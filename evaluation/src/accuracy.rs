@@ -3,19 +3,23 @@
 //! Shape: the traffic flows through a detector and through the oracle; once the window is
 //! full every report is scored. Candidates come from the detector, never from the truth.
 //! Invariant: what is not reported is split into hosts that the rough estimators missed
-//! and hosts whose estimate was too low.
+//! and hosts whose estimate was too low. False rates are means over the windows that have
+//! a super point, each with the same weight; all else is taken of all windows together.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueEnum};
-use srlg_core::{Address, Config, IpPair};
+use clap::Args;
+use srlg_core::{Config, IpPair};
 use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::Score;
+use srlg_evaluation::score::{MeanRates, Score};
+use srlg_evaluation::system::points;
 use srlg_evaluation::traffic::Model;
 use srlg_host::{Device, Estimate, SlidingDetector};
 
-use crate::number;
+use crate::preset::Preset;
+use crate::{number, progress};
 
 #[derive(Args)]
 pub(crate) struct Accuracy {
@@ -40,6 +44,9 @@ pub(crate) struct Accuracy {
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
+    /// Plan the sizes for the load and so many bytes of recorders
+    #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
+    memory: Option<u64>,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
@@ -48,24 +55,23 @@ pub(crate) struct Accuracy {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Preset {
-    Paper,
-    Default,
-}
-
 /// A detector, the truth, and how they compare so far.
 struct Run {
     detector: SlidingDetector,
     exact: ExactWindow,
     threshold: u32,
-    score: Score,
-    /// The largest total false rate of a window.
-    worst: Option<f64>,
+    rates: MeanRates,
+    /// True super points of all windows.
+    super_points: u64,
     /// Of hosts with θ to 4θ opposite hosts.
     low: Errors,
+    /// Of hosts with 4θ or more; of those beyond range, of the lower bound.
+    high: Errors,
     /// Super points that were never candidates.
     missed_by_search: u64,
+    candidates: usize,
+    /// Time that went into tallies and estimates of the candidates.
+    estimation: Duration,
 }
 
 /// Relative errors of estimates, and how often the stated interval held the truth.
@@ -97,27 +103,36 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     let slices = scored.and_then(|scored| options.window.checked_add(scored));
     let slices = slices.context("--windows, --stride or --window is too large")?;
     ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
-    let preset = match options.preset {
-        Preset::Paper => Config::paper(),
-        Preset::Default => Config::default(),
-    };
     let (threshold, window, seed) = (options.threshold, options.window, options.seed);
-    let config = Config { threshold, window, seed, ..preset };
+    let config = Config { threshold, window, seed, ..options.sizes()? };
     let mut run = Run {
         detector: SlidingDetector::new(config, Device::Auto)?,
         exact: ExactWindow::new(window),
         threshold,
-        score: Score::default(),
-        worst: None,
+        rates: MeanRates::default(),
+        super_points: 0,
         low: Errors::default(),
+        high: Errors::default(),
         missed_by_search: 0,
+        candidates: 0,
+        estimation: Duration::ZERO,
     };
     let traffic = options.traffic.slices(seed, slices, options.load);
-    for (slice, packets) in (1..).zip(traffic) {
+    for (slice, packets) in (1..).zip(progress::bar(slices.into(), "slices").wrap_iter(traffic)) {
         let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
         run.slice(&packets, scored)?;
     }
     run.print(options).context("cannot write to the standard output")
+}
+
+impl Accuracy {
+    fn sizes(&self) -> Result<Config> {
+        let Some(memory) = self.memory else { return Ok(self.preset.config()) };
+        let memory = usize::try_from(memory).context("--memory is too large")?;
+        // The load is that of 300 slices: of another window it is a guess.
+        let plan = Config::for_load(self.threshold, self.window, self.load.into(), memory)?;
+        Ok(plan.config)
+    }
 }
 
 impl Run {
@@ -133,69 +148,73 @@ impl Run {
         let mut estimates = Vec::new();
         for &(host, truth) in &truth {
             let estimate = self.detector.cardinality(host.into())?;
-            if truth < 4 * self.threshold {
-                self.low.add(estimate, truth);
-            }
+            let is_low = u64::from(truth) < 4 * u64::from(self.threshold);
+            if is_low { &mut self.low } else { &mut self.high }.add(estimate, truth);
             estimates.push((host, estimate.cardinality));
         }
         let report = self.detector.close_slice()?;
-        let reported: Vec<(Address, f64)> = report
-            .super_points
-            .iter()
-            .map(|point| (point.host.to_bits(), point.cardinality))
-            .collect();
+        self.candidates += report.candidates;
+        self.estimation += self.detector.stage_times().estimate;
+        let reported = points(&report);
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
         self.missed_by_search += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
-        let score = Score::of(&truth, &reported, self.threshold);
-        self.worst = [self.worst, score.total_false_rate()].into_iter().flatten().reduce(f64::max);
-        self.score += score;
+        self.rates.add(&Score::of(&truth, &reported, self.threshold));
+        self.super_points += truth.len() as u64;
         self.exact.skip(1);
         Ok(())
     }
 
     fn print(&self, options: &Accuracy) -> io::Result<()> {
-        let score = &self.score;
-        let missed = (score.true_super_points > 0)
-            .then(|| self.missed_by_search as f64 / score.true_super_points as f64);
+        let missed = (self.super_points > 0)
+            .then(|| self.missed_by_search as f64 / self.super_points as f64);
+        let percent = |value: Option<f64>| value.map(|ratio| ratio * 100.0);
+        let micros = (self.candidates > 0)
+            .then(|| self.estimation.as_secs_f64() * 1e6 / self.candidates as f64);
         let metrics = [
-            ("tfr_mean", score.total_false_rate()),
-            ("tfr_max", self.worst),
-            ("fpr_mean", score.false_positive_ratio()),
-            ("fnr_mean", score.false_negative_ratio()),
-            ("sre_miss", missed),
-            ("rmse_low", self.low.mean(self.low.squares).map(f64::sqrt)),
-            ("rmse_all", score.rmse()),
-            ("bias", self.low.mean(self.low.sum)),
-            ("coverage95", self.low.mean(self.low.covered)),
+            ("tfr_mean", percent(self.rates.total()), "%"),
+            ("tfr_max", percent(self.rates.worst()), "%"),
+            ("fpr_mean", percent(self.rates.positive()), "%"),
+            ("fnr_mean", percent(self.rates.negative()), "%"),
+            ("sre_miss", percent(missed), "%"),
+            ("rmse_low", percent(self.low.mean(self.low.squares).map(f64::sqrt)), "%"),
+            ("rmse_high", percent(self.high.mean(self.high.squares).map(f64::sqrt)), "%"),
+            ("bias", percent(self.low.mean(self.low.sum)), "%"),
+            ("coverage95", percent(self.low.mean(self.low.covered)), "%"),
+            ("us_per_candidate", micros, "us"),
         ];
         let mut out = io::stdout().lock();
-        for (metric, value) in metrics {
-            let percent = value.map(|ratio| ratio * 100.0);
+        for (metric, value, unit) in metrics {
             if options.json {
-                writeln!(out, "{}", self.json(metric, percent, options))?;
+                writeln!(out, "{}", self.json(metric, value, unit, options))?;
             } else {
-                let value = percent.map_or("no super point".to_owned(), |p| format!("{p:.3} %"));
+                let value = value.map_or("none".to_owned(), |value| format!("{value:.3} {unit}"));
                 writeln!(out, "{metric:<16} {value}")?;
             }
         }
         Ok(())
     }
 
-    fn json(&self, metric: &str, value: Option<f64>, options: &Accuracy) -> serde_json::Value {
+    fn json(
+        &self,
+        metric: &str,
+        value: Option<f64>,
+        unit: &str,
+        options: &Accuracy,
+    ) -> serde_json::Value {
         serde_json::json!({
             "metric": metric,
             "value": value,
-            "unit": "%",
+            "unit": unit,
             "load": options.load,
             "windows": options.windows,
             "stride": options.stride,
             "traffic": options.traffic.name(),
             "window": options.window,
             "threshold": options.threshold,
-            "preset": format!("{:?}", options.preset).to_lowercase(),
+            "preset": options.memory.map_or(options.preset.name(), |_| "planned".to_owned()),
             "seed": options.seed,
-            "super_points": self.score.true_super_points,
+            "super_points": self.super_points,
             "recorder_bytes": self.detector.memory_bytes(),
         })
     }

@@ -5,13 +5,19 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod comparison;
 mod number;
 mod output;
 mod pcap_writer;
+mod preset;
+mod progress;
+mod table;
+mod traces;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use comparison::Peers;
 use output::Output;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
@@ -20,6 +26,7 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use traces::Traces;
 
 /// Slices of one second in a period of the model.
 const PERIOD: u32 = 300;
@@ -40,6 +47,10 @@ struct Cli {
 enum Command {
     /// Compare a detector with the exact truth on synthetic backbone traffic
     Accuracy(Accuracy),
+    /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
+    Peers(Peers),
+    /// Compare a detector with the exact truth on recorded traffic
+    Traces(Traces),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -89,6 +100,8 @@ enum Format {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
+        Command::Peers(options) => comparison::run(&options),
+        Command::Traces(options) => traces::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
@@ -108,22 +121,28 @@ fn generate(options: &Generate) -> Result<()> {
     output.finish()
 }
 
-fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
-    let traffic = Backbone {
+fn traffic(options: &Generate) -> Backbone {
+    Backbone {
         seed: options.seed,
         slices: options.bytes.map_or(options.slices, |_| MOST_SLICES),
         period: options.slices.min(PERIOD),
         pairs: options.pairs,
         packets_per_pair: options.packets_per_pair,
         planted: Vec::new(),
-    };
+    }
+}
+
+fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
     if let Format::Pcap = options.format {
         pcap_writer::write_header(output)
     } else {
         write_csv_header(output)
     }
     .context("cannot write the output")?;
-    for (slice, packets) in (0..).zip(traffic.slices()) {
+    let wanted = options.bytes.unwrap_or(options.slices.into());
+    let bar = progress::bar(wanted, if options.bytes.is_some() { "bytes" } else { "slices" });
+    for (slice, packets) in (0..).zip(traffic(options).slices()) {
+        bar.set_position(options.bytes.map_or(slice, |_| output.written()));
         let start_us = (slice * 1000_u64).saturating_add(options.start_ms).saturating_mul(1000);
         let times = (0..).map(|packet: u64| packet * 1_000_000 / packets.len() as u64);
         for (offset_us, &pair) in times.zip(&packets) {

@@ -3,6 +3,11 @@
 //! Shape: [`Score`], sums over reported and true super points; scores of slices
 //! add up to the score of all of them. Invariant: ratios are taken of the sums,
 //! last, and are `None` without a true super point to relate to, never NaN.
+//! [`MeanRates`] are means over windows instead, where every window counts the same.
+
+mod mean_rates;
+
+pub use mean_rates::MeanRates;
 
 use rustc_hash::FxHashMap;
 use srlg_core::Address;

@@ -1,5 +1,9 @@
 //! What every measured system can do: srlg, the paper's rivals, and what users have today.
 
+mod srlg;
+
+pub use srlg::{Srlg, points};
+
 use srlg_core::{Address, IpPair};
 
 /// A system that takes the pairs of a slice and reports super points at its end.

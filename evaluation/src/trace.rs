@@ -8,13 +8,16 @@
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
-use srlg_core::Address;
+use srlg_core::{Address, IpPair};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a record.
 const RECORD_BYTES: usize = 12;
+
+/// How the names of record files end.
+pub const SUFFIX: &str = ".spt.zst";
 
 /// One packet, or several of the same pair and millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,15 @@ pub struct Record {
     pub source: Address,
     /// Destination address.
     pub destination: Address,
+}
+
+impl Record {
+    /// The record as seen from either end; none when both ends are one.
+    pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
+        let &Self { source, destination, .. } = self;
+        let ends = [(source, destination), (destination, source)].into_iter();
+        ends.filter(|(aip, bip)| aip != bip).map(|(aip, bip)| IpPair { aip, bip })
+    }
 }
 
 /// Why a record file cannot be read.
@@ -156,6 +168,18 @@ pub fn data_dir() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     let folder = std::env::var_os("SRLG_DATA").map_or_else(beside, PathBuf::from);
     folder.is_dir().then_some(folder)
+}
+
+/// The record files of `folder`, by name.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.to_string_lossy().ends_with(SUFFIX));
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "command_line/measuring.rs"]
+mod measuring;
+
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"))
 }

@@ -50,7 +50,9 @@ impl SketchRing {
 
 impl System for SketchRing {
     fn name(&self) -> String {
-        format!("ring of {} SpreadSketches", self.slices.len())
+        // Rings of several sizes are compared with one another.
+        let megabytes = self.memory_bytes() as f64 / 1e6;
+        format!("ring of {} SpreadSketches, {megabytes:.0} MB", self.slices.len())
     }
 
     fn ingest(&mut self, pairs: &[IpPair]) {

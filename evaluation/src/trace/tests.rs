@@ -80,11 +80,8 @@ fn real_traces_have_as_many_records_as_their_statistics_say() {
         return;
     };
     let mut traces = 0;
-    for entry in fs::read_dir(folder.join("dev")).unwrap() {
-        let path = entry.unwrap().path();
-        let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".spt.zst")) else {
-            continue;
-        };
+    for path in record_files(&folder.join("dev")).unwrap() {
+        let stem = path.to_str().and_then(|path| path.strip_suffix(SUFFIX)).unwrap();
         let statistics = fs::read_to_string(format!("{stem}.stats.json")).unwrap();
         let records: Vec<Record> = Trace::open(&path).unwrap().map(Result::unwrap).collect();
         assert_eq!(records.len(), stated_records(&statistics), "{stem}");
@@ -93,4 +90,23 @@ fn real_traces_have_as_many_records_as_their_statistics_say() {
     }
     println!("{traces} traces read");
     assert!(traces > 0, "no trace in {}", folder.display());
+}
+
+#[test]
+fn a_record_is_a_pair_of_either_end_unless_both_are_one() {
+    let pairs = |source, destination| Record { time_ms: 0, source, destination }.pairs().collect();
+    let both: Vec<_> = pairs(1, 2);
+    assert_eq!(both, [IpPair { aip: 1, bip: 2 }, IpPair { aip: 2, bip: 1 }]);
+    assert_eq!(pairs(3, 3), []);
+}
+
+#[test]
+fn record_files_are_sorted_and_of_no_other_kind() {
+    let folder = std::env::temp_dir().join(format!("srlg-folder-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let names = ["b.spt.zst", "a.spt.zst", "c.spt6.zst", "README.md"].map(|name| folder.join(name));
+    names.iter().for_each(|name| fs::write(name, "").unwrap());
+    assert_eq!(record_files(&folder).unwrap(), [names[1].clone(), names[0].clone()]);
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(record_files(&folder).is_err());
 }

@@ -1,0 +1,130 @@
+//! Tables in Markdown, on the standard output and in the pages of docs/.
+//!
+//! Shape: [`Table`], headings and rows, aligned so that they read well as they are;
+//! [`replace`] puts a text between two marker lines of a page. Invariant: all rows
+//! have as many cells as there are headings; a page without the markers is an error
+//! and stays as it is.
+
+use anyhow::{Context, Result};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// The line that ends the text after every `<!-- table: NAME -->`.
+const END: &str = "<!-- end -->";
+
+/// Rows of text under headings.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// No row yet. The first column is for names, the others for figures.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.rows[0].len(), "a cell for every heading");
+        self.rows.push(cells);
+    }
+
+    fn width(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths: Vec<_> = (0..self.rows[0].len()).map(|column| self.width(column)).collect();
+        for (number, row) in self.rows.iter().enumerate() {
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                match column {
+                    0 => write!(out, "| {cell:<width$} |")?,
+                    _ => write!(out, " {cell:>width$} |")?,
+                }
+            }
+            writeln!(out)?;
+            if number == 0 {
+                write!(out, "|{:-<1$}|", "", widths[0] + 2)?;
+                widths[1..].iter().try_for_each(|width| write!(out, "{:-<1$}:|", "", width + 1))?;
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A share in percent, with more digits where it is small.
+pub(crate) fn percent(ratio: Option<f64>) -> String {
+    match ratio.map(|ratio| ratio * 100.0) {
+        None => "-".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(percent) if percent < 9.995 => format!("{percent:.2} %"),
+        Some(percent) => format!("{percent:.0} %"),
+    }
+}
+
+/// The text of the file `page` up to the line `<!-- table: NAME -->`, and from its `<!-- end -->` on.
+///
+/// Commands that measure for long look first whether there is a place for the result.
+pub(crate) fn find(page: &Path, name: &str) -> Result<(String, String)> {
+    let shown = page.display();
+    let text = fs::read_to_string(page).with_context(|| format!("cannot read {shown}"))?;
+    let start = format!("<!-- table: {name} -->");
+    let place = text.split_once(&format!("{start}\n")).and_then(|(before, rest)| {
+        rest.find(END).map(|end| (format!("{before}{start}\n"), rest[end..].to_owned()))
+    });
+    place.with_context(|| format!("{shown} has no lines {start} and {END}"))
+}
+
+/// Puts `text` into its place in the file `page`.
+pub(crate) fn replace(page: &Path, name: &str, text: &str) -> Result<()> {
+    let (before, after) = find(page, name)?;
+    fs::write(page, format!("{before}\n{}\n\n{after}", text.trim_end()))
+        .with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// Cores and kind of this machine, for every page with times on it.
+pub(crate) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    let model = line.and_then(|line| line.split_once(": ")).map_or("unknown CPU", |pair| pair.1);
+    format!("{cores} cores of {model}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_cell() {
+        let mut table = Table::new(&["host", "θ"]);
+        table.row(vec!["a".to_owned(), "1024".to_owned()]);
+        let lines = ["| host |    θ |", "|------|-----:|", "| a    | 1024 |"];
+        assert!(table.to_string().lines().eq(lines), "{table}");
+    }
+
+    #[test]
+    fn small_shares_have_more_digits() {
+        let shares = [None, Some(0.0), Some(0.00123), Some(0.09994), Some(0.09996), Some(2.5)];
+        let texts = ["-", "0", "0.12 %", "9.99 %", "10 %", "250 %"];
+        assert_eq!(shares.map(percent), texts);
+    }
+
+    #[test]
+    fn text_between_markers_is_replaced_and_nothing_else() {
+        let page = std::env::temp_dir().join(format!("srlg-page-{}", std::process::id()));
+        let text =
+            "# A\n<!-- table: a -->\nold\n<!-- end -->\n<!-- table: b -->\n<!-- end -->\nz\n";
+        fs::write(&page, text).unwrap();
+        replace(&page, "a", "new\n").unwrap();
+        let expected = text.replace("old", "\nnew\n");
+        assert_eq!(fs::read_to_string(&page).unwrap(), expected);
+        let error = replace(&page, "c", "new").unwrap_err().to_string();
+        assert!(error.ends_with("has no lines <!-- table: c --> and <!-- end -->"), "{error}");
+        assert_eq!(fs::read_to_string(&page).unwrap(), expected);
+        fs::remove_file(page).unwrap();
+    }
+}

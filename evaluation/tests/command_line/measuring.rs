@@ -1,0 +1,126 @@
+//! The commands that measure, at sizes that take no time.
+
+use super::{assert_fails, fresh, program};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+fn run(arguments: &[&str]) -> Output {
+    program().args(arguments).output().unwrap()
+}
+
+/// The objects on the standard output of a run that succeeds.
+fn objects(arguments: &[&str]) -> Vec<Value> {
+    let output = run(arguments);
+    // Nobody watches a progress bar in a pipe.
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The values of `metric`, with what tells them apart.
+fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64>)> {
+    let of_metric = objects.iter().filter(|object| object["metric"] == metric);
+    of_metric
+        .map(|object| (object[key].as_str().unwrap().to_owned(), object["value"].as_f64()))
+        .collect()
+}
+
+const SMALL_PEERS: [&str; 7] = ["peers", "--load", "20k", "--window", "4", "--threshold", "20"];
+
+#[test]
+fn accuracy_tells_errors_of_small_and_of_large_super_points() {
+    let objects =
+        objects(&["accuracy", "--load", "50k", "--window", "9", "--threshold", "30", "--json"]);
+    let metrics: Vec<_> = objects.iter().map(|object| object["metric"].as_str().unwrap()).collect();
+    assert!(metrics.contains(&"rmse_low") && metrics.contains(&"rmse_high"), "{metrics:?}");
+    for rate in ["tfr_mean", "rmse_low", "rmse_high"] {
+        let value = values(&objects, rate, "traffic")[0].1.unwrap();
+        assert!((0.0..50.0).contains(&value), "{rate} is {value}");
+    }
+}
+
+#[test]
+fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a_window() {
+    let objects = objects(&[&SMALL_PEERS[..], &["--json"]].concat());
+    let whole = values(&objects, "tfr_mean", "system");
+    let every = values(&objects, "tfr_every_slice", "system");
+    assert!(whole.len() == every.len() && whole.len() >= 8);
+    for ((system, whole), (_, every)) in whole.iter().zip(&every) {
+        match system {
+            name if name.starts_with("hash map") => {
+                assert_eq!((*whole, *every), (Some(0.0), Some(0.0)));
+            }
+            // They forget everything every four slices.
+            name if name.ends_with("per host") => assert!(every.unwrap() > 20.0, "{every:?}"),
+            name => assert!(name.starts_with("srlg, preset ") || name.starts_with("ring of 4 ")),
+        }
+    }
+    for (system, bytes) in values(&objects, "memory_bytes", "system") {
+        assert!(bytes.unwrap() > 1000.0, "{system}: {bytes:?}");
+    }
+}
+
+#[test]
+fn the_table_goes_between_the_markers_of_the_page() {
+    let page = fresh("peers.md");
+    fs::write(&page, "# A\n<!-- table: load 1k -->\nold\n<!-- end -->\n").unwrap();
+    let peers =
+        |load| run(&["peers", "--load", load, "--window", "1", "--write", page.to_str().unwrap()]);
+    assert!(peers("1k").status.success());
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("\n| srlg, preset paper ") && !text.contains("\nold\n"), "{text}");
+    // Found out before anything is measured.
+    assert_fails(&peers("40M"), "has no lines <!-- table: load 40M -->");
+}
+
+#[test]
+fn sizes_that_are_too_large_are_errors_of_one_line() {
+    assert_fails(&run(&["peers", "--window", "20k"]), "--window must be at most");
+    assert_fails(&run(&["peers", "--load", "1G"]), "--load must be at most 50000000");
+    assert_fails(&run(&["peers", "--windows", "1G"]), "--windows or --window is too large");
+}
+
+/// A folder with one record file: a host that scans 150 others in each of ten minutes.
+fn record_folder(name: &str) -> PathBuf {
+    let folder = fresh(name);
+    fs::create_dir_all(&folder).unwrap();
+    let fields = |number: u32| [number / 150 * 60_000, 7, 1000 + number % 150];
+    let bytes: Vec<u8> = (0..1500).flat_map(fields).flat_map(u32::to_le_bytes).collect();
+    let compressed = compress_to_vec(&bytes[..], CompressionLevel::Fastest);
+    fs::write(folder.join("scan.spt.zst"), compressed).unwrap();
+    folder
+}
+
+#[test]
+fn every_window_of_a_recording_is_scored() {
+    let folder = record_folder("traces");
+    let traces = ["traces", "--data", folder.to_str().unwrap()];
+    let settings = ["--cut", "60x5", "--threshold", "100,256", "--preset", "default", "--json"];
+    let objects = objects(&[&traces[..], &settings].concat());
+    let windows = |object: &Value| (object["windows"].as_u64(), object["super_points"].as_u64());
+    // Windows end in minutes 4 to 9.
+    assert_eq!(windows(&objects[0]), (Some(6), Some(6)));
+    let tfr = [("scan".to_owned(), Some(0.0)), ("scan".to_owned(), None)];
+    assert_eq!(values(&objects, "tfr", "trace"), tfr);
+    let output = run(&[&traces[..], &["--cut", "60x5,1x800"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("none reported: scan (θ = 256, 1024)."), "{text}");
+    assert!(text.contains("Shorter than a window: scan."), "{text}");
+}
+
+#[test]
+fn folders_without_records_are_errors_of_one_line() {
+    let nowhere = fresh("no-traces");
+    let traces = |folder: &Path| run(&["traces", "--data", folder.to_str().unwrap()]);
+    assert_fails(&traces(&nowhere), "cannot read");
+    let empty = fresh("empty-traces");
+    fs::create_dir_all(&empty).unwrap();
+    assert_fails(&traces(&empty), "holds no record files");
+    let damaged = fresh("damaged-traces");
+    fs::create_dir_all(&damaged).unwrap();
+    fs::write(damaged.join("a.spt.zst"), "no zstd frame").unwrap();
+    assert_fails(&traces(&damaged), "is not a zstd file");
+}
