@@ -43,12 +43,12 @@ pub enum Tally {
     Visible(Histograms),
 }
 
-/// Positions of a host's linear estimator by age: the host's own last touch of a position, if
-/// there is any, is of that age or older. The last bin holds all that are too old to tell.
+/// Positions of a host's linear estimator by age, for the ages of a window: the host's own last
+/// touch of a position, if there is any, is of that age or older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions; sums to η'.
+    /// All positions. Those that are missing show that there is no own touch in the window.
     pub all: [u32; AGES],
     /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
     pub own: [u32; AGES],
@@ -84,12 +84,16 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     }
 
     /// Looks at the first `positions` of the linear estimator of `aip` over `span`: all η' of
-    /// them, or, in the tagged scheme, fewer for a glimpse.
+    /// them, or, in the tagged scheme, the first lines for a glimpse.
+    ///
+    /// # Panics
+    /// In the tagged scheme, when `positions` are not whole lines.
     #[inline(always)]
     #[must_use]
     pub fn tally(self, aip: Address, span: Span, positions: u32) -> Tally {
         if self.params.is_tagged() {
-            Tally::Visible(self.histograms(aip, positions))
+            assert!(positions.is_multiple_of(LINE), "positions of a tally");
+            Tally::Visible(self.histograms(aip, span.ages, positions))
         } else {
             Tally::Union(self.union_weight(aip, span))
         }

@@ -27,7 +27,7 @@
 
 use super::{Estimate, EstimateRange};
 use crate::epoch::Span;
-use crate::linear::Histograms;
+use crate::linear::{Histograms, LINE};
 use crate::params::Params;
 
 /// Cardinality over `span` of a host with `histograms`.
@@ -36,10 +36,10 @@ pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimat
     estimate_run(params, histograms, span, params.linear_width)
 }
 
-/// Positions of a [glimpse](may_reach).
+/// Positions of a [glimpse](may_reach): whole lines.
 #[must_use]
 pub fn glimpse_positions(params: &Params) -> u32 {
-    (params.linear_width / 8).max(1)
+    (params.linear_width / 8).next_multiple_of(LINE)
 }
 
 /// Whether a host with these `histograms` of a glimpse, its first [`glimpse_positions`], may

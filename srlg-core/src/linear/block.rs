@@ -5,78 +5,95 @@ use crate::params::Params;
 use crate::recorder::Reading;
 use crate::tag::Tagger;
 
-/// Positions that are looked at together: few enough for the first cache, many enough for
-/// full vectors.
-pub(super) const LEN: usize = 1024;
+/// Lines that are looked at together: few enough for the first cache, many enough for their
+/// loads to be under way at once.
+pub(super) const LINES: usize = 32;
 
-/// Four words of a line, which is eight of these.
-type Quad = u64;
+/// Positions of a block.
+pub(super) const LEN: usize = LINES * LINE as usize;
 
-/// Per position the words in the places of its touch and of its echo.
-pub(super) struct Block {
-    touches: [u16; LEN],
-    echoes: [u16; LEN],
-}
+/// Bins of a block: [`AGES`] of each kind, and as many for what is not in the window.
+pub(super) const BINS: usize = 4 * AGES;
+
+/// No own touch of that age can be there.
+pub(super) const EXCLUDED: usize = 0;
+/// An own touch of that age might be hidden.
+pub(super) const HIDDEN: usize = 1;
+/// An own touch of that age is visible.
+pub(super) const OWN: usize = 2;
+/// Not in the window.
+const OUTSIDE: usize = 3;
+
+/// The words of a line.
+type Words = [u16; LINE as usize];
+
+/// Per position the word in the place of its touch.
+pub(super) struct Block([Words; LINES]);
 
 impl Block {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        Self { touches: [0; LEN], echoes: [0; LEN] }
+        Self([[0; LINE as usize]; LINES])
     }
 
-    /// Adds the recorders of line number `line` of the block.
+    /// Loads the recorders of line number `line` of the block.
     #[inline(always)]
-    pub(super) fn add_line<R: Reading<Word = u16>>(
-        &mut self,
-        line: usize,
-        recorders: &[R],
-        twist: u32,
-    ) {
-        let mut words = [0; LINE as usize];
-        for (word, recorder) in words.iter_mut().zip(recorders) {
+    pub(super) fn load<R: Reading<Word = u16>>(&mut self, line: usize, recorders: &[R]) {
+        for (word, recorder) in self.0[line].iter_mut().zip(recorders) {
             *word = recorder.word();
         }
-        let places = line * LINE as usize..(line + 1) * LINE as usize;
-        self.touches[places.clone()].copy_from_slice(&words);
-        self.echoes[places].copy_from_slice(&twisted(words, twist));
     }
 
-    /// Per position its age, plus [`AGES`] times its kind: 0 where no touch of the host itself
-    /// can be that recent, 1 where one may be hidden, 2 where one is visible.
+    /// Per position its bin: the age, below `ages`, plus [`AGES`] times the kind; positions
+    /// outside are spread over the last [`AGES`] bins.
     ///
     /// All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into three arrays vectorises")]
-    pub(super) fn bins(&self, params: &Params, tagger: Tagger, start: u16) -> [u16; LEN] {
+    pub(super) fn bins(&self, params: &Params, host: Host, start: u16, ages: u16) -> [u16; LEN] {
+        let mut echoes = [[0; LINE as usize]; LINES];
+        for line in 0..LINES {
+            echoes[line] = twisted(self.0[line], host.twist);
+        }
+        let (touches, echoes) = (self.0.as_flattened(), echoes.as_flattened());
         let tags = params.tags as u16;
         // Multiplying by it divides by `tags`, or is one short.
         let reciprocal = ((1u32 << 16) / params.tags) as u16;
         let delay = params.step(params.echo_delay) as u16;
         let mut bins = [0; LEN];
         for place in 0..LEN {
-            let (touch, echo) = (self.touches[place], self.echoes[place]);
+            let (touch, echo) = (touches[place], echoes[place]);
             let oldest = touch.max(echo.saturating_sub(delay));
             let short = ((u32::from(oldest) * u32::from(reciprocal)) >> 16) as u16;
             let rest = oldest.wrapping_sub(short.wrapping_mul(tags));
             let is_short = rest >= tags;
             let age = short + u16::from(is_short);
             let base = oldest - if is_short { rest.wrapping_sub(tags) } else { rest };
-            let (tag, echo_tag) = tagger.tags(start.wrapping_add(place as u16));
+            let (tag, echo_tag) = host.tagger.tags(start.wrapping_add(place as u16));
             let own = base.saturating_add(tag);
             let own_echo = base.saturating_add(delay).saturating_add(echo_tag);
             let shown = (touch == own) | (echo == own_echo);
             let allowed = (touch <= own) & (echo <= own_echo);
+            // EXCLUDED, HIDDEN or OWN.
             let kind = u16::from(allowed) + u16::from(allowed & shown);
-            bins[place] = age.min(AGES as u16 - 1) + kind * AGES as u16;
+            let outside = (OUTSIDE * AGES) as u16 | (place % AGES) as u16;
+            bins[place] = if age < ages { age + kind * AGES as u16 } else { outside };
         }
         bins
     }
 }
 
+/// How the words of one host's positions are read.
+#[derive(Clone, Copy)]
+pub(super) struct Host {
+    pub(super) twist: u32,
+    pub(super) tagger: Tagger,
+}
+
 /// The words of a line, that of place `i ^ twist` at place i.
 #[inline(always)]
-fn twisted(words: [u16; LINE as usize], twist: u32) -> [u16; LINE as usize] {
-    let quads: [Quad; 8] = zerocopy::transmute!(words);
+fn twisted(words: Words, twist: u32) -> Words {
+    let quads: [u64; 8] = zerocopy::transmute!(words);
     let mut out = [0; 8];
     for (place, quad) in out.iter_mut().enumerate() {
         *quad = quads[(place ^ (twist >> 2) as usize) % 8];
@@ -89,7 +106,7 @@ fn twisted(words: [u16; LINE as usize], twist: u32) -> [u16; LINE as usize] {
         }
     }
     if twist & 1 != 0 {
-        const ODD: Quad = 0xffff_0000_ffff_0000;
+        const ODD: u64 = 0xffff_0000_ffff_0000;
         for quad in &mut out {
             *quad = (*quad << 16 & ODD) | (*quad >> 16 & !ODD);
         }

@@ -9,7 +9,7 @@
 
 use super::{AGES, Histograms, LINE, Slea};
 use crate::hash;
-use crate::linear::block::{self, Block};
+use crate::linear::block::{self, Block, Host};
 use crate::pair::{Address, IpPair};
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder};
@@ -34,44 +34,50 @@ impl Places {
         Self { seed, twist }
     }
 
-    /// The recorder that a touch at `position` goes to; its echo goes to `^ twist`.
+    /// The recorder that a touch at `position` goes to.
     #[inline(always)]
     pub(super) fn touch(self, params: &Params, position: u32) -> u32 {
         let line = hash::hash(self.seed.wrapping_add(position / LINE), params.line_key);
         hash::reduce(line, params.linear_columns) * LINE + position % LINE
     }
 
+    /// The recorder that the echo of a touch at `position` goes to.
     #[inline(always)]
-    pub(super) fn twist(self) -> u32 {
-        self.twist
+    pub(super) fn echo(self, params: &Params, position: u32) -> u32 {
+        self.touch(params, position) ^ self.twist
     }
 }
 
 impl<R: Reading<Word = u16>> Slea<'_, R> {
-    /// Histograms of the first `positions` of the linear estimator of `aip`.
+    /// Histograms of the first `positions`, whole lines, of the linear estimator of `aip`, for
+    /// the least `ages` ages.
     #[inline(always)]
-    pub(super) fn histograms(self, aip: Address, positions: u32) -> Histograms {
+    pub(super) fn histograms(self, aip: Address, ages: u32, positions: u32) -> Histograms {
         let places = Places::new(self.params, aip);
-        let tagger = Tagger::new(self.params, aip);
+        let host = Host { twist: places.twist, tagger: Tagger::new(self.params, aip) };
         // Tables in turn: equal bins that follow each other do not wait for each other.
-        let mut tables = [[0u16; 4 * AGES]; 2];
+        let mut tables = [[0u16; block::BINS]; 2];
+        let mut block = Block::new();
         for start in (0..positions).step_by(block::LEN) {
-            let mut block = Block::new();
             let len = block::LEN.min((positions - start) as usize);
-            for (line, first) in (start..start + len as u32).step_by(LINE as usize).enumerate() {
-                let place = places.touch(self.params, first) as usize;
-                block.add_line(line, &self.recorders[place..][..LINE as usize], places.twist());
+            let mut line_places = [0; block::LINES];
+            for line in 0..block::LINES {
+                line_places[line] = places.touch(self.params, start + line as u32 * LINE);
             }
-            let bins = block.bins(self.params, tagger, start as u16);
+            for (line, &place) in line_places[..len / LINE as usize].iter().enumerate() {
+                block.load(line, &self.recorders[place as usize..][..LINE as usize]);
+            }
+            let bins = block.bins(self.params, host, start as u16, ages as u16);
             for (place, &bin) in bins[..len].iter().enumerate() {
-                tables[place % 2][usize::from(bin) % (4 * AGES)] += 1;
+                tables[place % 2][usize::from(bin) % block::BINS] += 1;
             }
         }
         let of_kind = |kind: usize| {
             let sum = |bin: usize| u32::from(tables[0][bin]) + u32::from(tables[1][bin]);
             core::array::from_fn::<_, AGES, _>(|age| sum(kind * AGES + age))
         };
-        let (excluded, hidden, own) = (of_kind(0), of_kind(1), of_kind(2));
+        let (excluded, hidden, own) =
+            (of_kind(block::EXCLUDED), of_kind(block::HIDDEN), of_kind(block::OWN));
         let all = core::array::from_fn(|age| excluded[age] + hidden[age] + own[age]);
         Histograms { all, own, hidden }
     }
@@ -96,10 +102,9 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         for i in 0..BATCH {
             let position = params.linear_position(batch[i].bip);
             let host = Places::new(params, batch[i].aip);
-            let place = host.touch(params, position);
             let (tag, echo_tag) = Tagger::new(params, batch[i].aip).tags(position as u16);
-            places[0][i] = place;
-            places[1][i] = place ^ host.twist;
+            places[0][i] = host.touch(params, position);
+            places[1][i] = host.echo(params, position);
             words[0][i] = (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
             words[1][i] = (aged + delay + u32::from(echo_tag)).min(u16::MAX.into()) as u16;
         }
