@@ -45,7 +45,7 @@ pub(crate) trait Backend: Send + Sync {
     /// ascending order, each once. `None` when there are more than `limit`.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
-    /// Tallies of the first `positions` of the runs of `hosts` over `span`, in their order.
+    /// Tallies of the first `positions` of the linear estimators of `hosts` over `span`, in their order.
     fn tally(&mut self, hosts: &[Address], span: Span, positions: u32)
     -> Result<Vec<Tally>, Error>;
 

@@ -29,7 +29,7 @@ impl Config {
     /// bytes: the tagged scheme with the least error.
     ///
     /// A row of the RSRA gets a column for every pair that is sampled, up to a sixth of the
-    /// memory: with fewer columns, more hosts below θ become candidates in vain.
+    /// memory, but at least 2^12: with fewer columns, more hosts below θ become candidates in vain.
     ///
     /// ```
     /// use srlg_core::Config;

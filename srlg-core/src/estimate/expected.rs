@@ -5,15 +5,16 @@
 //! covered from age u on, so that an own touch of that age is not visible, when
 //!
 //! - a foreign touch came since to the place of the touch: probability `1 - e^(-λu)`; and
-//! - in the place of the echo, any touch of the window, or an echo since, or a touch that left
-//!   the window and looks like an echo since: `1 - e^(-λ) e^(-λu) e^(-λu)`.
+//! - in the place of the echo, any touch of the window, be it foreign or own, or an echo since,
+//!   or a touch that left the window and looks like an echo since:
+//!   `1 - e^(-λ - t) e^(-λu) e^(-λu)` with t = n/η' of n opposite hosts.
 //!
-//! The places are independent, so `G(u) = (1 - e^(-λu))(1 - e^(-λ(1 + 2u)))`. The variance of
-//! an estimate of n opposite hosts has three parts:
+//! The places are independent, so `G(u) = (1 - e^(-λu))(1 - e^(-λ(1 + 2u) - t))`. The variance
+//! of an estimate has three parts:
 //!
 //! - what is not visible: each of the n counts `1/(1 - G)` times with probability `1 - G`, so
 //!   `n ∫ 1/(1 - G(u)) - 1 du`;
-//! - linear counting: `η'(e^t - t - 1)` with t = n/η' (Whang et al. 1990);
+//! - linear counting: `η'(e^t - t - 1)` (Whang et al. 1990);
 //! - twins: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
 //!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
 
@@ -27,11 +28,13 @@ const STEPS: u32 = 64;
 #[must_use]
 pub fn std_error(params: &Params, cardinality: u32, distinct_pairs: u64) -> f64 {
     let (n, width) = (f64::from(cardinality), f64::from(params.linear_width));
-    let load = distinct_pairs as f64 / params.linear_recorders() as f64;
+    let t = n / width;
+    // Beyond a load of 30 nothing is visible, and no number would say more.
+    let load = (distinct_pairs as f64 / params.linear_recorders() as f64).min(30.0);
     // 1/(1 - G(u)) - 1: what one visible touch of age u stands for beside itself.
     let hidden = |u: f64| {
         let shown = libm::exp(-load * u);
-        let echoed = libm::exp(-load * (1.0 + 2.0 * u));
+        let echoed = libm::exp(-load * (1.0 + 2.0 * u) - t);
         1.0 / (1.0 - (1.0 - shown) * (1.0 - echoed)) - 1.0
     };
     let simpson = (0..=STEPS).map(|step| {
@@ -43,7 +46,6 @@ pub fn std_error(params: &Params, cardinality: u32, distinct_pairs: u64) -> f64 
         weight * hidden(f64::from(step) / f64::from(STEPS))
     });
     let not_visible = n * simpson.sum::<f64>() / f64::from(3 * STEPS);
-    let t = n / width;
     let counting = width * (libm::exp(t) - t - 1.0);
     let twins = width / f64::from(params.tags) * hidden(1.0);
     libm::sqrt(not_visible + counting + twins)
@@ -64,18 +66,28 @@ mod tests {
         assert!((ratio - 1.0).abs() < t * t, "{ratio}");
     }
 
-    // 1 - e^(-λu) ≈ λu and 1 - e^(-λ(1+2u)) ≈ λ(1+2u): ∫ λ²(u + 2u²) = 7/6 λ², G(1) = 3λ².
+    // n small: 1 - e^(-λu) ≈ λu and 1 - e^(-λ(1+2u)) ≈ λ(1+2u): ∫ λ²(u + 2u²) = 7/6 λ² and
+    // G(1) = 3λ², the next terms being λ of it.
     #[test]
     fn small_loads_add_the_square_of_the_load() {
         let params = Config::default().validate().unwrap();
         let load = 0.001 * params.linear_recorders() as f64;
         let square = |pairs: u64| {
-            let error = std_error(&params, 1024, pairs);
+            let error = std_error(&params, 1, pairs);
             error * error
         };
         let added = square(load as u64) - square(0);
         let twins = f64::from(params.linear_width()) / f64::from(params.tags());
-        let expected = 1e-6 * (1024.0 * 7.0 / 6.0 + twins * 3.0);
+        // One opposite host adds t = 1/24576 to λ(1 + 2u).
+        let t = 1.0 / f64::from(params.linear_width());
+        let expected = 1e-6 * (7.0 / 6.0 + twins * 3.0) + 0.001 * t * (0.5 + twins);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
+    }
+
+    #[test]
+    fn any_load_has_a_finite_error() {
+        let params = Config::default().validate().unwrap();
+        let error = std_error(&params, 1024, u64::MAX);
+        assert!(error.is_finite() && error > 1e6, "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! A block of the positions of one host, as vectors of 16 bits.
+//! A block of the cells of one host, as vectors of 16 bits.
 
 use super::{AGES, LINE};
 use crate::params::Params;
@@ -9,7 +9,7 @@ use crate::tag::Tagger;
 /// loads to be under way at once.
 pub(super) const LINES: usize = 32;
 
-/// Positions of a block.
+/// Cells of a block.
 pub(super) const LEN: usize = LINES * LINE as usize;
 
 /// Bins of a block: [`AGES`] of each kind, and as many for what is not in the window.
@@ -27,7 +27,7 @@ const OUTSIDE: usize = 3;
 /// The words of a line.
 type Words = [u16; LINE as usize];
 
-/// Per position the word in the place of its touch.
+/// Per cell the word in the place of its touch.
 pub(super) struct Block([Words; LINES]);
 
 impl Block {
@@ -44,8 +44,8 @@ impl Block {
         }
     }
 
-    /// Per position its bin: the age, below `ages`, plus [`AGES`] times the kind; positions
-    /// outside are spread over the last [`AGES`] bins.
+    /// Per cell its bin: the age, below `ages`, plus [`AGES`] times the kind; cells outside are
+    /// spread over the last [`AGES`] bins.
     ///
     /// All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! The tagged SLEA: touches and their echoes, in lines of [`LINE`] recorders.
 //!
-//! A host's linear estimator is η' positions, `η' / 32` lines that hashing scatters over the
-//! array: a giant then covers a little of every estimator, not all of a few. A touch at
-//! position z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the
-//! same line, `z % 32 ^ twist`, which costs no further cache miss, and looks
+//! A host's linear estimator is η' cells, `η' / 32` lines that hashing scatters over the
+//! array: a giant then covers a little of every estimator, not all of a few. A touch of cell
+//! z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same
+//! line, `z % 32 ^ twist`, which costs no further cache miss, and looks
 //! [`Params::echo_delay`] ages older: more than any touch in the window. So an echo never
 //! hides a touch; it only uses places that no touch in the window needs.
 
@@ -22,6 +22,7 @@ pub(super) const BATCH: usize = 64;
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     seed: u32,
+    flip: u32,
     twist: u32,
 }
 
@@ -29,22 +30,35 @@ impl Places {
     #[inline(always)]
     pub(super) fn new(params: &Params, aip: Address) -> Self {
         let seed = hash::hash(aip, params.column_keys[0]);
-        // Never 0: an echo is not in the place of its touch.
-        let twist = 1 + hash::reduce(seed.wrapping_mul(0x9e37_79b1), LINE - 1);
-        Self { seed, twist }
+        let spread = seed.wrapping_mul(0x9e37_79b1);
+        Self {
+            seed,
+            // An opposite host of many hosts is at the same position of all of them; this
+            // gives it another place in their lines.
+            flip: spread % LINE,
+            // Never 0: an echo is not in the place of its touch.
+            twist: 1 + hash::reduce(spread, LINE - 1),
+        }
     }
 
-    /// The recorder that a touch at `position` goes to.
+    /// Which of the η' cells of the host `position` is: another one of the same line.
     #[inline(always)]
-    pub(super) fn touch(self, params: &Params, position: u32) -> u32 {
-        let line = hash::hash(self.seed.wrapping_add(position / LINE), params.line_key);
-        hash::reduce(line, params.linear_columns) * LINE + position % LINE
+    pub(super) fn cell(self, position: u32) -> u32 {
+        position ^ self.flip
     }
 
-    /// The recorder that the echo of a touch at `position` goes to.
+    /// The first recorder of the line that holds `cell`.
     #[inline(always)]
-    pub(super) fn echo(self, params: &Params, position: u32) -> u32 {
-        self.touch(params, position) ^ self.twist
+    pub(super) fn line(self, params: &Params, cell: u32) -> u32 {
+        let line = hash::hash(self.seed.wrapping_add(cell / LINE), params.line_key);
+        hash::reduce(line, params.linear_columns) * LINE
+    }
+
+    /// The recorders that the touch and the echo of `cell` go to.
+    #[inline(always)]
+    pub(super) fn of(self, params: &Params, cell: u32) -> [u32; 2] {
+        let touch = self.line(params, cell) + cell % LINE;
+        [touch, touch ^ self.twist]
     }
 }
 
@@ -61,8 +75,8 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
         for start in (0..positions).step_by(block::LEN) {
             let len = block::LEN.min((positions - start) as usize);
             let mut line_places = [0; block::LINES];
-            for line in 0..block::LINES {
-                line_places[line] = places.touch(self.params, start + line as u32 * LINE);
+            for (line, place) in (0..).zip(&mut line_places) {
+                *place = places.line(self.params, start + line * LINE);
             }
             for (line, &place) in line_places[..len / LINE as usize].iter().enumerate() {
                 block.load(line, &self.recorders[place as usize..][..LINE as usize]);
@@ -102,9 +116,9 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         for i in 0..BATCH {
             let position = params.linear_position(batch[i].bip);
             let host = Places::new(params, batch[i].aip);
-            let (tag, echo_tag) = Tagger::new(params, batch[i].aip).tags(position as u16);
-            places[0][i] = host.touch(params, position);
-            places[1][i] = host.echo(params, position);
+            let cell = host.cell(position);
+            let (tag, echo_tag) = Tagger::new(params, batch[i].aip).tags(cell as u16);
+            [places[0][i], places[1][i]] = host.of(params, cell);
             words[0][i] = (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
             words[1][i] = (aged + delay + u32::from(echo_tag)).min(u16::MAX.into()) as u16;
         }
