@@ -62,7 +62,8 @@ pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
 fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions: u32) -> Estimate {
     let width = f64::from(positions);
     let twins = f64::from(params.tags - 1);
-    let (mut at_risk, mut hazard, mut greenwood) = (width, 0.0, 0.0);
+    // The inverse of the share S that survives: one logarithm in the end, not one per age.
+    let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
     let mut range = EstimateRange::Within;
     let Histograms { all, own, hidden } = histograms;
     for age in 0..span.ages as usize {
@@ -78,11 +79,11 @@ fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions:
             untouched = 1.0;
             range = EstimateRange::Beyond;
         }
-        hazard += libm::log(risk / untouched);
+        inverse *= risk / untouched;
         greenwood += share * own / (risk * untouched);
         at_risk -= own + foreign;
     }
-    let (cardinality, spread) = (width * hazard, width * width * greenwood);
+    let (cardinality, spread) = (width * libm::log(inverse), width * width * greenwood);
     if cardinality < 0.0 {
         let beyond = range == EstimateRange::Beyond;
         let range = if beyond { range } else { EstimateRange::ClampedToZero };
