@@ -1,4 +1,5 @@
-//! Measures detectors; writes synthetic traffic as pcap or CSV, and record files as CSV.
+//! Measures detectors and repeats the paper's experiments; writes synthetic traffic as pcap or
+//! CSV, and record files as CSV.
 //!
 //! Shape: one command, one output. Invariant: whatever goes wrong is one line on
 //! the standard error and exit status 2, and leaves no incomplete file behind.
@@ -6,9 +7,12 @@
 
 mod accuracy;
 mod comparison;
+mod generated;
 mod number;
 mod output;
+mod paper;
 mod pcap_writer;
+mod plot;
 mod preset;
 mod progress;
 mod table;
@@ -19,6 +23,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use comparison::Peers;
 use output::Output;
+use paper::Paper;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
 use srlg_evaluation::traffic::Backbone;
@@ -51,6 +56,8 @@ enum Command {
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
     Traces(Traces),
+    /// Repeat the experiments of the paper: tables and plots
+    Paper(Paper),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -102,6 +109,7 @@ fn main() -> ExitCode {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Peers(options) => comparison::run(&options),
         Command::Traces(options) => traces::run(&options),
+        Command::Paper(options) => paper::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
