@@ -7,6 +7,7 @@
 
 mod accuracy;
 mod comparison;
+mod characterise;
 mod generated;
 mod number;
 mod output;
@@ -20,6 +21,7 @@ mod traces;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
+use characterise::Characterise;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use comparison::Peers;
 use output::Output;
@@ -58,6 +60,8 @@ enum Command {
     Traces(Traces),
     /// Repeat the experiments of the paper: tables and plots
     Paper(Paper),
+    /// Show how errors depend on cardinality, load, memory, window and tags: tables and plots
+    Characterise(Characterise),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -110,6 +114,7 @@ fn main() -> ExitCode {
         Command::Peers(options) => comparison::run(&options),
         Command::Traces(options) => traces::run(&options),
         Command::Paper(options) => paper::run(&options),
+        Command::Characterise(options) => characterise::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
