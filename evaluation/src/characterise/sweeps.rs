@@ -56,7 +56,7 @@ pub(super) fn all(quick: bool) -> Result<Vec<Sweep>> {
     let (loads, memories) = if quick { (-1..=1, -1..=0) } else { (-3..=3, -3..=2) };
     Ok(vec![
         cardinality(&base),
-        load(&base, loads),
+        load(&base, loads)?,
         memory(&base, memories)?,
         window(&base, quick),
         tags(&base)?,
@@ -88,8 +88,15 @@ fn presets_at(x: Option<f64>) -> Vec<Entrant> {
     presets().map(entrant).into()
 }
 
+/// What the planner makes of `bytes` for the load of `setting`.
+fn planned(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
+    let Setting { load, window, threshold, .. } = *setting;
+    let plan = Config::for_load(threshold, window, load.into(), bytes)?;
+    Ok(Entrant { series: "planned".into(), x: Some(x), config: plan.config })
+}
+
 fn cardinality(base: &Setting) -> Sweep {
-    let octaves = (-4..7).map(|octave: i32| {
+    let octaves = (-4..6).map(|octave: i32| {
         let begin = f64::from(base.threshold) * libm::exp2(octave.into());
         begin as u32..2 * begin as u32
     });
@@ -103,19 +110,22 @@ fn cardinality(base: &Setting) -> Sweep {
     }
 }
 
-fn load(base: &Setting, doublings: RangeInclusive<i32>) -> Sweep {
+fn load(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
+    let bytes = Config::default().validate()?.recorder_bytes();
     let step = |doublings: i32| {
         let load = (f64::from(base.load) * libm::exp2(doublings.into())) as u32;
         let setting = Setting { load, ..base.clone() };
-        Step { setting, entrants: presets_at(Some(load.into())) }
+        let mut entrants = presets_at(Some(load.into()));
+        entrants.push(planned(&setting, bytes, load.into())?);
+        Ok(Step { setting, entrants })
     };
-    Sweep {
+    Ok(Sweep {
         name: "load",
         heading: "Error against load",
         setting: told_without_load(base),
         x: Axis { label: "distinct pairs per window", scale: Scale::Logarithmic },
-        steps: doublings.map(step).collect(),
-    }
+        steps: doublings.map(step).collect::<Result<_>>()?,
+    })
 }
 
 fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
@@ -126,6 +136,10 @@ fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
             let bytes = config.validate()?.recorder_bytes();
             entrants.push(Entrant { series: name.into(), x: Some(bytes as f64 / 1e6), config });
         }
+    }
+    for doublings in doublings {
+        let bytes = variations::resized(Config::default(), doublings).validate()?.recorder_bytes();
+        entrants.push(planned(base, bytes, bytes as f64 / 1e6)?);
     }
     Ok(Sweep {
         name: "memory",
