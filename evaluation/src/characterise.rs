@@ -9,8 +9,8 @@ mod sweeps;
 mod trial;
 mod variations;
 
-use crate::generated::{self, Document};
 use crate::number;
+use crate::page::{self, Page};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::fs;
@@ -49,38 +49,33 @@ pub(crate) fn run(options: &Characterise) -> Result<()> {
     ensure!(last.is_some(), "--seed is too large");
     let sweeps = sweeps::all(options.quick)?;
     let target = options.target();
-    let document = target.map(|target| open(target, &sweeps)).transpose()?;
+    let page = target.map(|target| open(target, &sweeps)).transpose()?;
     let mut results = Vec::new();
     for sweep in sweeps {
         let rows = trial::run(&sweep, options.seed, options.streams)?;
         results.push(Results { sweep, rows });
     }
-    if let Some((target, document)) = target.zip(document) {
-        write(target, document, options, &results)?;
+    if let Some((target, page)) = target.zip(page) {
+        write(target, page, options, &results)?;
     }
     print(options, &results).context("cannot write to the standard output")
 }
 
-fn open(target: &Path, sweeps: &[Sweep]) -> Result<Document> {
+fn open(target: &Path, sweeps: &[Sweep]) -> Result<Page> {
     fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
     let sections: Vec<_> = ["setup"].into_iter().chain(sweeps.iter().map(|it| it.name)).collect();
-    Document::open(target.join("README.md"), document::TITLE, &sections)
+    Page::open_or_begin(&target.join("README.md"), document::TITLE, &sections)
 }
 
-fn write(
-    target: &Path,
-    mut document: Document,
-    options: &Characterise,
-    results: &[Results],
-) -> Result<()> {
-    document.fill("setup", &document::setup(options))?;
+fn write(target: &Path, mut page: Page, options: &Characterise, results: &[Results]) -> Result<()> {
+    page.fill("setup", &document::setup(options))?;
     for result in results {
         for plot in document::plots(result) {
-            generated::write(&target.join(&plot.file), &plot.chart.svg()?)?;
+            page::write(&target.join(&plot.file), &plot.chart.svg()?)?;
         }
-        document.fill(result.sweep.name, &document::section(result))?;
+        page.fill(result.sweep.name, &document::section(result))?;
     }
-    document.write()
+    page.write()
 }
 
 fn print(options: &Characterise, results: &[Results]) -> io::Result<()> {

@@ -6,11 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
-mod comparison;
 mod characterise;
-mod generated;
+mod comparison;
 mod number;
 mod output;
+mod page;
 mod paper;
 mod pcap_writer;
 mod plot;

@@ -11,8 +11,8 @@ mod document;
 mod sliding;
 mod track;
 
-use crate::generated::{self, Document};
 use crate::number;
+use crate::page::{self, Page};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use srlg_evaluation::traffic::Model;
@@ -66,38 +66,33 @@ struct Results {
 pub(crate) fn run(options: &Paper) -> Result<()> {
     options.check()?;
     let target = options.target();
-    let document = target.map(open).transpose()?;
+    let page = target.map(open).transpose()?;
     let mut results = Vec::new();
     for &load in &options.load {
         let discrete = discrete::run(options, load)?;
         results.push(Results { load, discrete, sliding: sliding::run(options, load)? });
     }
-    if let Some((target, document)) = target.zip(document) {
-        write(target, document, options, &results)?;
+    if let Some((target, page)) = target.zip(page) {
+        write(target, page, options, &results)?;
     }
     print(options, &results).context("cannot write to the standard output")
 }
 
-fn open(target: &Path) -> Result<Document> {
+fn open(target: &Path) -> Result<Page> {
     fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
-    Document::open(target.join("README.md"), document::TITLE, &document::SECTIONS)
+    Page::open_or_begin(&target.join("README.md"), document::TITLE, &document::SECTIONS)
 }
 
-fn write(
-    target: &Path,
-    mut document: Document,
-    options: &Paper,
-    results: &[Results],
-) -> Result<()> {
+fn write(target: &Path, mut page: Page, options: &Paper, results: &[Results]) -> Result<()> {
     for plot in document::plots(options, results) {
-        generated::write(&target.join(&plot.file), &plot.chart.svg()?)?;
+        page::write(&target.join(&plot.file), &plot.chart.svg()?)?;
     }
     for (section, content) in
         document::SECTIONS.into_iter().zip(document::contents(options, results))
     {
-        document.fill(section, &content)?;
+        page.fill(section, &content)?;
     }
-    document.write()
+    page.write()
 }
 
 fn print(options: &Paper, results: &[Results]) -> io::Result<()> {

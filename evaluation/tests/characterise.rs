@@ -67,6 +67,6 @@ fn a_document_without_its_sections_is_an_error_before_the_work() {
     let folder = fresh("characterise-broken");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
-    assert_fails(&characterise(&folder), "README.md needs the line <!-- table: setup --> once");
+    assert_fails(&characterise(&folder), "README.md has no lines <!-- table: setup -->");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }

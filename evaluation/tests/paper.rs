@@ -108,7 +108,7 @@ fn wrong_sizes_and_broken_documents_are_errors_of_one_line() {
     }
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
-    assert_fails(&paper(&folder), "README.md needs the line <!-- table: setup --> once");
+    assert_fails(&paper(&folder), "README.md has no lines <!-- table: setup -->");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is there");
     let file = fresh("paper-file");
     fs::write(&file, "").unwrap();

@@ -6,9 +6,10 @@
 
 use super::variations;
 use crate::number::short;
-use crate::paper::presets;
 use crate::plot::{Axis, Scale};
+use crate::preset::Preset;
 use anyhow::Result;
+use clap::ValueEnum;
 use srlg_core::Config;
 use std::ops::{Range, RangeInclusive};
 
@@ -84,8 +85,8 @@ fn from_threshold(threshold: u32) -> Vec<Range<u32>> {
 
 /// The presets at one place of the x axis.
 fn presets_at(x: Option<f64>) -> Vec<Entrant> {
-    let entrant = |(name, config): (&str, Config)| Entrant { series: name.into(), x, config };
-    presets().map(entrant).into()
+    let entrant = |preset: &Preset| Entrant { series: preset.name(), x, config: preset.config() };
+    Preset::value_variants().iter().map(entrant).collect()
 }
 
 /// What the planner makes of `bytes` for the load of `setting`.
@@ -130,11 +131,11 @@ fn load(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
 
 fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
     let mut entrants = Vec::new();
-    for (name, preset) in presets() {
+    for preset in Preset::value_variants() {
         for doublings in doublings.clone() {
-            let config = variations::resized(preset, doublings);
+            let config = variations::resized(preset.config(), doublings);
             let bytes = config.validate()?.recorder_bytes();
-            entrants.push(Entrant { series: name.into(), x: Some(bytes as f64 / 1e6), config });
+            entrants.push(Entrant { series: preset.name(), x: Some(bytes as f64 / 1e6), config });
         }
     }
     for doublings in doublings {

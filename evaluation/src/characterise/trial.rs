@@ -6,6 +6,7 @@
 
 use super::sweeps::{Entrant, Setting, Step, Sweep};
 use crate::accuracy::Errors;
+use crate::progress;
 use anyhow::Result;
 use srlg_core::{Address, Config};
 use srlg_evaluation::oracle::ExactWindow;
@@ -36,10 +37,13 @@ struct Outcome {
 /// The rows of a sweep, in the order of its steps, measured with `streams` seeds from `first`.
 pub(super) fn run(sweep: &Sweep, first: u64, streams: u32) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
+    let trials = sweep.steps.len() as u64 * u64::from(streams);
+    let bar = progress::bar(trials, sweep.name);
     for step in &sweep.steps {
         let mut outcomes: Vec<_> = step.entrants.iter().map(|_| Outcome::new(step)).collect();
         for seed in first..first + u64::from(streams) {
             measure(step, seed, &mut outcomes)?;
+            bar.inc(1);
         }
         for (entrant, outcome) in step.entrants.iter().zip(outcomes) {
             rows.extend(outcome.rows(entrant, &step.setting.bands));

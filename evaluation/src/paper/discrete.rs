@@ -6,6 +6,7 @@
 
 use super::track::Track;
 use super::{Paper, contenders};
+use crate::progress;
 use anyhow::Result;
 use srlg_core::IpPair;
 use srlg_evaluation::oracle::ExactWindow;
@@ -33,7 +34,9 @@ pub(super) fn run(options: &Paper, load: u32) -> Result<Discrete> {
     rivals.sort_by_key(Track::name);
     let mut tracks = contenders::srlg(1, threshold, seed)?;
     tracks.extend(rivals);
-    let mut seconds = options.traffic.slices(seed, windows * window, load);
+    let length = windows * window;
+    let bar = progress::bar(length.into(), "slices of discrete windows");
+    let mut seconds = bar.wrap_iter(options.traffic.slices(seed, length, load));
     let mut traffic = Vec::new();
     for _ in 0..windows {
         let slices: Vec<_> = seconds.by_ref().take(window as usize).collect();

@@ -2,6 +2,7 @@
 
 use super::track::Track;
 use super::{Paper, contenders};
+use crate::progress;
 use anyhow::Result;
 use srlg_evaluation::oracle::ExactWindow;
 
@@ -12,7 +13,9 @@ pub(super) fn run(options: &Paper, load: u32) -> Result<Vec<Track>> {
     let mut tracks = contenders::srlg(window, threshold, seed)?;
     let mut exact = ExactWindow::new(window);
     let seconds = window + options.sliding_windows - 1;
-    for (second, pairs) in (1..).zip(options.traffic.slices(seed, seconds, load)) {
+    let traffic = options.traffic.slices(seed, seconds, load);
+    let bar = progress::bar(seconds.into(), "slices of sliding windows");
+    for (second, pairs) in (1..).zip(bar.wrap_iter(traffic)) {
         pairs.iter().for_each(|&pair| exact.touch(pair));
         tracks.iter_mut().for_each(|track| track.ingest(&pairs));
         if second < window {
