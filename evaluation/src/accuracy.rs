@@ -76,15 +76,15 @@ struct Run {
 
 /// Relative errors of estimates, and how often the stated interval held the truth.
 #[derive(Default)]
-struct Errors {
-    count: f64,
-    sum: f64,
-    squares: f64,
-    covered: f64,
+pub(crate) struct Errors {
+    pub(crate) count: f64,
+    pub(crate) sum: f64,
+    pub(crate) squares: f64,
+    pub(crate) covered: f64,
 }
 
 impl Errors {
-    fn add(&mut self, estimate: Estimate, truth: u32) {
+    pub(crate) fn add(&mut self, estimate: Estimate, truth: u32) {
         let error = estimate.cardinality - f64::from(truth);
         let relative = error / f64::from(truth);
         self.count += 1.0;
@@ -93,7 +93,7 @@ impl Errors {
         self.covered += f64::from(u8::from(error.abs() <= 1.96 * estimate.std_error));
     }
 
-    fn mean(&self, sum: f64) -> Option<f64> {
+    pub(crate) fn mean(&self, sum: f64) -> Option<f64> {
         (self.count > 0.0).then(|| sum / self.count)
     }
 }

@@ -20,8 +20,9 @@ use srlg_evaluation::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap
 use srlg_evaluation::system::{Srlg, System};
 use srlg_evaluation::traffic::Model;
 
+use crate::page::Page;
 use crate::preset::Preset;
-use crate::{number, progress, table};
+use crate::{number, progress};
 
 /// Longest window: a ring of more sketches would have no memory left for each.
 const LONGEST_WINDOW: u32 = 10_000;
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &Peers) -> Result<()> {
     let slices = slices.filter(|&slices| slices < crate::MOST_SLICES);
     let slices = slices.context("--windows or --window is too large")?;
     let place = format!("load {}", number::short(options.load));
-    options.write.as_ref().map(|page| table::find(page, &place)).transpose()?;
+    let page = options.write.as_ref().map(|page| Page::open(page, &[&place])).transpose()?;
     let makers = makers();
     let bar = progress::bar(u64::from(slices) * (1 + makers.len() as u64), "truth");
     let truth = truth(options, &bar);
@@ -77,8 +78,9 @@ pub(crate) fn run(options: &Peers) -> Result<()> {
     }
     drop(bar);
     let text = report::page(&measured, &truth, options);
-    if let Some(page) = &options.write {
-        table::replace(page, &place, &text)?;
+    if let Some(mut page) = page {
+        page.fill(&place, &text)?;
+        page.write()?;
     }
     let lines = if options.json { report::json(&measured, &truth, options) } else { text };
     io::stdout().write_all(lines.as_bytes()).context("cannot write to the standard output")

@@ -1,14 +1,19 @@
-//! Measures detectors; writes synthetic traffic as pcap or CSV, and record files as CSV.
+//! Measures detectors and repeats the paper's experiments; writes synthetic traffic as pcap or
+//! CSV, and record files as CSV.
 //!
 //! Shape: one command, one output. Invariant: whatever goes wrong is one line on
 //! the standard error and exit status 2, and leaves no incomplete file behind.
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod characterise;
 mod comparison;
 mod number;
 mod output;
+mod page;
+mod paper;
 mod pcap_writer;
+mod plot;
 mod preset;
 mod progress;
 mod table;
@@ -16,9 +21,11 @@ mod traces;
 
 use accuracy::Accuracy;
 use anyhow::{Context, Result, ensure};
+use characterise::Characterise;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use comparison::Peers;
 use output::Output;
+use paper::Paper;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
 use srlg_evaluation::traffic::Backbone;
@@ -51,6 +58,10 @@ enum Command {
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
     Traces(Traces),
+    /// Repeat the experiments of the paper: tables and plots
+    Paper(Paper),
+    /// Show how errors depend on cardinality, load, memory, window and tags: tables and plots
+    Characterise(Characterise),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -102,6 +113,8 @@ fn main() -> ExitCode {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Peers(options) => comparison::run(&options),
         Command::Traces(options) => traces::run(&options),
+        Command::Paper(options) => paper::run(&options),
+        Command::Characterise(options) => characterise::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };

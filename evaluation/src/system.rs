@@ -18,6 +18,12 @@ pub trait System {
     /// system was made for, with the estimate; then the window moves on by one slice.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;
 
+    /// Whether the last [`close_slice`](Self::close_slice) searched everything: when not, it
+    /// gave up, and super points may be missing.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
     /// Bytes that the system holds now; for hash maps the bytes of their tables.
     fn memory_bytes(&self) -> usize;
 }

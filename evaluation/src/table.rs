@@ -1,17 +1,10 @@
 //! Tables in Markdown, on the standard output and in the pages of docs/.
 //!
-//! Shape: [`Table`], headings and rows, aligned so that they read well as they are;
-//! [`replace`] puts a text between two marker lines of a page. Invariant: all rows
-//! have as many cells as there are headings; a page without the markers is an error
-//! and stays as it is.
+//! Shape: [`Table`], headings and rows, aligned so that they read well as they are.
+//! Invariant: all rows have as many cells as there are headings.
 
-use anyhow::{Context, Result};
 use std::fmt;
 use std::fs;
-use std::path::Path;
-
-/// The line that ends the text after every `<!-- table: NAME -->`.
-const END: &str = "<!-- end -->";
 
 /// Rows of text under headings.
 pub(crate) struct Table {
@@ -65,26 +58,6 @@ pub(crate) fn percent(ratio: Option<f64>) -> String {
     }
 }
 
-/// The text of the file `page` up to the line `<!-- table: NAME -->`, and from its `<!-- end -->` on.
-///
-/// Commands that measure for long look first whether there is a place for the result.
-pub(crate) fn find(page: &Path, name: &str) -> Result<(String, String)> {
-    let shown = page.display();
-    let text = fs::read_to_string(page).with_context(|| format!("cannot read {shown}"))?;
-    let start = format!("<!-- table: {name} -->");
-    let place = text.split_once(&format!("{start}\n")).and_then(|(before, rest)| {
-        rest.find(END).map(|end| (format!("{before}{start}\n"), rest[end..].to_owned()))
-    });
-    place.with_context(|| format!("{shown} has no lines {start} and {END}"))
-}
-
-/// Puts `text` into its place in the file `page`.
-pub(crate) fn replace(page: &Path, name: &str, text: &str) -> Result<()> {
-    let (before, after) = find(page, name)?;
-    fs::write(page, format!("{before}\n{}\n\n{after}", text.trim_end()))
-        .with_context(|| format!("cannot write {}", page.display()))
-}
-
 /// Cores and kind of this machine, for every page with times on it.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -111,20 +84,5 @@ mod tests {
         let shares = [None, Some(0.0), Some(0.00123), Some(0.09994), Some(0.09996), Some(2.5)];
         let texts = ["-", "0", "0.12 %", "9.99 %", "10 %", "250 %"];
         assert_eq!(shares.map(percent), texts);
-    }
-
-    #[test]
-    fn text_between_markers_is_replaced_and_nothing_else() {
-        let page = std::env::temp_dir().join(format!("srlg-page-{}", std::process::id()));
-        let text =
-            "# A\n<!-- table: a -->\nold\n<!-- end -->\n<!-- table: b -->\n<!-- end -->\nz\n";
-        fs::write(&page, text).unwrap();
-        replace(&page, "a", "new\n").unwrap();
-        let expected = text.replace("old", "\nnew\n");
-        assert_eq!(fs::read_to_string(&page).unwrap(), expected);
-        let error = replace(&page, "c", "new").unwrap_err().to_string();
-        assert!(error.ends_with("has no lines <!-- table: c --> and <!-- end -->"), "{error}");
-        assert_eq!(fs::read_to_string(&page).unwrap(), expected);
-        fs::remove_file(page).unwrap();
     }
 }

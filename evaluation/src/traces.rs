@@ -15,8 +15,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use srlg_evaluation::trace::{self, Record, SUFFIX, Trace, record_files};
 
+use crate::number;
+use crate::page::Page;
 use crate::preset::Preset;
-use crate::{number, table};
 
 #[derive(Args)]
 pub(crate) struct Traces {
@@ -107,17 +108,17 @@ pub(crate) fn run(options: &Traces) -> Result<()> {
     let folder = folder.context("there is no folder of record files: give --data")?;
     let with_cuts = |&preset| options.cut.iter().map(move |&cut| (preset, cut));
     let sections: Vec<_> = options.preset.iter().flat_map(with_cuts).collect();
-    for &(preset, cut) in &sections {
-        options.write.as_ref().map(|page| table::find(page, &place(preset, cut))).transpose()?;
-    }
+    let places: Vec<_> = sections.iter().map(|&(preset, cut)| place(preset, cut)).collect();
+    let mut page = options.write.as_ref().map(|page| Page::open(page, &places)).transpose()?;
     let files = files(&folder)?;
     let recordings = files.iter().map(|path| Recording::read(path)).collect::<Result<Vec<_>>>()?;
     let mut out = io::stdout().lock();
     for (preset, cut) in sections {
         let section = replay::section(&recordings, preset, cut, options)?;
         let text = report::page(&section, options);
-        if let Some(page) = &options.write {
-            table::replace(page, &place(preset, cut), &text)?;
+        if let Some(page) = &mut page {
+            page.fill(&place(preset, cut), &text)?;
+            page.write()?;
         }
         let lines = if options.json { report::json(&section, options) } else { text };
         out.write_all(lines.as_bytes()).context("cannot write to the standard output")?;

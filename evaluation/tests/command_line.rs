@@ -1,33 +1,18 @@
 //! Runs the program: what it writes, and how it fails.
 
+mod program;
+
+use program::{assert_fails, fresh, program};
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Output, Stdio};
 
 #[path = "command_line/measuring.rs"]
 mod measuring;
 
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"))
-}
-
 fn generate(options: &[&str], output: &Path) -> Output {
     program().arg("generate").args(options).arg("--output").arg(output).output().unwrap()
-}
-
-/// A name in cargo's folder for the files of tests, with nothing under it.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_file(&path);
-    path
-}
-
-/// Asserts exit status 2 and one line that contains `reason`.
-fn assert_fails(output: &Output, reason: &str) {
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.lines().count() == 1 && error.contains(reason), "{error}");
 }
 
 const SMALL: [&str; 4] = ["--slices", "5", "--pairs", "2k"];

@@ -138,6 +138,10 @@ impl System for Dcds {
         report
     }
 
+    fn is_complete(&self) -> bool {
+        self.search.complete
+    }
+
     /// The vectors alone.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()

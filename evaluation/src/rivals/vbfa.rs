@@ -107,6 +107,10 @@ impl System for Vbfa {
         report
     }
 
+    fn is_complete(&self) -> bool {
+        self.search.complete
+    }
+
     /// The vectors alone.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()

@@ -47,6 +47,11 @@ impl System for Srlg {
         points(&self.detector.close_slice().expect("the CPU reports no errors"))
     }
 
+    /// Without an overload.
+    fn is_complete(&self) -> bool {
+        self.detector.health().overload.is_none()
+    }
+
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
@@ -57,4 +62,21 @@ impl System for Srlg {
 pub fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
     points.map(|point| (point.host.to_bits(), point.cardinality)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overloaded_search_is_not_complete() {
+        let config = Config { threshold: 64, hot_limit: 1, ..Config::paper() };
+        let mut system = Srlg::new("paper", config).unwrap();
+        assert!(system.is_complete());
+        // Hosts of 6 times the threshold: each has a hot rough estimator, at the full weight too.
+        let pairs = (0..40_000).map(|pair| IpPair { aip: pair / 400, bip: pair * 7919 });
+        system.ingest(&pairs.collect::<Vec<_>>());
+        system.close_slice();
+        assert!(!system.is_complete());
+    }
 }

@@ -1,0 +1,73 @@
+//! Configurations beside the presets: other sizes, other tags.
+//!
+//! This file alone knows what the schemes consist of.
+
+use anyhow::Result;
+use srlg_core::{Config, Scheme};
+
+/// Least numbers of tags to ask for, from the fewest that there can be.
+const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
+
+/// The default preset with ever more tags instead of ages, for windows of `window` slices;
+/// each with the number of its tags, since ages may leave more than are asked for.
+pub(super) fn tag_splits(window: u32) -> Result<Vec<(u32, Config)>> {
+    let preset = Config { window, ..Config::default() };
+    let Scheme::Tagged { lines, .. } = preset.scheme else { return Ok(Vec::new()) };
+    let mut splits = Vec::new();
+    for least in TAGS {
+        let config = Config { scheme: Scheme::Tagged { lines, tags: least }, ..preset };
+        splits.push((config.validate()?.tags(), config));
+    }
+    splits.dedup_by_key(|&mut (tags, _)| tags);
+    Ok(splits)
+}
+
+/// `config` with both arrays doubled or halved, time and again.
+pub(super) fn resized(config: Config, doublings: i32) -> Config {
+    let scaled = |size: u32| (f64::from(size) * libm::exp2(doublings.into())) as u32;
+    let scheme = match config.scheme {
+        Scheme::Paper { rows, columns, stride } => {
+            Scheme::Paper { rows, columns: scaled(columns), stride }
+        }
+        Scheme::Tagged { lines, tags } => Scheme::Tagged { lines: scaled(lines), tags },
+    };
+    let rough_column_bits = config.rough_column_bits.saturating_add_signed(doublings);
+    // As small as lets the rows cover the address.
+    let uncovered = 32_u32.saturating_sub(rough_column_bits);
+    let bit_stride = uncovered.div_ceil(config.rough_rows - 2);
+    Config { scheme, rough_column_bits, bit_stride, ..config }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::Preset;
+    use clap::ValueEnum;
+
+    #[test]
+    fn doubling_both_arrays_doubles_the_memory() {
+        for preset in Preset::value_variants() {
+            let (name, preset) = (preset.name(), preset.config());
+            let bytes = |doublings| {
+                let config = resized(preset, doublings);
+                config.validate().unwrap().recorder_bytes() as f64
+            };
+            for doublings in -3..2 {
+                let ratio = bytes(doublings + 1) / bytes(doublings);
+                // The paper's rows end with a whole estimator, which does not grow.
+                assert!((ratio - 2.0).abs() < 0.08, "{name} {doublings}: {ratio}");
+            }
+            assert_eq!(resized(preset, 0), preset);
+        }
+    }
+
+    #[test]
+    fn every_split_has_more_tags_than_the_one_before() {
+        for window in [20, 300, 3000] {
+            let splits = tag_splits(window).unwrap();
+            assert!(splits.len() >= 3 && splits.is_sorted_by(|one, next| one.0 < next.0));
+            // The preset itself is the first.
+            assert_eq!(splits[0].1.scheme, Config::default().scheme);
+        }
+    }
+}

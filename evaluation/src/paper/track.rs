@@ -1,0 +1,156 @@
+//! A system on its way through the windows of an experiment.
+//!
+//! Shape: [`Track`]; packets go in, the end of a window is reported and scored. Invariant:
+//! the time is the processor's for the system alone, without the traffic's and the truth's,
+//! in the windows that were scored and nothing else.
+
+use cpu_time::ProcessTime;
+use serde_json::{Value, json};
+use srlg_core::{Address, IpPair};
+use srlg_evaluation::score::{MeanRates, Score};
+use srlg_evaluation::system::System;
+use std::time::Duration;
+
+/// A system, and how it fared.
+pub(super) struct Track {
+    system: Box<dyn System>,
+    /// Of every window, in their order.
+    pub(super) scores: Vec<Score>,
+    /// Windows in which the search gave up.
+    pub(super) stopped: u32,
+    /// Since the last window that was scored, or until then if that is not scored.
+    running: Duration,
+    scored: Duration,
+}
+
+impl Track {
+    pub(super) fn new(system: impl System + 'static) -> Self {
+        Self {
+            system: Box::new(system),
+            scores: Vec::new(),
+            stopped: 0,
+            running: Duration::ZERO,
+            scored: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn ingest(&mut self, pairs: &[IpPair]) {
+        let begin = ProcessTime::now();
+        self.system.ingest(pairs);
+        self.running += begin.elapsed();
+    }
+
+    /// Ends a slice whose window is not scored.
+    pub(super) fn skip(&mut self) {
+        self.system.close_slice();
+        self.running = Duration::ZERO;
+    }
+
+    /// Ends a slice and compares the report with the true super points.
+    pub(super) fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
+        let begin = ProcessTime::now();
+        let report = self.system.close_slice();
+        self.scored += std::mem::take(&mut self.running) + begin.elapsed();
+        self.stopped += u32::from(!self.system.is_complete());
+        self.scores.push(Score::of(truth, &report, threshold));
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.system.name()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.system.memory_bytes()
+    }
+
+    /// Means over all windows.
+    pub(super) fn rates(&self) -> MeanRates {
+        let mut rates = MeanRates::default();
+        self.scores.iter().for_each(|score| rates.add(score));
+        rates
+    }
+
+    /// `None` before the first window.
+    pub(super) fn seconds_per_window(&self) -> Option<f64> {
+        let windows = self.scores.len() as f64;
+        (windows > 0.0).then(|| self.scored.as_secs_f64() / windows)
+    }
+
+    /// An object for each metric of the tables.
+    pub(super) fn metrics(&self) -> Vec<Value> {
+        let rates = self.rates();
+        let super_points: u64 = self.scores.iter().map(|score| score.true_super_points).sum();
+        let percent = |ratio: Option<f64>| ratio.map(|ratio| ratio * 100.0);
+        let object = |metric: &str, value: Option<f64>, unit: &str| {
+            json!({
+                "metric": metric,
+                "value": value,
+                "unit": unit,
+                "system": self.name(),
+                "recorder_bytes": self.memory_bytes(),
+                "super_points": super_points,
+                "searches_stopped": self.stopped,
+            })
+        };
+        vec![
+            object("fpr_mean", percent(rates.positive()), "%"),
+            object("fnr_mean", percent(rates.negative()), "%"),
+            object("tfr_mean", percent(rates.total()), "%"),
+            object("memory_bytes", Some(self.memory_bytes() as f64), "B"),
+            object("seconds_per_window", self.seconds_per_window(), "s"),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports what it is fed, works a millisecond per pair, and gives up on slices of more
+    /// than one pair.
+    struct Echo(Vec<IpPair>, usize);
+
+    impl System for Echo {
+        fn name(&self) -> String {
+            "echo".into()
+        }
+
+        fn ingest(&mut self, pairs: &[IpPair]) {
+            self.0.extend(pairs);
+            let (begin, work) = (ProcessTime::now(), Duration::from_millis(pairs.len() as u64));
+            while begin.elapsed() < work {}
+        }
+
+        fn close_slice(&mut self) -> Vec<(Address, f64)> {
+            self.1 = self.0.len();
+            self.0.drain(..).map(|pair| (pair.aip, 10.0)).collect()
+        }
+
+        fn is_complete(&self) -> bool {
+            self.1 <= 1
+        }
+
+        fn memory_bytes(&self) -> usize {
+            17
+        }
+    }
+
+    #[test]
+    fn scored_windows_count_and_others_do_not() {
+        let mut track = Track::new(Echo(Vec::new(), 0));
+        let pair = |aip| IpPair { aip, bip: 0 };
+        track.ingest(&vec![pair(9); 300]);
+        track.skip();
+        track.ingest(&[pair(1)]);
+        track.ingest(&[pair(2)]);
+        track.score(&[(1, 10), (3, 10)], 10);
+        track.ingest(&[pair(1)]);
+        track.score(&[(1, 10), (3, 10)], 10);
+        assert_eq!((track.scores.len(), track.stopped), (2, 1));
+        let seconds = track.seconds_per_window().unwrap();
+        assert!((0.0015..0.15).contains(&seconds), "{seconds}");
+        let values: Vec<_> = track.metrics().iter().map(|metric| metric["value"].clone()).collect();
+        // Two super points in either window, of which one is found; one false report.
+        assert_eq!(values[..4], [json!(25.0), json!(50.0), json!(75.0), json!(17.0)]);
+    }
+}

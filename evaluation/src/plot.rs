@@ -1,0 +1,169 @@
+//! Line charts, as SVG.
+//!
+//! Shape: a [`Chart`] of named series goes in, the text of an SVG comes out; [`axis`] says
+//! where values lie. Invariant: equal charts give equal bytes on every machine, since texts
+//! are left to the viewer's fonts and none is measured here. What an axis cannot show is
+//! left out: values that are not finite, and on a logarithmic axis those that are not positive.
+
+mod axis;
+
+use anyhow::{Context, Result};
+use axis::Span;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+/// Width and height of a chart.
+const SIZE: (u32, u32) = (860, 460);
+/// Height of the title and the legend above the plot.
+const HEAD: i32 = 62;
+/// Width that a letter of the legend takes, about, in any viewer's font.
+const LETTER: i32 = 8;
+/// Colours that colour-blind readers tell apart as well (Okabe and Ito).
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(213, 94, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+/// A series of more points is a line without marks.
+const MOST_MARKS: usize = 40;
+
+/// What to draw.
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// Drawn in this order, each in a colour of its own up to six.
+    pub(crate) series: Vec<Series>,
+}
+
+/// A chart and the name of its file.
+pub(crate) struct Plot {
+    pub(crate) file: String,
+    pub(crate) chart: Chart,
+}
+
+/// What an axis shows.
+pub(crate) struct Axis {
+    pub(crate) label: &'static str,
+    pub(crate) scale: Scale,
+}
+
+/// How an axis spreads its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Linear,
+    Logarithmic,
+}
+
+/// A line and its name in the legend.
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// Half the length of a vertical bar through the point; 0 for none.
+    pub(crate) error: f64,
+}
+
+impl Point {
+    /// Ends of the bar. A logarithmic axis shows a bar that reaches 0 from the point upwards.
+    fn bar(self, scale: Scale) -> [f64; 2] {
+        let low = self.y - self.error;
+        [if scale.shows(low) { low } else { self.y }, self.y + self.error]
+    }
+}
+
+impl Chart {
+    /// The chart as SVG.
+    pub(crate) fn svg(&self) -> Result<String> {
+        let mut text = String::new();
+        self.draw(&mut text).context("cannot draw the chart")?;
+        Ok(text)
+    }
+
+    fn draw(&self, text: &mut String) -> Result<()> {
+        let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        root.fill(&WHITE)?;
+        let (head, body) = root.split_vertically(HEAD);
+        self.draw_head(&head)?;
+        let (x, y) = (self.horizontal(), self.vertical());
+        let mut plot = ChartBuilder::on(&body)
+            .margin_left(10)
+            .margin_right(24)
+            .margin_bottom(6)
+            .x_label_area_size(48)
+            .y_label_area_size(58)
+            .build_cartesian_2d(x, y)?;
+        plot.configure_mesh()
+            .x_desc(self.x.label)
+            .y_desc(self.y.label)
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.12))
+            .label_style(("sans-serif", 15))
+            .axis_desc_style(("sans-serif", 17))
+            .draw()?;
+        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+            let points = self.shown(series);
+            let line = points.iter().map(|point| (point.x, point.y));
+            plot.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?;
+            let marks = line.filter(|_| points.len() <= MOST_MARKS);
+            plot.draw_series(marks.map(|place| Circle::new(place, 3, colour.filled())))?;
+            let bars = points.iter().filter(|point| point.error > 0.0);
+            plot.draw_series(bars.map(|point| {
+                let ends = point.bar(self.y.scale).map(|end| (point.x, end));
+                PathElement::new(ends, colour.mix(0.5))
+            }))?;
+        }
+        drop(plot);
+        Ok(root.present()?)
+    }
+
+    /// Title and legend, above the plot so that they hide nothing.
+    fn draw_head(&self, head: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<()> {
+        head.draw(&Text::new(self.title.as_str(), (68, 10), ("sans-serif", 20)))?;
+        let mut left = 68;
+        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+            let line = [(left, 47), (left + 24, 47)];
+            head.draw(&PathElement::new(line, colour.stroke_width(3)))?;
+            head.draw(&Text::new(series.name.as_str(), (left + 30, 40), ("sans-serif", 16)))?;
+            left += 54 + LETTER * series.name.chars().count() as i32;
+        }
+        Ok(())
+    }
+
+    fn shown(&self, series: &Series) -> Vec<Point> {
+        let shown = |point: &&Point| self.x.scale.shows(point.x) && self.y.scale.shows(point.y);
+        series.points.iter().filter(shown).copied().collect()
+    }
+
+    fn horizontal(&self) -> Span {
+        let points = self.series.iter().flat_map(|series| self.shown(series));
+        Span::around(self.x.scale, points.map(|point| point.x))
+    }
+
+    /// A linear one shows 0, so that lengths compare like values.
+    fn vertical(&self) -> Span {
+        let scale = self.y.scale;
+        let points = self.series.iter().flat_map(|series| self.shown(series));
+        let ends = points.flat_map(|point| point.bar(scale));
+        Span::around(scale, ends.chain((scale == Scale::Linear).then_some(0.0)))
+    }
+}
+
+impl Scale {
+    /// Whether `value` has a place on such an axis.
+    fn shows(self, value: f64) -> bool {
+        value.is_finite() && (self == Self::Linear || value > 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

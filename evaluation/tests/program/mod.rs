@@ -1,0 +1,24 @@
+//! The program under test, its files and its failures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"))
+}
+
+/// A name in cargo's folder for the files of tests, with nothing under it.
+pub(crate) fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+/// Asserts exit status 2 and one line that contains `reason`.
+pub(crate) fn assert_fails(output: &Output, reason: &str) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.lines().count() == 1 && error.contains(reason), "{error}");
+}
