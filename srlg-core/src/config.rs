@@ -258,7 +258,7 @@ impl Default for Config {
         Self {
             scheme: Scheme::Tagged { lines: 412_500, tags: LEAST_TAGS },
             oversampling_bits: 1,
-            linear_width: 24_576,
+            linear_width: 1 << 15,
             ..Self::paper()
         }
     }

@@ -115,7 +115,7 @@ mod tests {
     use std::vec::Vec;
 
     fn tagged(window: u32, tags: u32) -> Params {
-        let scheme = Scheme::Tagged { lines: 1000, tags };
+        let scheme = Scheme::Tagged { lines: 2048, tags };
         Config { window, scheme, ..Config::default() }.validate().unwrap()
     }
 

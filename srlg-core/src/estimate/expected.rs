@@ -78,7 +78,7 @@ mod tests {
         };
         let added = square(load as u64) - square(0);
         let twins = f64::from(params.linear_width()) / f64::from(params.tags());
-        // One opposite host adds t = 1/24576 to λ(1 + 2u).
+        // One opposite host adds t = 1/32768 to λ(1 + 2u).
         let t = 1.0 / f64::from(params.linear_width());
         let expected = 1e-6 * (7.0 / 6.0 + twins * 3.0) + 0.001 * t * (0.5 + twins);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
