@@ -1,6 +1,7 @@
 //! [`Plan`]: sizes for a load and a memory, and the error to expect.
 
-use super::{Config, ConfigError, LEAST_TAGS, Scheme};
+use super::rules::LEAST_TAGS;
+use super::{Config, ConfigError, Scheme};
 use crate::estimate::expected;
 use crate::linear::LINE;
 use crate::pair::ADDRESS_BITS;
