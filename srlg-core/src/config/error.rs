@@ -41,7 +41,9 @@ pub enum ConfigError {
     Tags { tags: u32 },
     #[error("lines are {lines}: give at least linear_width / 32 = {least}")]
     Lines { lines: u32, least: u32 },
-    #[error("linear_width is {width}: give a multiple of 32, at most 65536, with tagged recorders")]
+    #[error(
+        "linear_width is {width}: give a multiple of 32, at most 65536, with tagged recorders (and a threshold of at most 131072)"
+    )]
     TaggedWidth { width: u32 },
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
