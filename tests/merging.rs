@@ -69,7 +69,8 @@ proptest! {
 // The paper's text, Alg. 2 and Alg. 7 merge by the maximum.
 #[test]
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
-    let config = small();
+    let scheme = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
+    let config = Config { scheme, ..small() };
     let model = || PaperModel::new(config).unwrap();
     let (mut one, mut left, mut right) = (model(), model(), model());
     for bip in 0..300 {

@@ -61,7 +61,8 @@ pub struct Config {
     /// opposite hosts that a rough estimator sees. 0 is the paper; 1 makes misses at θ
     /// some 250 times rarer for about twice the candidates.
     pub oversampling_bits: u32,
-    /// η': recorders of one linear estimator.
+    /// η': recorders of one linear estimator. Of some hundred and fewer, estimates come out a few
+    /// percent too high.
     pub linear_width: u32,
     /// Hot columns per row that a slice's search accepts; more is an overload.
     pub hot_limit: u32,

@@ -45,6 +45,8 @@ pub enum Tally {
 
 /// Positions of a host's linear estimator by age, for the ages of a window: the host's own last
 /// touch of a position, if there is any, is of that age or older.
+///
+/// The first three say what was seen, the last two how likely chance shows what is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histograms {
@@ -55,6 +57,11 @@ pub struct Histograms {
     /// Positions that show none, and might hide one. At all others, an own touch of that age
     /// would have replaced what is there.
     pub hidden: [u32; AGES],
+    /// Those of the hidden at which both places, of the touch and of the echo, have that age.
+    pub hidden_twice: [u32; AGES],
+    /// Those neither own nor hidden at which both places have that age, and each excludes an
+    /// own touch.
+    pub excluded_twice: [u32; AGES],
 }
 
 /// A view of the recorders of a SLEA; copying it copies two pointers.

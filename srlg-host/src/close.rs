@@ -67,14 +67,14 @@ pub(crate) fn untouched_health(params: &Params) -> Health {
 }
 
 /// Those of `hosts` that a glimpse does not show to be far below the threshold; all of them
-/// in the paper's scheme, whose background a glimpse cannot tell from a host.
+/// where a glimpse could not tell, and in the paper's scheme, whose background looks like a host.
 fn promising(
     params: &Params,
     backend: &mut dyn Backend,
     hosts: &[Address],
     span: Span,
 ) -> Result<Vec<Address>, Error> {
-    if !params.is_tagged() {
+    if !params.is_tagged() || !visible::can_dismiss(params) {
         return Ok(hosts.to_vec());
     }
     let glimpses = backend.tally(hosts, span, visible::glimpse_positions(params))?;

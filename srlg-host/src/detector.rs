@@ -147,6 +147,9 @@ impl SlidingDetector {
     /// The same for the last `window` slices, the running one included; `window` may be
     /// anything from 1 to the detector's own.
     ///
+    /// Where ages count epochs of several slices (windows of more than 511), an epoch of which
+    /// `window` holds a part counts pro rata, the running one too.
+    ///
     /// In the paper's scheme it reads the whole SLEA once, for the row setting factors of that
     /// window.
     ///

@@ -13,8 +13,8 @@ pub struct Plan {
     /// The sizes, with seed 0.
     pub config: Config,
     /// Standard error, in hosts, to expect of the estimate of a host with θ opposite hosts.
-    /// Contacts are taken to be even over the window and never to repeat; those that repeat
-    /// are more surely seen, and the error is smaller.
+    /// Contacts are taken to be even over the window and never to repeat. A host whose own
+    /// contacts repeat errs less; one whose contacts do not, among others that do, errs more.
     pub std_error: f64,
 }
 
@@ -83,17 +83,16 @@ impl Config {
         let line_bytes = 2 * LINE as usize;
         let lines = memory.saturating_sub(self.rough_bytes()) / line_bytes;
         let least = (linear_width / LINE) as usize;
-        if lines < least {
-            return Err(ConfigError::Memory {
-                memory,
-                least: self.rough_bytes() + least * line_bytes,
-            });
-        }
         // More lines than 32 bits can number recorders stay unused.
-        let lines = lines.min((u32::MAX / LINE) as usize) as u32;
-        let scheme = Scheme::Tagged { lines, tags: LEAST_TAGS };
+        let numbered = lines.clamp(least, (u32::MAX / LINE) as usize) as u32;
+        let scheme = Scheme::Tagged { lines: numbered, tags: LEAST_TAGS };
         let config = Self { scheme, linear_width, ..self };
-        let std_error = expected::std_error(&config.validate()?, self.threshold, distinct_pairs);
+        let params = config.validate()?;
+        if lines < least {
+            let least = self.rough_bytes() + least * line_bytes;
+            return Err(ConfigError::Memory { memory, least });
+        }
+        let std_error = expected::std_error(&params, self.threshold, distinct_pairs);
         Ok(Plan { config, std_error })
     }
 }
@@ -146,7 +145,9 @@ mod tests {
         assert_eq!(plan(1024, 300, memory), Err(ConfigError::Memory { memory, least }));
         assert!(plan(1024, 300, least).is_ok());
         assert_eq!(plan(7, 300, 1 << 20), Err(ConfigError::Threshold { threshold: 7, width: 8 }));
-        assert_eq!(plan(8, 0, 1 << 20), Err(ConfigError::Window { window: 0, max: 65_534 }));
+        for memory in [0, 1 << 20] {
+            assert_eq!(plan(8, 0, memory), Err(ConfigError::Window { window: 0, max: 65_534 }));
+        }
         let too_large = plan(1 << 20, 300, 1 << 30);
         assert_eq!(too_large, Err(ConfigError::TaggedWidth { width: 1 << 19 }));
     }

@@ -17,9 +17,17 @@
 //! censored thereafter. One whose tag is smaller might hide an own touch: it leaves before m.
 //! Which of the two happens depends on two tags alone, not on whether there is an own touch.
 //!
-//! Twins. A foreign touch passes for own with probability 1/T (T tags), so of c positions that
-//! show none, some c/(T - 1) have a twin that was counted as own. The oldest epoch counts pro
-//! rata of its slices in the window.
+//! Twins. A foreign word with the host's own tag looks like an own touch. Tags being random, a
+//! place whose word would let an own touch of that age be hidden or visible shows a twin with
+//! probability 1/T in T - 1 cases that are seen to be none. One place of age m is such a
+//! chance, whatever its tag; two places of age m are one each if they do not exclude an own
+//! touch: 2 where both might hide one, 0 where both exclude it. Twins are taken off d by the
+//! number of chances over T - 1; and positions whose tags are equal tell nothing of an own
+//! touch, so R loses the chances of the hidden ones over T - 1.
+//!
+//! The oldest epoch. Of the M touches of an epoch that the window cuts, a share s of its slices
+//! is in the window: its hazard counts s times. How many of the M really are is binomial, with
+//! the variance s(1 - s)M.
 //!
 //! Standard error (Greenwood 1926): `η'² Σ o/(R(R - d))` is the variance of η' ln S, o being
 //! the observed matches, twins included, if the number of opposite hosts were a Poisson
@@ -27,13 +35,19 @@
 
 use super::{Estimate, EstimateRange};
 use crate::epoch::Span;
-use crate::linear::{Histograms, LINE};
+use crate::linear::{AGES, Histograms, LINE};
 use crate::params::Params;
 
 /// Cardinality over `span` of a host with `histograms`.
 #[must_use]
 pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimate {
     estimate_run(params, histograms, span, params.linear_width)
+}
+
+/// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
+#[must_use]
+pub fn can_dismiss(params: &Params) -> bool {
+    glimpsed(params) > DEVIATIONS * DEVIATIONS
 }
 
 /// Positions of a [glimpse](may_reach): whole lines.
@@ -43,46 +57,63 @@ pub fn glimpse_positions(params: &Params) -> u32 {
 }
 
 /// Whether a host with these `histograms` of a glimpse, its first [`glimpse_positions`], may
-/// have as many opposite hosts as the threshold: a look at an eighth of the run spares most
-/// candidates the rest.
+/// have as many opposite hosts as the threshold: a look at an eighth of the estimator spares
+/// most candidates the rest.
 ///
-/// Its hosts fall into the glimpse like a Poisson variable, so n comes on top of the variance.
-/// With six standard errors of the smaller number that passes, a host of exactly θ = 1024 is
-/// dismissed with 4 in 10^6 (Poisson: 76 or fewer of 128), a thirtieth of what the search misses.
+/// Of θ opposite hosts a Poisson number of mean m falls into the glimpse, and the estimate of
+/// it has a standard error. A host is dismissed when its estimate is five deviations below m:
+/// of Poisson numbers no more than e^(-25/2) are (Chernoff), 4 in 10^6.
 #[must_use]
 pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
-    let positions = glimpse_positions(params);
-    let glimpse = estimate_run(params, histograms, span, positions);
-    let (n, error) = (glimpse.cardinality, glimpse.std_error);
-    let most = n + 6.0 * libm::sqrt(error * error + n);
-    let share = f64::from(positions) / f64::from(params.linear_width);
-    glimpse.range == EstimateRange::Beyond || most >= f64::from(params.threshold) * share
+    let glimpse = estimate_run(params, histograms, span, glimpse_positions(params));
+    let (mean, error) = (glimpsed(params), glimpse.std_error);
+    let least = mean - DEVIATIONS * libm::sqrt(mean + error * error);
+    glimpse.range == EstimateRange::Beyond || glimpse.cardinality >= least
+}
+
+/// Deviations by which an estimate has to be too low to be dismissed.
+const DEVIATIONS: f64 = 5.0;
+
+/// How many of θ opposite hosts fall into a glimpse, in the mean.
+fn glimpsed(params: &Params) -> f64 {
+    let share = f64::from(glimpse_positions(params)) / f64::from(params.linear_width);
+    f64::from(params.threshold) * share
 }
 
 /// The estimate from the first `positions` of a run.
 fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions: u32) -> Estimate {
     let width = f64::from(positions);
-    let twins = f64::from(params.tags - 1);
+    let others = f64::from(params.tags - 1);
     // The inverse of the share S that survives: one logarithm in the end, not one per age.
     let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
     let mut range = EstimateRange::Within;
-    let Histograms { all, own, hidden } = histograms;
     for age in 0..span.ages as usize {
         let share = if age + 1 == span.ages as usize { span.oldest_share() } else { 1.0 };
-        let (own, foreign) = (f64::from(own[age]), f64::from(all[age] - own[age]));
-        let risk = at_risk - f64::from(hidden[age]);
+        let count = |bins: &[u32; AGES]| f64::from(bins[age]);
+        let (all, own) = (count(&histograms.all), count(&histograms.own));
+        let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
+        let chances = all - own + twice - count(&histograms.excluded_twice);
+        // Where tags are equal nothing can be told either.
+        let risk = at_risk - hidden - (hidden + twice) / others;
         if risk <= 1.0 {
             range = EstimateRange::Beyond;
             break;
         }
-        let mut untouched = risk - share * (own - foreign / twins);
+        let mut untouched = risk - (own - chances / others);
         if untouched < 1.0 {
             untouched = 1.0;
             range = EstimateRange::Beyond;
         }
-        inverse *= risk / untouched;
-        greenwood += share * own / (risk * untouched);
-        at_risk -= own + foreign;
+        let ratio = risk / untouched;
+        greenwood += share * share * own / (risk * untouched);
+        if share < 1.0 {
+            // Which of the touches of that epoch are in the window is up to chance.
+            greenwood += 2.0 * share * (1.0 - share) * libm::log(ratio) / width;
+            inverse *= libm::pow(ratio, share);
+        } else {
+            inverse *= ratio;
+        }
+        at_risk -= all;
     }
     let (cardinality, spread) = (width * libm::log(inverse), width * width * greenwood);
     if cardinality < 0.0 {
@@ -98,13 +129,18 @@ fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions:
 mod tests {
     use super::*;
     use crate::Config;
-    use crate::linear::AGES;
 
     fn params() -> Params {
         Config { linear_width: 1 << 14, ..Config::default() }.validate().unwrap()
     }
 
-    const NOTHING: Histograms = Histograms { all: [0; AGES], own: [0; AGES], hidden: [0; AGES] };
+    const NOTHING: Histograms = Histograms {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
     const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide
@@ -161,11 +197,12 @@ mod tests {
     #[test]
     fn oldest_epoch_counts_by_the_share_that_is_in_the_window() {
         let histograms = run(&[(149, 400, 400), (150, 77, 77)]);
-        let whole = estimate(&params(), &histograms, WINDOW).cardinality;
-        let half =
-            estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW }).cardinality;
-        let expected = 16_384.0 * libm::log(16_384.0 / 16_184.0);
-        assert!((half - expected).abs() < 1e-6 && whole > 2.0 * half, "{whole} {half}");
+        let whole = estimate(&params(), &histograms, WINDOW);
+        let half = estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW });
+        assert!((half.cardinality - whole.cardinality / 2.0).abs() < 1e-9, "{whole:?} {half:?}");
+        // Half of the error, and the chance of 400 coins.
+        let expected = whole.std_error * whole.std_error / 4.0 + whole.cardinality / 4.0;
+        assert!((half.std_error * half.std_error - expected).abs() < 1e-6, "{half:?}");
     }
 
     #[test]
@@ -187,13 +224,30 @@ mod tests {
         assert_eq!((estimate.cardinality, estimate.std_error), (0.0, 0.0));
     }
 
+    // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
     #[test]
-    fn glimpse_dismisses_only_what_is_far_below_the_threshold() {
-        // An eighth of θ = 1024 is 128 of 2048 positions: 76 are six deviations sqrt(76) below.
+    fn glimpse_misses_less_than_4_in_a_million_whatever_the_threshold() {
+        for threshold in [8, 32, 100, 256, 1024, 4000] {
+            let params = Config { threshold, ..Config::default() }.validate().unwrap();
+            let mean = f64::from(threshold) / 8.0;
+            let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
+            for own in 0..threshold {
+                let mut glimpse = NOTHING;
+                (glimpse.all[5], glimpse.own[5]) = (own, own);
+                missed += if may_reach(&params, &glimpse, WINDOW) { 0.0 } else { probability };
+                probability *= mean / f64::from(own + 1);
+            }
+            assert!(missed < 4e-6, "{threshold}: {missed}");
+            assert_eq!(missed > 0.0, can_dismiss(&params), "{threshold}");
+        }
+    }
+
+    #[test]
+    fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
+        // An eighth of θ = 1024 is 128, and 72 are five deviations below.
         let mut glimpse = NOTHING;
-        for (own, expected) in [(0, false), (30, false), (74, false), (78, true), (128, true)] {
+        for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
-            glimpse.all[AGES - 1] = 2048 - own;
             assert_eq!(may_reach(&params(), &glimpse, WINDOW), expected, "{own}");
         }
         // Hidden by foreigners: cannot be told, and stays.

@@ -12,8 +12,8 @@ pub(super) const LINES: usize = 32;
 /// Cells of a block.
 pub(super) const LEN: usize = LINES * LINE as usize;
 
-/// Bins of a block: [`AGES`] of each kind, and as many for what is not in the window.
-pub(super) const BINS: usize = 4 * AGES;
+/// Bins of a block: [`AGES`] of each kind; two kinds there are not.
+pub(super) const BINS: usize = 8 * AGES;
 
 /// No own touch of that age can be there.
 pub(super) const EXCLUDED: usize = 0;
@@ -23,6 +23,10 @@ pub(super) const HIDDEN: usize = 1;
 pub(super) const OWN: usize = 2;
 /// Not in the window.
 const OUTSIDE: usize = 3;
+/// [`EXCLUDED`] by both places, which have one age.
+pub(super) const EXCLUDED_TWICE: usize = 4;
+/// [`HIDDEN`] in both places, which have one age.
+pub(super) const HIDDEN_TWICE: usize = 5;
 
 /// The words of a line.
 type Words = [u16; LINE as usize];
@@ -71,11 +75,14 @@ impl Block {
             let base = oldest - if is_short { rest.wrapping_sub(tags) } else { rest };
             let (tag, echo_tag) = host.tagger.tags(start.wrapping_add(place as u16));
             let own = base.saturating_add(tag);
-            let own_echo = base.saturating_add(delay).saturating_add(echo_tag);
+            let echo_base = base.saturating_add(delay);
+            let own_echo = echo_base.saturating_add(echo_tag);
             let shown = (touch == own) | (echo == own_echo);
-            let allowed = (touch <= own) & (echo <= own_echo);
-            // EXCLUDED, HIDDEN or OWN.
-            let kind = u16::from(allowed) + u16::from(allowed & shown);
+            let (excludes, echo_excludes) = (touch > own, echo > own_echo);
+            let allowed = !(excludes | echo_excludes);
+            let of_one_age = (touch >= base) & (echo >= echo_base);
+            let twice = of_one_age & ((excludes & echo_excludes) | (allowed & !shown));
+            let kind = u16::from(allowed) + u16::from(allowed & shown) + 4 * u16::from(twice);
             let outside = (OUTSIDE * AGES) as u16 | (place % AGES) as u16;
             bins[place] = if age < ages { age + kind * AGES as u16 } else { outside };
         }

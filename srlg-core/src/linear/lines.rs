@@ -90,10 +90,14 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
             let sum = |bin: usize| u32::from(tables[0][bin]) + u32::from(tables[1][bin]);
             core::array::from_fn::<_, AGES, _>(|age| sum(kind * AGES + age))
         };
-        let (excluded, hidden, own) =
-            (of_kind(block::EXCLUDED), of_kind(block::HIDDEN), of_kind(block::OWN));
-        let all = core::array::from_fn(|age| excluded[age] + hidden[age] + own[age]);
-        Histograms { all, own, hidden }
+        let (own, once, excluded) =
+            (of_kind(block::OWN), of_kind(block::HIDDEN), of_kind(block::EXCLUDED));
+        let hidden_twice = of_kind(block::HIDDEN_TWICE);
+        let excluded_twice = of_kind(block::EXCLUDED_TWICE);
+        let hidden: [u32; AGES] = core::array::from_fn(|age| once[age] + hidden_twice[age]);
+        let others = |age: usize| excluded[age] + excluded_twice[age] + hidden[age];
+        let all = core::array::from_fn(|age| own[age] + others(age));
+        Histograms { all, own, hidden, hidden_twice, excluded_twice }
     }
 }
 

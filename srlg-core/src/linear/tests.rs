@@ -68,7 +68,13 @@ fn small_tagged(seed: u64) -> Params {
 /// The visible ages of an estimator, cell by cell, as docs/tagged-recorders.md says it.
 fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
-    let mut histograms = Histograms { all: [0; AGES], own: [0; AGES], hidden: [0; AGES] };
+    let mut histograms = Histograms {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
     let places = lines::Places::new(params, aip);
     for cell in 0..params.linear_width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
@@ -88,6 +94,10 @@ fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histogram
         histograms.all[age] += 1;
         histograms.own[age] += u32::from(is_own);
         histograms.hidden[age] += u32::from(can_be && !is_own);
+        let is_tie = touch / tags == age as u32 && by_echo == Some(age as u32);
+        histograms.hidden_twice[age] += u32::from(can_be && !is_own && is_tie);
+        let excluded_twice = touch > own && echo > own_echo;
+        histograms.excluded_twice[age] += u32::from(excluded_twice && is_tie);
     }
     histograms
 }
