@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 
 /// Candidates that are tallied at a time: what bounds the memory of tallies.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 /// The report on the window that ends with the running slice, number `slice`, and how long
 /// its stages took.
