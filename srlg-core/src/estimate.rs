@@ -6,6 +6,7 @@
 
 pub mod background;
 pub mod expected;
+pub mod glimpse;
 pub mod visible;
 
 use crate::epoch::Span;

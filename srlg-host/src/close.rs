@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use srlg_core::estimate::{self, Estimate, background, visible};
+use srlg_core::estimate::{self, Estimate, background, glimpse};
 use srlg_core::{ADDRESS_BITS, Address, Params, Span, Tally, detection};
 
 use crate::backend::{Backend, Survey, WEIGHTS};
@@ -28,21 +28,7 @@ pub(crate) fn report(
     let surveyed = Instant::now();
     let found = search(params, backend, &survey)?;
     let searched = Instant::now();
-    let mut super_points = Vec::new();
-    for hosts in found.hosts.chunks(BATCH) {
-        let hosts = promising(params, backend, hosts, span)?;
-        let tallies = backend.tally(&hosts, span, params.linear_width())?;
-        let estimate = |tally| estimate::estimate(params, tally, span, &survey.linear_weights);
-        super_points.extend(
-            hosts
-                .iter()
-                .zip(tallies.iter().map(estimate))
-                .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold())),
-        );
-    }
-    super_points.sort_by(|a: &SuperPoint, b| {
-        b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
-    });
+    let super_points = super_points(params, backend, span, &survey, &found.hosts)?;
     let times = StageTimes {
         survey: surveyed - start,
         search: searched - surveyed,
@@ -55,6 +41,31 @@ pub(crate) fn report(
         health: health(params, &survey, found.hot_weight, found.overload),
     };
     Ok((report, times))
+}
+
+/// Those of `candidates` whose estimate reaches the threshold, in the order of a report.
+fn super_points(
+    params: &Params,
+    backend: &mut dyn Backend,
+    span: Span,
+    survey: &Survey,
+    candidates: &[Address],
+) -> Result<Vec<SuperPoint>, Error> {
+    let mut super_points = Vec::new();
+    for hosts in candidates.chunks(BATCH) {
+        let hosts = promising(params, backend, hosts, span)?;
+        let tallies = backend.tally(&hosts, span, params.linear_width())?;
+        let estimate = |tally| estimate::estimate(params, tally, span, &survey.linear_weights);
+        let estimates = hosts.iter().zip(tallies.iter().map(estimate));
+        super_points.extend(
+            estimates
+                .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold())),
+        );
+    }
+    super_points.sort_by(|a: &SuperPoint, b| {
+        b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
+    });
+    Ok(super_points)
 }
 
 /// The health of a detector that has closed no slice yet.
@@ -74,12 +85,12 @@ fn promising(
     hosts: &[Address],
     span: Span,
 ) -> Result<Vec<Address>, Error> {
-    if !params.is_tagged() || !visible::can_dismiss(params) {
+    if !params.is_tagged() || !glimpse::can_dismiss(params) {
         return Ok(hosts.to_vec());
     }
-    let glimpses = backend.tally(hosts, span, visible::glimpse_positions(params))?;
+    let glimpses = backend.tally(hosts, span, glimpse::positions(params))?;
     let promises = |glimpse: &Tally| match glimpse {
-        Tally::Visible(histograms) => visible::may_reach(params, histograms, span),
+        Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
         Tally::Union(_) => true,
     };
     let pairs = hosts.iter().zip(&glimpses);

@@ -35,7 +35,7 @@
 
 use super::{Estimate, EstimateRange};
 use crate::epoch::Span;
-use crate::linear::{AGES, Histograms, LINE};
+use crate::linear::{AGES, Histograms};
 use crate::params::Params;
 
 /// Cardinality over `span` of a host with `histograms`.
@@ -44,68 +44,28 @@ pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimat
     estimate_run(params, histograms, span, params.linear_width)
 }
 
-/// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
-#[must_use]
-pub fn can_dismiss(params: &Params) -> bool {
-    glimpsed(params) > DEVIATIONS * DEVIATIONS
-}
-
-/// Positions of a [glimpse](may_reach): whole lines.
-#[must_use]
-pub fn glimpse_positions(params: &Params) -> u32 {
-    (params.linear_width / 8).next_multiple_of(LINE)
-}
-
-/// Whether a host with these `histograms` of a glimpse, its first [`glimpse_positions`], may
-/// have as many opposite hosts as the threshold: a look at an eighth of the estimator spares
-/// most candidates the rest.
-///
-/// Of θ opposite hosts a Poisson number of mean m falls into the glimpse, and the estimate of
-/// it has a standard error. A host is dismissed when its estimate is five deviations below m:
-/// of Poisson numbers no more than e^(-25/2) are (Chernoff), 4 in 10^6.
-#[must_use]
-pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
-    let glimpse = estimate_run(params, histograms, span, glimpse_positions(params));
-    let (mean, error) = (glimpsed(params), glimpse.std_error);
-    let least = mean - DEVIATIONS * libm::sqrt(mean + error * error);
-    glimpse.range == EstimateRange::Beyond || glimpse.cardinality >= least
-}
-
-/// Deviations by which an estimate has to be too low to be dismissed.
-const DEVIATIONS: f64 = 5.0;
-
-/// How many of θ opposite hosts fall into a glimpse, in the mean.
-fn glimpsed(params: &Params) -> f64 {
-    let share = f64::from(glimpse_positions(params)) / f64::from(params.linear_width);
-    f64::from(params.threshold) * share
-}
-
-/// The estimate from the first `positions` of a run.
-fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions: u32) -> Estimate {
+/// The estimate from the first `positions` of a linear estimator.
+pub(super) fn estimate_run(
+    params: &Params,
+    histograms: &Histograms,
+    span: Span,
+    positions: u32,
+) -> Estimate {
     let width = f64::from(positions);
-    let others = f64::from(params.tags - 1);
     // The inverse of the share S that survives: one logarithm in the end, not one per age.
     let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
-    let mut range = EstimateRange::Within;
+    let mut is_beyond = false;
     for age in 0..span.ages as usize {
         let share = if age + 1 == span.ages as usize { span.oldest_share() } else { 1.0 };
-        let count = |bins: &[u32; AGES]| f64::from(bins[age]);
-        let (all, own) = (count(&histograms.all), count(&histograms.own));
-        let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
-        let chances = all - own + twice - count(&histograms.excluded_twice);
-        // Where tags are equal nothing can be told either.
-        let risk = at_risk - hidden - (hidden + twice) / others;
+        let (risk, touched) = at_age(params, histograms, age, at_risk);
         if risk <= 1.0 {
-            range = EstimateRange::Beyond;
+            is_beyond = true;
             break;
         }
-        let mut untouched = risk - (own - chances / others);
-        if untouched < 1.0 {
-            untouched = 1.0;
-            range = EstimateRange::Beyond;
-        }
+        is_beyond |= risk - touched < 1.0;
+        let untouched = (risk - touched).max(1.0);
         let ratio = risk / untouched;
-        greenwood += share * share * own / (risk * untouched);
+        greenwood += share * share * f64::from(histograms.own[age]) / (risk * untouched);
         if share < 1.0 {
             // Which of the touches of that epoch are in the window is up to chance.
             greenwood += 2.0 * share * (1.0 - share) * libm::log(ratio) / width;
@@ -113,15 +73,33 @@ fn estimate_run(params: &Params, histograms: &Histograms, span: Span, positions:
         } else {
             inverse *= ratio;
         }
-        at_risk -= all;
+        at_risk -= f64::from(histograms.all[age]);
     }
-    let (cardinality, spread) = (width * libm::log(inverse), width * width * greenwood);
+    stated(width * libm::log(inverse), width * width * greenwood, is_beyond)
+}
+
+/// R and d of an age: positions that would show an own touch, and those that do, less twins.
+fn at_age(params: &Params, histograms: &Histograms, age: usize, at_risk: f64) -> (f64, f64) {
+    let count = |bins: &[u32; AGES]| f64::from(bins[age]);
+    let (all, own) = (count(&histograms.all), count(&histograms.own));
+    let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
+    let chances = all - own + twice - count(&histograms.excluded_twice);
+    let other_tags = f64::from(params.tags - 1);
+    // Where tags are equal nothing can be told either.
+    (at_risk - hidden - (hidden + twice) / other_tags, own - chances / other_tags)
+}
+
+/// The estimate with its standard error; `variance` is that of a Poisson number of hosts.
+fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> Estimate {
+    let range = match is_beyond {
+        true => EstimateRange::Beyond,
+        false if cardinality < 0.0 => EstimateRange::ClampedToZero,
+        false => EstimateRange::Within,
+    };
     if cardinality < 0.0 {
-        let beyond = range == EstimateRange::Beyond;
-        let range = if beyond { range } else { EstimateRange::ClampedToZero };
-        return Estimate { cardinality: 0.0, std_error: libm::sqrt(spread), range };
+        return Estimate { cardinality: 0.0, std_error: libm::sqrt(variance), range };
     }
-    let std_error = libm::sqrt((spread - cardinality).max(0.0));
+    let std_error = libm::sqrt((variance - cardinality).max(0.0));
     Estimate { cardinality, std_error, range }
 }
 
@@ -222,37 +200,5 @@ mod tests {
     fn empty_run_is_zero() {
         let estimate = estimate(&params(), &run(&[]), WINDOW);
         assert_eq!((estimate.cardinality, estimate.std_error), (0.0, 0.0));
-    }
-
-    // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
-    #[test]
-    fn glimpse_misses_less_than_4_in_a_million_whatever_the_threshold() {
-        for threshold in [8, 32, 100, 256, 1024, 4000] {
-            let params = Config { threshold, ..Config::default() }.validate().unwrap();
-            let mean = f64::from(threshold) / 8.0;
-            let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
-            for own in 0..threshold {
-                let mut glimpse = NOTHING;
-                (glimpse.all[5], glimpse.own[5]) = (own, own);
-                missed += if may_reach(&params, &glimpse, WINDOW) { 0.0 } else { probability };
-                probability *= mean / f64::from(own + 1);
-            }
-            assert!(missed < 4e-6, "{threshold}: {missed}");
-            assert_eq!(missed > 0.0, can_dismiss(&params), "{threshold}");
-        }
-    }
-
-    #[test]
-    fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
-        // An eighth of θ = 1024 is 128, and 72 are five deviations below.
-        let mut glimpse = NOTHING;
-        for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {
-            (glimpse.all[5], glimpse.own[5]) = (own, own);
-            assert_eq!(may_reach(&params(), &glimpse, WINDOW), expected, "{own}");
-        }
-        // Hidden by foreigners: cannot be told, and stays.
-        glimpse.all = [0; AGES];
-        (glimpse.all[0], glimpse.hidden[0]) = (2048, 2048);
-        assert!(may_reach(&params(), &glimpse, WINDOW));
     }
 }

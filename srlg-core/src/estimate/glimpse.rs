@@ -1,0 +1,92 @@
+//! A glimpse: a look at an eighth of a linear estimator, which spares most candidates the rest.
+
+use super::EstimateRange;
+use super::visible::estimate_run;
+use crate::epoch::Span;
+use crate::linear::{Histograms, LINE};
+use crate::params::Params;
+
+/// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
+#[must_use]
+pub fn can_dismiss(params: &Params) -> bool {
+    glimpsed(params) > DEVIATIONS * DEVIATIONS
+}
+
+/// Positions of a [glimpse](may_reach): whole lines.
+#[must_use]
+pub fn positions(params: &Params) -> u32 {
+    (params.linear_width / 8).next_multiple_of(LINE)
+}
+
+/// Whether a host with these `histograms` of a glimpse, its first [`positions`], may
+/// have as many opposite hosts as the threshold: a look at an eighth of the estimator spares
+/// most candidates the rest.
+///
+/// Of θ opposite hosts a Poisson number of mean m falls into the glimpse, and the estimate of
+/// it has a standard error. A host is dismissed when its estimate is five deviations below m:
+/// of Poisson numbers no more than e^(-25/2) are (Chernoff), 4 in 10^6.
+#[must_use]
+pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
+    let glimpse = estimate_run(params, histograms, span, positions(params));
+    let (mean, error) = (glimpsed(params), glimpse.std_error);
+    let least = mean - DEVIATIONS * libm::sqrt(mean + error * error);
+    glimpse.range == EstimateRange::Beyond || glimpse.cardinality >= least
+}
+
+/// Deviations by which an estimate has to be too low to be dismissed.
+const DEVIATIONS: f64 = 5.0;
+
+/// How many of θ opposite hosts fall into a glimpse, in the mean.
+fn glimpsed(params: &Params) -> f64 {
+    let share = f64::from(positions(params)) / f64::from(params.linear_width);
+    f64::from(params.threshold) * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::linear::AGES;
+
+    const NOTHING: Histograms = Histograms {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
+    const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
+
+    // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
+    #[test]
+    fn glimpse_misses_less_than_4_in_a_million_whatever_the_threshold() {
+        for threshold in [8, 32, 100, 256, 1024, 4000] {
+            let params = Config { threshold, ..Config::default() }.validate().unwrap();
+            let mean = f64::from(threshold) / 8.0;
+            let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
+            for own in 0..threshold {
+                let mut glimpse = NOTHING;
+                (glimpse.all[5], glimpse.own[5]) = (own, own);
+                missed += if may_reach(&params, &glimpse, WINDOW) { 0.0 } else { probability };
+                probability *= mean / f64::from(own + 1);
+            }
+            assert!(missed < 4e-6, "{threshold}: {missed}");
+            assert_eq!(missed > 0.0, can_dismiss(&params), "{threshold}");
+        }
+    }
+
+    #[test]
+    fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
+        let params = Config::default().validate().unwrap();
+        // An eighth of θ = 1024 is 128, and 72 are five deviations below.
+        let mut glimpse = NOTHING;
+        for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {
+            (glimpse.all[5], glimpse.own[5]) = (own, own);
+            assert_eq!(may_reach(&params, &glimpse, WINDOW), expected, "{own}");
+        }
+        // Hidden by foreigners: cannot be told, and stays.
+        glimpse.all = [0; AGES];
+        (glimpse.all[0], glimpse.hidden[0]) = (4096, 4096);
+        assert!(may_reach(&params, &glimpse, WINDOW));
+    }
+}
