@@ -64,6 +64,18 @@ pub struct Histograms {
     pub excluded_twice: [u32; AGES],
 }
 
+#[cfg(test)]
+impl Histograms {
+    /// No position at any age of the window.
+    pub(crate) const EMPTY: Self = Self {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
+}
+
 /// A view of the recorders of a SLEA; copying it copies two pointers.
 #[derive(Debug)]
 pub struct Slea<'a, R> {

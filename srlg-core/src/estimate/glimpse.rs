@@ -48,13 +48,6 @@ mod tests {
     use crate::Config;
     use crate::linear::AGES;
 
-    const NOTHING: Histograms = Histograms {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
     const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
@@ -65,7 +58,7 @@ mod tests {
             let mean = f64::from(threshold) / 8.0;
             let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
             for own in 0..threshold {
-                let mut glimpse = NOTHING;
+                let mut glimpse = Histograms::EMPTY;
                 (glimpse.all[5], glimpse.own[5]) = (own, own);
                 missed += if may_reach(&params, &glimpse, WINDOW) { 0.0 } else { probability };
                 probability *= mean / f64::from(own + 1);
@@ -79,7 +72,7 @@ mod tests {
     fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
         let params = Config::default().validate().unwrap();
         // An eighth of θ = 1024 is 128, and 72 are five deviations below.
-        let mut glimpse = NOTHING;
+        let mut glimpse = Histograms::EMPTY;
         for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
             assert_eq!(may_reach(&params, &glimpse, WINDOW), expected, "{own}");

@@ -112,19 +112,12 @@ mod tests {
         Config { linear_width: 1 << 14, ..Config::default() }.validate().unwrap()
     }
 
-    const NOTHING: Histograms = Histograms {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
     const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide
     /// an own touch. The rest is untouched.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
-        let mut histograms = NOTHING;
+        let mut histograms = Histograms::EMPTY;
         for &(age, all, own) in positions {
             histograms.all[age] += all;
             histograms.own[age] += own;

@@ -49,7 +49,7 @@ impl Block {
     }
 
     /// Per cell its bin: the age, below `ages`, plus [`AGES`] times the kind; cells outside are
-    /// spread over the last [`AGES`] bins.
+    /// spread over the bins of their kind, so that none of these waits for itself.
     ///
     /// All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]
@@ -90,7 +90,7 @@ impl Block {
     }
 }
 
-/// How the words of one host's positions are read.
+/// How the words of one host's cells are read.
 #[derive(Clone, Copy)]
 pub(super) struct Host {
     pub(super) twist: u32,

@@ -68,13 +68,7 @@ fn small_tagged(seed: u64) -> Params {
 /// The visible ages of an estimator, cell by cell, as docs/tagged-recorders.md says it.
 fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
-    let mut histograms = Histograms {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
+    let mut histograms = Histograms::EMPTY;
     let places = lines::Places::new(params, aip);
     for cell in 0..params.linear_width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
