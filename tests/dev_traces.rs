@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use srlg::{Config, Device, EstimateRange, IpPair, Placement, SliceClock, SlidingDetector};
 use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::trace::{Trace, data_dir};
+use srlg_evaluation::trace::{Trace, data_dir, record_files};
 
 /// Slices per window, and seconds per slice.
 struct Cut {
@@ -81,13 +81,9 @@ impl Comparison {
                 Placement::Start { slice } | Placement::Ahead { slice } => self.advance_to(slice),
                 other => panic!("the trace is sorted, but here is {other:?}"),
             }
-            let (source, destination) = (record.source, record.destination);
-            if source != destination {
-                let pairs = [(source, destination), (destination, source)];
-                let pairs = pairs.map(|(aip, bip)| IpPair { aip, bip });
-                self.detector.ingest(&pairs).unwrap();
-                pairs.into_iter().for_each(|pair| self.exact.touch(pair));
-            }
+            let pairs: Vec<IpPair> = record.pairs().collect();
+            self.detector.ingest(&pairs).unwrap();
+            pairs.into_iter().for_each(|pair| self.exact.touch(pair));
         }
         self.close();
         self
@@ -99,10 +95,7 @@ fn traces() -> Vec<PathBuf> {
         eprintln!("skipped: SRLG_DATA is absent");
         return Vec::new();
     };
-    let files = std::fs::read_dir(folder.join("dev")).unwrap().map(|entry| entry.unwrap().path());
-    let mut traces: Vec<PathBuf> =
-        files.filter(|path| path.to_string_lossy().ends_with(".spt.zst")).collect();
-    traces.sort();
+    let traces = record_files(&folder.join("dev")).unwrap();
     assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
     traces
 }
