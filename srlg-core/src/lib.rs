@@ -41,11 +41,13 @@ pub mod regain;
 mod rhfg;
 mod rough;
 mod tag;
+mod twin;
 
 pub use config::{Config, ConfigError, Plan, Scheme};
 pub use epoch::{Ages, Span};
-pub use linear::{AGES, Histograms, LINE, Slea, Tally};
+pub use linear::{AGES, BINS, Cells, Histograms, LINE, Slea, Tally, touch_twins};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
 pub use recorder::{Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below};
 pub use rough::Rsra;
+pub use twin::Twin;

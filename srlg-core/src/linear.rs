@@ -14,6 +14,8 @@
 //! caller that has more of them.
 
 mod block;
+mod cells;
+mod histograms;
 mod lines;
 mod rows;
 
@@ -22,15 +24,16 @@ use crate::pair::{Address, IpPair};
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder, count_below};
 
+pub use cells::Cells;
+pub use histograms::{AGES, BINS, Histograms};
+pub use lines::touch_twins;
+
 /// Positions of the paper's union that are looked at together, row after row: few enough for
 /// the first cache, many enough for full vectors.
 const BLOCK: usize = 1024;
 
 /// Recorders of a line of the tagged scheme: 64 bytes, a line of common caches.
 pub const LINE: u32 = 32;
-
-/// Ages that a [tally](Tally::Visible) tells apart; a window has fewer.
-pub const AGES: usize = 512;
 
 /// What a device returns about one host: integers, from which
 /// [`estimate`](crate::estimate) makes a cardinality.
@@ -41,39 +44,6 @@ pub enum Tally {
     Union(u32),
     /// Tagged scheme.
     Visible(Histograms),
-}
-
-/// Positions of a host's linear estimator by age, for the ages of a window: the host's own last
-/// touch of a position, if there is any, is of that age or older.
-///
-/// The first three say what was seen, the last two how likely chance shows what is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Histograms {
-    /// All positions. Those that are missing show that there is no own touch in the window.
-    pub all: [u32; AGES],
-    /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
-    pub own: [u32; AGES],
-    /// Positions that show none, and might hide one. At all others, an own touch of that age
-    /// would have replaced what is there.
-    pub hidden: [u32; AGES],
-    /// Those of the hidden at which both places, of the touch and of the echo, have that age.
-    pub hidden_twice: [u32; AGES],
-    /// Those neither own nor hidden at which both places have that age, and each excludes an
-    /// own touch.
-    pub excluded_twice: [u32; AGES],
-}
-
-#[cfg(test)]
-impl Histograms {
-    /// No position at any age of the window.
-    pub(crate) const EMPTY: Self = Self {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
 }
 
 /// A view of the recorders of a SLEA; copying it copies two pointers.
@@ -118,6 +88,23 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         }
     }
 
+    /// Whether `position` of the union estimator of `aip` is within `span`; of the paper's scheme
+    /// alone. A tally counts these.
+    #[inline]
+    #[must_use]
+    pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
+        let limit = self.limit(span);
+        let within = |row| self.run(row, aip)[position as usize].word() < limit;
+        (0..self.params.linear_rows).all(within)
+    }
+
+    /// Whether recorder `index` of all rows is within `span`.
+    #[inline]
+    #[must_use]
+    pub fn is_within(self, index: usize, span: Span) -> bool {
+        self.recorders[index].word() < self.limit(span)
+    }
+
     /// How many recorders of `row` are within `span`.
     #[must_use]
     pub fn row_weight(self, row: u32, span: Span) -> u32 {
@@ -149,6 +136,13 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
                 self.touch_rows(pair, word);
             }
         }
+    }
+
+    /// The same for one pair, the work of one thread among many; of the paper's scheme alone. In
+    /// the tagged one it is [`touch_twins`].
+    #[inline(always)]
+    pub fn touch_one(self, pair: IpPair, age: u32) {
+        self.touch_rows(pair, R::saturated(self.params.step(age)));
     }
 }
 

@@ -35,6 +35,12 @@ pub trait Recorder: Reading + Send {
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
     fn most_recent(&self, word: Self::Word);
 
+    /// The same for a recorder whose word was `seen` a moment ago: spares a load.
+    fn most_recent_of(&self, seen: Self::Word, word: Self::Word);
+
+    /// Sets the word, whatever it was: only while no other thread uses the recorder.
+    fn set(&self, word: Self::Word);
+
     /// The word after growing by `step`: by so many ages, times the number of tags.
     ///
     /// It saturates as a whole word, which keeps the order of any two words: a minimum
@@ -114,11 +120,27 @@ macro_rules! recorder {
             fn most_recent(&self, word: $word) {
                 if word == 0 {
                     // The minimum with 0 is 0: a plain store does, and need not wait for a load.
-                    self.0.store(0, Relaxed);
-                } else if word < self.word() {
-                    // Looking first spares the read-modify-write where nothing would change.
-                    self.0.fetch_min(word, Relaxed);
+                    self.set(0);
+                } else {
+                    self.most_recent_of(self.word(), word);
                 }
+            }
+
+            #[inline]
+            fn most_recent_of(&self, mut seen: $word, word: $word) {
+                // Where nothing would change nothing is written: words only fall while others
+                // touch, so what was not larger then is not larger now.
+                while word < seen {
+                    match self.0.compare_exchange(seen, word, Relaxed, Relaxed) {
+                        Ok(_) => return,
+                        Err(now) => seen = now,
+                    }
+                }
+            }
+
+            #[inline]
+            fn set(&self, word: $word) {
+                self.0.store(word, Relaxed);
             }
 
             #[inline]

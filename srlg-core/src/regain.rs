@@ -71,7 +71,11 @@ impl<'a> HighTable<'a> {
     /// When the arrays are not [`high_table_lens`] long.
     #[must_use]
     pub fn new(params: &Params, starts: &'a [u32], highs: &'a [u32], present: &'a [u32]) -> Self {
-        assert_eq!([starts.len(), highs.len(), present.len()], high_table_lens(params));
+        // One by one: a comparison of arrays is a call where there is no memory to compare.
+        let [of_starts, of_highs, of_present] = high_table_lens(params);
+        assert_eq!(starts.len(), of_starts, "columns, and an end");
+        assert_eq!(highs.len(), of_highs, "values of the high address bits");
+        assert_eq!(present.len(), of_present, "words of column bits");
         Self { starts, highs, present }
     }
 

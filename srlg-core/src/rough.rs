@@ -39,8 +39,15 @@ impl<'a, R: Reading> Rsra<'a, R> {
     #[inline]
     #[must_use]
     pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
-        let start = self.start(row, column);
-        mask_of(&self.recorders[start..start + self.params.rough_width as usize], ages)
+        self.mask_at((row << self.params.rough_column_bits | column) as usize, ages)
+    }
+
+    /// The same for rough estimator number `index`, counted row after row.
+    #[inline]
+    #[must_use]
+    pub fn mask_at(self, index: usize, ages: u32) -> u8 {
+        let width = self.params.rough_width as usize;
+        mask_of(&self.recorders[index * width..][..width], ages)
     }
 
     /// The masks of all rough estimators, row after row: `rough_rows x 2^q`.
@@ -72,20 +79,20 @@ impl<R: Recorder> Rsra<'_, R> {
 /// Bit i for recorder i of an estimator of at most eight.
 #[inline]
 fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
-    // A length known when compiling makes straight code of the usual case.
+    let limit = R::saturated(ages);
     match estimator.first_chunk::<8>() {
-        Some(estimator) => gather(estimator, ages),
-        None => gather(estimator, ages),
+        Some(estimator) => gather(estimator, limit),
+        None => {
+            let bits = estimator.iter().rev().map(|recorder| u8::from(recorder.word() < limit));
+            bits.fold(0, |mask, bit| mask << 1 | bit)
+        }
     }
 }
 
+/// The usual case as straight code.
 #[inline]
-fn gather<'a, R: Reading + 'a>(estimator: impl IntoIterator<Item = &'a R>, ages: u32) -> u8 {
-    let limit = R::saturated(ages);
-    let mut within = [0; 8];
-    for (byte, recorder) in within.iter_mut().zip(estimator) {
-        *byte = u8::from(recorder.word() < limit);
-    }
+fn gather<R: Reading>(estimator: &[R; 8], limit: R::Word) -> u8 {
+    let within = estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit));
     // Byte i holds its bit at place 8i; the term 2^(56 - 7i) moves it to place 56 + i. All
     // other products land on places of their own, so no carry disturbs the top byte.
     const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;

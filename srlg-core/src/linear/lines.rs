@@ -7,23 +7,25 @@
 //! [`Params::echo_delay`] ages older: more than any touch in the window. So an echo never
 //! hides a touch; it only uses places that no touch in the window needs.
 
-use super::{AGES, Histograms, LINE, Slea};
+use super::histograms::Histograms;
+use super::{LINE, Slea};
 use crate::hash;
-use crate::linear::block::{self, Block, Host};
+use crate::linear::block::{self, Block};
 use crate::pair::{Address, IpPair};
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder};
 use crate::tag::Tagger;
+use crate::twin::Twin;
 
 /// Pairs whose recorders are read together.
 pub(super) const BATCH: usize = 64;
 
 /// Where the touches and echoes of one host go.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     seed: u32,
     flip: u32,
-    twist: u32,
+    pub(super) twist: u32,
 }
 
 impl Places {
@@ -62,42 +64,64 @@ impl Places {
     }
 }
 
+/// What a pair leaves in the SLEA: two recorders and their words, of the touch and of its echo.
+struct Touch {
+    places: [u32; 2],
+    words: [u16; 2],
+}
+
+impl Touch {
+    /// The touch of `pair`, `aged` being the word of its age.
+    #[inline(always)]
+    fn new(params: &Params, pair: IpPair, aged: u32) -> Self {
+        let Host { places, tagger } = Host::new(params, pair.aip);
+        let cell = places.cell(params.linear_position(pair.bip));
+        let (tag, echo_tag) = tagger.tags(cell as u16);
+        let delay = params.step(params.echo_delay);
+        let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
+        let words = [word(aged, tag), word(aged + delay, echo_tag)];
+        Self { places: places.of(params, cell), words }
+    }
+}
+
+/// How one host's cells are found and read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host {
+    pub(super) places: Places,
+    pub(super) tagger: Tagger,
+}
+
+impl Host {
+    #[inline(always)]
+    pub(super) fn new(params: &Params, aip: Address) -> Self {
+        Self { places: Places::new(params, aip), tagger: Tagger::new(params, aip) }
+    }
+}
+
 impl<R: Reading<Word = u16>> Slea<'_, R> {
     /// Histograms of the first `positions`, whole lines, of the linear estimator of `aip`, for
     /// the least `ages` ages.
     #[inline(always)]
     pub(super) fn histograms(self, aip: Address, ages: u32, positions: u32) -> Histograms {
-        let places = Places::new(self.params, aip);
-        let host = Host { twist: places.twist, tagger: Tagger::new(self.params, aip) };
+        let host = Host::new(self.params, aip);
         // Tables in turn: equal bins that follow each other do not wait for each other.
-        let mut tables = [[0u16; block::BINS]; 2];
+        let mut tables = [[0u16; block::TABLE]; 2];
         let mut block = Block::new();
         for start in (0..positions).step_by(block::LEN) {
             let len = block::LEN.min((positions - start) as usize);
             let mut line_places = [0; block::LINES];
             for (line, place) in (0..).zip(&mut line_places) {
-                *place = places.line(self.params, start + line * LINE);
+                *place = host.places.line(self.params, start + line * LINE);
             }
             for (line, &place) in line_places[..len / LINE as usize].iter().enumerate() {
                 block.load(line, &self.recorders[place as usize..][..LINE as usize]);
             }
             let bins = block.bins(self.params, host, start as u16, ages as u16);
             for (place, &bin) in bins[..len].iter().enumerate() {
-                tables[place % 2][usize::from(bin) % block::BINS] += 1;
+                tables[place % 2][usize::from(bin) % block::TABLE] += 1;
             }
         }
-        let of_kind = |kind: usize| {
-            let sum = |bin: usize| u32::from(tables[0][bin]) + u32::from(tables[1][bin]);
-            core::array::from_fn::<_, AGES, _>(|age| sum(kind * AGES + age))
-        };
-        let (own, once, excluded) =
-            (of_kind(block::OWN), of_kind(block::HIDDEN), of_kind(block::EXCLUDED));
-        let hidden_twice = of_kind(block::HIDDEN_TWICE);
-        let excluded_twice = of_kind(block::EXCLUDED_TWICE);
-        let hidden: [u32; AGES] = core::array::from_fn(|age| once[age] + hidden_twice[age]);
-        let others = |age: usize| excluded[age] + excluded_twice[age] + hidden[age];
-        let all = core::array::from_fn(|age| own[age] + others(age));
-        Histograms { all, own, hidden, hidden_twice, excluded_twice }
+        Histograms::of_bins(|bin| u32::from(tables[0][bin]) + u32::from(tables[1][bin]))
     }
 }
 
@@ -115,16 +139,11 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         batch[..pairs.len()].copy_from_slice(pairs);
         let mut places = [[0; BATCH]; 2];
         let mut words = [[0; BATCH]; 2];
-        let delay = params.step(params.echo_delay);
         // Arithmetic alone, which vectorises; the loads come after.
         for i in 0..BATCH {
-            let position = params.linear_position(batch[i].bip);
-            let host = Places::new(params, batch[i].aip);
-            let cell = host.cell(position);
-            let (tag, echo_tag) = Tagger::new(params, batch[i].aip).tags(cell as u16);
-            [places[0][i], places[1][i]] = host.of(params, cell);
-            words[0][i] = (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
-            words[1][i] = (aged + delay + u32::from(echo_tag)).min(u16::MAX.into()) as u16;
+            let touch = Touch::new(params, batch[i], aged);
+            [places[0][i], places[1][i]] = touch.places;
+            [words[0][i], words[1][i]] = touch.words;
         }
         let mut seen = [[R::UNTOUCHED; BATCH]; 2];
         for kind in 0..2 {
@@ -134,11 +153,25 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         }
         for kind in 0..2 {
             for i in 0..BATCH {
-                // Words only fall while others touch: what was not larger then is not now.
-                if words[kind][i] < seen[kind][i] {
-                    self.recorders[places[kind][i] as usize].most_recent(words[kind][i]);
-                }
+                let recorder = &self.recorders[places[kind][i] as usize];
+                recorder.most_recent_of(seen[kind][i], words[kind][i]);
             }
         }
+    }
+}
+
+/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the SLEA of `params`, which
+/// `twins` are; the work of one thread among many; of the tagged scheme alone.
+///
+/// # Panics
+/// When `twins` are fewer than half of [`Params::linear_recorders`].
+#[inline(always)]
+pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
+    let Touch { places, words } = Touch::new(params, pair, params.step(age));
+    // Both are read before either is written: neither load waits for the other.
+    let looks = places.map(|place| Twin::look(twins, place));
+    for kind in 0..2 {
+        let (twin, seen) = looks[kind];
+        twin.most_recent_of(seen, places[kind], words[kind]);
     }
 }

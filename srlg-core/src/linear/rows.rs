@@ -3,6 +3,7 @@
 use super::{BLOCK, Slea};
 use crate::epoch::Span;
 use crate::pair::{Address, IpPair};
+use crate::params::MAX_LINEAR_ROWS;
 use crate::recorder::{Reading, Recorder};
 
 impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
@@ -45,8 +46,12 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     #[inline]
     pub(super) fn touch_rows(self, pair: IpPair, word: u16) {
         let position = self.params.linear_position(pair.bip) as usize;
-        for row in 0..self.params.linear_rows {
-            self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+        // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
+        // would copy all keys to memory to look one up.
+        for row in 0..MAX_LINEAR_ROWS as u32 {
+            if row < self.params.linear_rows {
+                self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+            }
         }
     }
 }

@@ -1,0 +1,74 @@
+//! [`Histograms`]: a tally of the tagged scheme, and the bins that devices count into.
+
+/// Ages that a [tally](super::Tally::Visible) tells apart; a window has fewer.
+pub const AGES: usize = 512;
+
+/// Bins that a device counts the cells of one host into, see [`Histograms::of_bins`].
+pub const BINS: usize = 5 * AGES;
+
+/// What the two places of a cell say of an own touch of the age of the older: bin number
+/// `kind * AGES + age`.
+pub(super) struct Kind;
+
+impl Kind {
+    /// There cannot be one.
+    pub(super) const EXCLUDED: u16 = 0;
+    /// It might be hidden.
+    pub(super) const HIDDEN: u16 = 1;
+    /// It is visible.
+    pub(super) const OWN: u16 = 2;
+    /// Added to the first two where both places have that age. (To the third it is not.)
+    pub(super) const TWICE: u16 = 3;
+}
+
+/// Positions of a host's linear estimator by age, for the ages of a window: the host's own last
+/// touch of a position, if there is any, is of that age or older.
+///
+/// The first three say what was seen, the last two how likely chance shows what is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Histograms {
+    /// All positions. Those that are missing show that there is no own touch in the window.
+    pub all: [u32; AGES],
+    /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
+    pub own: [u32; AGES],
+    /// Positions that show none, and might hide one. At all others, an own touch of that age
+    /// would have replaced what is there.
+    pub hidden: [u32; AGES],
+    /// Those of the hidden at which both places, of the touch and of the echo, have that age.
+    pub hidden_twice: [u32; AGES],
+    /// Those neither own nor hidden at which both places have that age, and each excludes an
+    /// own touch.
+    pub excluded_twice: [u32; AGES],
+}
+
+impl Histograms {
+    /// The histograms of cells that were counted by [`Cells::bin`](super::Cells::bin): `count`
+    /// says how many are in each of the [`BINS`].
+    #[must_use]
+    pub fn of_bins(count: impl Fn(usize) -> u32) -> Self {
+        let of_kind = |kind: u16| {
+            core::array::from_fn::<_, AGES, _>(|age| count(usize::from(kind) * AGES + age))
+        };
+        let own = of_kind(Kind::OWN);
+        let (excluded, hidden) = (of_kind(Kind::EXCLUDED), of_kind(Kind::HIDDEN));
+        let excluded_twice = of_kind(Kind::EXCLUDED + Kind::TWICE);
+        let hidden_twice = of_kind(Kind::HIDDEN + Kind::TWICE);
+        let hidden: [u32; AGES] = core::array::from_fn(|age| hidden[age] + hidden_twice[age]);
+        let others = |age: usize| excluded[age] + excluded_twice[age] + hidden[age];
+        let all = core::array::from_fn(|age| own[age] + others(age));
+        Self { all, own, hidden, hidden_twice, excluded_twice }
+    }
+}
+
+#[cfg(test)]
+impl Histograms {
+    /// No position at any age of the window.
+    pub(crate) const EMPTY: Self = Self {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
+}

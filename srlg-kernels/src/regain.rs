@@ -1,0 +1,26 @@
+//! Regaining hosts from hot columns.
+
+use core::sync::atomic::AtomicU32;
+
+use crate::{Grid, List};
+use srlg_core::Params;
+use srlg_core::regain::{HighTable, candidates};
+
+/// Lists the hosts whose columns in rows 0 and 1 are among `columns` and whose union estimator
+/// has a weight of at least `weight`.
+#[inline(always)]
+pub fn regain(
+    grid: Grid,
+    params: &Params,
+    weight: u32,
+    (table, masks): (HighTable<'_>, &[u8]),
+    columns: [&[u32]; 2],
+    hosts: List<'_, AtomicU32>,
+) {
+    for base in grid.of_blocks(columns[0].len()) {
+        for partner in grid.of_lanes(columns[1].len()) {
+            let pair = [columns[0][base], columns[1][partner]];
+            candidates(params, table, masks, pair, weight).for_each(|host| hosts.add(host));
+        }
+    }
+}
