@@ -2,7 +2,8 @@
 
 use srlg_core::ConfigError;
 
-/// An error of a detector. What the detector has seen stays as it was.
+/// An error of a detector. What the detector has seen stays as it was, but for errors of a GPU
+/// ([`Driver`](Self::Driver)) that say otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -13,6 +14,44 @@ pub enum Error {
     /// The system has no memory for the recorders.
     #[error("no memory for {bytes} bytes of recorders: choose a smaller configuration")]
     OutOfMemory { bytes: usize, source: std::io::Error },
+    /// The driver of the GPU is not installed.
+    #[error(
+        "no CUDA driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver, or use Device::Cpu"
+    )]
+    NoDriver,
+    /// The library was built without CUDA.
+    #[error("srlg was built without its feature `cuda`: enable it, or use Device::Cpu")]
+    WithoutCuda,
+    /// There is no GPU of that number.
+    #[error("there is no CUDA device {ordinal}: there are {count}, counted from 0")]
+    NoSuchDevice { ordinal: u32, count: u32 },
+    /// The GPU is too old for the kernels.
+    #[error(
+        "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use Device::Cpu"
+    )]
+    ComputeCapability { name: String, major: i32, minor: i32 },
+    /// The GPU has no memory for a detector.
+    #[error(
+        "the CUDA device has no memory for {bytes} bytes, {free} are free: free some,          choose a smaller configuration, or use Device::Cpu"
+    )]
+    DeviceMemory { bytes: usize, free: usize },
+    /// The system has no page-locked memory.
+    #[error("no page-locked memory for {bytes} bytes: ask for less, or free some")]
+    PinnedMemory { bytes: usize },
+    /// The driver of the GPU reports an error. What the detector had seen may be gone: later
+    /// calls say [`DeviceLost`](Self::DeviceLost) if it is.
+    #[error("CUDA cannot {doing}: {name}, {text}")]
+    Driver { doing: &'static str, name: String, text: String },
+    /// The GPU failed before.
+    #[error(
+        "the CUDA device failed before, and what the detector had seen is gone:          make a new detector"
+    )]
+    DeviceLost,
+    /// Pairs on a GPU were given to a detector that is not there.
+    #[error(
+        "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"
+    )]
+    OtherDevice { ours: String, theirs: u32 },
     /// A window of a query is not covered by what the detector remembers.
     #[error("a window of {window} slices was asked for: give 1 to {max}, the detector's own")]
     QueryWindow { window: u32, max: u32 },

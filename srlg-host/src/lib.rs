@@ -10,6 +10,7 @@ mod close;
 mod cpu;
 mod detector;
 mod error;
+mod gpu;
 mod report;
 mod state;
 

@@ -1,0 +1,153 @@
+//! [`Gpu`]: a GPU as the backend sees it, and the only way in which it sees one.
+//!
+//! Memory, queues of work, marks in them, and the kernels of srlg-kernels. CUDA is one
+//! implementation; tests have another, which runs the same kernels on the host in orders that a
+//! GPU might choose.
+//!
+//! Work in one queue happens in order, work in different queues at any time. Nothing but
+//! [`finish`](Gpu::finish) and access to pinned memory waits. Any error but those of `allocate`
+//! and `pin` may come late, from earlier work, and leaves the memory in an unknown state.
+
+use std::ops::Range;
+
+use super::kernel::{Kernel, Shape};
+use crate::error::Error;
+use srlg_core::Params;
+
+/// A device with memory of its own.
+pub(crate) trait Gpu: Send + Sync + Sized + 'static {
+    /// Memory of the device; its drop waits for work that uses it.
+    type Memory: Memory;
+    /// Memory of the host that the device copies from and to.
+    type Pinned: Pinned;
+    /// Work that happens in order.
+    type Queue: Send + Sync;
+    /// A point in a queue.
+    type Mark: Send + Sync;
+
+    /// Groups of threads that run at the same time; the shapes of launches follow from it.
+    fn processors(&self) -> u32;
+
+    /// Memory of `bytes`, with any content.
+    fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
+
+    /// Pinned memory of `bytes`, all zero.
+    fn pin(&self, bytes: usize) -> Result<Self::Pinned, Error>;
+
+    /// An empty queue.
+    fn queue(&self) -> Result<Self::Queue, Error>;
+
+    /// A mark that has been reached.
+    fn mark(&self) -> Result<Self::Mark, Error>;
+
+    /// Sets all bytes of `part`.
+    fn fill(
+        &self,
+        queue: &Self::Queue,
+        part: Part<'_, Self::Memory>,
+        byte: u8,
+    ) -> Result<(), Error>;
+
+    /// Copies the first bytes of `from`, as many as `to` has.
+    fn upload(
+        &self,
+        queue: &Self::Queue,
+        from: &Self::Pinned,
+        to: Part<'_, Self::Memory>,
+    ) -> Result<(), Error>;
+
+    /// Copies `from` to the first bytes of `to`.
+    fn download(
+        &self,
+        queue: &Self::Queue,
+        from: Part<'_, Self::Memory>,
+        to: &Self::Pinned,
+    ) -> Result<(), Error>;
+
+    /// Starts `kernel`, whose memory is as long as [`Kernel::check`] wants it.
+    fn launch(
+        &self,
+        queue: &Self::Queue,
+        params: &Params,
+        shape: Shape,
+        kernel: &Kernel<'_, Self::Memory>,
+    ) -> Result<(), Error>;
+
+    /// Puts `mark`, which was somewhere else before, behind all work that is in `queue`.
+    fn record(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
+
+    /// Lets later work in `queue` wait for `mark`.
+    fn wait(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
+
+    /// Waits for `mark`.
+    fn finish(&self, mark: &Self::Mark) -> Result<(), Error>;
+}
+
+/// Memory of a device.
+pub(crate) trait Memory: Send + Sync {
+    /// Its length.
+    fn bytes(&self) -> usize;
+
+    /// Some of it, in bytes.
+    ///
+    /// # Panics
+    /// When it has no such range.
+    fn part(&self, range: Range<usize>) -> Part<'_, Self>
+    where
+        Self: Sized,
+    {
+        assert!(range.start <= range.end && range.end <= self.bytes(), "a part of memory");
+        Part { memory: self, start: range.start, bytes: range.len() }
+    }
+
+    /// All of it.
+    fn all(&self) -> Part<'_, Self>
+    where
+        Self: Sized,
+    {
+        self.part(0..self.bytes())
+    }
+}
+
+/// Memory of the host. Access waits for copies from and to it.
+pub(crate) trait Pinned: Send + Sync + 'static {
+    /// Its length.
+    fn bytes(&self) -> usize;
+
+    /// Looks at it.
+    fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
+
+    /// Changes it.
+    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error>;
+}
+
+/// A range of bytes in memory of a device.
+#[derive(Debug)]
+pub(crate) struct Part<'a, M> {
+    /// What it is a part of.
+    pub(crate) memory: &'a M,
+    /// Its first byte there.
+    pub(crate) start: usize,
+    /// Its length.
+    pub(crate) bytes: usize,
+}
+
+impl<M> Clone for Part<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Part<'_, M> {}
+
+impl<M> Part<'_, M> {
+    /// Its length in values of `T`.
+    ///
+    /// # Panics
+    /// When it holds no whole number of them, or begins within one.
+    pub(crate) fn len<T>(self) -> usize {
+        let whole = self.bytes.is_multiple_of(size_of::<T>());
+        assert!(whole && self.start.is_multiple_of(align_of::<T>()), "a part holds whole values");
+        self.bytes / size_of::<T>()
+    }
+}
