@@ -4,17 +4,18 @@
 //! `survey`, `regain`, `tally`, `age`.
 
 use srlg_core::{Address, Ages, IpPair, Span, Tally};
+use srlg_kernels::survey::WEIGHTS;
 
+use crate::detector::Device;
 use crate::error::Error;
-use crate::state::State;
-
-/// Number of weights that a rough estimator can have: 0 to 8.
-pub(crate) const WEIGHTS: usize = 9;
+use crate::pinned::PinnedPairs;
+use crate::state::{Touched, Words};
 
 /// Counts over both arrays, as of one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// Per row of the RSRA: how many rough estimators have weight 0, 1, ... 8.
+    /// Per row of the RSRA: how many rough estimators have weight 0, 1, ... 8; those that are not
+    /// hot are not counted.
     pub(crate) rough_weights: Vec<[u32; WEIGHTS]>,
     /// Per row of the SLEA: how many recorders are within the window.
     pub(crate) linear_weights: Vec<u32>,
@@ -34,8 +35,21 @@ impl Survey {
 
 /// A device that holds the recorders of one detector.
 pub(crate) trait Backend: Send + Sync {
-    /// Touches the recorders of `pairs`, so long ago.
+    /// Where it is.
+    fn device(&self) -> Device;
+
+    /// Touches the recorders of `pairs`, so long ago; the touches may still be on their way when
+    /// the call returns, but not for any later call.
     fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error>;
+
+    /// Room for `len` pairs, from where they get to the device fastest.
+    fn pin(&self, len: usize) -> Result<PinnedPairs, Error>;
+
+    /// As `scan`.
+    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error>;
+
+    /// Waits until all pairs have touched their recorders.
+    fn flush(&self) -> Result<(), Error>;
 
     /// Counts both arrays over `span` and remembers the masks of the
     /// rough estimators for `regain`.
@@ -43,11 +57,19 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Hosts whose union estimator, as of the last survey, has at least `weight`; in
     /// ascending order, each once. `None` when there are more than `limit`.
+    ///
+    /// At that weight no row has more hot columns than the params accept.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
-    /// Tallies of the first `positions` of the linear estimators of `hosts` over `span`, in their order.
-    fn tally(&mut self, hosts: &[Address], span: Span, positions: u32)
-    -> Result<Vec<Tally>, Error>;
+    /// Tallies of the first `positions` of the linear estimators of `hosts` over `span`: calls
+    /// `each` for all of them in their order.
+    fn tally(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        positions: u32,
+        each: &mut dyn FnMut(&Tally),
+    ) -> Result<(), Error>;
 
     /// Tally of one host, and, where estimates need it (in the paper's scheme), per row of the
     /// SLEA how many recorders are within `span`; while others may ingest.
@@ -57,8 +79,14 @@ pub(crate) trait Backend: Send + Sync {
     fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
     /// The words of both arrays.
-    fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error>;
+    fn export(&self) -> Result<Words, Error>;
 
-    /// Merges the words of `state`, made so much older, by minimum.
-    fn merge(&mut self, state: &State, ages: Ages) -> Result<(), Error>;
+    /// Merges the words of both arrays, made so much older, by minimum.
+    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error>;
+
+    /// What was touched within `span`, in the order of the recorders.
+    fn recent(&self, span: Span) -> Result<Touched, Error>;
+
+    /// Merges what another detector touched, made so much older.
+    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error>;
 }

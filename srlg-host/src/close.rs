@@ -8,12 +8,11 @@ use std::time::Instant;
 use srlg_core::estimate::{self, Estimate, background, glimpse};
 use srlg_core::{ADDRESS_BITS, Address, Params, Span, Tally, detection};
 
-use crate::backend::{Backend, Survey, WEIGHTS};
+use srlg_kernels::survey::WEIGHTS;
+
+use crate::backend::{Backend, Survey};
 use crate::error::Error;
 use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
-
-/// Candidates that are tallied at a time: what bounds the memory of tallies.
-const BATCH: usize = 256;
 
 /// The report on the window that ends with the running slice, number `slice`, and how long
 /// its stages took.
@@ -51,17 +50,14 @@ fn super_points(
     survey: &Survey,
     candidates: &[Address],
 ) -> Result<Vec<SuperPoint>, Error> {
+    let hosts = promising(params, backend, candidates, span)?;
     let mut super_points = Vec::new();
-    for hosts in candidates.chunks(BATCH) {
-        let hosts = promising(params, backend, hosts, span)?;
-        let tallies = backend.tally(&hosts, span, params.linear_width())?;
-        let estimate = |tally| estimate::estimate(params, tally, span, &survey.linear_weights);
-        let estimates = hosts.iter().zip(tallies.iter().map(estimate));
-        super_points.extend(
-            estimates
-                .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold())),
-        );
-    }
+    let mut rest = hosts.iter();
+    backend.tally(&hosts, span, params.linear_width(), &mut |tally| {
+        let estimate = estimate::estimate(params, tally, span, &survey.linear_weights);
+        let host = rest.next().copied();
+        super_points.extend(host.and_then(|host| super_point(host, estimate, params.threshold())));
+    })?;
     super_points.sort_by(|a: &SuperPoint, b| {
         b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
     });
@@ -88,13 +84,15 @@ fn promising(
     if !params.is_tagged() || !glimpse::can_dismiss(params) {
         return Ok(hosts.to_vec());
     }
-    let glimpses = backend.tally(hosts, span, glimpse::positions(params))?;
-    let promises = |glimpse: &Tally| match glimpse {
-        Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
-        Tally::Union(_) => true,
-    };
-    let pairs = hosts.iter().zip(&glimpses);
-    Ok(pairs.filter(|(_, glimpse)| promises(glimpse)).map(|(&host, _)| host).collect())
+    let mut promises = Vec::with_capacity(hosts.len());
+    backend.tally(hosts, span, glimpse::positions(params), &mut |glimpse| {
+        promises.push(match glimpse {
+            Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
+            Tally::Union(_) => true,
+        });
+    })?;
+    let promising = hosts.iter().zip(promises).filter(|&(_, promises)| promises);
+    Ok(promising.map(|(&host, _)| host).collect())
 }
 
 /// What a search found, and at which weight.

@@ -3,14 +3,15 @@
 use std::net::Ipv4Addr;
 
 use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Ages, Config, IpPair, Params};
+use srlg_core::{Ages, Config, IpPair, Params, Span};
 
 use crate::backend::Backend;
 use crate::close;
 use crate::cpu;
 use crate::error::Error;
+use crate::pinned::PinnedPairs;
 use crate::report::{Health, SliceReport, StageTimes};
-use crate::state::State;
+use crate::state::{Delta, State};
 
 /// Where a detector keeps its recorders and runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +59,12 @@ impl SlidingDetector {
         let backend = match device {
             Device::Auto | Device::Cpu => cpu::backend(params)?,
         };
+        Ok(Self::with_backend(params, backend))
+    }
+
+    pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let health = close::untouched_health(&params);
-        Ok(Self { params, backend, slice: 0, health, stage_times: StageTimes::default() })
+        Self { params, backend, slice: 0, health, stage_times: StageTimes::default() }
     }
 
     /// Records that each pair was in contact in the running slice.
@@ -80,6 +85,33 @@ impl SlidingDetector {
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
         self.backend.scan(pairs, self.params.ages(self.slice, slices_late))
+    }
+
+    /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
+    /// [`ingest_pinned`](Self::ingest_pinned).
+    ///
+    /// # Errors
+    /// [`Error::PinnedMemory`].
+    pub fn pinned_pairs(&self, len: usize) -> Result<PinnedPairs, Error> {
+        self.backend.pin(len)
+    }
+
+    /// As [`ingest`](Self::ingest), of all pairs of a buffer; a GPU copies them by itself while
+    /// the call has returned already.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
+        self.backend.scan_pinned(pairs, Ages::default())
+    }
+
+    /// Waits until all that was ingested has reached the recorders: for measuring. No answer
+    /// needs it.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.backend.flush()
     }
 
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
@@ -156,11 +188,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
-        let max = self.params.window();
-        if !(1..=max).contains(&window) {
-            return Err(Error::QueryWindow { window, max });
-        }
-        let span = self.params.span(self.slice, window);
+        let span = self.span(window)?;
         let (tally, row_weights) = self.backend.query(host.to_bits(), span)?;
         Ok(estimate::estimate(&self.params, &tally, span, &row_weights))
     }
@@ -182,8 +210,8 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn state(&self) -> Result<State, Error> {
-        let (rough, linear) = self.backend.export()?;
-        Ok(State { fingerprint: self.params.fingerprint(), slice: self.slice, rough, linear })
+        let words = self.backend.export()?;
+        Ok(State { fingerprint: self.params.fingerprint(), slice: self.slice, words })
     }
 
     /// Merges what another detector has seen: from the next report on, the answer is as
@@ -195,14 +223,52 @@ impl SlidingDetector {
     /// [`Error::Fingerprint`] when the state belongs to other sizes, keys or sampling;
     /// [`Error::StateFromFuture`] when it is ahead of this detector.
     pub fn merge(&mut self, state: &State) -> Result<(), Error> {
+        let ages = self.ages_since(state.fingerprint, state.slice)?;
+        self.backend.merge(&state.words, ages)
+    }
+
+    /// What the last `slices` touched, the running one included: a small part of a state.
+    ///
+    /// With a delta of one slice per slice another detector can follow this one, see [`Delta`].
+    /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
+    /// n slices late take deltas of n + 1.
+    ///
+    /// # Errors
+    /// [`Error::QueryWindow`], and what the device reports.
+    pub fn delta(&self, slices: u32) -> Result<Delta, Error> {
+        let touched = self.backend.recent(self.span(slices)?)?;
+        Ok(Delta { fingerprint: self.params.fingerprint(), slice: self.slice, touched })
+    }
+
+    /// Merges what the last slices of another detector touched; a delta of an earlier slice is
+    /// aged to the running one.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge).
+    pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
+        let ages = self.ages_since(delta.fingerprint, delta.slice)?;
+        self.backend.apply(&delta.touched, ages)
+    }
+
+    /// How much older what was seen up to `slice` is now.
+    fn ages_since(&self, fingerprint: u64, slice: u64) -> Result<Ages, Error> {
         let ours = self.params.fingerprint();
-        if state.fingerprint != ours {
-            return Err(Error::Fingerprint { ours, theirs: state.fingerprint });
+        if fingerprint != ours {
+            return Err(Error::Fingerprint { ours, theirs: fingerprint });
         }
-        if state.slice > self.slice {
-            return Err(Error::StateFromFuture { ours: self.slice, theirs: state.slice });
+        if slice > self.slice {
+            return Err(Error::StateFromFuture { ours: self.slice, theirs: slice });
         }
-        self.backend.merge(state, self.params.ages_between(state.slice, self.slice))
+        Ok(self.params.ages_between(slice, self.slice))
+    }
+
+    /// The last `window` slices.
+    fn span(&self, window: u32) -> Result<Span, Error> {
+        let max = self.params.window();
+        if !(1..=max).contains(&window) {
+            return Err(Error::QueryWindow { window, max });
+        }
+        Ok(self.params.span(self.slice, window))
     }
 
     /// The running slice: 0 at first, one more with every close.
@@ -214,7 +280,7 @@ impl SlidingDetector {
     /// The device that the detector runs on; never [`Device::Auto`].
     #[must_use]
     pub fn device(&self) -> Device {
-        Device::Cpu
+        self.backend.device()
     }
 
     /// The checked sizes of the detector.

@@ -11,13 +11,15 @@ mod cpu;
 mod detector;
 mod error;
 mod gpu;
+mod pinned;
 mod report;
 mod state;
 
 pub use clock::{Placement, SliceClock};
 pub use detector::{Device, SlidingDetector};
 pub use error::Error;
+pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use srlg_core::estimate::{Estimate, EstimateRange};
 pub use srlg_core::{Config, ConfigError, IpPair, Params, Plan, Scheme};
-pub use state::State;
+pub use state::{Delta, State};

@@ -65,8 +65,8 @@ arguments! {
         columns: *const AtomicU32, len: u32, count: *const AtomicU32,
     } => "hot" for Hot;
 
-    /// [`regain`](crate::regain::regain); `columns` have `len` each, of which their `counts`
-    /// say how many are filled, `hosts` have `limit`.
+    /// [`regain`](crate::regain::regain); `columns` have `len` each and are complete lists by
+    /// their `counts`, `hosts` have `limit`.
     Regain {
         params: Params, weight: u32, table: [*const u32; 3], masks: *const u8,
         columns: [*const u32; 2], len: u32, counts: [*const u32; 2],

@@ -16,7 +16,7 @@ use core::slice::from_raw_parts;
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
 use crate::survey::WEIGHTS;
-use crate::{Grid, List, args, change, filled, regain, scan, survey, tally};
+use crate::{Grid, List, args, change, complete, filled, regain, scan, survey, tally};
 use srlg_core::regain::{HighTable, high_table_lens};
 use srlg_core::{BINS, Params, Recorder, Recorder8, Recorder16};
 
@@ -89,7 +89,7 @@ entry_points! {
             [slice(a.table[0], starts), slice(a.table[1], highs), slice(a.table[2], present)];
         let table = HighTable::new(&a.params, starts, highs, present);
         let masks = slice(a.masks, masks_len(&a.params));
-        let column = |row: usize| filled(slice(a.columns[row], a.len as usize), *a.counts[row]);
+        let column = |row: usize| complete(slice(a.columns[row], a.len as usize), *a.counts[row]);
         let hosts = List::new(slice(a.hosts, a.limit as usize), &*a.found);
         regain::regain(grid(), &a.params, a.weight, (table, masks), [column(0), column(1)], hosts)
     };

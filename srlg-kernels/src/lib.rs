@@ -23,4 +23,4 @@ pub mod survey;
 pub mod tally;
 
 pub use grid::Grid;
-pub use list::{Entry, List, filled};
+pub use list::{Entry, List, complete, filled};

@@ -71,6 +71,13 @@ pub fn filled<T>(entries: &[T], count: u32) -> &[T] {
     &entries[..entries.len().min(count as usize)]
 }
 
+/// The same, but nothing of a list that has not all.
+#[inline(always)]
+#[must_use]
+pub fn complete<T>(entries: &[T], count: u32) -> &[T] {
+    entries.get(..count as usize).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +90,6 @@ mod tests {
         assert_eq!(entries.map(AtomicU32::into_inner), [7, 8]);
         assert_eq!(count.into_inner(), 5);
         assert_eq!([0, 1, 5].map(|count| filled(&[7, 8], count).len()), [0, 1, 2]);
+        assert_eq!([0, 2, 3].map(|count| complete(&[7, 8], count).len()), [0, 2, 0]);
     }
 }

@@ -11,8 +11,10 @@ use srlg_core::{
 };
 
 use crate::backend::{Backend, Survey};
+use crate::detector::Device;
 use crate::error::Error;
-use crate::state::State;
+use crate::pinned::PinnedPairs;
+use crate::state::{Touched, Words, entry};
 use pages::{Mappable, Pages};
 use search::Search;
 
@@ -70,7 +72,7 @@ where
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
 
-/// Touches the SLEA; compiled for wider vectors as [`tallies`].
+/// Touches the SLEA; compiled for wider vectors as [`tally`].
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
     "x86_64+avx2+bmi1+bmi2+popcnt",
@@ -79,20 +81,19 @@ fn touch(params: &Params, recorders: &[Recorder16], pairs: &[IpPair], age: u32) 
     Slea::new(params, recorders).touch(pairs, age);
 }
 
-/// Tallies of `hosts`, compiled for wider vectors too, which are taken where there are any.
+/// Tally of `host`, compiled for wider vectors too, which are taken where there are any.
 #[multiversion::multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
     "x86_64+avx2+bmi1+bmi2+popcnt",
 ))]
-fn tallies(
+fn tally(
     params: &Params,
     recorders: &[Frozen16],
-    hosts: &[Address],
+    host: Address,
     span: Span,
     positions: u32,
-) -> Vec<Tally> {
-    let slea = Slea::new(params, recorders);
-    hosts.iter().map(|&host| slea.tally(host, span, positions)).collect()
+) -> Tally {
+    Slea::new(params, recorders).tally(host, span, positions)
 }
 
 /// Keeps the more recent of each recorder and its word, aged by `step`.
@@ -109,7 +110,26 @@ fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
     words.map(|word: u32| word as u16).collect()
 }
 
+/// The recorders of `pages` whose word `is_recent`.
+fn entries<R: Mappable>(pages: &Pages<R>, is_recent: impl Fn(u32) -> bool) -> Vec<u64> {
+    let words = pages.shared().iter().map(|recorder| recorder.word().into()).enumerate();
+    words.filter(|&(_, word)| is_recent(word)).map(|(at, word)| entry(at, word)).collect()
+}
+
+/// Keeps the more recent of each recorder of `entries` and its word there, aged by `step`.
+fn merge_entries<R: Mappable>(pages: &Pages<R>, entries: &[u64], step: u32) {
+    let recorders = pages.shared();
+    for &entry in entries {
+        let word = R::grown(R::saturated(entry as u32), step);
+        recorders[(entry >> 32) as usize].most_recent(word);
+    }
+}
+
 impl<R: Mappable> Backend for CpuBackend<R> {
+    fn device(&self) -> Device {
+        Device::Cpu
+    }
+
     fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
         let rsra = Rsra::new(&self.params, self.rough.shared());
         // Both arrays take a batch while it is in the first cache.
@@ -120,10 +140,29 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
+    fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
+        let mut pairs = Vec::new();
+        let bytes = len.saturating_mul(size_of::<IpPair>());
+        pairs.try_reserve_exact(len).map_err(|_| Error::PinnedMemory { bytes })?;
+        pairs.resize(len, IpPair::default());
+        Ok(PinnedPairs::new(pairs, len))
+    }
+
+    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
+        let mut scanned = Ok(());
+        pairs.read(|pairs| scanned = self.scan(pairs, ages))?;
+        scanned
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        Ok(()) // a scan is done when it returns
+    }
+
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
         let params = &self.params;
         let rough_weights = self.rough.frozen(|recorders| {
-            self.search.survey(Rsra::new(params, recorders).masks(span.rough_ages))
+            let masks = Rsra::new(params, recorders).masks(span.rough_ages);
+            self.search.survey(masks, params.hot_weight())
         });
         let linear_weights = self
             .linear
@@ -140,9 +179,13 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         hosts: &[Address],
         span: Span,
         positions: u32,
-    ) -> Result<Vec<Tally>, Error> {
+        each: &mut dyn FnMut(&Tally),
+    ) -> Result<(), Error> {
         let params = &self.params;
-        Ok(self.linear.frozen(|recorders| tallies(params, recorders, hosts, span, positions)))
+        self.linear.frozen(|recorders| {
+            hosts.iter().for_each(|&host| each(&tally(params, recorders, host, span, positions)));
+        });
+        Ok(())
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
@@ -160,13 +203,25 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
-    fn export(&self) -> Result<(Vec<u16>, Vec<u16>), Error> {
-        Ok((words(&self.rough), words(&self.linear)))
+    fn export(&self) -> Result<Words, Error> {
+        Ok(Words { rough: words(&self.rough), linear: words(&self.linear) })
     }
 
-    fn merge(&mut self, state: &State, ages: Ages) -> Result<(), Error> {
-        merge_words(&self.rough, &state.rough, ages.rough);
-        merge_words(&self.linear, &state.linear, self.params.step(ages.linear));
+    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error> {
+        merge_words(&self.rough, &words.rough, ages.rough);
+        merge_words(&self.linear, &words.linear, self.params.step(ages.linear));
+        Ok(())
+    }
+
+    fn recent(&self, span: Span) -> Result<Touched, Error> {
+        let rough = entries(&self.rough, |word| word < span.rough_ages);
+        let linear = entries(&self.linear, |word| self.params.is_recent(word as u16, span.ages));
+        Ok(Touched { rough, linear })
+    }
+
+    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error> {
+        merge_entries(&self.rough, &touched.rough, ages.rough);
+        merge_entries(&self.linear, &touched.linear, self.params.step(ages.linear));
         Ok(())
     }
 }

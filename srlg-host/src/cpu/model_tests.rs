@@ -7,6 +7,7 @@ use srlg_evaluation::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::Backend;
+use crate::state::Words;
 
 /// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
 type Contact = (usize, u32, u16);
@@ -59,7 +60,7 @@ fn streams() -> impl Strategy<Value = Vec<Vec<Contact>>> {
 }
 
 fn assert_recorders_equal(backend: &CpuBackend<Recorder16>, model: &PaperModel) {
-    let (rough, linear) = backend.export().unwrap();
+    let Words { rough, linear } = backend.export().unwrap();
     let expected: Vec<u16> = model.rsra.iter().flatten().flatten().copied().collect();
     assert_eq!(rough, expected);
     assert_eq!(linear, model.slea.concat());
@@ -78,9 +79,12 @@ fn assert_search_equal(backend: &mut CpuBackend<Recorder16>, model: &PaperModel,
     }
     let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
     assert_eq!(candidates, model.candidates(window, weight));
-    for (&host, tally) in
-        candidates.iter().zip(backend.tally(&candidates, span, config.linear_width).unwrap())
-    {
+    let mut tallies = Vec::new();
+    backend
+        .tally(&candidates, span, config.linear_width, &mut |tally| tallies.push(*tally))
+        .unwrap();
+    assert_eq!(tallies.len(), candidates.len());
+    for (&host, tally) in candidates.iter().zip(tallies) {
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = estimate(&params, &tally, span, &survey.linear_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);

@@ -7,7 +7,7 @@
 use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
 use srlg_core::{Address, Params};
 
-use crate::backend::WEIGHTS;
+use srlg_kernels::survey::WEIGHTS;
 
 /// Masks of one survey, and the table that regains hosts.
 pub(super) struct Search {
@@ -27,12 +27,18 @@ impl Search {
         Self { masks: vec![0; columns * params.rough_rows() as usize], columns, table }
     }
 
-    /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8.
-    pub(super) fn survey(&mut self, masks: impl Iterator<Item = u8>) -> Vec<[u32; WEIGHTS]> {
+    /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8, of
+    /// those that have at least `hot_weight`.
+    pub(super) fn survey(
+        &mut self,
+        masks: impl Iterator<Item = u8>,
+        hot_weight: u32,
+    ) -> Vec<[u32; WEIGHTS]> {
         self.masks.iter_mut().zip(masks).for_each(|(ours, mask)| *ours = mask);
         let weights = |row: &[u8]| {
             let mut weights = [0; WEIGHTS];
             row.iter().for_each(|mask| weights[mask.count_ones() as usize] += 1);
+            weights[..hot_weight as usize].fill(0);
             weights
         };
         self.masks.chunks_exact(self.columns).map(weights).collect()

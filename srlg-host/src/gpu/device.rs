@@ -48,11 +48,12 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         byte: u8,
     ) -> Result<(), Error>;
 
-    /// Copies the first bytes of `from`, as many as `to` has.
+    /// Copies the bytes of `from` from `start` on, as many as `to` has.
     fn upload(
         &self,
         queue: &Self::Queue,
         from: &Self::Pinned,
+        start: usize,
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
 

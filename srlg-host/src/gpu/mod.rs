@@ -1,4 +1,228 @@
 //! The GPU backend: recorders in the memory of a device.
+//!
+//! Pairs go in by [`lanes`], questions by [`work`] and [`search`]; each has queues of its own.
+//! Who asks first lets the lanes finish, who ages lets them wait. Scans only ever lower words, so
+//! any of them may happen at the same time as any question.
 
+mod arrays;
 pub(crate) mod device;
+mod head;
 pub(crate) mod kernel;
+mod lanes;
+mod search;
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
+use zerocopy::FromBytes;
+
+use crate::backend::{Backend, Survey};
+use crate::detector::Device;
+use crate::error::Error;
+use crate::pinned::{PairMemory, PinnedPairs};
+use crate::state::{Touched, Words};
+use arrays::{Arrays, To};
+use device::{Gpu, Part, Pinned};
+use lanes::Lanes;
+use work::Work;
+
+/// A detector's recorders on a GPU.
+pub(crate) struct GpuBackend<G: Gpu> {
+    // Dropped in this order: memory before the device that it is of.
+    lanes: Lanes<G>,
+    work: Mutex<Work<G>>,
+    arrays: Arrays<G>,
+    /// Behind the last ageing, which scans must not overtake.
+    aged: G::Mark,
+    /// Whether the device failed: what is in its memory is unknown.
+    is_lost: AtomicBool,
+    params: Params,
+    device: Device,
+    gpu: G,
+}
+
+impl<G: Gpu> GpuBackend<G> {
+    /// A backend with all the memory that it will ever need, and untouched recorders.
+    pub(crate) fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
+        let queue = gpu.queue()?;
+        let arrays = Arrays::new(&gpu, &queue, &params)?;
+        let mut work = Work::new(&gpu, queue, &params)?;
+        work.prepare(To { gpu: &gpu, params: &params, arrays: &arrays })?;
+        let (lanes, aged) = (Lanes::new(&gpu)?, gpu.mark()?);
+        // Scans wait for the recorders to be filled.
+        gpu.record(&work.queue, &aged)?;
+        lanes.wait(&gpu, &aged)?;
+        let is_lost = AtomicBool::new(false);
+        Ok(Self { lanes, work: Mutex::new(work), arrays, aged, is_lost, params, device, gpu })
+    }
+
+    /// Scans pairs that are on the device already: `lend` hands them to the scan that it is given,
+    /// for work in the queue that it is given.
+    pub(crate) fn scan_resident(
+        &self,
+        ages: Ages,
+        lend: impl FnOnce(
+            &G,
+            &G::Queue,
+            &mut dyn FnMut(Part<'_, G::Memory>) -> Result<(), Error>,
+        ) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.unless_lost(|| {
+            self.lanes.work(|queue| {
+                lend(&self.gpu, queue, &mut |pairs| self.to().scan(queue, pairs, ages))
+            })
+        })
+    }
+
+    fn to(&self) -> To<'_, G> {
+        To { gpu: &self.gpu, params: &self.params, arrays: &self.arrays }
+    }
+
+    /// The work, when all that was scanned before comes before it.
+    fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lanes.join(self.to(), &work.queue)?;
+        Ok(work)
+    }
+
+    /// Does something with the device. When that fails the device is lost: work that others had
+    /// started may have failed with it.
+    fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        if self.is_lost.load(Relaxed) {
+            return Err(Error::DeviceLost);
+        }
+        work().inspect_err(|_| self.is_lost.store(true, Relaxed))
+    }
+}
+
+impl<G: Gpu> Backend for GpuBackend<G> {
+    fn device(&self) -> Device {
+        self.device
+    }
+
+    fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
+        self.unless_lost(|| self.lanes.scan(self.to(), pairs, ages))
+    }
+
+    fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
+        let bytes = len.checked_mul(size_of::<IpPair>());
+        let bytes = bytes.ok_or(Error::PinnedMemory { bytes: usize::MAX })?;
+        // A buffer of no pairs has memory nevertheless: no device gives memory of no bytes.
+        let memory = self.gpu.pin(bytes.max(size_of::<IpPair>()))?;
+        Ok(PinnedPairs::new(PinnedBytes { memory, bytes }, len))
+    }
+
+    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
+        if let Some(PinnedBytes { memory, bytes }) = pairs.memory::<PinnedBytes<G::Pinned>>() {
+            return self.unless_lost(|| self.lanes.scan_pinned(self.to(), (memory, *bytes), ages));
+        }
+        let mut scanned = Ok(());
+        pairs.read(|pairs| scanned = self.scan(pairs, ages))?;
+        scanned
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.unless_lost(|| {
+            let (work, mark) = (self.work()?, self.gpu.mark()?);
+            self.gpu.record(&work.queue, &mark)?;
+            self.gpu.finish(&mark)
+        })
+    }
+
+    fn survey(&mut self, span: Span) -> Result<Survey, Error> {
+        self.unless_lost(|| {
+            let Work { queue, search, .. } = &mut *self.work()?;
+            search.survey(self.to(), queue, span)
+        })
+    }
+
+    fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
+        self.unless_lost(|| {
+            let Work { queue, search, .. } = &mut *self.work()?;
+            search.regain(self.to(), queue, weight, limit)
+        })
+    }
+
+    fn tally(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        positions: u32,
+        each: &mut dyn FnMut(&Tally),
+    ) -> Result<(), Error> {
+        self.unless_lost(|| {
+            let mut work = self.work()?;
+            match work.search.glimpses(hosts, span, positions, each)? {
+                true => Ok(()),
+                false => work.tally(self.to(), (hosts, span, positions), each),
+            }
+        })
+    }
+
+    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
+        self.unless_lost(|| {
+            let (mut work, mut answer) = (self.work()?, None);
+            let asked = (&[host][..], span, self.params.linear_width());
+            work.tally(self.to(), asked, &mut |tally| answer = Some(*tally))?;
+            let tally = answer.expect("a tally for the one host");
+            let rows = match self.params.is_tagged() {
+                true => Vec::new(),
+                false => work.weigh(self.to(), span)?,
+            };
+            Ok((tally, rows))
+        })
+    }
+
+    fn age(&mut self, ages: Ages) -> Result<(), Error> {
+        self.unless_lost(|| {
+            let work = self.work()?;
+            work.age(self.to(), ages)?;
+            self.gpu.record(&work.queue, &self.aged)?;
+            self.lanes.wait(&self.gpu, &self.aged)
+        })
+    }
+
+    fn export(&self) -> Result<Words, Error> {
+        self.unless_lost(|| self.work()?.export(self.to()))
+    }
+
+    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error> {
+        self.unless_lost(|| self.work()?.merge(self.to(), words, ages))
+    }
+
+    fn recent(&self, span: Span) -> Result<Touched, Error> {
+        self.unless_lost(|| self.work()?.recent(self.to(), span))
+    }
+
+    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error> {
+        self.unless_lost(|| self.work()?.apply(self.to(), touched, ages))
+    }
+}
+
+/// Pinned memory as pairs.
+struct PinnedBytes<P> {
+    memory: P,
+    /// Bytes of pairs, which `memory` begins with.
+    bytes: usize,
+}
+
+impl<P: Pinned> PairMemory for PinnedBytes<P> {
+    fn read(&self, look: &mut dyn FnMut(&[IpPair])) -> Result<(), Error> {
+        self.memory.read(|bytes| {
+            look(<[IpPair]>::ref_from_bytes(&bytes[..self.bytes]).expect("aligned whole pairs"));
+        })
+    }
+
+    fn write(&mut self, change: &mut dyn FnMut(&mut [IpPair])) -> Result<(), Error> {
+        let pairs = self.bytes;
+        self.memory.write(|bytes| {
+            change(<[IpPair]>::mut_from_bytes(&mut bytes[..pairs]).expect("aligned whole pairs"));
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! [`Simulated`]: a GPU that is not there.
+//!
+//! It runs the kernels of srlg-kernels on the host, in orders that a GPU might choose: work waits
+//! in its queue until somebody waits for a result, queues get their turns at random, and the
+//! threads of a launch run shuffled and at the same time. Work that should have waited for other
+//! work therefore sometimes comes too early, and gives a wrong answer.
+
+mod launch;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use srlg_core::Params;
+use srlg_core::hash::{Key, KeySequence, hash, reduce};
+
+use super::device::{Gpu, Memory, Part, Pinned};
+use super::kernel::{Kernel, Shape};
+use crate::error::Error;
+
+/// What can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Allocate,
+    Pin,
+    Launch,
+    Upload,
+    Download,
+}
+
+/// A simulated GPU; clones are the same one.
+#[derive(Clone)]
+pub(super) struct Simulated(Arc<Mutex<World>>);
+
+/// Everything that it has. Bytes are in words of 8, so that every value in them is aligned.
+struct World {
+    chance: Chance,
+    memories: HashMap<usize, Vec<u64>>,
+    /// Per memory of the host, how many copies from or to it wait.
+    copies: HashMap<usize, u32>,
+    queues: HashMap<usize, VecDeque<Work>>,
+    /// Per mark, how often it was recorded, and how many of these were reached.
+    marks: HashMap<usize, (u64, u64)>,
+    next_id: usize,
+    /// How many operations of a kind succeed before one fails.
+    fault: Option<(Operation, u32)>,
+    /// How many there were.
+    operations: HashMap<&'static str, u32>,
+}
+
+/// Random numbers.
+#[derive(Clone, Copy)]
+struct Chance {
+    key: Key,
+    throws: u32,
+}
+
+impl Chance {
+    fn below(&mut self, count: usize) -> usize {
+        self.throws += 1;
+        reduce(hash(self.throws, self.key), count as u32) as usize
+    }
+}
+
+/// Something in a queue.
+enum Work {
+    Do(Box<dyn FnOnce(&mut World) + Send>),
+    Reach { mark: usize, time: u64 },
+    Wait { mark: usize, time: u64 },
+}
+
+/// Memory of the device, or of the host.
+pub(super) struct Bytes {
+    world: Simulated,
+    id: usize,
+    bytes: usize,
+}
+
+impl Simulated {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(World {
+            chance: Chance { key: KeySequence::new(seed).next_key(), throws: 0 },
+            memories: HashMap::new(),
+            copies: HashMap::new(),
+            queues: HashMap::new(),
+            marks: HashMap::new(),
+            next_id: 0,
+            fault: None,
+            operations: HashMap::new(),
+        })))
+    }
+
+    /// Lets `after` more operations of that kind succeed, and one fail.
+    pub(super) fn fail(&self, operation: Operation, after: u32) {
+        self.world().fault = Some((operation, after));
+    }
+
+    /// How often a kernel was launched, by [`Kernel::name`], memory was allocated or pinned, or
+    /// somebody had to wait for a copy, "trip".
+    pub(super) fn count(&self, operation: &str) -> u32 {
+        self.world().operations.get(operation).copied().unwrap_or(0)
+    }
+
+    /// Memories that are still there.
+    pub(super) fn memories(&self) -> usize {
+        self.world().memories.len()
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap()
+    }
+
+    fn memory(&self, bytes: usize, filling: u64) -> Bytes {
+        let mut world = self.world();
+        let id = world.id();
+        world.memories.insert(id, vec![filling; bytes.div_ceil(8)]);
+        Bytes { world: self.clone(), id, bytes }
+    }
+
+    fn push(&self, queue: usize, work: impl FnOnce(&mut World) + Send + 'static) {
+        self.world().queue(queue).push_back(Work::Do(Box::new(work)));
+    }
+
+    /// A copy of `bytes` between a memory of the host and one of the device; `from` and `to` are
+    /// memories and places in them.
+    fn copy(
+        &self,
+        queue: usize,
+        host: usize,
+        from: (usize, usize),
+        to: (usize, usize),
+        bytes: usize,
+    ) {
+        *self.world().copies.entry(host).or_default() += 1;
+        self.push(queue, move |world| {
+            let run = world.bytes(from.0)[from.1..][..bytes].to_vec();
+            world.bytes(to.0)[to.1..][..bytes].copy_from_slice(&run);
+            *world.copies.get_mut(&host).unwrap() -= 1;
+        });
+    }
+}
+
+impl World {
+    fn id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn queue(&mut self, queue: usize) -> &mut VecDeque<Work> {
+        self.queues.get_mut(&queue).unwrap()
+    }
+
+    fn operate(&mut self, operation: Operation, name: &'static str) -> Result<(), Error> {
+        *self.operations.entry(name).or_default() += 1;
+        match &mut self.fault {
+            Some((failing, after)) if *failing == operation => {
+                *after = after.checked_sub(1).ok_or_else(|| failure(operation))?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn bytes(&mut self, id: usize) -> &mut [u8] {
+        use zerocopy::IntoBytes;
+        self.memories.get_mut(&id).unwrap().as_mut_bytes()
+    }
+
+    /// Does one thing in one of the queues that need not wait; false when there is none.
+    fn step(&mut self) -> bool {
+        let ready = |queue: &VecDeque<Work>| match queue.front() {
+            Some(Work::Wait { mark, time }) => self.marks[mark].1 >= *time,
+            front => front.is_some(),
+        };
+        let mut ids: Vec<usize> =
+            self.queues.iter().filter(|(_, q)| ready(q)).map(|(&id, _)| id).collect();
+        ids.sort_unstable();
+        if ids.is_empty() {
+            return false;
+        }
+        let queue = ids[self.chance.below(ids.len())];
+        match self.queue(queue).pop_front().unwrap() {
+            Work::Do(work) => work(self),
+            Work::Reach { mark, time } => self.marks.get_mut(&mark).unwrap().1 = time,
+            Work::Wait { .. } => {}
+        }
+        true
+    }
+
+    fn finish_copies(&mut self, host: usize) {
+        if self.copies.get(&host).is_some_and(|&waiting| waiting > 0) {
+            *self.operations.entry("trip").or_default() += 1;
+        }
+        self.run_until(|world| world.copies.get(&host).is_none_or(|&waiting| waiting == 0));
+    }
+
+    fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) {
+            assert!(self.step(), "all queues wait for each other");
+        }
+    }
+}
+
+fn failure(operation: Operation) -> Error {
+    match operation {
+        Operation::Allocate => Error::DeviceMemory { bytes: 1, free: 0 },
+        Operation::Pin => Error::PinnedMemory { bytes: 1 },
+        Operation::Launch => driver("launch a kernel"),
+        Operation::Upload => driver("copy to the device"),
+        Operation::Download => driver("copy from the device"),
+    }
+}
+
+fn driver(doing: &'static str) -> Error {
+    Error::Driver { doing, name: "SIMULATED".into(), text: "asked to fail".into() }
+}
+
+impl Gpu for Simulated {
+    type Memory = Bytes;
+    type Pinned = Bytes;
+    type Queue = usize;
+    type Mark = usize;
+
+    fn processors(&self) -> u32 {
+        1 // small launches: every thread has to stride
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Bytes, Error> {
+        self.world().operate(Operation::Allocate, "allocate")?;
+        Ok(self.memory(bytes, 0xa5a5_5a5a_c3c3_3c3c))
+    }
+
+    fn pin(&self, bytes: usize) -> Result<Bytes, Error> {
+        self.world().operate(Operation::Pin, "pin")?;
+        Ok(self.memory(bytes, 0))
+    }
+
+    fn queue(&self) -> Result<usize, Error> {
+        let mut world = self.world();
+        let id = world.id();
+        world.queues.insert(id, VecDeque::new());
+        Ok(id)
+    }
+
+    fn mark(&self) -> Result<usize, Error> {
+        let mut world = self.world();
+        let id = world.id();
+        world.marks.insert(id, (0, 0));
+        Ok(id)
+    }
+
+    fn fill(&self, queue: &usize, part: Part<'_, Bytes>, byte: u8) -> Result<(), Error> {
+        let (id, start, bytes) = (part.memory.id, part.start, part.bytes);
+        self.push(*queue, move |world| world.bytes(id)[start..start + bytes].fill(byte));
+        Ok(())
+    }
+
+    fn upload(
+        &self,
+        queue: &usize,
+        from: &Bytes,
+        start: usize,
+        to: Part<'_, Bytes>,
+    ) -> Result<(), Error> {
+        self.world().operate(Operation::Upload, "upload")?;
+        assert!(start + to.bytes <= from.bytes, "an upload of what there is");
+        self.copy(*queue, from.id, (from.id, start), (to.memory.id, to.start), to.bytes);
+        Ok(())
+    }
+
+    fn download(&self, queue: &usize, from: Part<'_, Bytes>, to: &Bytes) -> Result<(), Error> {
+        self.world().operate(Operation::Download, "download")?;
+        assert!(from.bytes <= to.bytes, "a download that there is room for");
+        self.copy(*queue, to.id, (from.memory.id, from.start), (to.id, 0), from.bytes);
+        Ok(())
+    }
+
+    fn launch(
+        &self,
+        queue: &usize,
+        params: &Params,
+        shape: Shape,
+        kernel: &Kernel<'_, Bytes>,
+    ) -> Result<(), Error> {
+        self.world().operate(Operation::Launch, kernel.name())?;
+        let run = launch::prepare(*params, shape, kernel);
+        self.push(*queue, run);
+        Ok(())
+    }
+
+    fn record(&self, queue: &usize, mark: &usize) -> Result<(), Error> {
+        let mut world = self.world();
+        let recorded = &mut world.marks.get_mut(mark).unwrap().0;
+        *recorded += 1;
+        let time = *recorded;
+        world.queue(*queue).push_back(Work::Reach { mark: *mark, time });
+        Ok(())
+    }
+
+    fn wait(&self, queue: &usize, mark: &usize) -> Result<(), Error> {
+        let mut world = self.world();
+        let time = world.marks[mark].0;
+        world.queue(*queue).push_back(Work::Wait { mark: *mark, time });
+        Ok(())
+    }
+
+    fn finish(&self, mark: &usize) -> Result<(), Error> {
+        let mut world = self.world();
+        let time = world.marks[mark].0;
+        world.run_until(|world| world.marks[mark].1 >= time);
+        Ok(())
+    }
+}
+
+/// Memory goes when no work uses it any more.
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        let mut world = self.world.world();
+        world.run_until(|world| world.queues.values().all(VecDeque::is_empty));
+        world.memories.remove(&self.id);
+    }
+}
+
+impl Memory for Bytes {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Pinned for Bytes {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        let bytes = {
+            let mut world = self.world.world();
+            world.finish_copies(self.id);
+            world.bytes(self.id)[..self.bytes].to_vec()
+        };
+        Ok(look(&bytes))
+    }
+
+    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error> {
+        let mut world = self.world.world();
+        world.finish_copies(self.id);
+        Ok(change(&mut world.bytes(self.id)[..self.bytes]))
+    }
+}

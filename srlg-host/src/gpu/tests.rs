@@ -1,0 +1,47 @@
+//! The GPU backend, on a simulated device, equals the CPU backend bit for bit; and what happens
+//! when the device fails.
+
+mod equality;
+mod faults;
+
+use srlg_core::{Config, IpPair, Scheme};
+
+use super::GpuBackend;
+use super::simulated::Simulated;
+use crate::detector::{Device, SlidingDetector};
+use crate::error::Error;
+
+/// A detector of few recorders, so that hosts and lists overflow.
+fn small() -> Config {
+    Config {
+        threshold: 64,
+        window: 4,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: Scheme::Tagged { lines: 120, tags: 64 },
+        linear_width: 1024,
+        ..Config::default()
+    }
+}
+
+/// The paper's scheme, as small.
+fn small_paper() -> Config {
+    let scheme = Scheme::Paper { rows: 3, columns: 40, stride: 8 };
+    Config { scheme, linear_width: 128, oversampling_bits: 0, ..small() }
+}
+
+fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {
+    let params = config.validate()?;
+    let backend = GpuBackend::new(gpu.clone(), Device::Cpu, params)?;
+    Ok(SlidingDetector::with_backend(params, Box::new(backend)))
+}
+
+/// `peers` opposite hosts of each host number below `hosts`.
+fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
+    let pair = |contact: u32| IpPair {
+        aip: (contact % hosts).wrapping_mul(0x0101_3501),
+        bip: contact.wrapping_mul(0x9e37_79b9),
+    };
+    (0..hosts * peers).map(pair).collect()
+}

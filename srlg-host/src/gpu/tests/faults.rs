@@ -1,0 +1,71 @@
+//! A device that refuses memory or fails: typed errors, nothing lost in silence, nothing left.
+
+use super::super::simulated::{Operation, Simulated};
+use super::{contacts, on, small};
+use crate::detector::{Device, SlidingDetector};
+use crate::error::Error;
+
+#[test]
+fn memory_that_is_refused_is_an_error_and_leaves_none_behind() {
+    for (operation, refused) in
+        [(Operation::Allocate, "no memory"), (Operation::Pin, "page-locked")]
+    {
+        let mut after = 0;
+        loop {
+            let gpu = Simulated::new(3);
+            gpu.fail(operation, after);
+            match on(&gpu, small()) {
+                Ok(_) => break,
+                Err(error) => assert!(error.to_string().contains(refused), "{error}"),
+            }
+            assert_eq!(gpu.memories(), 0, "{operation:?} number {after}");
+            after += 1;
+        }
+        assert!(after >= 6, "{operation:?}: {after} were refused");
+    }
+}
+
+#[test]
+fn pinned_memory_that_is_refused_later_harms_nothing() {
+    let gpu = Simulated::new(4);
+    let mut detector = on(&gpu, small()).unwrap();
+    detector.ingest(&contacts(3, 200)).unwrap();
+    gpu.fail(Operation::Pin, 0);
+    let error = detector.pinned_pairs(100).unwrap_err();
+    assert!(matches!(error, Error::PinnedMemory { .. }), "{error}");
+    let mut cpu = SlidingDetector::new(small(), Device::Cpu).unwrap();
+    cpu.ingest(&contacts(3, 200)).unwrap();
+    assert_eq!(detector.close_slice().unwrap(), cpu.close_slice().unwrap());
+}
+
+// Wherever the device fails: the call says what failed, all later ones that the state is gone.
+#[test]
+fn device_that_fails_is_lost_and_says_so() {
+    for operation in [Operation::Launch, Operation::Upload, Operation::Download] {
+        let mut after = 0;
+        loop {
+            let gpu = Simulated::new(5);
+            let mut detector = on(&gpu, small()).unwrap();
+            gpu.fail(operation, after);
+            let mut a_slice = || {
+                detector.ingest(&contacts(5, 200))?;
+                detector.close_slice().map(drop)
+            };
+            let Err(error) = a_slice() else { break };
+            assert!(matches!(error, Error::Driver { .. }), "{error}");
+            for _ in 0..2 {
+                assert!(matches!(detector.close_slice(), Err(Error::DeviceLost)));
+                assert!(matches!(detector.ingest(&contacts(1, 1)), Err(Error::DeviceLost)));
+                assert!(matches!(
+                    detector.cardinality([10, 0, 0, 1].into()),
+                    Err(Error::DeviceLost)
+                ));
+                assert!(matches!(detector.state(), Err(Error::DeviceLost)));
+            }
+            drop(detector);
+            assert_eq!(gpu.memories(), 0);
+            after += 1;
+        }
+        assert!(after > 0, "{operation:?} never failed");
+    }
+}

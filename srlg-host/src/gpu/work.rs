@@ -1,0 +1,196 @@
+//! [`Work`]: what is asked of the recorders, one question at a time.
+
+use srlg_core::{Address, Ages, Params, Span, Tally};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::arrays::To;
+use super::device::{Gpu, Memory, Pinned};
+use super::head::values;
+use super::kernel::{Array, Kernel};
+use super::search::{HOST_BYTES, Search, tally};
+use crate::error::Error;
+use crate::state::{Touched, Words, entry};
+
+/// Hosts whose tallies are brought back together.
+const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
+
+/// A queue for questions, and memory for their answers.
+pub(super) struct Work<G: Gpu> {
+    pub(super) queue: G::Queue,
+    pub(super) search: Search<G>,
+    /// Tallies, or anything else that passes between host and device.
+    results: G::Memory,
+    results_copy: G::Pinned,
+    /// The hosts of a question, behind their number.
+    asked: G::Memory,
+    asked_copy: G::Pinned,
+}
+
+impl<G: Gpu> Work<G> {
+    /// Memory for questions, in a queue in which there may be work already.
+    pub(super) fn new(gpu: &G, queue: G::Queue, params: &Params) -> Result<Self, Error> {
+        let (results, asked) = (HOSTS * HOST_BYTES, (1 + HOSTS) * size_of::<u32>());
+        Ok(Self {
+            queue,
+            search: Search::new(gpu, params)?,
+            results: gpu.allocate(results)?,
+            results_copy: gpu.pin(results)?,
+            asked: gpu.allocate(asked)?,
+            asked_copy: gpu.pin(asked)?,
+        })
+    }
+
+    /// Fills what does not change any more.
+    pub(super) fn prepare(&mut self, to: To<'_, G>) -> Result<(), Error> {
+        self.search.fill_table(to, &self.queue, &mut self.results_copy)
+    }
+
+    /// See [`Backend::tally`](crate::backend::Backend::tally).
+    pub(super) fn tally(
+        &mut self,
+        to: To<'_, G>,
+        (hosts, span, positions): (&[Address], Span, u32),
+        each: &mut dyn FnMut(&Tally),
+    ) -> Result<(), Error> {
+        let tagged = to.params.is_tagged();
+        let host_bytes = if tagged { HOST_BYTES } else { size_of::<u32>() };
+        for hosts in hosts.chunks(HOSTS) {
+            self.ask(to, hosts)?;
+            let results = self.results.part(0..hosts.len() * host_bytes);
+            to.gpu.fill(&self.queue, results, 0)?;
+            let count = self.asked.part(0..4);
+            let asked = self.asked.part(4..4 + hosts.len() * 4);
+            let linear = &to.arrays.linear;
+            let kernel = match tagged {
+                true => {
+                    Kernel::Tally { span, positions, hosts: asked, count, linear, bins: results }
+                }
+                false => Kernel::Union { span, hosts: asked, count, linear, weights: results },
+            };
+            to.start(&self.queue, &kernel)?;
+            to.fetch(&self.queue, results, &self.results_copy, |bytes| match tagged {
+                true => bytes.chunks_exact(HOST_BYTES).for_each(|bins| each(&tally(bins))),
+                false => values(bytes).into_iter().for_each(|weight| each(&Tally::Union(weight))),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sends `hosts`, behind their number.
+    fn ask(&mut self, to: To<'_, G>, hosts: &[Address]) -> Result<(), Error> {
+        let bytes = hosts.as_bytes();
+        self.asked_copy.write(|asked| {
+            asked[..4].copy_from_slice(&(hosts.len() as u32).to_ne_bytes());
+            asked[4..][..bytes.len()].copy_from_slice(bytes);
+        })?;
+        to.gpu.upload(&self.queue, &self.asked_copy, 0, self.asked.part(0..4 + bytes.len()))
+    }
+
+    /// Per row of the SLEA, how many recorders are within `span`.
+    pub(super) fn weigh(&mut self, to: To<'_, G>, span: Span) -> Result<Vec<u32>, Error> {
+        let weights = self.results.part(0..to.params.linear_rows() as usize * 4);
+        to.gpu.fill(&self.queue, weights, 0)?;
+        to.start(&self.queue, &Kernel::Weigh { span, linear: &to.arrays.linear, weights })?;
+        let mut rows = Vec::new();
+        to.fetch(&self.queue, weights, &self.results_copy, |bytes| rows.extend(values(bytes)))?;
+        Ok(rows)
+    }
+
+    /// Makes every recorder so much older.
+    pub(super) fn age(&self, to: To<'_, G>, ages: Ages) -> Result<(), Error> {
+        [Array::Rough, Array::Linear].into_iter().try_for_each(|array| {
+            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            match step {
+                0 => Ok(()),
+                _ => to.start(&self.queue, &Kernel::Age { array, recorders, step }),
+            }
+        })
+    }
+
+    /// The words of both arrays.
+    pub(super) fn export(&mut self, to: To<'_, G>) -> Result<Words, Error> {
+        Ok(Words { rough: self.words(to, Array::Rough)?, linear: self.words(to, Array::Linear)? })
+    }
+
+    fn words(&mut self, to: To<'_, G>, array: Array) -> Result<Vec<u16>, Error> {
+        let wide = array.recorder_bytes(to.params) == 2;
+        let mut words = Vec::with_capacity(array.recorders(to.params));
+        let recorders = to.arrays.of(array).all();
+        to.fetch(&self.queue, recorders, &self.results_copy, |bytes| match wide {
+            true => words.extend(bytes.as_chunks().0.iter().map(|&word| u16::from_ne_bytes(word))),
+            false => words.extend(bytes.iter().copied().map(u16::from)),
+        })?;
+        Ok(words)
+    }
+
+    /// Merges `words`, made so much older.
+    pub(super) fn merge(&mut self, to: To<'_, G>, words: &Words, ages: Ages) -> Result<(), Error> {
+        for (array, words) in [(Array::Rough, &words.rough), (Array::Linear, &words.linear)] {
+            assert_eq!(words.len(), array.recorders(to.params), "one fingerprint, one size");
+            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            let mut first = 0;
+            for run in words.chunks(self.results.bytes() / size_of::<u16>()) {
+                to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+                let words = self.results.part(0..size_of_val(run));
+                to.start(&self.queue, &Kernel::Merge { array, recorders, first, words, step })?;
+                first += run.len() as u32;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was touched within `span`.
+    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<Touched, Error> {
+        Ok(Touched {
+            rough: self.recent_of(to, Array::Rough, span.rough_ages)?,
+            linear: self.recent_of(to, Array::Linear, span.ages)?,
+        })
+    }
+
+    fn recent_of(&mut self, to: To<'_, G>, array: Array, ages: u32) -> Result<Vec<u64>, Error> {
+        let count = self.asked.part(0..4);
+        to.gpu.fill(&self.queue, count, 0)?;
+        let (recorders, recent) = (to.arrays.of(array), self.results.all());
+        to.start(&self.queue, &Kernel::Extract { array, ages, recorders, recent, count })?;
+        let mut found = 0;
+        to.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
+        if found > recent.len::<u64>() {
+            return self.all_recent_of(to, array, ages);
+        }
+        let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
+        to.fetch(&self.queue, part, &self.results_copy, |bytes| {
+            entries.extend_from_slice(<[u64]>::ref_from_bytes(bytes).expect("aligned memory"));
+        })?;
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    /// The same where the list has no room: from the whole array.
+    fn all_recent_of(&mut self, to: To<'_, G>, array: Array, ages: u32) -> Result<Vec<u64>, Error> {
+        let is_recent = |word: u16| match array {
+            Array::Rough => u32::from(word) < ages,
+            Array::Linear => to.params.is_recent(word, ages),
+        };
+        let words = self.words(to, array)?;
+        let recent = words.into_iter().enumerate().filter(|&(_, word)| is_recent(word));
+        Ok(recent.map(|(at, word)| entry(at, word.into())).collect())
+    }
+
+    /// Merges what another detector touched, made so much older.
+    pub(super) fn apply(
+        &mut self,
+        to: To<'_, G>,
+        touched: &Touched,
+        ages: Ages,
+    ) -> Result<(), Error> {
+        for (array, entries) in [(Array::Rough, &touched.rough), (Array::Linear, &touched.linear)] {
+            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
+                to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+                let entries = self.results.part(0..size_of_val(run));
+                to.start(&self.queue, &Kernel::Apply { array, recorders, entries, step })?;
+            }
+        }
+        Ok(())
+    }
+}
