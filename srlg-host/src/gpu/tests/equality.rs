@@ -1,10 +1,14 @@
 //! A detector on a simulated GPU gives the same bits as one on the CPU, slice by slice.
 
 use proptest::prelude::*;
-use srlg_core::{Address, Config, IpPair, Scheme};
+use srlg_core::{Address, Ages, Config, IpPair, Scheme};
+use zerocopy::IntoBytes;
 
+use super::super::device::{Gpu, Memory, Pinned};
 use super::super::simulated::Simulated;
-use super::{contacts, on, small, small_paper};
+use super::{GpuBackend, contacts, on, small, small_paper};
+use crate::backend::Backend;
+use crate::cpu;
 use crate::detector::{Device, SlidingDetector};
 
 /// Neighbours, extremes, and hosts that differ in high bits only.
@@ -83,6 +87,10 @@ fn pairs_of(pairs: &[(usize, u32)]) -> Vec<IpPair> {
     pairs.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
 }
 
+fn cpu(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
 /// Lets `event` happen; what the detector says to it, as text, every bit of it.
 fn happen(detector: &mut SlidingDetector, event: &Event, other: &mut SlidingDetector) -> String {
     match event {
@@ -128,7 +136,7 @@ proptest! {
         events in events(),
         order in any::<u64>(),
     ) {
-        let cpu = || SlidingDetector::new(config, Device::Cpu).unwrap();
+        let cpu = || cpu(config);
         let gpu = || on(&Simulated::new(order), config).unwrap();
         let (mut cpu, mut other_cpu, mut gpu, mut other_gpu) = (cpu(), cpu(), gpu(), gpu());
         for event in &events {
@@ -163,6 +171,55 @@ fn threads_that_ingest_at_once_equal_one_on_the_cpu() {
         }
         assert_eq!(gpu.state().unwrap(), cpu.state().unwrap());
     }
+}
+
+#[test]
+fn pinned_pairs_count_in_the_slice_that_closes_next() {
+    for order in 0..12 {
+        let (mut gpu, mut cpu) = (on(&Simulated::new(order), small()).unwrap(), cpu(small()));
+        for slice in 1..4 {
+            let pairs = contacts(slice, 90 * slice);
+            let mut pinned = gpu.pinned_pairs(pairs.len()).unwrap();
+            pinned.fill(|buffer| buffer.copy_from_slice(&pairs)).unwrap();
+            gpu.ingest_pinned(&pinned).unwrap();
+            cpu.ingest(&pairs).unwrap();
+            assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());
+        }
+    }
+}
+
+#[test]
+fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
+    for order in 0..12 {
+        let (simulated, pairs) = (Simulated::new(order), contacts(2, 300));
+        let params = small().validate().unwrap();
+        let mut gpu = GpuBackend::new(simulated.clone(), Device::Cpu, params).unwrap();
+        let (resident, mut pinned) =
+            (simulated.allocate(4800).unwrap(), simulated.pin(4800).unwrap());
+        pinned.write(|bytes| bytes.copy_from_slice(pairs.as_bytes())).unwrap();
+        gpu.scan_resident(Ages::default(), |gpu, queue, scan| {
+            gpu.upload(queue, &pinned, 0, resident.all())?;
+            scan(resident.all())
+        })
+        .unwrap();
+        let mut cpu = cpu::backend(params).unwrap();
+        cpu.scan(&pairs, Ages::default()).unwrap();
+        let span = params.span(0, 4);
+        assert_eq!(gpu.survey(span).unwrap(), cpu.survey(span).unwrap());
+    }
+}
+
+// Lists of the simulated device have room for 3,840 recorders.
+#[test]
+fn delta_that_no_list_has_room_for_is_whole() {
+    let config = Config { scheme: Scheme::Tagged { lines: 400, tags: 64 }, ..small() };
+    let (gpu, cpu) = (on(&Simulated::new(6), config).unwrap(), cpu(config));
+    for detector in [&gpu, &cpu] {
+        detector.ingest(&contacts(40, 200)).unwrap();
+    }
+    let delta = gpu.delta(1).unwrap();
+    assert!(delta.recorders() > 3840, "{}", delta.recorders());
+    assert_eq!(delta, cpu.delta(1).unwrap());
 }
 
 // The first close does not know how many candidates there will be, the later ones do.
