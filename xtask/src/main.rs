@@ -1,0 +1,37 @@
+//! Chores of the workspace, run as `cargo xtask <chore>`.
+//!
+//! A chore finds its files from the root of the workspace, whatever the current directory and
+//! `CARGO_TARGET_DIR` are. It fails with one line that names what is wrong and the way out.
+
+mod ptx;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Chores of the srlg workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Chore {
+    /// Turn srlg-kernels into srlg-host/ptx/srlg.ptx.
+    Ptx(ptx::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Chore::parse() {
+        Chore::Ptx(arguments) => ptx::run(&arguments, root()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}

@@ -1,0 +1,82 @@
+//! From `srlg-kernels` to PTX: one run of cargo for the target `nvptx64-nvidia-cuda`.
+//!
+//! The result depends on the sources, on the [`FLAGS`] and on the compiler, on nothing else:
+//! flags and profiles from outside are dropped.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::toolchain::Toolchain;
+
+/// Flags of rustc, for the kernels, for what they use and for `core`:
+/// - A panic is a trap at once, without a message: no calls, no texts, no formatting.
+/// - sm_70 is the first generation with a memory model; later ones take its PTX as it is.
+pub(super) const FLAGS: [&str; 3] =
+    ["-Zunstable-options", "-Cpanic=immediate-abort", "-Ctarget-cpu=sm_70"];
+
+/// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would
+/// need a panic handler on every target.
+pub(super) const ARGUMENTS: [&str; 10] = [
+    "rustc",
+    "--locked",
+    "--package=srlg-kernels",
+    "--lib",
+    "--release",
+    "--target=nvptx64-nvidia-cuda",
+    "--crate-type=cdylib",
+    "-Zbuild-std=core",
+    "--quiet",
+    "--color=never",
+];
+
+/// A target folder of its own: another compiler than that of the workspace writes into it.
+const TARGET: &str = "target/ptx";
+
+/// Variables that would change the compiler or what it makes.
+const OUTSIDE: [&str; 8] = [
+    "CARGO_BUILD_",
+    "CARGO_ENCODED_",
+    "CARGO_PROFILE_",
+    "CARGO_TARGET_",
+    "CARGO_UNSTABLE_",
+    "RUSTC",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+];
+
+/// The PTX of the kernels as they are now, as the compiler writes it.
+///
+/// # Errors
+/// When the kernels do not compile; cargo has then said why.
+pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
+    let path = root.join(TARGET).join("nvptx64-nvidia-cuda/release/srlg_kernels.ptx");
+    let status = command(toolchain, root)?.status().context("cannot run cargo")?;
+    ensure!(status.success(), "srlg-kernels does not compile for nvptx64-nvidia-cuda");
+    fs::read_to_string(&path).with_context(|| format!("cargo wrote no {}", path.display()))
+}
+
+fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let folders = toolchain.folders.iter().cloned().chain(std::env::split_paths(&inherited));
+    let path = std::env::join_paths(folders).context("a folder of the tool chain has a colon")?;
+    let mut command = Command::new(&toolchain.cargo);
+    for (name, _) in std::env::vars_os() {
+        if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(root)
+        .args(ARGUMENTS)
+        .arg("--target-dir")
+        .arg(root.join(TARGET))
+        .env("PATH", path)
+        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        // Unlike RUSTFLAGS this also overrules flags in a configuration file.
+        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
+    Ok(command)
+}
