@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Sets up what `cargo xtask ptx` needs on Debian 12, without a GPU and without CUDA:
+#   - Debian's rustc, cargo, Rust sources and LLVM, by apt-get when run as root;
+#   - llvm-bitcode-linker, built from those sources;
+#   - NVIDIA's assembler ptxas, for `cargo xtask ptx --check` alone, from its Python package.
+# The last two go to target/gpu-toolchain/bin, whatever CARGO_TARGET_DIR and the current folder
+# are. What is there stays. `scripts/gpu-toolchain.sh ptxas` fetches the assembler alone: enough
+# beside a nightly of rustup.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+home=$PWD/target/gpu-toolchain
+linker_source=/usr/lib/rustlib/src/rust/src/tools/llvm-bitcode-linker
+nightly="rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker"
+# Assembles sm_75 to sm_120. Hashes: x86_64, aarch64.
+ptxas_package="nvidia-cuda-nvcc==13.0.88
+    --hash=sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03
+    --hash=sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f"
+
+fail() {
+    echo "gpu-toolchain: $*" >&2
+    exit 1
+}
+
+# Runs a command in silence; when it fails, its output comes before the line of the failure.
+quietly() {
+    local reason=$1 log=$home/log
+    shift
+    "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "$reason"; }
+}
+
+missing() {
+    for package in "$@"; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    done
+}
+
+install_packages() {
+    local wanted
+    wanted=$(missing "$@" | tr '\n' ' ')
+    [ -n "$wanted" ] || return 0
+    [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $wanted"
+    echo "installing $wanted"
+    quietly "apt-get update fails" apt-get update
+    # shellcheck disable=SC2086 # names of packages, one word each
+    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $wanted: Debian 12 has them, elsewhere: $nightly" \
+        apt-get install -y --no-install-recommends $wanted
+}
+
+build_linker() {
+    local version build=$home/llvm-bitcode-linker
+    version=$(/usr/bin/rustc --version)
+    if [ -x "$home/bin/llvm-bitcode-linker" ] && [ "$(cat "$build/version" 2>/dev/null)" = "$version" ]; then
+        return
+    fi
+    echo "building llvm-bitcode-linker"
+    rm -rf "$build"
+    cp -rL "$linker_source" "$build" 2>/dev/null || fail "no $linker_source: reinstall rust-web-src"
+    printf '\n[workspace]\n' >>"$build/Cargo.toml" # or cargo takes it for a member of srlg
+    quietly "llvm-bitcode-linker does not build" env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC_WRAPPER \
+        RUSTC=/usr/bin/rustc CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS=fallback \
+        /usr/bin/cargo install --no-track --force --path "$build" --target-dir "$build/target" --root "$home"
+    rm -rf "$build/target"
+    echo "$version" >"$build/version"
+}
+
+fetch_ptxas() {
+    local python=python3 wheels=$home/wheels
+    if [ "$(cat "$wheels/version" 2>/dev/null)" = "$ptxas_package" ] && [ -x "$home/bin/ptxas" ]; then
+        return
+    fi
+    if ! "$python" -m pip --version >/dev/null 2>&1; then
+        command -v dpkg-query >/dev/null || fail "python3 with pip is missing: it fetches ptxas"
+        install_packages python3-pip
+        python=/usr/bin/python3
+    fi
+    echo "fetching ptxas, 40 MB"
+    rm -rf "$wheels" && mkdir -p "$wheels"
+    echo "${ptxas_package//$'\n'/ }" >"$wheels/requirements"
+    quietly "pip cannot fetch ${ptxas_package%%$'\n'*}" "$python" -m pip download --no-deps \
+        --only-binary=:all: --require-hashes -r "$wheels/requirements" -d "$wheels"
+    quietly "the wheel has no ptxas" "$python" -c '
+import glob, sys, zipfile
+wheel = zipfile.ZipFile(*glob.glob(sys.argv[1] + "/*.whl"))
+(name,) = [name for name in wheel.namelist() if name.endswith("/bin/ptxas")]
+open(sys.argv[2], "wb").write(wheel.read(name))' "$wheels" "$home/bin/ptxas"
+    chmod +x "$home/bin/ptxas"
+    rm "$wheels"/*.whl
+    quietly "ptxas does not run here" "$home/bin/ptxas" --version
+    echo "$ptxas_package" >"$wheels/version"
+}
+
+mkdir -p "$home/bin"
+case ${1-all} in
+all)
+    command -v apt-get >/dev/null || fail "this is not Debian: $nightly, then scripts/gpu-toolchain.sh ptxas"
+    install_packages rustc-web cargo-web rust-web-src
+    # The LLVM of that rustc: bit code of one is not for the tools of another.
+    install_packages "llvm-$(/usr/bin/rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')"
+    build_linker
+    ;;
+ptxas) ;;
+*) fail "unknown argument $1: give none, or ptxas" ;;
+esac
+fetch_ptxas
+echo "GPU tool chain: $home/bin"
