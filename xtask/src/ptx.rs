@@ -2,35 +2,114 @@
 //!
 //! rustc makes [`COMMITTED`] of the crate `srlg-kernels`; users of the library need no GPU tool
 //! chain. The file begins with a [`Stamp`]: the compiler, and a fingerprint of what shaped it.
-//! A test recomputes the fingerprint, so that no change of a kernel goes in without its PTX.
+//! A test recomputes the fingerprint, so that no change of a kernel goes in without its PTX;
+//! `--check` also rebuilds and assembles it.
 
+mod assembly;
 mod build;
+mod fingerprint;
+mod listing;
+mod stamp;
 mod toolchain;
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
+use assembly::ARCHITECTURES;
+use stamp::Stamp;
 use toolchain::Toolchain;
 
 /// The kernels as the library holds them, from the root of the workspace.
 const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 
+/// The kernels as a check builds them.
+const REBUILT: &str = "target/ptx/srlg.ptx";
+
+const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
+
 /// What to do with the kernels.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Write nothing: compare the committed PTX with a new build, and assemble it with ptxas.
+    #[arg(long)]
+    check: bool,
+}
 
-/// Builds the PTX and writes it.
+/// Builds the PTX, and writes or checks the committed one.
 ///
 /// # Errors
-/// When there is no tool chain, or it fails.
-pub(crate) fn run(_arguments: &Arguments, root: &Path) -> Result<()> {
+/// When a tool is missing or fails, and when a check finds a fault.
+pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
+    if arguments.check {
+        return check(root);
+    }
+    let stamp = build(root, COMMITTED)?;
+    println!("{COMMITTED}: written by {}", stamp.compiler);
+    Ok(())
+}
+
+/// Writes the PTX of the kernels as they are now into `file`.
+fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
-    let ptx = format!("// compiler: {}\n{}", toolchain.compiler, build::ptx(&toolchain, root)?);
-    let path = root.join(COMMITTED);
+    let sources = fingerprint::fingerprint(&fingerprint::read(root)?);
+    let ptx = build::ptx(&toolchain, root)?;
+    let stamp = Stamp { compiler: toolchain.compiler, sources };
+    let path = root.join(file);
     fs::create_dir_all(path.parent().expect("a file in a folder"))
-        .and_then(|()| fs::write(&path, ptx))
-        .with_context(|| format!("cannot write {COMMITTED}"))?;
-    println!("{COMMITTED}: written by {}", toolchain.compiler);
+        .and_then(|()| fs::write(&path, stamp.on(&ptx)))
+        .with_context(|| format!("cannot write {file}"))?;
+    Ok(stamp)
+}
+
+fn check(root: &Path) -> Result<()> {
+    let committed = up_to_date(root)?;
+    let rebuilt = build(root, REBUILT)?;
+    if rebuilt.compiler == committed.compiler {
+        let same = read(root, COMMITTED)? == read(root, REBUILT)?;
+        ensure!(
+            same,
+            "{COMMITTED} is not what its compiler makes of its sources: run cargo xtask ptx"
+        );
+        println!("{COMMITTED}: rebuilt, the same");
+        return inspect(root, COMMITTED);
+    }
+    println!("{COMMITTED}: made by {}, not compared with {}", committed.compiler, rebuilt.compiler);
+    inspect(root, REBUILT)?;
+    inspect(root, COMMITTED)
+}
+
+/// The stamp of the committed PTX, which is that of the sources as they are now.
+fn up_to_date(root: &Path) -> Result<Stamp> {
+    let stamp = Stamp::of(&read(root, COMMITTED)?);
+    let stamp = stamp.with_context(|| format!("{COMMITTED} has no stamp: run cargo xtask ptx"))?;
+    let sources = fingerprint::fingerprint(&fingerprint::read(root)?);
+    ensure!(stamp.sources == sources, STALE);
+    Ok(stamp)
+}
+
+fn read(root: &Path, file: &str) -> Result<String> {
+    let text = fs::read_to_string(root.join(file)).ok();
+    text.with_context(|| format!("{file} is not there, or no text: run cargo xtask ptx"))
+}
+
+/// Assembles `file`, prints the registers, and fails when a kernel is not as it must be.
+fn inspect(root: &Path, file: &str) -> Result<()> {
+    let ptx = read(root, file)?;
+    let kernels = listing::kernels(&ptx);
+    ensure!(!kernels.is_empty(), "{file} has no kernel");
+    let mut faults = listing::faults(&ptx);
+    let mut columns = Vec::new();
+    for architecture in ARCHITECTURES {
+        let needs = assembly::assemble(root, &root.join(file), architecture)
+            .with_context(|| file.to_owned())?;
+        faults.extend(assembly::faults(&needs, &kernels, architecture)?);
+        columns.push((architecture, needs));
+    }
+    println!("{file}\n{}", assembly::table(&columns));
+    faults.iter().for_each(|fault| eprintln!("{file}: {fault}"));
+    if !faults.is_empty() {
+        bail!("{file}: faults: {}", faults.len());
+    }
     Ok(())
 }

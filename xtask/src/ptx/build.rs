@@ -19,7 +19,7 @@ pub(super) const FLAGS: [&str; 3] =
 
 /// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would
 /// need a panic handler on every target.
-pub(super) const ARGUMENTS: [&str; 10] = [
+pub(super) const ARGUMENTS: [&str; 8] = [
     "rustc",
     "--locked",
     "--package=srlg-kernels",
@@ -28,8 +28,6 @@ pub(super) const ARGUMENTS: [&str; 10] = [
     "--target=nvptx64-nvidia-cuda",
     "--crate-type=cdylib",
     "-Zbuild-std=core",
-    "--quiet",
-    "--color=never",
 ];
 
 /// A target folder of its own: another compiler than that of the workspace writes into it.
@@ -47,15 +45,26 @@ const OUTSIDE: [&str; 8] = [
     "RUSTUP_TOOLCHAIN",
 ];
 
+/// Where cargo writes the PTX, from [`TARGET`]: a file, and the same file for users.
+const OUTPUTS: [&str; 2] = [
+    "nvptx64-nvidia-cuda/release/deps/srlg_kernels.ptx",
+    "nvptx64-nvidia-cuda/release/srlg_kernels.ptx",
+];
+
 /// The PTX of the kernels as they are now, as the compiler writes it.
 ///
 /// # Errors
 /// When the kernels do not compile; cargo has then said why.
 pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
-    let path = root.join(TARGET).join("nvptx64-nvidia-cuda/release/srlg_kernels.ptx");
+    let outputs = OUTPUTS.map(|output| root.join(TARGET).join(output));
+    for output in outputs.iter().filter(|output| output.exists()) {
+        // Cargo does not see when the LLVM tools behind the linker are new ones.
+        fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
+    }
     let status = command(toolchain, root)?.status().context("cannot run cargo")?;
     ensure!(status.success(), "srlg-kernels does not compile for nvptx64-nvidia-cuda");
-    fs::read_to_string(&path).with_context(|| format!("cargo wrote no {}", path.display()))
+    let path = &outputs[1];
+    fs::read_to_string(path).with_context(|| format!("cargo wrote no {}", path.display()))
 }
 
 fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {

@@ -16,7 +16,7 @@ pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 /// Programs that turn `srlg-kernels` into PTX.
 #[derive(Debug)]
 pub(super) struct Toolchain {
-    /// Name and version of rustc and of its LLVM, in one line.
+    /// Versions of rustc and of the LLVM that writes the PTX, in one line.
     pub(super) compiler: String,
     pub(super) cargo: PathBuf,
     pub(super) rustc: PathBuf,
@@ -30,8 +30,14 @@ impl Toolchain {
     /// # Errors
     /// When neither is complete: the one line says what to install.
     pub(super) fn find(root: &Path) -> Result<Self> {
-        let Err(debian) = Self::debian(root) else { return Self::debian(root) };
-        let Err(rustup) = Self::rustup() else { return Self::rustup() };
+        let debian = match Self::debian(root) {
+            Ok(toolchain) => return Ok(toolchain),
+            Err(missing) => missing,
+        };
+        let rustup = match Self::rustup() {
+            Ok(toolchain) => return Ok(toolchain),
+            Err(missing) => missing,
+        };
         bail!(
             "no tool chain for GPU kernels: run scripts/gpu-toolchain.sh on Debian ({debian}), elsewhere \
              rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker ({rustup})"
@@ -41,7 +47,7 @@ impl Toolchain {
     fn debian(root: &Path) -> Result<Self> {
         let rustc = existing("/usr/bin/rustc".into())?;
         let version = output(Command::new(&rustc).arg("-vV"))?;
-        let major = llvm_version(&version)?.split('.').next().unwrap_or_default().to_owned();
+        let major = field(&version, "LLVM version: ")?.split('.').next().unwrap_or_default();
         let folders = vec![root.join(BIN), format!("/usr/lib/llvm-{major}/bin").into()];
         Self::complete("/usr/bin/cargo".into(), rustc, folders, &version)
     }
@@ -70,7 +76,8 @@ impl Toolchain {
             existing(folders[1].join(tool))?;
         }
         let rustc_line = version.lines().next().unwrap_or_default();
-        let compiler = format!("{rustc_line}, LLVM {}", llvm_version(version)?);
+        let llc = output(Command::new(folders[1].join("llc")).arg("--version"))?;
+        let compiler = format!("{rustc_line}, LLVM {}", field(&llc, "LLVM version ")?);
         Ok(Self { compiler, cargo: existing(cargo)?, rustc, folders })
     }
 }
@@ -94,12 +101,29 @@ fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{program} prints no text"))
 }
 
-fn llvm_version(version: &str) -> Result<&str> {
-    field(version, "LLVM version: ")
+/// What stands after `name` in a line of `text`.
+fn field<'a>(text: &'a str, name: &str) -> Result<&'a str> {
+    let value = text.lines().find_map(|line| line.split_once(name)).map(|(_, value)| value.trim());
+    value.with_context(|| format!("no line with \"{name}\" where a version was asked for"))
 }
 
-/// What stands after `name` in what `rustc -vV` prints.
-fn field<'a>(version: &'a str, name: &str) -> Result<&'a str> {
-    let value = version.lines().find_map(|line| line.strip_prefix(name));
-    value.with_context(|| format!("rustc -vV has no line \"{name}\""))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_rustc_and_from_llc() {
+        let rustc = "rustc 1.96.0 (ac68faa20 2026-05-25)\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.8\n";
+        assert_eq!(field(rustc, "LLVM version: ").expect("a version"), "22.1.8");
+        assert_eq!(field(rustc, "host: ").expect("a host"), "x86_64-unknown-linux-gnu");
+        let llc = "Debian LLVM version 22.1.8\n  Optimized build.\n";
+        assert_eq!(field(llc, "LLVM version ").expect("a version"), "22.1.8");
+        assert!(field("rustc 1.96.0\n", "LLVM version: ").is_err());
+    }
+
+    #[test]
+    fn reason_of_a_program_is_its_first_line() {
+        let error = output(Command::new("rustc").arg("--no-such-flag")).expect_err("no such flag");
+        assert!(error.to_string().starts_with("rustc: error: "), "{error}");
+    }
 }

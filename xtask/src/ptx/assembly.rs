@@ -1,0 +1,131 @@
+//! What NVIDIA's assembler says of the kernels, architecture by architecture.
+//!
+//! `ptxas` turns PTX into machine code as a driver would, and reports what each kernel needs.
+//! It runs without a GPU.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::toolchain::BIN;
+
+/// The architectures that the kernels must run on: Turing, Ampere, Hopper, Blackwell twice.
+pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+/// More registers would leave less than half of a multiprocessor's threads in flight.
+const MOST_REGISTERS: u32 = 64;
+
+/// What one kernel needs on one architecture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Registers of a thread.
+    pub(super) registers: Option<u32>,
+    /// Bytes of a thread's stack, of what is saved there and of what is loaded from there.
+    pub(super) stack: Option<[u32; 3]>,
+}
+
+/// Needs by the name of the kernel.
+pub(super) type Kernels = BTreeMap<String, Needs>;
+
+/// Assembles the file `ptx` for `architecture`.
+///
+/// # Errors
+/// When there is no assembler, or it refuses the file.
+pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
+    let own = root.join(BIN).join("ptxas");
+    let program = if own.is_file() { own } else { "ptxas".into() };
+    let mut command = Command::new(program);
+    command.args(["--verbose", "--output-file", "/dev/null", "--gpu-name", architecture]).arg(ptx);
+    let output = command.output().context("no ptxas: run scripts/gpu-toolchain.sh ptxas")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!(
+            "ptxas refuses it for {architecture}: {}",
+            said.lines().next().unwrap_or("no reason")
+        );
+    }
+    Ok(parse(&said))
+}
+
+/// Reads what `ptxas --verbose` says.
+fn parse(said: &str) -> Kernels {
+    let mut kernels = Kernels::new();
+    let mut current = String::new();
+    for line in said.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            current = rest.split('\'').next().unwrap_or_default().into();
+            kernels.insert(current.clone(), Needs::default());
+        } else if let Some((_, name)) = line.split_once("Function properties for ") {
+            current = name.trim().into();
+        }
+        let Some(needs) = kernels.get_mut(&current) else { continue };
+        if line.contains("bytes stack frame") {
+            needs.stack = numbers(line).try_into().ok();
+        } else if let Some((_, rest)) = line.split_once(": Used ") {
+            needs.registers = numbers(rest).first().copied();
+        }
+    }
+    kernels
+}
+
+fn numbers(line: &str) -> Vec<u32> {
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// One line for everything that `kernels` need beyond the limits on `architecture`.
+///
+/// # Errors
+/// When the assembler spoke of other kernels than `expected`, or not of all they need.
+pub(super) fn faults(
+    kernels: &Kernels,
+    expected: &[&str],
+    architecture: &str,
+) -> Result<Vec<String>> {
+    ensure!(
+        kernels.len() == expected.len(),
+        "ptxas speaks of {} kernels, not {}",
+        kernels.len(),
+        expected.len()
+    );
+    let mut faults = Vec::new();
+    for name in expected {
+        let needs =
+            kernels.get(*name).with_context(|| format!("ptxas does not speak of kernel {name}"))?;
+        let (Some(registers), Some([stack, stores, loads])) = (needs.registers, needs.stack) else {
+            bail!("ptxas does not say what kernel {name} needs on {architecture}");
+        };
+        let mut limit = |value: u32, most: u32, what: &str| {
+            if value > most {
+                faults
+                    .push(format!("kernel {name}, {architecture}: {value} {what}, at most {most}"));
+            }
+        };
+        limit(registers, MOST_REGISTERS, "registers");
+        limit(stack, 0, "bytes of stack frame");
+        limit(stores, 0, "bytes of spill stores");
+        limit(loads, 0, "bytes of spill loads");
+    }
+    Ok(faults)
+}
+
+/// Registers by kernel and architecture, a line per kernel.
+pub(super) fn table(columns: &[(&str, Kernels)]) -> String {
+    let names: Vec<&String> = columns.iter().flat_map(|(_, kernels)| kernels.keys()).collect();
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0).max("registers".len());
+    let mut text = format!("{:width$}", "registers");
+    columns.iter().for_each(|(architecture, _)| text += &format!("{architecture:>8}"));
+    let first = columns.first().map(|(_, kernels)| kernels.keys());
+    for name in first.into_iter().flatten() {
+        text += &format!("\n{name:width$}");
+        for (_, kernels) in columns {
+            let registers = kernels.get(name).and_then(|needs| needs.registers);
+            text += &format!("{:>8}", registers.map_or("?".into(), |number| number.to_string()));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
