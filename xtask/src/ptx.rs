@@ -113,3 +113,22 @@ fn inspect(root: &Path, file: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn committed_ptx_is_as_new_as_its_sources() {
+        if let Err(reason) = up_to_date(crate::root()) {
+            panic!("{reason:#}");
+        }
+    }
+
+    #[test]
+    fn committed_kernels_are_integer_code_without_calls() {
+        let ptx = read(crate::root(), COMMITTED).expect("the committed PTX");
+        assert!(!listing::kernels(&ptx).is_empty());
+        assert_eq!(listing::faults(&ptx), [""; 0]);
+    }
+}
