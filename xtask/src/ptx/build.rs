@@ -14,8 +14,15 @@ use super::toolchain::Toolchain;
 /// Flags of rustc, for the kernels, for what they use and for `core`:
 /// - A panic is a trap at once, without a message: no calls, no texts, no formatting.
 /// - sm_70 is the first generation with a memory model; later ones take its PTX as it is.
-pub(super) const FLAGS: [&str; 3] =
-    ["-Zunstable-options", "-Cpanic=immediate-abort", "-Ctarget-cpu=sm_70"];
+/// - Loops of a constant number of rounds, as over the rows, unroll: where one remains, each
+///   thread copies all arguments to its stack to look up the key of a row. LLVM's 300 leaves
+///   one of `scan_rows`, 600 none; 1000 is for what comes.
+pub(super) const FLAGS: [&str; 4] = [
+    "-Zunstable-options",
+    "-Cpanic=immediate-abort",
+    "-Ctarget-cpu=sm_70",
+    "-Cllvm-args=-unroll-threshold=1000",
+];
 
 /// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would
 /// need a panic handler on every target.
