@@ -6,7 +6,7 @@
 use srlg_core::{Address, Ages, IpPair, Span, Tally};
 use srlg_kernels::survey::WEIGHTS;
 
-use crate::detector::Device;
+use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::state::{Touched, Words};

@@ -7,22 +7,11 @@ use srlg_core::{Ages, Config, IpPair, Params, Span};
 
 use crate::backend::Backend;
 use crate::close;
-use crate::cpu;
+use crate::device::{self, Device};
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::report::{Health, SliceReport, StageTimes};
 use crate::state::{Delta, State};
-
-/// Where a detector keeps its recorders and runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Device {
-    /// The fastest device of this machine; today always the CPU.
-    #[default]
-    Auto,
-    /// This process.
-    Cpu,
-}
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
 /// k slices, and estimates with how many.
@@ -53,13 +42,11 @@ impl SlidingDetector {
     /// A detector with the sizes of `config` on `device`; slice 0 is running.
     ///
     /// # Errors
-    /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`].
+    /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`], and for a GPU
+    /// that cannot be used what stands in its way.
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
-        let backend = match device {
-            Device::Auto | Device::Cpu => cpu::backend(params)?,
-        };
-        Ok(Self::with_backend(params, backend))
+        Ok(Self::with_backend(params, device::backend(device, params)?))
     }
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {

@@ -9,6 +9,7 @@ mod clock;
 mod close;
 mod cpu;
 mod detector;
+mod device;
 mod error;
 mod gpu;
 mod pinned;
@@ -16,7 +17,8 @@ mod report;
 mod state;
 
 pub use clock::{Placement, SliceClock};
-pub use detector::{Device, SlidingDetector};
+pub use detector::SlidingDetector;
+pub use device::Device;
 pub use error::Error;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};

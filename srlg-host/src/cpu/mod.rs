@@ -11,7 +11,7 @@ use srlg_core::{
 };
 
 use crate::backend::{Backend, Survey};
-use crate::detector::Device;
+use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::state::{Touched, Words, entry};

@@ -23,7 +23,7 @@ use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
 use zerocopy::FromBytes;
 
 use crate::backend::{Backend, Survey};
-use crate::detector::Device;
+use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Touched, Words};

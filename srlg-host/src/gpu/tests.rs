@@ -8,7 +8,8 @@ use srlg_core::{Config, IpPair, Scheme};
 
 use super::GpuBackend;
 use super::simulated::Simulated;
-use crate::detector::{Device, SlidingDetector};
+use crate::detector::SlidingDetector;
+use crate::device::Device;
 use crate::error::Error;
 
 /// A detector of few recorders, so that hosts and lists overflow.

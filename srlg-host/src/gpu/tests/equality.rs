@@ -9,7 +9,8 @@ use super::super::simulated::Simulated;
 use super::{GpuBackend, contacts, on, small, small_paper};
 use crate::backend::Backend;
 use crate::cpu;
-use crate::detector::{Device, SlidingDetector};
+use crate::detector::SlidingDetector;
+use crate::device::Device;
 
 /// Neighbours, extremes, and hosts that differ in high bits only.
 const HOSTS: [Address; 10] =

@@ -2,7 +2,8 @@
 
 use super::super::simulated::{Operation, Simulated};
 use super::{contacts, on, small};
-use crate::detector::{Device, SlidingDetector};
+use crate::detector::SlidingDetector;
+use crate::device::Device;
 use crate::error::Error;
 
 #[test]

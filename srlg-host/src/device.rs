@@ -1,0 +1,45 @@
+//! [`Device`]: where a detector runs.
+
+use srlg_core::Params;
+
+use crate::backend::Backend;
+use crate::cpu;
+use crate::error::Error;
+
+/// Where a detector keeps its recorders and runs. The answers have the same bits everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Device {
+    /// The first NVIDIA GPU, or the CPU where there is none that can be used: no driver, no
+    /// device, or one too old. [`SlidingDetector::device`](crate::SlidingDetector::device) says
+    /// which it became.
+    #[default]
+    Auto,
+    /// This process.
+    Cpu,
+    /// The NVIDIA GPU of that number, counted from 0.
+    Cuda(u32),
+}
+
+/// A backend on `device`.
+pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {
+    match device {
+        Device::Cpu => cpu::backend(params),
+        Device::Cuda(ordinal) => on_gpu(ordinal, params),
+        Device::Auto => match on_gpu(0, params) {
+            Err(error) if is_absence(&error) => cpu::backend(params),
+            backend => backend,
+        },
+    }
+}
+
+/// Whether `error` says that there is no GPU to use; anything else that is wrong with one must
+/// not end on the CPU in silence.
+fn is_absence(error: &Error) -> bool {
+    use Error::{ComputeCapability, NoDriver, NoSuchDevice, WithoutCuda};
+    matches!(error, NoDriver | NoSuchDevice { .. } | ComputeCapability { .. } | WithoutCuda)
+}
+
+fn on_gpu(_ordinal: u32, _params: Params) -> Result<Box<dyn Backend>, Error> {
+    Err(Error::WithoutCuda)
+}
