@@ -31,6 +31,7 @@ pub const ADDRESS_BITS: u32 = Address::BITS;
     Immutable,
     KnownLayout,
 )]
+#[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
 #[repr(C)]
 pub struct IpPair {
     /// The inside host, whose cardinality is measured.
