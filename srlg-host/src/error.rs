@@ -30,6 +30,12 @@ pub enum Error {
         "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use Device::Cpu"
     )]
     ComputeCapability { name: String, major: i32, minor: i32 },
+    /// The driver of the GPU cannot run the kernels.
+    #[error(
+        "the CUDA driver cannot run the kernels ({name}: {text}): update it, let it compile PTX \
+         (no CUDA_DISABLE_PTX_JIT, libnvidia-ptxjitcompiler installed), or use Device::Cpu"
+    )]
+    UnfitDriver { name: String, text: String },
     /// The GPU has no memory for a detector.
     #[error(
         "the CUDA device has no memory for {bytes} bytes, {free} are free: free some,          choose a smaller configuration, or use Device::Cpu"

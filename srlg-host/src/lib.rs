@@ -8,17 +8,26 @@ mod backend;
 mod clock;
 mod close;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod detector;
 mod device;
+#[cfg(feature = "cuda")]
+mod device_pairs;
 mod error;
 mod gpu;
 mod pinned;
 mod report;
 mod state;
 
+#[cfg(feature = "cuda")]
+pub use cudarc;
+
 pub use clock::{Placement, SliceClock};
 pub use detector::SlidingDetector;
 pub use device::Device;
+#[cfg(feature = "cuda")]
+pub use device_pairs::DevicePairs;
 pub use error::Error;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};

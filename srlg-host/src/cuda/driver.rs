@@ -1,0 +1,318 @@
+//! The driver of CUDA: all the unsafe code of this crate.
+//!
+//! [`Code`], [`Memory`] and [`Pinned`] own what the driver handed out, in the primary context of
+//! one device, which they keep open. What is started in a queue goes on after the call: so each
+//! of them waits for the device before it gives anything back. Where even that fails the device
+//! is lost, and what it may still be working with is left alone.
+//!
+//! Errors of a drop stay in the context until the next call reports them.
+#![allow(unsafe_code, reason = "the driver takes addresses and handles")]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+use std::sync::Arc;
+
+#[cfg(feature = "cust")]
+use cudarc::driver::sys::CUpointer_attribute;
+use cudarc::driver::{CudaContext, CudaStream, CudaView, DevicePtr, DeviceSlice, DriverError};
+use cudarc::driver::{result, sys};
+use srlg_core::{IpPair, Params};
+use srlg_kernels::args::{Arguments, NAMES};
+
+use super::arguments::{self, Launcher};
+use super::copies::{Copies, when_done};
+use super::doing::Doing;
+use crate::error::Error;
+use crate::gpu::device::{self, Memory as _, Part};
+use crate::gpu::kernel::{Kernel, Shape};
+
+/// The first of `functions` that the driver does not have.
+pub(super) fn missing<'a>(functions: &[&'a str]) -> Result<Option<&'a str>, Error> {
+    // SAFETY: loads libcuda, whose initialisers any program runs that uses the driver.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::NoDriver);
+    }
+    // SAFETY: the type is that of no function, and none is called by it.
+    let has = |name: &str| unsafe { sys::culib().get::<*const ()>(name.as_bytes()).is_ok() };
+    Ok(functions.iter().copied().find(|name| !has(name)))
+}
+
+/// The primary context of a device.
+pub(super) fn context(ordinal: usize) -> Result<Arc<CudaContext>, DriverError> {
+    let context = CudaContext::new(ordinal)?;
+    // SAFETY: there are no `CudaSlice`s of this handle of the context; users' have their own.
+    unsafe { context.disable_event_tracking() };
+    Ok(context)
+}
+
+/// The loaded kernels.
+pub(super) struct Code {
+    context: Arc<CudaContext>,
+    module: sys::CUmodule,
+    functions: HashMap<&'static str, sys::CUfunction>,
+}
+
+// SAFETY: handles of a driver that any thread may call.
+unsafe impl Send for Code {}
+// SAFETY: the same.
+unsafe impl Sync for Code {}
+
+impl Code {
+    /// Compiles `ptx` for the device.
+    pub(super) fn load(context: &Arc<CudaContext>, ptx: &CStr) -> Result<Self, DriverError> {
+        context.bind_to_thread()?;
+        // SAFETY: a text that ends with NUL.
+        let module = unsafe { result::module::load_data(ptx.as_ptr().cast()) }?;
+        let mut code = Self { context: context.clone(), module, functions: HashMap::new() };
+        for &name in NAMES {
+            let entry = CString::new(name).expect("names hold no NUL");
+            // SAFETY: the module stays loaded until `code` is dropped.
+            let function = unsafe { result::module::get_function(module, entry) }?;
+            code.functions.insert(name, function);
+        }
+        Ok(code)
+    }
+
+    /// Starts `kernel`.
+    pub(super) fn launch(
+        &self,
+        queue: &CudaStream,
+        params: &Params,
+        shape: Shape,
+        kernel: &Kernel<'_, Memory>,
+    ) -> Result<(), DriverError> {
+        kernel.check(params);
+        self.context.bind_to_thread()?;
+        arguments::pass(kernel, params, Launch { code: self, queue, shape })
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        let context = &self.context;
+        // SAFETY: loaded once, unloaded once, and none of its kernels runs.
+        when_done(
+            context,
+            || context.synchronize(),
+            || unsafe { result::module::unload(self.module) },
+        );
+    }
+}
+
+/// The launch of a kernel whose memory [`Code::launch`] has checked.
+struct Launch<'a> {
+    code: &'a Code,
+    queue: &'a CudaStream,
+    shape: Shape,
+}
+
+impl Launcher for Launch<'_> {
+    fn launch<A: Arguments>(self, mut arguments: A) -> Result<(), DriverError> {
+        let function = self.code.functions[A::NAME];
+        let (grid, block) = ((self.shape.blocks, 1, 1), (self.shape.lanes, 1, 1));
+        let (stream, parameters) = (self.queue.cu_stream(), &mut [(&raw mut arguments).cast()]);
+        // SAFETY: the function takes one parameter, an `A`, and the driver copies it before it
+        // returns. That is the contract of a launch of srlg-kernels: the pointers in `A` are to
+        // memory as long as it says, which no drop frees before the device is idle.
+        unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
+    }
+}
+
+/// Memory of the device.
+pub(crate) struct Memory {
+    address: sys::CUdeviceptr,
+    bytes: usize,
+    /// Who gets it back: nobody, if it is lent.
+    owner: Option<Arc<CudaContext>>,
+}
+
+impl Memory {
+    pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
+        context.bind_to_thread()?;
+        // SAFETY: whoever reads it takes any bytes.
+        let address = unsafe { result::malloc_sync(bytes.max(1)) }?;
+        Ok(Self { address, bytes, owner: Some(context.clone()) })
+    }
+
+    /// Sets all bytes of a part.
+    pub(super) fn fill(
+        part: Part<'_, Self>,
+        stream: &CudaStream,
+        to: u8,
+    ) -> Result<(), DriverError> {
+        stream.context().bind_to_thread()?;
+        // SAFETY: the part is within memory that no drop frees before the device is idle, and
+        // whoever reads it takes any bytes.
+        unsafe { result::memset_d8_async(part.address(), to, part.bytes, stream.cu_stream()) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(context) = &self.owner {
+            // SAFETY: allocated once, freed once, and nothing works with it.
+            when_done(
+                context,
+                || context.synchronize(),
+                || unsafe { result::free_sync(self.address) },
+            );
+        }
+    }
+}
+
+impl device::Memory for Memory {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Part<'_, Memory> {
+    /// Where the device finds it.
+    pub(super) fn address(self) -> sys::CUdeviceptr {
+        let Memory { address, bytes, .. } = self.memory;
+        assert!(self.start <= *bytes && self.bytes <= bytes - self.start, "a part of memory");
+        address + self.start as u64
+    }
+}
+
+/// Memory of the host that the device copies from and to.
+pub(crate) struct Pinned {
+    context: Arc<CudaContext>,
+    address: *mut u8,
+    bytes: usize,
+    copies: Copies,
+}
+
+// SAFETY: plain bytes; the driver frees them in any thread.
+unsafe impl Send for Pinned {}
+// SAFETY: `copies` keeps copies and looks apart, and changes need `&mut`.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
+        let copies = Copies::none(context)?;
+        // Portable: detectors on several devices may share a process. Not write-combined: the
+        // host reads what the device counted.
+        // SAFETY: all of it is set below.
+        let address = unsafe { result::malloc_host(bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) }?;
+        let address: *mut u8 = address.cast();
+        // SAFETY: so many bytes were allocated, and nobody else knows of them.
+        unsafe { address.write_bytes(0, bytes) };
+        Ok(Self { context: context.clone(), address, bytes, copies })
+    }
+
+    /// The host address of `bytes` from `start` on.
+    fn at(&self, start: usize, bytes: usize) -> *mut c_void {
+        assert!(start <= self.bytes && bytes <= self.bytes - start, "a part of pinned memory");
+        self.address.wrapping_add(start).cast()
+    }
+
+    /// Copies its bytes from `start` on to all of `to`.
+    pub(super) fn upload(
+        &self,
+        stream: &CudaStream,
+        start: usize,
+        to: Part<'_, Memory>,
+    ) -> Result<(), Error> {
+        let (host, device, bytes) = (self.at(start, to.bytes), to.address(), to.bytes);
+        // SAFETY: both have so many bytes, and no drop frees them before the copy is done.
+        // `copies` lets nobody change those of the host until then.
+        let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(device, host, bytes, stream.cu_stream()) };
+        self.copies.start(stream, copy)
+    }
+
+    /// Copies all of `from` to its first bytes.
+    pub(super) fn download(
+        &self,
+        stream: &CudaStream,
+        from: Part<'_, Memory>,
+    ) -> Result<(), Error> {
+        let (host, device, bytes) = (self.at(0, from.bytes), from.address(), from.bytes);
+        // SAFETY: the same, and nobody looks at them either.
+        let copy = || unsafe { sys::cuMemcpyDtoHAsync_v2(host, device, bytes, stream.cu_stream()) };
+        self.copies.start(stream, copy)
+    }
+}
+
+impl device::Pinned for Pinned {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        // SAFETY: so many bytes, all set. No copy goes on, and changes need `&mut self`.
+        self.copies.none_while(|| look(unsafe { from_raw_parts(self.address, self.bytes) }))
+    }
+
+    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error> {
+        // SAFETY: the same, and nobody else has `self`.
+        self.copies.none_while(|| change(unsafe { from_raw_parts_mut(self.address, self.bytes) }))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once, and no copy goes on.
+        self.copies.end(&self.context, || unsafe { result::free_host(self.address.cast()) });
+    }
+}
+
+/// What lending is for, if it fails.
+const WAIT: &str = "wait for pairs on the device";
+
+/// Lends pairs to `scan`: what it starts in `queue` is done after all that their stream was told
+/// before, and before all that it will be told.
+pub(super) fn lend<T>(
+    pairs: &CudaView<'_, [u32; 2]>,
+    queue: &CudaStream,
+    scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let (stream, theirs) = (pairs.stream(), pairs.stream().context());
+    if theirs != queue.context() {
+        return Err(other_device(queue, theirs.ordinal()));
+    }
+    // The handle of the context that a stream is of decides whether uses of memory are recorded,
+    // and ours records none. So the queue becomes a stream of theirs.
+    // SAFETY: it is one context, `queue` outlives this, and the order of work is as told above.
+    let queue = unsafe { theirs.wrap_borrowed_stream(queue.cu_stream()) };
+    queue.join(stream).doing(WAIT)?;
+    let (address, reading) = pairs.device_ptr(&queue);
+    theirs.check_err().doing(WAIT)?;
+    let memory = Memory { address, bytes: pairs.len() * size_of::<IpPair>(), owner: None };
+    let scanned = scan(memory.all());
+    drop(reading);
+    let ordered = stream.join(&queue).and_then(|()| theirs.check_err()).doing(WAIT);
+    scanned.and_then(|scanned| ordered.map(|()| scanned))
+}
+
+/// Lends pairs that know of no stream: waits for the device before, and for `queue` after.
+#[cfg(feature = "cust")]
+pub(super) fn lend_cust<T>(
+    pairs: &cust::memory::DeviceSlice<IpPair>,
+    queue: &CudaStream,
+    scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    queue.context().synchronize().doing(WAIT)?;
+    let address = pairs.as_device_ptr().as_raw();
+    let (mut context, mut ordinal): (sys::CUcontext, _) = (std::ptr::null_mut(), 0i32);
+    let ask = |data, attribute| {
+        // SAFETY: below, `data` are of the types of the attributes.
+        unsafe { sys::cuPointerGetAttribute(data, attribute, address) }.result().doing(WAIT)
+    };
+    ask((&raw mut context).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT)?;
+    ask((&raw mut ordinal).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?;
+    // Memory of a pool is of no context.
+    let is_ours = context.is_null() || context == queue.context().cu_ctx();
+    if !is_ours || ordinal as usize != queue.context().ordinal() {
+        return Err(other_device(queue, ordinal as usize));
+    }
+    let memory = Memory { address, bytes: pairs.len() * size_of::<IpPair>(), owner: None };
+    let scanned = scan(memory.all());
+    queue.synchronize().doing(WAIT).and(scanned)
+}
+
+fn other_device(queue: &CudaStream, theirs: usize) -> Error {
+    let ours = format!("the primary context of CUDA device {}", queue.context().ordinal());
+    Error::OtherDevice { ours, theirs: theirs as u32 }
+}

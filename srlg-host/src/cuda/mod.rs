@@ -1,0 +1,187 @@
+//! [`Cuda`]: an NVIDIA GPU through its driver, which is loaded at run time.
+//!
+//! The driver compiles the PTX of srlg-kernels for its GPU when the GPU is opened. All is in the
+//! device's primary context, which users of CUDA's runtime, cudarc and cust share; a call makes it
+//! the current one of its thread.
+
+mod arguments;
+mod copies;
+mod doing;
+mod driver;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use srlg_core::Params;
+
+use self::doing::{Doing, is_full, refusal};
+use self::driver::{Code, Memory, Pinned};
+use crate::device_pairs::{DevicePairs, View};
+use crate::error::Error;
+use crate::gpu::device::{Gpu, Part};
+use crate::gpu::kernel::{Kernel, Shape};
+
+/// The kernels, as text that ends as the driver wants it.
+const PTX: &CStr =
+    match CStr::from_bytes_with_nul(concat!(include_str!("../../ptx/srlg.ptx"), "\0").as_bytes()) {
+        Ok(ptx) => ptx,
+        Err(_) => panic!("the PTX holds a NUL"),
+    };
+
+/// The least compute capability that the PTX is for.
+const CAPABILITY: (i32, i32) = (7, 0);
+
+/// What is called of the driver, as cudarc panics when it calls what is not there. The last is not
+/// called: it came with CUDA 11.2, as did what cudarc asks every device for.
+#[rustfmt::skip]
+const FUNCTIONS: &[&str] = &[
+    "cuGetErrorName", "cuGetErrorString", "cuInit", "cuDeviceGet", "cuDeviceGetAttribute",
+    "cuDeviceGetCount", "cuDeviceGetName", "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxSynchronize",
+    "cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload", "cuLaunchKernel",
+    "cuMemAlloc_v2", "cuMemFree_v2", "cuMemGetInfo_v2", "cuMemHostAlloc", "cuMemFreeHost",
+    "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuPointerGetAttribute",
+    "cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamWaitEvent",
+    "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventDestroy_v2",
+    "cuMemAllocAsync",
+];
+
+/// An NVIDIA GPU.
+pub(crate) struct Cuda {
+    context: Arc<CudaContext>,
+    code: Code,
+    processors: u32,
+}
+
+impl Cuda {
+    /// GPU number `ordinal`, as CUDA counts them, with the kernels loaded.
+    pub(crate) fn open(ordinal: u32) -> Result<Self, Error> {
+        let count = count()?;
+        if ordinal >= count {
+            return Err(Error::NoSuchDevice { ordinal, count });
+        }
+        let context = driver::context(ordinal as usize).doing("open the device")?;
+        let (major, minor) = context.compute_capability().doing("ask for its capability")?;
+        if (major, minor) < CAPABILITY {
+            let name = context.name().doing("ask for its name")?;
+            return Err(Error::ComputeCapability { name, major, minor });
+        }
+        let processors = context
+            .attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+            .doing("count its processors")?;
+        let code = Code::load(&context, PTX).map_err(refusal)?;
+        Ok(Self { context, code, processors: processors as u32 })
+    }
+
+    /// Lends pairs on the device of `queue` to `scan`, which starts work with them there alone.
+    pub(crate) fn lend<T>(
+        pairs: &dyn DevicePairs,
+        queue: &CudaStream,
+        scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match pairs.view() {
+            View::Cudarc(view) => driver::lend(&view, queue, scan),
+            #[cfg(feature = "cust")]
+            View::Cust(slice) => driver::lend_cust(slice, queue, scan),
+        }
+    }
+}
+
+/// How many devices there are.
+fn count() -> Result<u32, Error> {
+    if let Some(name) = driver::missing(FUNCTIONS)? {
+        let text = "the driver has no such function".into();
+        return Err(Error::UnfitDriver { name: name.into(), text });
+    }
+    match CudaContext::device_count() {
+        Err(error) if error.0 == CUresult::CUDA_ERROR_NO_DEVICE => Ok(0),
+        // What CUDA's toolkit has in place of a driver, to link with.
+        Err(error) if error.0 == CUresult::CUDA_ERROR_STUB_LIBRARY => Err(Error::NoDriver),
+        count => Ok(count.doing("start")?.try_into().unwrap_or(0)),
+    }
+}
+
+impl Gpu for Cuda {
+    type Memory = Memory;
+    type Pinned = Pinned;
+    type Queue = Arc<CudaStream>;
+    type Mark = CudaEvent;
+
+    fn processors(&self) -> u32 {
+        self.processors
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
+        Memory::allocate(&self.context, bytes).or_else(|error| {
+            if !is_full(error) {
+                return Err(error).doing("allocate memory of the device");
+            }
+            let free = self.context.mem_get_info().map_or(0, |(free, _)| free);
+            Err(Error::DeviceMemory { bytes, free })
+        })
+    }
+
+    fn pin(&self, bytes: usize) -> Result<Pinned, Error> {
+        Pinned::allocate(&self.context, bytes).or_else(|error| match is_full(error) {
+            true => Err(Error::PinnedMemory { bytes }),
+            false => Err(error).doing("allocate page-locked memory"),
+        })
+    }
+
+    fn queue(&self) -> Result<Arc<CudaStream>, Error> {
+        self.context.new_stream().doing("make a stream")
+    }
+
+    fn mark(&self) -> Result<CudaEvent, Error> {
+        self.context.new_event(None).doing("make an event")
+    }
+
+    fn fill(&self, queue: &Arc<CudaStream>, part: Part<'_, Memory>, byte: u8) -> Result<(), Error> {
+        Memory::fill(part, queue, byte).doing("fill memory of the device")
+    }
+
+    fn upload(
+        &self,
+        queue: &Arc<CudaStream>,
+        from: &Pinned,
+        start: usize,
+        to: Part<'_, Memory>,
+    ) -> Result<(), Error> {
+        from.upload(queue, start, to)
+    }
+
+    fn download(
+        &self,
+        queue: &Arc<CudaStream>,
+        from: Part<'_, Memory>,
+        to: &Pinned,
+    ) -> Result<(), Error> {
+        to.download(queue, from)
+    }
+
+    fn launch(
+        &self,
+        queue: &Arc<CudaStream>,
+        params: &Params,
+        shape: Shape,
+        kernel: &Kernel<'_, Memory>,
+    ) -> Result<(), Error> {
+        self.code.launch(queue, params, shape, kernel).doing(kernel.name())
+    }
+
+    fn record(&self, queue: &Arc<CudaStream>, mark: &CudaEvent) -> Result<(), Error> {
+        mark.record(queue).doing("record an event")
+    }
+
+    fn wait(&self, queue: &Arc<CudaStream>, mark: &CudaEvent) -> Result<(), Error> {
+        queue.wait(mark).doing("wait for an event")
+    }
+
+    fn finish(&self, mark: &CudaEvent) -> Result<(), Error> {
+        mark.synchronize().doing("finish its work")
+    }
+}
