@@ -7,6 +7,8 @@ use srlg_core::{Address, Ages, IpPair, Span, Tally};
 use srlg_kernels::survey::WEIGHTS;
 
 use crate::device::Device;
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::state::{Touched, Words};
@@ -47,6 +49,13 @@ pub(crate) trait Backend: Send + Sync {
 
     /// As `scan`.
     fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error>;
+
+    /// As `scan`, of pairs on the device.
+    #[cfg(feature = "cuda")]
+    fn scan_device(&self, pairs: &dyn DevicePairs, ages: Ages) -> Result<(), Error> {
+        let _ = (pairs, ages);
+        Err(Error::NotOnDevice)
+    }
 
     /// Waits until all pairs have touched their recorders.
     fn flush(&self) -> Result<(), Error>;

@@ -8,6 +8,8 @@ use srlg_core::{Ages, Config, IpPair, Params, Span};
 use crate::backend::Backend;
 use crate::close;
 use crate::device::{self, Device};
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::report::{Health, SliceReport, StageTimes};
@@ -90,6 +92,15 @@ impl SlidingDetector {
     /// What the device reports; the CPU reports none.
     pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
         self.backend.scan_pinned(pairs, Ages::default())
+    }
+
+    /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
+    ///
+    /// # Errors
+    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
+    #[cfg(feature = "cuda")]
+    pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
+        self.backend.scan_device(pairs, Ages::default())
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer

@@ -4,7 +4,11 @@ use srlg_core::Params;
 
 use crate::backend::Backend;
 use crate::cpu;
+#[cfg(feature = "cuda")]
+use crate::cuda::Cuda;
 use crate::error::Error;
+#[cfg(feature = "cuda")]
+use crate::gpu::GpuBackend;
 
 /// Where a detector keeps its recorders and runs. The answers have the same bits everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,13 @@ fn is_absence(error: &Error) -> bool {
     matches!(error, NoDriver | NoSuchDevice { .. } | ComputeCapability { .. } | WithoutCuda)
 }
 
+#[cfg(feature = "cuda")]
+fn on_gpu(ordinal: u32, params: Params) -> Result<Box<dyn Backend>, Error> {
+    let backend = GpuBackend::new(Cuda::open(ordinal)?, Device::Cuda(ordinal), params)?;
+    Ok(Box::new(backend))
+}
+
+#[cfg(not(feature = "cuda"))]
 fn on_gpu(_ordinal: u32, _params: Params) -> Result<Box<dyn Backend>, Error> {
     Err(Error::WithoutCuda)
 }

@@ -53,6 +53,9 @@ pub enum Error {
         "the CUDA device failed before, and what the detector had seen is gone:          make a new detector"
     )]
     DeviceLost,
+    /// Pairs on a GPU were given to a detector on the CPU.
+    #[error("this detector runs on the CPU and cannot read pairs on a GPU: give them to ingest")]
+    NotOnDevice,
     /// Pairs on a GPU were given to a detector that is not there.
     #[error(
         "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"

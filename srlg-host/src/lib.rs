@@ -15,6 +15,7 @@ mod device;
 #[cfg(feature = "cuda")]
 mod device_pairs;
 mod error;
+#[cfg(any(feature = "cuda", test))]
 mod gpu;
 mod pinned;
 mod report;

@@ -45,6 +45,7 @@ impl PinnedPairs {
     }
 
     /// The memory, when it is of that kind.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn memory<M: PairMemory>(&self) -> Option<&M> {
         (&*self.memory as &dyn Any).downcast_ref()
     }

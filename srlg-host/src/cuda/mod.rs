@@ -22,7 +22,7 @@ use self::doing::{Doing, is_full, refusal};
 use self::driver::{Code, Memory, Pinned};
 use crate::device_pairs::{DevicePairs, View};
 use crate::error::Error;
-use crate::gpu::device::{Gpu, Part};
+use crate::gpu::device::{Gpu, Part, Scan};
 use crate::gpu::kernel::{Kernel, Shape};
 
 /// The kernels, as text that ends as the driver wants it.
@@ -75,19 +75,6 @@ impl Cuda {
             .doing("count its processors")?;
         let code = Code::load(&context, PTX).map_err(refusal)?;
         Ok(Self { context, code, processors: processors as u32 })
-    }
-
-    /// Lends pairs on the device of `queue` to `scan`, which starts work with them there alone.
-    pub(crate) fn lend<T>(
-        pairs: &dyn DevicePairs,
-        queue: &CudaStream,
-        scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        match pairs.view() {
-            View::Cudarc(view) => driver::lend(&view, queue, scan),
-            #[cfg(feature = "cust")]
-            View::Cust(slice) => driver::lend_cust(slice, queue, scan),
-        }
     }
 }
 
@@ -171,6 +158,18 @@ impl Gpu for Cuda {
         kernel: &Kernel<'_, Memory>,
     ) -> Result<(), Error> {
         self.code.launch(queue, params, shape, kernel).doing(kernel.name())
+    }
+
+    fn lend(
+        queue: &Arc<CudaStream>,
+        pairs: &dyn DevicePairs,
+        scan: Scan<'_, Memory>,
+    ) -> Result<(), Error> {
+        match pairs.view() {
+            View::Cudarc(view) => driver::lend(&view, queue, scan),
+            #[cfg(feature = "cust")]
+            View::Cust(slice) => driver::lend_cust(slice, queue, scan),
+        }
     }
 
     fn record(&self, queue: &Arc<CudaStream>, mark: &CudaEvent) -> Result<(), Error> {

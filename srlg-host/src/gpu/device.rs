@@ -11,6 +11,8 @@
 use std::ops::Range;
 
 use super::kernel::{Kernel, Shape};
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use srlg_core::Params;
 
@@ -74,6 +76,14 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         kernel: &Kernel<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
+    /// Lends pairs that users have on the device to `scan`, which starts work with them in `queue`.
+    #[cfg(feature = "cuda")]
+    fn lend(
+        queue: &Self::Queue,
+        pairs: &dyn DevicePairs,
+        scan: Scan<'_, Self::Memory>,
+    ) -> Result<(), Error>;
+
     /// Puts `mark`, which was somewhere else before, behind all work that is in `queue`.
     fn record(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
 
@@ -83,6 +93,9 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Waits for `mark`.
     fn finish(&self, mark: &Self::Mark) -> Result<(), Error>;
 }
+
+/// Starts a scan of pairs in memory of a device.
+pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error>;
 
 /// Memory of a device.
 pub(crate) trait Memory: Send + Sync {

@@ -24,11 +24,13 @@ use zerocopy::FromBytes;
 
 use crate::backend::{Backend, Survey};
 use crate::device::Device;
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Touched, Words};
 use arrays::{Arrays, To};
-use device::{Gpu, Part, Pinned};
+use device::{Gpu, Pinned, Scan};
 use lanes::Lanes;
 use work::Work;
 
@@ -64,19 +66,13 @@ impl<G: Gpu> GpuBackend<G> {
 
     /// Scans pairs that are on the device already: `lend` hands them to the scan that it is given,
     /// for work in the queue that it is given.
-    pub(crate) fn scan_resident(
+    fn scan_resident(
         &self,
         ages: Ages,
-        lend: impl FnOnce(
-            &G,
-            &G::Queue,
-            &mut dyn FnMut(Part<'_, G::Memory>) -> Result<(), Error>,
-        ) -> Result<(), Error>,
+        lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.unless_lost(|| {
-            self.lanes.work(|queue| {
-                lend(&self.gpu, queue, &mut |pairs| self.to().scan(queue, pairs, ages))
-            })
+            self.lanes.work(|queue| lend(queue, &mut |pairs| self.to().scan(queue, pairs, ages)))
         })
     }
 
@@ -91,13 +87,17 @@ impl<G: Gpu> GpuBackend<G> {
         Ok(work)
     }
 
-    /// Does something with the device. When that fails the device is lost: work that others had
-    /// started may have failed with it.
+    /// Does something with the device. When the driver fails the device is lost: work that others
+    /// had started may have failed with it.
     fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if self.is_lost.load(Relaxed) {
             return Err(Error::DeviceLost);
         }
-        work().inspect_err(|_| self.is_lost.store(true, Relaxed))
+        work().inspect_err(|error| {
+            if matches!(error, Error::Driver { .. } | Error::DeviceLost) {
+                self.is_lost.store(true, Relaxed);
+            }
+        })
     }
 }
 
@@ -125,6 +125,11 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         let mut scanned = Ok(());
         pairs.read(|pairs| scanned = self.scan(pairs, ages))?;
         scanned
+    }
+
+    #[cfg(feature = "cuda")]
+    fn scan_device(&self, pairs: &dyn DevicePairs, ages: Ages) -> Result<(), Error> {
+        self.scan_resident(ages, |queue, scan| G::lend(queue, pairs, scan))
     }
 
     fn flush(&self) -> Result<(), Error> {

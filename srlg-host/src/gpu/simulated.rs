@@ -13,8 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use srlg_core::Params;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 
+#[cfg(feature = "cuda")]
+use super::device::Scan;
 use super::device::{Gpu, Memory, Part, Pinned};
 use super::kernel::{Kernel, Shape};
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 
 /// What can be made to fail.
@@ -285,6 +289,11 @@ impl Gpu for Simulated {
         let run = launch::prepare(*params, shape, kernel);
         self.push(*queue, run);
         Ok(())
+    }
+
+    #[cfg(feature = "cuda")]
+    fn lend(_: &usize, _: &dyn DevicePairs, _: Scan<'_, Bytes>) -> Result<(), Error> {
+        Err(Error::NotOnDevice) // no user has memory here
     }
 
     fn record(&self, queue: &usize, mark: &usize) -> Result<(), Error> {

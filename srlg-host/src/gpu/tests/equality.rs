@@ -198,8 +198,8 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let (resident, mut pinned) =
             (simulated.allocate(4800).unwrap(), simulated.pin(4800).unwrap());
         pinned.write(|bytes| bytes.copy_from_slice(pairs.as_bytes())).unwrap();
-        gpu.scan_resident(Ages::default(), |gpu, queue, scan| {
-            gpu.upload(queue, &pinned, 0, resident.all())?;
+        gpu.scan_resident(Ages::default(), |queue, scan| {
+            simulated.upload(queue, &pinned, 0, resident.all())?;
             scan(resident.all())
         })
         .unwrap();
