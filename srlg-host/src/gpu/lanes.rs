@@ -156,7 +156,7 @@ impl<G: Gpu> Lane<G> {
         let (taken, rest) = pairs.split_at(pairs.len().min(PAIRS - self.filled));
         let start = self.filled * size_of::<IpPair>();
         self.staging.write(|bytes| {
-            bytes[start..][..size_of_val(taken)].copy_from_slice(taken.as_bytes())
+            bytes[start..][..size_of_val(taken)].copy_from_slice(taken.as_bytes());
         })?;
         self.filled += taken.len();
         Ok(rest)

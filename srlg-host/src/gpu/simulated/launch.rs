@@ -1,11 +1,11 @@
 //! A launch: copies the memory of a kernel out, runs its threads, and copies back what they may
 //! have changed.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use srlg_core::regain::HighTable;
 use srlg_core::{Ages, IpPair, Params, Recorder, Recorder8, Recorder16, Span, Twin};
-use srlg_kernels::{Grid, List, change, complete, filled, regain, scan, survey, tally};
+use srlg_kernels::{Grid, List, complete, filled, regain, scan, survey, tally};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Bytes, World};
@@ -13,9 +13,9 @@ use crate::gpu::device::{Memory, Part};
 use crate::gpu::kernel::{Array, Kernel, Shape};
 
 /// Where some bytes are: memory, first byte, length.
-type Place = (usize, usize, usize);
+pub(super) type Place = (usize, usize, usize);
 
-type Run = Box<dyn FnOnce(&mut World) + Send>;
+pub(super) type Run = Box<dyn FnOnce(&mut World) + Send>;
 
 /// The launch, to be run when its turn comes.
 pub(super) fn prepare(params: Params, shape: Shape, kernel: &Kernel<'_, Bytes>) -> Run {
@@ -68,32 +68,36 @@ fn all(memory: &Bytes) -> Place {
 }
 
 /// The values at a place.
-fn load<T: FromBytes>(world: &mut World, (id, start, bytes): Place) -> Vec<T> {
+pub(super) fn load<T: FromBytes>(world: &mut World, (id, start, bytes): Place) -> Vec<T> {
     let bytes = &world.bytes(id)[start..start + bytes];
     bytes.chunks_exact(size_of::<T>()).map(|value| T::read_from_bytes(value).unwrap()).collect()
 }
 
 /// Changes the values at a place.
-fn store<T: FromBytes + IntoBytes>(world: &mut World, (id, start, _): Place, mut values: Vec<T>) {
+pub(super) fn store<T: FromBytes + IntoBytes>(
+    world: &mut World,
+    (id, start, _): Place,
+    mut values: Vec<T>,
+) {
     let values = values.as_mut_slice().as_mut_bytes();
     world.bytes(id)[start..start + values.len()].copy_from_slice(values);
 }
 
 /// Whether the recorders of `array` have 8 bits.
-fn is_narrow(params: &Params, array: Array) -> bool {
+pub(super) fn is_narrow(params: &Params, array: Array) -> bool {
     array.recorder_bytes(params) == 1
 }
 
 /// What every launch has.
 #[derive(Clone, Copy)]
-struct Launch {
-    params: Params,
+pub(super) struct Launch {
+    pub(super) params: Params,
     shape: Shape,
 }
 
 impl Launch {
     /// Calls `body` for every thread: in any order, and several at the same time.
-    fn run(self, world: &mut World, body: impl Fn(Grid) + Sync) {
+    pub(super) fn run(self, world: &mut World, body: impl Fn(Grid) + Sync) {
         let Shape { blocks, lanes } = self.shape;
         let grid = |thread| Grid { block: thread / lanes, blocks, lane: thread % lanes, lanes };
         let mut threads: Vec<Grid> = (0..blocks * lanes).map(grid).collect();
@@ -214,7 +218,7 @@ impl Launch {
             let linear: Vec<Recorder16> = load(world, linear);
             let counts: Vec<AtomicU32> = load(world, bins);
             self.run(world, |grid| {
-                tally::tally(grid, &self.params, asked, hosts, &linear, &counts)
+                tally::tally(grid, &self.params, asked, hosts, &linear, &counts);
             });
             store(world, bins, counts);
         })
@@ -234,88 +238,6 @@ impl Launch {
             let counts: Vec<AtomicU32> = load(world, weights);
             self.run(world, |grid| tally::union(grid, &self.params, span, hosts, &linear, &counts));
             store(world, weights, counts);
-        })
-    }
-
-    fn age(self, array: Array, recorders: Place, step: u32) -> Run {
-        match is_narrow(&self.params, array) {
-            true => self.change::<Recorder8>(recorders, move |grid, r| change::age(grid, r, step)),
-            false => {
-                self.change::<Recorder16>(recorders, move |grid, r| change::age(grid, r, step))
-            }
-        }
-    }
-
-    fn merge(self, array: Array, recorders: Place, (first, words): (u32, Place), step: u32) -> Run {
-        Box::new(move |world| {
-            let words: Vec<u16> = load(world, words);
-            let run = match is_narrow(&self.params, array) {
-                true => self.change::<Recorder8>(recorders, move |grid, r| {
-                    change::merge(grid, r, first, &words, step);
-                }),
-                false => self.change::<Recorder16>(recorders, move |grid, r| {
-                    change::merge(grid, r, first, &words, step);
-                }),
-            };
-            run(world);
-        })
-    }
-
-    fn extract(self, array: Array, ages: u32, recorders: Place, to: (Place, Place)) -> Run {
-        let params = self.params;
-        match array {
-            Array::Linear => self.extract_of::<Recorder16>(recorders, to, move |word| {
-                params.is_recent(word as u16, ages)
-            }),
-            _ if is_narrow(&params, array) => {
-                self.extract_of::<Recorder8>(recorders, to, move |word| word < ages)
-            }
-            _ => self.extract_of::<Recorder16>(recorders, to, move |word| word < ages),
-        }
-    }
-
-    fn extract_of<R: Recorder + FromBytes>(
-        self,
-        recorders: Place,
-        (recent, count): (Place, Place),
-        is_recent: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
-    ) -> Run {
-        Box::new(move |world| {
-            let recorders: Vec<R> = load(world, recorders);
-            let (list, number): (Vec<AtomicU64>, Vec<AtomicU32>) =
-                (load(world, recent), load(world, count));
-            let to = List::new(&list, &number[0]);
-            self.run(world, |grid| change::extract(grid, &recorders, is_recent, to));
-            store(world, recent, list);
-            store(world, count, number);
-        })
-    }
-
-    fn apply(self, array: Array, recorders: Place, entries: Place, step: u32) -> Run {
-        Box::new(move |world| {
-            let entries: Vec<u64> = load(world, entries);
-            let run = match is_narrow(&self.params, array) {
-                true => self.change::<Recorder8>(recorders, move |grid, r| {
-                    change::apply(grid, r, &entries, step);
-                }),
-                false => self.change::<Recorder16>(recorders, move |grid, r| {
-                    change::apply(grid, r, &entries, step);
-                }),
-            };
-            run(world);
-        })
-    }
-
-    /// Runs a kernel that changes the recorders of one array.
-    fn change<R: Recorder + FromBytes + IntoBytes>(
-        self,
-        recorders: Place,
-        body: impl Fn(Grid, &[R]) + Send + Sync + 'static,
-    ) -> Run {
-        Box::new(move |world| {
-            let all: Vec<R> = load(world, recorders);
-            self.run(world, |grid| body(grid, &all));
-            store(world, recorders, all);
         })
     }
 }
