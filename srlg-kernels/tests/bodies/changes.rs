@@ -1,0 +1,47 @@
+//! Changes of the recorders of one array.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use srlg_core::Recorder;
+use srlg_kernels::{List, change, filled};
+
+use super::{launch, untouched, words};
+
+/// Ageing, merging, and lists of the recent.
+pub(crate) fn assert_changes_equal<R: Recorder>(
+    recorders: &[R],
+    is_recent: impl Fn(u32) -> bool + Sync,
+    step: u32,
+    seed: u64,
+) {
+    let before = words(recorders);
+    launch(seed, |grid| change::age(grid, recorders, step));
+    let grown: Vec<R::Word> = before.iter().map(|&word| R::grown(word, step)).collect();
+    assert_eq!(words(recorders), grown);
+
+    let list: Vec<AtomicU64> = before.iter().map(|_| AtomicU64::new(0)).collect();
+    let count = AtomicU32::new(0);
+    launch(seed, |grid| change::extract(grid, recorders, &is_recent, List::new(&list, &count)));
+    let list: Vec<u64> = list.into_iter().map(AtomicU64::into_inner).collect();
+    let mut recent = filled(&list, count.into_inner()).to_vec();
+    recent.sort_unstable();
+    let entry = |(at, &word): (usize, &R::Word)| (at as u64) << 32 | u64::from(word.into());
+    let all = grown.iter().enumerate().map(entry);
+    assert_eq!(recent, all.filter(|&entry| is_recent(entry as u32)).collect::<Vec<_>>());
+
+    let (other, whole) = (untouched::<R>(grown.len()), untouched::<R>(grown.len()));
+    let beyond = [(grown.len() as u64) << 32];
+    launch(seed, |grid| change::apply(grid, &other, &beyond, 0));
+    launch(seed, |grid| change::apply(grid, &other, &recent, step));
+    let plain: Vec<u16> = grown.iter().map(|&word| word.into() as u16).collect();
+    let (first, second) = plain.split_at(plain.len() / 3);
+    launch(seed, |grid| change::merge(grid, &whole, 0, first, step));
+    launch(seed, |grid| change::merge(grid, &whole, first.len() as u32, second, step));
+    for (at, &word) in grown.iter().enumerate() {
+        // A narrow recorder that was never touched has another largest word than a state's.
+        let merged = R::grown(R::saturated(word.into()), step);
+        assert_eq!(whole[at].word(), merged);
+        let kept = if is_recent(word.into()) { merged } else { R::UNTOUCHED };
+        assert_eq!(other[at].word(), kept);
+    }
+}

@@ -1,0 +1,157 @@
+//! Every kernel, run on the host by threads in any order and at the same time, does what
+//! srlg-core does in one.
+
+mod changes;
+mod search;
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use proptest::prelude::*;
+use srlg_core::{
+    Ages, BINS, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
+    Scheme, Slea, Tally, Twin,
+};
+use srlg_kernels::{Grid, scan, survey, tally};
+use zerocopy::{FromBytes, IntoBytes};
+
+use changes::assert_changes_equal;
+use search::assert_search_equal;
+
+const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
+
+/// Calls `body` for every thread of a launch, shuffled by `seed`, on three host threads.
+fn launch(seed: u64, body: impl Fn(Grid) + Sync) {
+    let (blocks, lanes) = (3 + (seed % 5) as u32, 8);
+    let grid = |thread| Grid { block: thread / lanes, blocks, lane: thread % lanes, lanes };
+    let mut threads: Vec<Grid> = (0..blocks * lanes).map(grid).collect();
+    let order = |grid: &Grid| seed.rotate_left(7 * grid.block + 3 * grid.lane).wrapping_mul(0x9e37);
+    threads.sort_by_key(order);
+    std::thread::scope(|scope| {
+        for share in threads.chunks(threads.len().div_ceil(3)) {
+            scope.spawn(|| share.iter().for_each(|&grid| body(grid)));
+        }
+    });
+}
+
+fn config(scheme: Scheme, linear_width: u32, seed: u64) -> Config {
+    let rough =
+        Config { rough_column_bits: 12, bit_stride: 10, rough_rows: 4, ..Config::default() };
+    Config { scheme, linear_width, seed, threshold: 16, window: 5, ..rough }
+}
+
+fn tagged() -> impl Strategy<Value = Params> {
+    (32u32..90, 64u32..400, any::<u64>()).prop_map(|(lines, tags, seed)| {
+        config(Scheme::Tagged { lines, tags }, 1024, seed).validate().unwrap()
+    })
+}
+
+fn paper() -> impl Strategy<Value = Params> {
+    (1u32..5, 1u32..30, 1u32..9, any::<u64>()).prop_map(|(rows, columns, stride, seed)| {
+        config(Scheme::Paper { rows, columns, stride }, 70, seed).validate().unwrap()
+    })
+}
+
+/// Contacts of a few hosts, each so many epochs ago.
+fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
+    let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
+    let contact = contact.prop_map(|(host, bip, age)| (IpPair { aip: HOSTS[host], bip }, age));
+    prop::collection::vec(contact, 1..500)
+}
+
+fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
+    (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
+}
+
+fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
+    recorders.iter().map(Reading::word).collect()
+}
+
+fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
+    contacts.iter().filter(|contact| contact.1 == age).map(|contact| contact.0).collect()
+}
+
+/// Both arrays as one thread of srlg-core touches them.
+fn touched<R: Recorder>(params: &Params, contacts: &[(IpPair, u32)]) -> (Vec<R>, Vec<Recorder16>) {
+    let (rough, linear) =
+        (untouched::<R>(params.rough_recorders()), untouched(params.linear_recorders()));
+    for &(pair, age) in contacts {
+        Rsra::new(params, &rough).touch(pair, age);
+        Slea::new(params, &linear).touch(&[pair], age);
+    }
+    (rough, linear)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn kernels_of_the_tagged_scheme_equal_srlg_core(
+        params in tagged(),
+        contacts in contacts(),
+        seed in any::<u64>(),
+    ) {
+        let (rough, linear) = touched::<Recorder8>(&params, &contacts);
+        let (ours, mut twins) = (untouched::<Recorder8>(rough.len()), vec![0xffu8; linear.len() * 2]);
+        {
+            let twins = <[Twin]>::mut_from_bytes(&mut twins).unwrap();
+            for age in 0..7 {
+                let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
+                launch(seed, |grid| scan::scan(grid, &params, ages, &pairs, (&ours, twins)));
+            }
+        }
+        prop_assert_eq!(words(&ours), words(&rough));
+        let mut expected = linear;
+        prop_assert_eq!(&twins[..], expected.as_mut_slice().as_mut_bytes());
+        let linear = expected;
+        assert_search_equal(&params, &rough, seed);
+
+        let span = params.span(9, 4);
+        let slea = Slea::new(&params, &linear);
+        for positions in [128, 1024] {
+            let bins: Vec<AtomicU32> = (0..HOSTS.len() * BINS).map(|_| AtomicU32::new(0)).collect();
+            let asked = (span, positions);
+            launch(seed, |grid| tally::tally(grid, &params, asked, &HOSTS, &linear, &bins));
+            for (host, bins) in HOSTS.into_iter().zip(bins.chunks(BINS)) {
+                let histograms = Histograms::of_bins(|bin| bins[bin].load(Relaxed));
+                prop_assert_eq!(slea.tally(host, span, positions), Tally::Visible(histograms));
+            }
+        }
+        let weight = [AtomicU32::new(0)];
+        launch(seed, |grid| survey::weigh(grid, &params, span, &linear, &weight));
+        prop_assert_eq!(weight[0].load(Relaxed), slea.row_weight(0, span));
+        assert_changes_equal(&rough, |word| word < 3, 2, seed);
+        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), params.step(2), seed);
+    }
+
+    #[test]
+    fn kernels_of_the_paper_s_scheme_equal_srlg_core(
+        params in paper(),
+        contacts in contacts(),
+        seed in any::<u64>(),
+    ) {
+        let (rough, linear) = touched::<Recorder16>(&params, &contacts);
+        let arrays = (untouched::<Recorder16>(rough.len()), untouched::<Recorder16>(linear.len()));
+        for age in 0..7 {
+            let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
+            let to = (&arrays.0[..], &arrays.1[..]);
+            launch(seed, |grid| scan::scan_rows(grid, &params, ages, &pairs, to));
+        }
+        prop_assert_eq!(words(&arrays.0), words(&rough));
+        prop_assert_eq!(words(&arrays.1), words(&linear));
+        assert_search_equal(&params, &rough, seed);
+
+        let (span, slea) = (params.span(9, 4), Slea::new(&params, &linear));
+        let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
+        launch(seed, |grid| tally::union(grid, &params, span, &HOSTS, &linear, &weights));
+        for (host, weight) in HOSTS.into_iter().zip(weights) {
+            prop_assert_eq!(slea.tally(host, span, 70), Tally::Union(weight.into_inner()));
+        }
+        let rows: Vec<AtomicU32> = (0..params.linear_rows()).map(|_| AtomicU32::new(0)).collect();
+        launch(seed, |grid| survey::weigh(grid, &params, span, &linear, &rows));
+        for (row, weight) in (0..).zip(rows) {
+            prop_assert_eq!(weight.into_inner(), slea.row_weight(row, span));
+        }
+        assert_changes_equal(&rough, |word| word < 3, 2, seed);
+        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), 2, seed);
+    }
+}

@@ -1,0 +1,83 @@
+//! From recorders to candidates.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
+use srlg_core::{Params, Recorder, Rsra};
+use srlg_kernels::{List, filled, regain, survey};
+
+use super::launch;
+
+/// Counters, or a list.
+fn zeros(len: usize) -> Vec<AtomicU32> {
+    (0..len).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// What is in a list, ascending.
+fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
+    let list: Vec<u32> = list.into_iter().map(AtomicU32::into_inner).collect();
+    let mut list = filled(&list, count).to_vec();
+    list.sort_unstable();
+    list
+}
+
+/// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
+pub(crate) fn assert_search_equal<R: Recorder>(params: &Params, rough: &[R], seed: u64) {
+    let span = params.span(9, 5);
+    let expected: Vec<u8> = Rsra::new(params, rough).masks(span.rough_ages).collect();
+    let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();
+    let weights = zeros(4 * survey::WEIGHTS);
+    launch(seed, |grid| survey::survey(grid, params, span, rough, (&masks, &weights)));
+    let masks: Vec<u8> = masks.into_iter().map(AtomicU8::into_inner).collect();
+    assert_eq!(masks, expected);
+    for row in 0..4 {
+        let counted = weights[row * survey::WEIGHTS..][..survey::WEIGHTS].iter();
+        let counted: u32 = counted.map(|weight| weight.load(Relaxed)).sum();
+        assert_eq!(counted as usize, hot(params, &masks, row).len());
+    }
+    assert_hot_equal(params, &masks, seed);
+    assert_candidates_equal(params, &masks, seed);
+}
+
+/// The hot columns of a row, one by one.
+fn hot(params: &Params, masks: &[u8], row: usize) -> Vec<u32> {
+    let columns = params.rough_columns() as usize;
+    let row = (0..).zip(&masks[row * columns..][..columns]);
+    let hot = row.filter(|(_, mask)| mask.count_ones() >= params.hot_weight());
+    hot.map(|(column, _)| column).collect()
+}
+
+fn assert_hot_equal(params: &Params, masks: &[u8], seed: u64) {
+    for row in 0..4 {
+        let (list, count) = (zeros(4096), AtomicU32::new(0));
+        let (wanted, columns) = ((row, params.hot_weight()), List::new(&list, &count));
+        launch(seed, |grid| survey::hot(grid, params, wanted, masks, columns));
+        assert_eq!(sorted(list, count.into_inner()), hot(params, masks, row as usize));
+    }
+}
+
+fn assert_candidates_equal(params: &Params, masks: &[u8], seed: u64) {
+    let mut arrays = high_table_lens(params).map(|len| vec![0; len]);
+    let [starts, highs, present] = &mut arrays;
+    fill_high_table(params, starts, highs, present);
+    let table = HighTable::new(params, starts, highs, present);
+    let (weight, columns) = (params.hot_weight(), [hot(params, masks, 0), hot(params, masks, 1)]);
+    let pairs = columns[0].iter().flat_map(|&base| columns[1].iter().map(move |&to| [base, to]));
+    let mut expected: Vec<u32> =
+        pairs.flat_map(|pair| candidates(params, table, masks, pair, weight)).collect();
+    expected.sort_unstable();
+    for room in [expected.len() + 2, expected.len() / 2] {
+        let (list, count) = (zeros(room), AtomicU32::new(0));
+        let (hosts, columns) = (List::new(&list, &count), [&columns[0][..], &columns[1][..]]);
+        launch(seed, |grid| {
+            regain::regain(grid, params, weight, (table, masks), columns, hosts);
+        });
+        let found = count.into_inner();
+        assert_eq!(found as usize, expected.len(), "all are counted, room or not");
+        let hosts = sorted(list, found);
+        match room >= expected.len() {
+            true => assert_eq!(hosts, expected),
+            false => assert!(hosts.iter().all(|host| expected.binary_search(host).is_ok())),
+        }
+    }
+}
