@@ -48,9 +48,9 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "input")]
     pub max_gap: Option<Duration>,
 
-    /// Where to run
-    #[arg(long, value_enum, default_value = "auto")]
-    pub device: DeviceName,
+    /// Where to run: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Auto)]
+    pub device: Device,
 
     /// Scheme, sizes and sampling: tagged recorders, or the paper's as printed
     #[arg(long, value_enum, default_value = "default")]
@@ -77,12 +77,6 @@ pub enum Role {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DeviceName {
-    Auto,
-    Cpu,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     Paper,
     Default,
@@ -102,10 +96,6 @@ impl Args {
             Preset::Paper => Config::paper(),
             Preset::Default => Config::default(),
         };
-        let device = match self.device {
-            DeviceName::Auto => Device::Auto,
-            DeviceName::Cpu => Device::Cpu,
-        };
         let config = Config {
             threshold: self.threshold,
             window: self.window,
@@ -114,7 +104,7 @@ impl Args {
             seed: self.seed,
             ..preset
         };
-        Ok(SlidingDetector::new(config, device)?)
+        Ok(SlidingDetector::new(config, self.device)?)
     }
 }
 

@@ -101,7 +101,8 @@ impl Run {
         writeln!(out, "error of estimates (RMSE)      {}", percent(score.rmse()))?;
         writeln!(
             out,
-            "memory                         {megabytes:.1} MB of recorders, {}",
+            "memory                         {megabytes:.1} MB of recorders on {}, {}",
+            detector.device(),
             peak_memory()
         )?;
         writeln!(

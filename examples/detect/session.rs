@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use srlg::{IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
+use srlg::{Device, IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
 use srlg_capture::Contact;
 
 use crate::args::{Args, Preset};
@@ -51,6 +51,7 @@ pub struct Totals {
     /// The largest of all slices.
     pub background: f64,
     pub recorder_bytes: usize,
+    pub device: Device,
     pub wall: Duration,
 }
 
@@ -119,6 +120,7 @@ impl Session {
             overloaded: self.reports.overloaded,
             background: self.reports.background,
             recorder_bytes: self.detector.memory_bytes(),
+            device: self.detector.device(),
             wall: self.started.elapsed(),
         })
     }

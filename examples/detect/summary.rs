@@ -29,7 +29,8 @@ fn write(to: &mut impl Write, totals: &Totals, counts: &Counts) -> io::Result<()
     let (packets, pairs) = (rate(counts.packets), rate(totals.pairs));
     writeln!(to, "time       {seconds:.2} s, {packets:.2} M packets/s, {pairs:.2} M pairs/s")?;
     let recorders = totals.recorder_bytes as f64 / 1e6;
-    writeln!(to, "memory     {recorders:.1} MB of recorders, {}", peak_memory())?;
+    let device = totals.device;
+    writeln!(to, "memory     {recorders:.1} MB of recorders on {device}, {}", peak_memory())?;
     write_warnings(to, totals)
 }
 

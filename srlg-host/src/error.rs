@@ -14,9 +14,13 @@ pub enum Error {
     /// The system has no memory for the recorders.
     #[error("no memory for {bytes} bytes of recorders: choose a smaller configuration")]
     OutOfMemory { bytes: usize, source: std::io::Error },
+    /// A device was asked for by a name that none has.
+    #[error("there is no device {name:?}: give auto, cpu, cuda or cuda:N")]
+    DeviceName { name: String },
     /// The driver of the GPU is not installed.
     #[error(
-        "no CUDA driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver, or use Device::Cpu"
+        "no CUDA device: there is no driver, libcuda.so.1 cannot be loaded; install NVIDIA's \
+         driver, or use Device::Cpu"
     )]
     NoDriver,
     /// The library was built without CUDA.

@@ -82,7 +82,8 @@ fn impossible_options_exit_2_and_say_why() {
         ("--inside", "10.0.0.0/33", "IPv4 network"),
         ("--inside", "2001:db8::/32", "only IPv4"),
         ("--role", "both", "invalid value"),
-        ("--device", "cuda", "invalid value"),
+        ("--device", "gpu", "give auto, cpu, cuda or cuda:N"),
+        ("--device", "cuda:999", "CUDA device"),
         ("--colour", "red", "unexpected argument"),
     ] {
         let output = run(&["--input", &input, option, value]);

@@ -94,7 +94,7 @@ fn preset_and_seed_reach_the_detector() {
         (points(&output)[0].4, stderr(&output))
     };
     let (default, summary) = estimate(&[]);
-    assert!(summary.contains("31.6 MB of recorders"), "{summary}");
+    assert!(summary.contains("31.6 MB of recorders on "), "{summary}");
     let (paper, _) = estimate(&["--preset", "paper"]);
     assert_ne!(paper, default, "other recorders count otherwise");
     let others = ["1", "2", "3"].map(|seed| estimate(&["--seed", seed]).0);
