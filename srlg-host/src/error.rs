@@ -42,7 +42,8 @@ pub enum Error {
     UnfitDriver { name: String, text: String },
     /// The GPU has no memory for a detector.
     #[error(
-        "the CUDA device has no memory for {bytes} bytes, {free} are free: free some,          choose a smaller configuration, or use Device::Cpu"
+        "the CUDA device has no memory for {bytes} bytes, {free} are free: free some, \
+         choose a smaller configuration, or use Device::Cpu"
     )]
     DeviceMemory { bytes: usize, free: usize },
     /// The system has no page-locked memory.
@@ -54,7 +55,8 @@ pub enum Error {
     Driver { doing: &'static str, name: String, text: String },
     /// The GPU failed before.
     #[error(
-        "the CUDA device failed before, and what the detector had seen is gone:          make a new detector"
+        "the CUDA device failed before, and what the detector had seen is gone: \
+         make a new detector"
     )]
     DeviceLost,
     /// Pairs on a GPU were given to a detector on the CPU.

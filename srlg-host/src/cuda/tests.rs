@@ -30,7 +30,6 @@ fn passed<A: Arguments>() -> (&'static str, Vec<(usize, usize)>) {
     (A::NAME, vec![(align_of::<A>(), size_of::<A>())])
 }
 
-// The names by themselves, for the list below is written by hand.
 #[test]
 fn every_entry_point_is_in_the_ptx_and_no_other() {
     let mut names = NAMES.to_vec();
@@ -63,10 +62,13 @@ fn host_and_device_agree_on_what_a_launch_passes() {
     assert_eq!(passed, declared());
 }
 
+// Whatever this machine has, it is no panic.
 #[test]
 fn without_a_driver_opening_a_device_says_so() {
-    match Cuda::open(0) {
-        Err(error) => assert!(matches!(error, Error::NoDriver), "{error}"),
-        Ok(_) => eprintln!("skipped: this machine has a driver"),
+    let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
+    if driver::missing(&[]).is_ok() {
+        eprintln!("skipped, for this machine has a driver: {error}");
+        return;
     }
+    assert!(matches!(error, Error::NoDriver), "{error}");
 }
