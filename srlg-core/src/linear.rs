@@ -25,7 +25,7 @@ use crate::params::Params;
 use crate::recorder::{Reading, Recorder, count_below};
 
 pub use cells::Cells;
-pub use histograms::{AGES, BINS, Histograms};
+pub use histograms::{AGES, Histograms};
 pub use lines::touch_twins;
 
 /// Positions of the paper's union that are looked at together, row after row: few enough for

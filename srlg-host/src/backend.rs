@@ -71,13 +71,13 @@ pub(crate) trait Backend: Send + Sync {
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
     /// Tallies of the first `positions` of the linear estimators of `hosts` over `span`: calls
-    /// `each` for all of them in their order.
+    /// `each` once with the number of each of them, in any order and from any threads.
     fn tally(
         &mut self,
         hosts: &[Address],
         span: Span,
         positions: u32,
-        each: &mut dyn FnMut(&Tally),
+        each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error>;
 
     /// Tally of one host, and, where estimates need it (in the paper's scheme), per row of the

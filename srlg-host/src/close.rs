@@ -3,6 +3,8 @@
 //! survey -> search (regain at the lowest hot weight that the limits accept) -> glimpse ->
 //! tally -> estimate. The device counts; all decisions and floats are here and in srlg-core.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate, background, glimpse};
@@ -51,16 +53,19 @@ fn super_points(
     candidates: &[Address],
 ) -> Result<Vec<SuperPoint>, Error> {
     let hosts = promising(params, backend, candidates, span)?;
-    let mut super_points = Vec::new();
-    let mut rest = hosts.iter();
-    backend.tally(&hosts, span, params.linear_width(), &mut |tally| {
-        let estimate = estimate::estimate(params, tally, span, &survey.linear_weights);
-        let host = rest.next().copied();
-        super_points.extend(host.and_then(|host| super_point(host, estimate, params.threshold())));
+    let estimates: Vec<OnceLock<Estimate>> = hosts.iter().map(|_| OnceLock::new()).collect();
+    backend.tally(&hosts, span, params.linear_width(), &|number, tally| {
+        // Each number comes once.
+        _ = estimates[number].set(estimate::estimate(params, tally, span, &survey.linear_weights));
     })?;
-    super_points.sort_by(|a: &SuperPoint, b| {
-        b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
-    });
+    let estimates =
+        estimates.into_iter().map(|estimate| estimate.into_inner().expect("a tally for each host"));
+    let points = hosts
+        .iter()
+        .zip(estimates)
+        .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold()));
+    let mut super_points: Vec<SuperPoint> = points.collect();
+    super_points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
     Ok(super_points)
 }
 
@@ -84,14 +89,13 @@ fn promising(
     if !params.is_tagged() || !glimpse::can_dismiss(params) {
         return Ok(hosts.to_vec());
     }
-    let mut promises = Vec::with_capacity(hosts.len());
-    backend.tally(hosts, span, glimpse::positions(params), &mut |glimpse| {
-        promises.push(match glimpse {
-            Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
-            Tally::Union(_) => true,
-        });
+    let promises: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(true)).collect();
+    backend.tally(hosts, span, glimpse::positions(params), &|number, glimpse| {
+        if let Tally::Visible(histograms) = glimpse {
+            promises[number].store(glimpse::may_reach(params, histograms, span), Relaxed);
+        }
     })?;
-    let promising = hosts.iter().zip(promises).filter(|&(_, promises)| promises);
+    let promising = hosts.iter().zip(promises).filter(|(_, promises)| promises.load(Relaxed));
     Ok(promising.map(|(&host, _)| host).collect())
 }
 

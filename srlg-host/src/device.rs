@@ -18,7 +18,7 @@ use crate::gpu::GpuBackend;
 #[non_exhaustive]
 pub enum Device {
     /// The first NVIDIA GPU, or the CPU where there is none that can be used: no driver, no
-    /// device, or one too old. [`SlidingDetector::device`](crate::SlidingDetector::device) says
+    /// device, or either of them too old. [`SlidingDetector::device`](crate::SlidingDetector::device) says
     /// which it became.
     #[default]
     Auto,
@@ -70,8 +70,15 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
 /// Whether `error` says that there is no GPU to use; anything else that is wrong with one must
 /// not end on the CPU in silence.
 fn is_absence(error: &Error) -> bool {
-    use Error::{ComputeCapability, NoDriver, NoSuchDevice, WithoutCuda};
-    matches!(error, NoDriver | NoSuchDevice { .. } | ComputeCapability { .. } | WithoutCuda)
+    use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
+    matches!(
+        error,
+        NoDriver
+            | NoSuchDevice { .. }
+            | ComputeCapability { .. }
+            | UnfitDriver { .. }
+            | WithoutCuda
+    )
 }
 
 #[cfg(feature = "cuda")]

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32};
 use crate::survey::WEIGHTS;
 use crate::{Grid, List, args, change, complete, filled, regain, scan, survey, tally};
 use srlg_core::regain::{HighTable, high_table_lens};
-use srlg_core::{BINS, Params, Recorder, Recorder8, Recorder16};
+use srlg_core::{Params, Recorder, Recorder8, Recorder16};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -96,7 +96,7 @@ entry_points! {
     tally(a: args::Tally) {
         let hosts = filled(slice(a.hosts, a.len as usize), *a.count);
         let linear = slice(a.linear, a.params.linear_recorders());
-        let bins = slice(a.bins, a.len as usize * BINS);
+        let bins = slice(a.bins, a.len as usize * a.span.bins());
         tally::tally(grid(), &a.params, (a.span, a.positions), hosts, linear, bins)
     };
     union_weight(a: args::Union) {

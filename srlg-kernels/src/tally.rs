@@ -4,13 +4,13 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::Grid;
-use srlg_core::{Address, BINS, Params, Recorder16, Slea, Span};
+use srlg_core::{Address, Params, Recorder16, Slea, Span};
 
 /// Positions of one host that a block looks at: hosts are few, blocks are many.
 pub const PART: usize = 1024;
 
 /// Tagged scheme: counts the first `positions` of the linear estimators of `hosts` into `bins`,
-/// [`BINS`] per host.
+/// [`Span::bins`] per host.
 #[inline(always)]
 pub fn tally(
     grid: Grid,
@@ -25,7 +25,7 @@ pub fn tally(
         let cells = slea.cells(hosts[host], span);
         for lane in grid.of_lanes(part.len()) {
             if let Some(bin) = cells.bin((part.start + lane) as u32) {
-                bins[host * BINS + bin].fetch_add(1, Relaxed);
+                bins[host * span.bins() + bin as usize].fetch_add(1, Relaxed);
             }
         }
     }

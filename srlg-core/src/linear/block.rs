@@ -2,7 +2,7 @@
 
 use super::LINE;
 use super::cells::Sorter;
-use super::histograms::{AGES, BINS};
+use super::histograms::{AGES, KINDS};
 use super::lines::Host;
 use crate::params::Params;
 use crate::recorder::Reading;
@@ -16,7 +16,7 @@ pub(super) const LEN: usize = LINES * LINE as usize;
 
 /// Length of a table of bins, a power of 2: all bins of cells in the window, and those of cells
 /// outside.
-pub(super) const TABLE: usize = (BINS + AGES).next_power_of_two();
+pub(super) const TABLE: usize = ((KINDS + 1) * AGES).next_power_of_two();
 
 /// The words of a line.
 type Words = [u16; LINE as usize];
@@ -38,8 +38,8 @@ impl Block {
         }
     }
 
-    /// Per cell its bin, below [`BINS`] where its age is below `ages`; cells outside are spread
-    /// over the bins from there on, so that none of these waits for itself.
+    /// Per cell its bin, the age plus [`AGES`] times the kind; cells that are not below `ages` are
+    /// spread over the bins of a kind of their own, so that none of these waits for itself.
     ///
     /// All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]
@@ -55,7 +55,7 @@ impl Block {
         for place in 0..LEN {
             let tags = host.tagger.tags(start.wrapping_add(place as u16));
             let (age, kind) = sorter.age_and_kind(touches[place], echoes[place], tags);
-            let outside = BINS as u16 + (place % AGES) as u16;
+            let outside = (KINDS * AGES) as u16 + (place % AGES) as u16;
             bins[place] = if age < ages { kind * AGES as u16 + age } else { outside };
         }
         bins

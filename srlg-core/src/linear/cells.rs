@@ -1,6 +1,6 @@
 //! What two recorders say of one cell: the maths of a tally, for vectors and for single threads.
 
-use super::histograms::{AGES, Kind};
+use super::histograms::Kind;
 use super::lines::Host;
 use super::{LINE, Slea};
 use crate::epoch::Span;
@@ -28,17 +28,17 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
 }
 
 impl<R: Reading<Word = u16>> Cells<'_, R> {
-    /// The bin of `cell`, one of [`BINS`](super::BINS) of [`Histograms`](super::Histograms), or
-    /// `None` when it is not in the window.
+    /// The bin of `cell`, one of those of the [span](Span::bins), or `None` when it is not in the
+    /// window.
     #[inline(always)]
     #[must_use]
-    pub fn bin(&self, cell: u32) -> Option<usize> {
+    pub fn bin(&self, cell: u32) -> Option<u32> {
         let touch = self.host.places.line(self.slea.params, cell) + cell % LINE;
         let word = |place: u32| self.slea.recorders[place as usize].word();
         let (touch, echo) = (word(touch), word(touch ^ self.host.places.twist));
         let tags = self.host.tagger.tags(cell as u16);
         let (age, kind) = self.sorter.age_and_kind(touch, echo, tags);
-        (u32::from(age) < self.ages).then(|| usize::from(kind) * AGES + usize::from(age))
+        (u32::from(age) < self.ages).then(|| u32::from(kind) * self.ages + u32::from(age))
     }
 }
 

@@ -1,13 +1,24 @@
 //! [`Histograms`]: a tally of the tagged scheme, and the bins that devices count into.
 
+use crate::epoch::Span;
+
 /// Ages that a [tally](super::Tally::Visible) tells apart; a window has fewer.
 pub const AGES: usize = 512;
 
-/// Bins that a device counts the cells of one host into, see [`Histograms::of_bins`].
-pub const BINS: usize = 5 * AGES;
+/// Kinds of bins: all that a [`Kind`] and `TWICE` make together.
+pub(super) const KINDS: usize = 5;
+
+impl Span {
+    /// Bins that a device counts the cells of one host into, see [`Histograms::of_bins`].
+    #[inline]
+    #[must_use]
+    pub const fn bins(self) -> usize {
+        KINDS * self.ages as usize
+    }
+}
 
 /// What the two places of a cell say of an own touch of the age of the older: bin number
-/// `kind * AGES + age`.
+/// `kind * ages + age`, of a window of so many ages.
 pub(super) struct Kind;
 
 impl Kind {
@@ -43,12 +54,23 @@ pub struct Histograms {
 }
 
 impl Histograms {
-    /// The histograms of cells that were counted by [`Cells::bin`](super::Cells::bin): `count`
-    /// says how many are in each of the [`BINS`].
+    /// The histograms of cells that were counted by [`Cells::bin`](super::Cells::bin): how many
+    /// are in each of the [bins](Span::bins) of `span`.
+    ///
+    /// # Panics
+    /// When there are fewer `bins`.
     #[must_use]
-    pub fn of_bins(count: impl Fn(usize) -> u32) -> Self {
+    pub fn of_bins(span: Span, bins: &[u32]) -> Self {
+        let ages = span.ages as usize;
+        Self::of(ages, |kind, age| bins[kind * ages + age])
+    }
+
+    /// The histograms of a window of so many `ages`, by the number of cells per kind and age.
+    #[inline(always)]
+    pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let of_kind = |kind: u16| {
-            core::array::from_fn::<_, AGES, _>(|age| count(usize::from(kind) * AGES + age))
+            let count = |age| if age < ages { count(kind.into(), age) } else { 0 };
+            core::array::from_fn::<_, AGES, _>(count)
         };
         let own = of_kind(Kind::OWN);
         let (excluded, hidden) = (of_kind(Kind::EXCLUDED), of_kind(Kind::HIDDEN));

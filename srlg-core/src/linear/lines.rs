@@ -7,7 +7,7 @@
 //! [`Params::echo_delay`] ages older: more than any touch in the window. So an echo never
 //! hides a touch; it only uses places that no touch in the window needs.
 
-use super::histograms::Histograms;
+use super::histograms::{AGES, Histograms};
 use super::{LINE, Slea};
 use crate::hash;
 use crate::linear::block::{self, Block};
@@ -121,7 +121,10 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
                 tables[place % 2][usize::from(bin) % block::TABLE] += 1;
             }
         }
-        Histograms::of_bins(|bin| u32::from(tables[0][bin]) + u32::from(tables[1][bin]))
+        Histograms::of(ages as usize, |kind, age| {
+            let bin = kind * AGES + age;
+            u32::from(tables[0][bin]) + u32::from(tables[1][bin])
+        })
     }
 }
 

@@ -179,11 +179,13 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         hosts: &[Address],
         span: Span,
         positions: u32,
-        each: &mut dyn FnMut(&Tally),
+        each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         let params = &self.params;
         self.linear.frozen(|recorders| {
-            hosts.iter().for_each(|&host| each(&tally(params, recorders, host, span, positions)));
+            for (number, &host) in hosts.iter().enumerate() {
+                each(number, &tally(params, recorders, host, span, positions));
+            }
         });
         Ok(())
     }

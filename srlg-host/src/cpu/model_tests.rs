@@ -1,5 +1,7 @@
 //! The CPU backend equals the paper's model, slice by slice, on random streams.
 
+use std::sync::OnceLock;
+
 use proptest::prelude::*;
 use srlg_core::estimate::{EstimateRange, estimate};
 use srlg_core::{Address, Ages, Config, IpPair, Recorder16, Scheme, Tally};
@@ -79,12 +81,11 @@ fn assert_search_equal(backend: &mut CpuBackend<Recorder16>, model: &PaperModel,
     }
     let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
     assert_eq!(candidates, model.candidates(window, weight));
-    let mut tallies = Vec::new();
-    backend
-        .tally(&candidates, span, config.linear_width, &mut |tally| tallies.push(*tally))
-        .unwrap();
-    assert_eq!(tallies.len(), candidates.len());
+    let tallies: Vec<OnceLock<Tally>> = candidates.iter().map(|_| OnceLock::new()).collect();
+    let put = |number: usize, tally: &Tally| tallies[number].set(*tally).unwrap();
+    backend.tally(&candidates, span, config.linear_width, &put).unwrap();
     for (&host, tally) in candidates.iter().zip(tallies) {
+        let tally = tally.into_inner().unwrap();
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = estimate(&params, &tally, span, &survey.linear_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);

@@ -64,6 +64,9 @@ impl<'a, G: Gpu> To<'a, G> {
         pairs: Part<'_, G::Memory>,
         ages: Ages,
     ) -> Result<(), Error> {
+        if pairs.bytes == 0 {
+            return Ok(()); // empty memory of a user may have no address
+        }
         let (rough, linear) = (&self.arrays.rough, &self.arrays.linear);
         self.start(queue, &Kernel::Scan { ages, pairs, rough, linear })
     }

@@ -1,7 +1,7 @@
 //! [`Kernel`]: a launch of a kernel of srlg-kernels with memory of a device, and its [`Shape`].
 
 use srlg_core::regain::high_table_lens;
-use srlg_core::{Ages, BINS, IpPair, Params, Span};
+use srlg_core::{Ages, IpPair, Params, Span};
 use srlg_kernels::survey::WEIGHTS;
 use srlg_kernels::tally::PART;
 
@@ -164,11 +164,11 @@ impl<M: Memory> Kernel<'_, M> {
                     && counts.iter().all(is_one)
                     && is_one(found)
             }
-            Self::Tally { positions, hosts, count, linear, bins, .. } => {
+            Self::Tally { span, positions, hosts, count, linear, bins } => {
                 is_array(Array::Linear, linear)
                     && *positions <= params.linear_width()
                     && is_one(count)
-                    && bins.len::<u32>() == hosts.len::<u32>() * BINS
+                    && bins.len::<u32>() == hosts.len::<u32>() * span.bins()
             }
             Self::Union { hosts, count, linear, weights, .. } => {
                 is_array(Array::Linear, linear)

@@ -4,6 +4,7 @@
 //! Who asks first lets the lanes finish, who ages lets them wait. Scans only ever lower words, so
 //! any of them may happen at the same time as any question.
 
+mod answers;
 mod arrays;
 pub(crate) mod device;
 mod head;
@@ -17,7 +18,7 @@ mod tests;
 mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
 use zerocopy::FromBytes;
@@ -159,11 +160,11 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         hosts: &[Address],
         span: Span,
         positions: u32,
-        each: &mut dyn FnMut(&Tally),
+        each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         self.unless_lost(|| {
             let mut work = self.work()?;
-            match work.search.glimpses(hosts, span, positions, each)? {
+            match work.search.glimpses(work.threads, hosts, span, positions, each)? {
                 true => Ok(()),
                 false => work.tally(self.to(), (hosts, span, positions), each),
             }
@@ -172,10 +173,11 @@ impl<G: Gpu> Backend for GpuBackend<G> {
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         self.unless_lost(|| {
-            let (mut work, mut answer) = (self.work()?, None);
+            let (mut work, answer) = (self.work()?, OnceLock::new());
             let asked = (&[host][..], span, self.params.linear_width());
-            work.tally(self.to(), asked, &mut |tally| answer = Some(*tally))?;
-            let tally = answer.expect("a tally for the one host");
+            // There is one host, and so one answer.
+            work.tally(self.to(), asked, &|_, tally| _ = answer.set(*tally))?;
+            let tally = answer.into_inner().expect("a tally for the one host");
             let rows = match self.params.is_tagged() {
                 true => Vec::new(),
                 false => work.weigh(self.to(), span)?,

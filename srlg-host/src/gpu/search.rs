@@ -8,9 +8,10 @@
 
 use srlg_core::estimate::glimpse;
 use srlg_core::regain::{fill_high_table, high_table_lens};
-use srlg_core::{Address, BINS, Histograms, Params, Span, Tally};
-use zerocopy::{FromBytes, IntoBytes};
+use srlg_core::{Address, Params, Span, Tally};
+use zerocopy::IntoBytes;
 
+use super::answers::{host_bytes, most_host_bytes, share_out, tally};
 use super::arrays::To;
 use super::device::{Gpu, Memory, Pinned};
 use super::head::{Head, values};
@@ -18,11 +19,8 @@ use super::kernel::{Kernel, masks_len};
 use crate::backend::Survey;
 use crate::error::Error;
 
-/// Hosts whose glimpses are taken ahead, at most.
-const GLIMPSES: usize = if cfg!(test) { 8 } else { 1024 };
-
-/// Bytes of the bins of a host.
-pub(super) const HOST_BYTES: usize = BINS * size_of::<u32>();
+/// Hosts whose glimpses are taken ahead, at most: there are 2,400 candidates at 5 M distinct pairs.
+const GLIMPSES: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// Memory of searches.
 pub(super) struct Search<G: Gpu> {
@@ -71,8 +69,8 @@ impl<G: Gpu> Search<G> {
             masks: gpu.allocate(masks_len(params))?,
             columns: [columns()?, columns()?],
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
-            glimpses: gpu.allocate(GLIMPSES * HOST_BYTES)?,
-            glimpse_copy: gpu.pin(GLIMPSES * HOST_BYTES)?,
+            glimpses: gpu.allocate(GLIMPSES * most_host_bytes(params))?,
+            glimpse_copy: gpu.pin(GLIMPSES * most_host_bytes(params))?,
             ahead: GLIMPSES.min(64),
             last: None,
             layout,
@@ -154,10 +152,11 @@ impl<G: Gpu> Search<G> {
     /// Hands `each` the glimpses of `hosts` that were taken ahead; whether they all were.
     pub(super) fn glimpses(
         &self,
+        threads: usize,
         hosts: &[Address],
         span: Span,
         positions: u32,
-        each: &mut dyn FnMut(&Tally),
+        each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<bool, Error> {
         let Some(Found { glimpsed, .. }) = &self.last else { return Ok(false) };
         let Some(Glimpsed { span: of, positions: these, places }) = glimpsed else {
@@ -170,9 +169,10 @@ impl<G: Gpu> Search<G> {
             return Ok(false);
         };
         self.glimpse_copy.read(|bytes| {
-            wanted
-                .iter()
-                .for_each(|&place| each(&tally(&bytes[place * HOST_BYTES..][..HOST_BYTES])));
+            share_out(threads, wanted.len(), |number| {
+                let start = wanted[number] * host_bytes(span);
+                each(number, &tally(&bytes[start..][..host_bytes(span)], span));
+            });
         })?;
         Ok(true)
     }
@@ -204,7 +204,7 @@ impl<G: Gpu> Search<G> {
             return Ok(0);
         }
         let ahead = self.ahead.min(to.params.candidate_limit() as usize);
-        let (head, bins) = (&self.head, self.glimpses.part(0..ahead * HOST_BYTES));
+        let (head, bins) = (&self.head, self.glimpses.part(0..ahead * host_bytes(span)));
         let hosts = self.layout.hosts.start;
         to.gpu.fill(queue, bins, 0)?;
         let glimpse = Kernel::Tally {
@@ -240,10 +240,4 @@ fn places(found: &Found, ahead: usize) -> Vec<(Address, usize)> {
     let mut places: Vec<_> = found.hosts.iter().copied().take(ahead).zip(0..).collect();
     places.sort_unstable();
     places
-}
-
-/// The tally in the bins of one host.
-pub(super) fn tally(bytes: &[u8]) -> Tally {
-    let bins = <[u32]>::ref_from_bytes(bytes).expect("bins are 32-bit values in aligned memory");
-    Tally::Visible(Histograms::of_bins(|bin| bins[bin]))
 }

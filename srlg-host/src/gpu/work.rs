@@ -3,11 +3,12 @@
 use srlg_core::{Address, Ages, Params, Span, Tally};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::answers::{host_bytes, most_host_bytes, share_out, tally, threads};
 use super::arrays::To;
 use super::device::{Gpu, Memory, Pinned};
 use super::head::values;
 use super::kernel::{Array, Kernel};
-use super::search::{HOST_BYTES, Search, tally};
+use super::search::Search;
 use crate::error::Error;
 use crate::state::{Touched, Words, entry};
 
@@ -18,6 +19,8 @@ const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
 pub(super) struct Work<G: Gpu> {
     pub(super) queue: G::Queue,
     pub(super) search: Search<G>,
+    /// Threads that may look at tallies.
+    pub(super) threads: usize,
     /// Tallies, or anything else that passes between host and device.
     results: G::Memory,
     results_copy: G::Pinned,
@@ -29,10 +32,11 @@ pub(super) struct Work<G: Gpu> {
 impl<G: Gpu> Work<G> {
     /// Memory for questions, in a queue in which there may be work already.
     pub(super) fn new(gpu: &G, queue: G::Queue, params: &Params) -> Result<Self, Error> {
-        let (results, asked) = (HOSTS * HOST_BYTES, (1 + HOSTS) * size_of::<u32>());
+        let (results, asked) = (HOSTS * most_host_bytes(params), (1 + HOSTS) * size_of::<u32>());
         Ok(Self {
             queue,
             search: Search::new(gpu, params)?,
+            threads: threads(),
             results: gpu.allocate(results)?,
             results_copy: gpu.pin(results)?,
             asked: gpu.allocate(asked)?,
@@ -50,11 +54,11 @@ impl<G: Gpu> Work<G> {
         &mut self,
         to: To<'_, G>,
         (hosts, span, positions): (&[Address], Span, u32),
-        each: &mut dyn FnMut(&Tally),
+        each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         let tagged = to.params.is_tagged();
-        let host_bytes = if tagged { HOST_BYTES } else { size_of::<u32>() };
-        for hosts in hosts.chunks(HOSTS) {
+        let host_bytes = if tagged { host_bytes(span) } else { size_of::<u32>() };
+        for (hosts, first) in hosts.chunks(HOSTS).zip((0..).step_by(HOSTS)) {
             self.ask(to, hosts)?;
             let results = self.results.part(0..hosts.len() * host_bytes);
             to.gpu.fill(&self.queue, results, 0)?;
@@ -69,8 +73,12 @@ impl<G: Gpu> Work<G> {
             };
             to.start(&self.queue, &kernel)?;
             to.fetch(&self.queue, results, &self.results_copy, |bytes| match tagged {
-                true => bytes.chunks_exact(HOST_BYTES).for_each(|bins| each(&tally(bins))),
-                false => values(bytes).into_iter().for_each(|weight| each(&Tally::Union(weight))),
+                true => share_out(self.threads, hosts.len(), |host| {
+                    each(first + host, &tally(&bytes[host * host_bytes..][..host_bytes], span));
+                }),
+                false => (first..)
+                    .zip(values(bytes))
+                    .for_each(|(host, weight)| each(host, &Tally::Union(weight))),
             })?;
         }
         Ok(())

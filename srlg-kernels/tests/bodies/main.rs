@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use srlg_core::{
-    Ages, BINS, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
+    Ages, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
     Scheme, Slea, Tally, Twin,
 };
 use srlg_kernels::{Grid, scan, survey, tally};
@@ -108,11 +108,12 @@ proptest! {
         let span = params.span(9, 4);
         let slea = Slea::new(&params, &linear);
         for positions in [128, 1024] {
-            let bins: Vec<AtomicU32> = (0..HOSTS.len() * BINS).map(|_| AtomicU32::new(0)).collect();
+            let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
             let asked = (span, positions);
             launch(seed, |grid| tally::tally(grid, &params, asked, &HOSTS, &linear, &bins));
-            for (host, bins) in HOSTS.into_iter().zip(bins.chunks(BINS)) {
-                let histograms = Histograms::of_bins(|bin| bins[bin].load(Relaxed));
+            for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
+                let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
+                let histograms = Histograms::of_bins(span, &bins);
                 prop_assert_eq!(slea.tally(host, span, positions), Tally::Visible(histograms));
             }
         }
