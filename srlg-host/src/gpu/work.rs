@@ -15,6 +15,9 @@ use crate::state::{Touched, Words, entry};
 /// Hosts whose tallies are brought back together.
 const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
 
+/// Bytes that pass between host and device together, at least.
+const LEAST: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
+
 /// A queue for questions, and memory for their answers.
 pub(super) struct Work<G: Gpu> {
     pub(super) queue: G::Queue,
@@ -32,7 +35,8 @@ pub(super) struct Work<G: Gpu> {
 impl<G: Gpu> Work<G> {
     /// Memory for questions, in a queue in which there may be work already.
     pub(super) fn new(gpu: &G, queue: G::Queue, params: &Params) -> Result<Self, Error> {
-        let (results, asked) = (HOSTS * most_host_bytes(params), (1 + HOSTS) * size_of::<u32>());
+        let results = LEAST.max(HOSTS * most_host_bytes(params)).next_multiple_of(8);
+        let asked = (1 + HOSTS) * size_of::<u32>();
         Ok(Self {
             queue,
             search: Search::new(gpu, params)?,
