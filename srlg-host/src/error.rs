@@ -53,6 +53,9 @@ pub enum Error {
     /// calls say [`DeviceLost`](Self::DeviceLost) if it is.
     #[error("CUDA cannot {doing}: {name}, {text}")]
     Driver { doing: &'static str, name: String, text: String },
+    /// Something failed before in the context of pairs on a GPU; they were not ingested.
+    #[error("the context of the pairs reports an earlier failure: {name}, {text}")]
+    PairsContext { name: String, text: String },
     /// The GPU failed before.
     #[error(
         "the CUDA device failed before, and what the detector had seen is gone: \

@@ -36,6 +36,12 @@ pub(super) fn refusal(error: DriverError) -> Error {
     }
 }
 
+/// What the context of somebody's pairs had kept of earlier calls.
+pub(super) fn lender(error: DriverError) -> Error {
+    let (name, text) = words(error);
+    Error::PairsContext { name, text }
+}
+
 /// Whether there is no memory left.
 pub(super) fn is_full(error: DriverError) -> bool {
     error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY

@@ -22,7 +22,7 @@ use srlg_kernels::args::{Arguments, NAMES};
 
 use super::arguments::{self, Launcher};
 use super::copies::{Copies, when_done};
-use super::doing::Doing;
+use super::doing::{Doing, lender};
 use crate::error::Error;
 use crate::gpu::device::{self, Memory as _, Part};
 use crate::gpu::kernel::{Kernel, Shape};
@@ -272,6 +272,8 @@ pub(super) fn lend<T>(
     if theirs != queue.context() {
         return Err(other_device(queue, theirs.ordinal()));
     }
+    // What went wrong there before is not the detector's.
+    theirs.check_err().map_err(lender)?;
     // The handle of the context that a stream is of decides whether uses of memory are recorded,
     // and ours records none. So the queue becomes a stream of theirs.
     // SAFETY: it is one context, `queue` outlives this, and the order of work is as told above.
