@@ -1,0 +1,54 @@
+//! Which device a test is about.
+
+use srlg::{Config, Device, Error, SlidingDetector};
+
+/// Runs functions of a [`Device`] as tests on each.
+macro_rules! on_every_device {
+    ($($name:ident),+ $(,)?) => { $(
+        mod $name {
+            #[test]
+            fn cpu() {
+                super::$name(srlg::Device::Cpu);
+            }
+
+            #[test]
+            fn cuda() {
+                crate::device::on_gpu(super::$name);
+            }
+        }
+    )+ };
+}
+
+/// The GPU that is tested.
+const GPU: Device = Device::Cuda(0);
+
+/// Runs `test` on the GPU; where there is none, says so, or fails when one is required.
+pub(crate) fn on_gpu(test: impl Fn(Device)) {
+    match absence() {
+        None => test(GPU),
+        Some(absence) if is_required() => panic!("SRLG_REQUIRE_CUDA is set, but {absence}"),
+        Some(absence) => eprintln!("skipped: no CUDA driver ({absence})"),
+    }
+}
+
+/// Why there is no GPU to test; whatever else is wrong with one must not pass for absence.
+fn absence() -> Option<Error> {
+    match SlidingDetector::new(Config::default(), GPU) {
+        Ok(_) => None,
+        Err(error @ (Error::NoDriver | Error::WithoutCuda | Error::NoSuchDevice { .. })) => {
+            Some(error)
+        }
+        Err(error) => panic!("the GPU cannot be used: {error}"),
+    }
+}
+
+fn is_required() -> bool {
+    std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// A detector that is on `device` and nowhere else.
+pub(crate) fn detector(device: Device, config: Config) -> SlidingDetector {
+    let detector = SlidingDetector::new(config, device).unwrap();
+    assert_eq!(detector.device(), device);
+    detector
+}

@@ -1,0 +1,68 @@
+//! Detectors fed with the same traffic in different ways.
+
+use srlg::{Config, Device, SliceReport, SlidingDetector};
+
+use crate::device::detector;
+use crate::traffic::Slice;
+
+/// How the pairs of a slice come into a detector.
+pub(crate) type Feed = fn(&SlidingDetector, &Slice);
+
+/// What all others must equal: one thread, one pair at a time, late ones first.
+pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
+    for (slices_late, pairs) in &slice.late {
+        pairs.iter().for_each(|&pair| detector.ingest_late(&[pair], *slices_late).unwrap());
+    }
+    slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
+}
+
+/// All at once, late ones last.
+pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
+    detector.ingest(&slice.pairs).unwrap();
+    for (slices_late, pairs) in &slice.late {
+        detector.ingest_late(pairs, *slices_late).unwrap();
+    }
+}
+
+/// The reports on all slices.
+pub(crate) fn reports(
+    detector: &mut SlidingDetector,
+    traffic: &[Slice],
+    feed: Feed,
+) -> Vec<SliceReport> {
+    let mut report = |slice| {
+        feed(detector, slice);
+        detector.close_slice().unwrap()
+    };
+    traffic.iter().map(&mut report).collect()
+}
+
+/// The reports of the detector that `device` must equal.
+pub(crate) fn expected(config: Config, traffic: &[Slice]) -> (SlidingDetector, Vec<SliceReport>) {
+    let mut reference = detector(Device::Cpu, config);
+    let reports = reports(&mut reference, traffic, one_at_a_time);
+    (reference, reports)
+}
+
+/// Asserts that a detector on `device`, fed by `feed`, gives the reports of one that is fed one
+/// pair at a time on the CPU, finds something at all, and ends with the same recorders.
+pub(crate) fn assert_equals_one_at_a_time(
+    device: Device,
+    config: Config,
+    traffic: &[Slice],
+    feed: Feed,
+) {
+    let (reference, expected) = expected(config, traffic);
+    assert!(expected.iter().any(|report| report.super_points.len() > 3), "nothing to compare");
+    let mut tested = detector(device, config);
+    assert_eq!(reports(&mut tested, traffic, feed), expected);
+    assert_equal_recorders(&tested, &reference);
+}
+
+/// Asserts that both detectors have the same recorders, as a state and as a delta.
+pub(crate) fn assert_equal_recorders(tested: &SlidingDetector, reference: &SlidingDetector) {
+    // Not assert_eq: a failure would print 31.6 MB.
+    assert!(tested.state().unwrap() == reference.state().unwrap(), "the states differ");
+    let window = reference.params().window();
+    assert!(tested.delta(window).unwrap() == reference.delta(window).unwrap(), "the deltas differ");
+}

@@ -1,0 +1,110 @@
+//! Nodes on any device merge into the node that saw everything.
+
+use srlg::{Config, Device, SlidingDetector};
+
+use crate::device::detector;
+use crate::feed::{assert_equal_recorders, expected, one_at_a_time, whole};
+use crate::traffic::{Slice, backbone, presets, with_late};
+
+on_every_device!(
+    states_of_all_nodes_merge_into_one_that_saw_everything,
+    states_of_an_earlier_slice_age,
+    deltas_of_every_slice_follow_a_node,
+    merging_twice_is_merging_once,
+);
+
+fn traffic(seed: u64) -> Vec<Slice> {
+    with_late(backbone(seed, 7, 100_000))
+}
+
+/// A slice without the pairs of other nodes.
+fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
+    let mine = |pairs: &[_]| pairs.iter().copied().skip(node).step_by(nodes).collect();
+    Slice {
+        pairs: mine(&slice.pairs),
+        late: slice.late.iter().map(|(late, pairs)| (*late, mine(pairs))).collect(),
+    }
+}
+
+// One node is on the device, one on the CPU: states go both ways.
+fn states_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
+    for config in presets(5) {
+        let traffic = traffic(21);
+        let (mut one, _) = expected(config, &traffic);
+        let mut nodes = [detector(device, config), detector(Device::Cpu, config)];
+        for slice in &traffic {
+            for (number, node) in nodes.iter_mut().enumerate() {
+                whole(node, &share(slice, number, 2));
+                node.close_slice().unwrap();
+            }
+        }
+        let states = [nodes[0].state().unwrap(), nodes[1].state().unwrap()];
+        nodes[0].merge(&states[1]).unwrap();
+        nodes[1].merge(&states[0]).unwrap();
+        nodes.iter().for_each(|node| assert_equal_recorders(node, &one));
+        let report = one.close_slice().unwrap();
+        assert!(report.super_points.len() > 10);
+        nodes.iter_mut().for_each(|node| assert_eq!(node.close_slice().unwrap(), report));
+    }
+}
+
+fn states_of_an_earlier_slice_age(device: Device) {
+    for config in presets(5) {
+        for slices in [1, 3, 4, 5, 300] {
+            let mut one = detector(Device::Cpu, config);
+            let (early, mut late) = (detector(device, config), detector(device, config));
+            let slice = &traffic(22)[0];
+            one_at_a_time(&one, slice);
+            whole(&early, slice);
+            one.skip_to(slices).unwrap();
+            late.skip_to(slices).unwrap();
+            late.merge(&early.state().unwrap()).unwrap();
+            assert_equal_recorders(&late, &one);
+        }
+    }
+}
+
+/// Lets `follower` know what `leader` saw of late: pairs are up to four slices late.
+fn follow(follower: &mut SlidingDetector, leader: &SlidingDetector) {
+    let delta = leader.delta(5).unwrap();
+    assert!(delta.recorders() > 1000);
+    follower.merge_delta(&delta).unwrap();
+}
+
+fn deltas_of_every_slice_follow_a_node(device: Device) {
+    for config in presets(5) {
+        let (leader_device, follower_device) = (Device::Cpu, device);
+        for (leads, follows) in [(leader_device, follower_device), (device, Device::Cpu)] {
+            let (mut leader, mut follower) = (detector(leads, config), detector(follows, config));
+            let mut one = detector(Device::Cpu, config);
+            for slice in traffic(23) {
+                whole(&leader, &share(&slice, 0, 2));
+                whole(&follower, &share(&slice, 1, 2));
+                one_at_a_time(&one, &slice);
+                follow(&mut follower, &leader);
+                leader.close_slice().unwrap();
+                assert_eq!(follower.close_slice().unwrap(), one.close_slice().unwrap());
+            }
+            assert_equal_recorders(&follower, &one);
+        }
+    }
+}
+
+fn merging_twice_is_merging_once(device: Device) {
+    for config in presets(5).map(|preset| Config { seed: 9, ..preset }) {
+        let (mut tested, one) = (detector(device, config), detector(Device::Cpu, config));
+        let node = detector(Device::Cpu, config);
+        let slice = &traffic(24)[0];
+        whole(&tested, &share(slice, 0, 3));
+        whole(&node, &share(slice, 1, 3));
+        one_at_a_time(&one, &share(slice, 0, 3));
+        one_at_a_time(&one, &share(slice, 1, 3));
+        for _ in 0..2 {
+            tested.merge(&node.state().unwrap()).unwrap();
+            tested.merge_delta(&node.delta(1).unwrap()).unwrap();
+            let own = tested.state().unwrap();
+            tested.merge(&own).unwrap();
+        }
+        assert_equal_recorders(&tested, &one);
+    }
+}

@@ -1,0 +1,58 @@
+//! Recorded traffic: attacks, testbeds, background radiation.
+//!
+//! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
+
+use std::path::{Path, PathBuf};
+
+use srlg::{Config, Device};
+use srlg_evaluation::trace::{Record, Trace, data_dir, record_files};
+
+use crate::device::detector;
+use crate::feed::{expected, reports, whole};
+use crate::traffic::{Slice, presets};
+
+on_every_device!(every_trace_in_eight_slices);
+
+/// Slices per trace: its length over that is the length of a slice.
+const SLICES: u64 = 8;
+/// Records of a trace that are taken, the first ones: a call for every pair takes its time.
+const MOST_RECORDS: usize = 100_000;
+
+fn traces() -> Vec<PathBuf> {
+    let Some(folder) = data_dir() else {
+        eprintln!("skipped: SRLG_DATA is absent");
+        return Vec::new();
+    };
+    let mut traces = record_files(&folder.join("dev")).unwrap();
+    // A month of a network takes too long, one pair at a time.
+    traces.retain(|trace| !trace.to_string_lossy().contains("darpa98"));
+    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
+    traces
+}
+
+fn slices(trace: &Path) -> Vec<Slice> {
+    let records = Trace::open(trace).unwrap().map(Result::unwrap).take(MOST_RECORDS);
+    let records: Vec<Record> = records.collect();
+    let length = records.iter().map(|record| u64::from(record.time_ms)).max().unwrap_or(0) + 1;
+    let mut slices = vec![Slice::default(); SLICES as usize];
+    for record in records {
+        let slice = u64::from(record.time_ms) * SLICES / length;
+        slices[slice as usize].pairs.extend(record.pairs());
+    }
+    slices
+}
+
+fn every_trace_in_eight_slices(device: Device) {
+    let mut super_points = 0;
+    for trace in traces() {
+        let slices = slices(&trace);
+        for config in presets(5).map(|preset| Config { threshold: 100, ..preset }) {
+            let (_, expected) = expected(config, &slices);
+            let found = reports(&mut detector(device, config), &slices, whole);
+            assert_eq!(found, expected, "{}", trace.display());
+            super_points += found.iter().map(|report| report.super_points.len()).sum::<usize>();
+        }
+        println!("{}: {super_points} super points so far", trace.display());
+    }
+    assert!(super_points > 100 || data_dir().is_none(), "only {super_points}");
+}

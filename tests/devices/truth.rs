@@ -1,0 +1,53 @@
+//! What a device reports is near the truth, which an exact oracle knows.
+
+use srlg::{Config, Device, EstimateRange, IpPair, SliceReport};
+use srlg_evaluation::oracle::ExactWindow;
+
+use crate::device::detector;
+use crate::traffic::{backbone, flood};
+
+on_every_device!(super_points_of_backbone_traffic, victims_of_floods);
+
+const THRESHOLD: u32 = 256;
+
+/// Asserts that `report` has all super points of `truth` and no other host, as far as estimates
+/// err: five of the errors that they state. How many it has.
+fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
+    for point in &report.super_points {
+        let truth = f64::from(exact.cardinality(point.host.to_bits()));
+        assert_eq!(point.range, EstimateRange::Within);
+        let error = (point.cardinality - truth).abs();
+        assert!(error <= 5.0 * point.std_error, "{point:?} has {truth}");
+    }
+    // At 1.2 θ the rough estimators miss nothing, and an error is below 0.05 θ.
+    for (host, truth) in exact.super_points(THRESHOLD * 6 / 5) {
+        let is_reported = report.super_points.iter().any(|point| point.host.to_bits() == host);
+        assert!(is_reported, "{host:#x} has {truth}");
+    }
+    report.super_points.len()
+}
+
+/// Asserts it of all slices, in windows of `window`; how many super points there were.
+fn compare(device: Device, traffic: &[Vec<IpPair>], window: u32) -> usize {
+    let config = Config { threshold: THRESHOLD, window, ..Config::default() };
+    let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));
+    let mut compared = 0;
+    for packets in traffic {
+        tested.ingest(packets).unwrap();
+        packets.iter().for_each(|&pair| exact.touch(pair));
+        let report = tested.close_slice().unwrap();
+        compared += assert_near(&report, &exact);
+        exact.skip(1);
+    }
+    compared
+}
+
+fn super_points_of_backbone_traffic(device: Device) {
+    let compared = compare(device, &backbone(41, 12, 300_000), 8);
+    assert!(compared > 300, "{compared}");
+}
+
+fn victims_of_floods(device: Device) {
+    let compared = compare(device, &flood(), 20);
+    assert!(compared > 100, "{compared}");
+}

@@ -1,0 +1,103 @@
+//! Windows of all lengths: short ones, those that ages count in epochs, and queries of a part.
+
+use srlg::{Config, Device, IpPair, Scheme};
+
+use crate::device::detector;
+use crate::feed::{
+    assert_equal_recorders, assert_equals_one_at_a_time, expected, one_at_a_time, whole,
+};
+use crate::traffic::{backbone, presets, small, small_paper, with_late};
+
+on_every_device!(
+    short_windows,
+    hosts_leave_after_exactly_k_slices,
+    windows_of_epochs,
+    queries_of_shorter_windows,
+    long_silences,
+);
+
+// Pairs are up to four slices late: of a window of one slice or two most of them are lost.
+fn short_windows(device: Device) {
+    let traffic = with_late(backbone(11, 8, 150_000));
+    for window in [1, 2, 3] {
+        for config in presets(window) {
+            let config = Config { threshold: 128, ..config };
+            assert_equals_one_at_a_time(device, config, &traffic, whole);
+        }
+    }
+}
+
+fn hosts_leave_after_exactly_k_slices(device: Device) {
+    for config in [small(), small_paper()] {
+        for window in [1, 2, 5] {
+            let mut tested = detector(device, Config { window, ..config });
+            let host = 0x0a00_0001;
+            let pairs: Vec<IpPair> = (0..200).map(|bip| IpPair { aip: host, bip }).collect();
+            tested.ingest(&pairs).unwrap();
+            let found: Vec<bool> = (0..window + 3)
+                .map(|_| tested.close_slice().unwrap())
+                .map(|report| report.super_points.iter().any(|point| point.host.to_bits() == host))
+                .collect();
+            let expected: Vec<bool> = (0..window + 3).map(|slice| slice < window).collect();
+            assert_eq!(found, expected, "window {window}");
+        }
+    }
+}
+
+// 1200 slices are more than a word has ages for; 300 are where 200 tags are asked for.
+fn windows_of_epochs(device: Device) {
+    let tagged = Scheme::Tagged { lines: 412_500, tags: 200 };
+    for (window, scheme) in [(1200, Config::default().scheme), (300, tagged)] {
+        let config = Config { window, scheme, threshold: 256, ..Config::default() };
+        let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
+        assert!(reference.params().epoch_slices() > 1);
+        let mut super_points = 0;
+        for (step, slice) in (1..).zip(with_late(backbone(12, 8, 100_000))) {
+            whole(&tested, &slice);
+            one_at_a_time(&reference, &slice);
+            let report = reference.close_slice().unwrap();
+            assert_eq!(tested.close_slice().unwrap(), report);
+            super_points += report.super_points.len();
+            // A prime step ends at every place in an epoch.
+            tested.skip_to(step * 67).unwrap();
+            reference.skip_to(step * 67).unwrap();
+        }
+        assert!(super_points > 30, "{super_points}");
+        assert_equal_recorders(&tested, &reference);
+    }
+}
+
+fn queries_of_shorter_windows(device: Device) {
+    for config in presets(6) {
+        let traffic = with_late(backbone(13, 8, 100_000));
+        let (reference, reports) = expected(config, &traffic);
+        let mut tested = detector(device, config);
+        crate::feed::reports(&mut tested, &traffic, whole);
+        let points = &reports.last().unwrap().super_points;
+        assert!(points.len() > 10);
+        for window in 1..=6 {
+            // The last host has never been seen.
+            let hosts = points.iter().map(|point| point.host).chain([[10, 1, 2, 3].into()]);
+            for host in hosts {
+                let expected = reference.cardinality_within(host, window).unwrap();
+                assert_eq!(tested.cardinality_within(host, window).unwrap(), expected);
+            }
+        }
+    }
+}
+
+fn long_silences(device: Device) {
+    for config in [small(), small_paper()] {
+        let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
+        for jump in [1, 2, 3, 4, 5, 1000, 1 << 40] {
+            for slice in with_late(backbone(jump, 3, 3000)) {
+                whole(&tested, &slice);
+                one_at_a_time(&reference, &slice);
+                assert_eq!(tested.close_slice().unwrap(), reference.close_slice().unwrap());
+            }
+            tested.skip_to(tested.slice() + jump).unwrap();
+            reference.skip_to(reference.slice() + jump).unwrap();
+            assert_equal_recorders(&tested, &reference);
+        }
+    }
+}
