@@ -16,6 +16,7 @@ mod pcap_writer;
 mod plot;
 mod preset;
 mod progress;
+mod speed;
 mod table;
 mod traces;
 
@@ -26,6 +27,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use comparison::Peers;
 use output::Output;
 use paper::Paper;
+use speed::Speed;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
 use srlg_evaluation::traffic::Backbone;
@@ -62,6 +64,8 @@ enum Command {
     Paper(Paper),
     /// Show how errors depend on cardinality, load, memory, window and tags: tables and plots
     Characterise(Characterise),
+    /// Measure how fast a detector takes pairs and closes slices, on a CPU or a GPU
+    Speed(Speed),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -115,6 +119,7 @@ fn main() -> ExitCode {
         Command::Traces(options) => traces::run(&options),
         Command::Paper(options) => paper::run(&options),
         Command::Characterise(options) => characterise::run(&options),
+        Command::Speed(options) => speed::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };

@@ -10,6 +10,8 @@ use std::process::{Output, Stdio};
 
 #[path = "command_line/measuring.rs"]
 mod measuring;
+#[path = "command_line/speed.rs"]
+mod speed;
 
 fn generate(options: &[&str], output: &Path) -> Output {
     program().arg("generate").args(options).arg("--output").arg(output).output().unwrap()

@@ -1,0 +1,105 @@
+//! Pairs per second out of a capture file, parsing included, as the example `detect` takes them.
+//!
+//! The file is of the backbone model with repeats, in the folder for temporary files and gone
+//! with the process; it is read from the memory of the system, not from a disk. Both ends of a
+//! packet are measured hosts, so that a packet is two pairs. Slices begin, but do not close:
+//! that is measured alone.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, Write};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use srlg_capture::Reader;
+use srlg_core::IpPair;
+use srlg_evaluation::traffic::Backbone;
+use srlg_host::{Placement, SliceClock, SlidingDetector};
+
+use super::ingest::BATCH;
+use super::report::{Metric, Report};
+use super::sample::{Sample, seconds, timed};
+use super::setting::{PACKETS_PER_PAIR, Setting};
+use crate::pcap_writer::{write_header, write_packet};
+
+/// Bytes of a record, about.
+const RECORD: u32 = 91;
+/// Seconds of the capture, one slice each.
+const SLICES: u32 = 10;
+
+pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+    let mut file = tempfile::tempfile().context("cannot create a temporary file")?;
+    let bytes = write(setting, &mut file).context("cannot write a temporary file")?;
+    let mut pairs = 0;
+    let seconds = seconds(setting.options.repeat, || {
+        let mut detector = setting.detector()?;
+        file.rewind()?;
+        let input = file.try_clone()?;
+        timed(|| {
+            pairs = read(input, &mut detector)?;
+            Ok(detector.flush()?)
+        })
+    })?;
+    for (metric, unit, work) in
+        [("capture_pairs", "M pairs/s", f64::from(pairs)), ("capture_bytes", "MB/s", bytes as f64)]
+    {
+        let sample = Sample::rate(work / 1e6, &seconds);
+        let name = metric.to_owned();
+        report.add(&Metric { name, unit, threads: 1, load: Some(pairs), sample });
+    }
+    Ok(())
+}
+
+/// Writes a capture; how many bytes it has.
+fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
+    let wanted = setting.options.capture;
+    let model = Backbone {
+        seed: setting.options.seed,
+        slices: SLICES,
+        period: SLICES,
+        pairs: (wanted / RECORD / PACKETS_PER_PAIR).max(1),
+        packets_per_pair: PACKETS_PER_PAIR,
+        planted: Vec::new(),
+    };
+    let mut out = BufWriter::with_capacity(1 << 20, &mut *file);
+    write_header(&mut out)?;
+    for (second, packets) in (0..).zip(model.slices()) {
+        for (packet, &pair) in (0..).zip(&packets) {
+            let offset_us: u64 = packet * 1_000_000 / packets.len() as u64;
+            write_packet(&mut out, second * 1_000_000 + offset_us, pair)?;
+        }
+    }
+    out.flush()?;
+    drop(out);
+    Ok(file.metadata()?.len())
+}
+
+/// Ingests a capture; how many pairs it has.
+fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
+    let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
+    let mut reader = Reader::new(input)?;
+    let (mut batch, mut pairs) = (Vec::with_capacity(BATCH), 0);
+    while let Some(contact) = reader.next_contact()? {
+        match clock.place(contact.time_ns) {
+            Placement::Running => {}
+            Placement::Start { slice } | Placement::Ahead { slice } => {
+                ingest(detector, &mut batch)?;
+                detector.skip_to(slice)?;
+            }
+            other => bail!("the capture is in order of time, but here is {other:?}"),
+        }
+        let (aip, bip) = (contact.source, contact.destination);
+        batch.extend([IpPair { aip, bip }, IpPair { aip: bip, bip: aip }]);
+        pairs += 2;
+        if batch.len() + 2 > BATCH {
+            ingest(detector, &mut batch)?;
+        }
+    }
+    ingest(detector, &mut batch)?;
+    Ok(pairs)
+}
+
+fn ingest(detector: &SlidingDetector, batch: &mut Vec<IpPair>) -> Result<()> {
+    detector.ingest(batch)?;
+    batch.clear();
+    Ok(())
+}
