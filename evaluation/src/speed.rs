@@ -7,6 +7,8 @@
 mod calls;
 mod capture;
 mod close;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod ingest;
 mod limits;
 mod report;
@@ -67,9 +69,11 @@ impl Speed {
 /// Measures one kind of metric.
 type Measure = fn(&Setting<'_>, &mut Report<'_>) -> Result<()>;
 
-const KINDS: [(&str, Measure); 5] = [
-    ("limits", limits::measure),
+const KINDS: &[(&str, Measure)] = &[
+    ("limits of the CPU", limits::measure),
     ("ingest", ingest::measure),
+    #[cfg(feature = "cuda")]
+    ("limits of the GPU", gpu::measure),
     ("calls", calls::measure),
     ("capture", capture::measure),
     ("close", close::measure),
@@ -79,7 +83,7 @@ pub(crate) fn run(options: &Speed) -> Result<()> {
     options.check()?;
     let setting = Setting::new(options)?;
     let mut report = Report::new(&setting, KINDS.len());
-    for (kind, measure) in KINDS {
+    for &(kind, measure) in KINDS {
         report.begin(kind);
         measure(&setting, &mut report)?;
     }

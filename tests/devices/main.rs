@@ -15,5 +15,7 @@ mod ingest;
 mod merging;
 mod overload;
 mod recorded;
+#[cfg(feature = "cuda")]
+mod resident;
 mod truth;
 mod windows;

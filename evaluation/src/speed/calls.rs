@@ -11,7 +11,7 @@ const MOST_CALLS: u32 = 200_000;
 
 pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
     let calls = setting.pairs.min(MOST_CALLS);
-    let pairs = &setting.distinct()[..calls as usize];
+    let pairs = setting.distinct(calls);
     let mut detector = setting.detector()?;
     let seconds = seconds(setting.options.repeat, || {
         begin_untouched(&mut detector)?;

@@ -6,8 +6,12 @@
 
 use anyhow::Result;
 use srlg_core::IpPair;
+#[cfg(feature = "cuda")]
+use srlg_host::Device;
 use srlg_host::SlidingDetector;
 
+#[cfg(feature = "cuda")]
+use super::gpu;
 use super::report::{Metric, Report};
 use super::sample::{Sample, seconds, timed};
 use super::setting::{Setting, begin_untouched};
@@ -18,24 +22,20 @@ pub(super) const BATCH: usize = 1 << 14;
 const BUFFER: usize = 1 << 22;
 
 pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
-    for traffic in [distinct, packets] {
-        let (name, pairs) = traffic(setting);
+    let distinct = setting.distinct(setting.pairs);
+    for (name, pairs) in [("distinct", distinct), ("packets", setting.packets())] {
         for threads in [1, 2] {
             let name = format!("ingest_ordinary_{name}");
             let ingest = |detector: &SlidingDetector| from_threads(detector, &pairs, threads);
             report.add(&rate(setting, name, threads, ingest)?);
         }
         report.add(&pinned(setting, name, &pairs)?);
+        #[cfg(feature = "cuda")]
+        if let Device::Cuda(ordinal) = setting.device {
+            report.add(&gpu::resident(setting, ordinal, name, &pairs)?);
+        }
     }
     Ok(())
-}
-
-pub(super) fn distinct(setting: &Setting<'_>) -> (&'static str, Vec<IpPair>) {
-    ("distinct", setting.distinct())
-}
-
-pub(super) fn packets(setting: &Setting<'_>) -> (&'static str, Vec<IpPair>) {
-    ("packets", setting.packets())
 }
 
 /// Pairs per second that `ingest` takes, all of a round.

@@ -3,6 +3,7 @@
 //! Invariant: a metric is named by `metric`, `device`, `threads` and `load`; a
 //! `load` that there is none of is null, or `-`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
@@ -33,13 +34,15 @@ pub(super) struct Report<'a> {
     setting: &'a Setting<'a>,
     bar: ProgressBar,
     table: Table,
+    /// The last sample of each metric.
+    samples: BTreeMap<String, Sample>,
     broken: Option<io::Error>,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn new(setting: &'a Setting<'a>, kinds: usize) -> Self {
         let bar = progress::bar(kinds as u64, "");
-        Self { setting, bar, table: Table::new(&HEADINGS), broken: None }
+        Self { setting, bar, table: Table::new(&HEADINGS), samples: BTreeMap::new(), broken: None }
     }
 
     /// Tells whoever watches what comes next.
@@ -50,11 +53,18 @@ impl<'a> Report<'a> {
 
     pub(super) fn add(&mut self, metric: &Metric) {
         self.table.row(self.cells(metric));
+        self.samples.insert(metric.name.clone(), metric.sample);
         if self.setting.options.json {
             let line = self.json(metric);
             let written = self.bar.suspend(|| writeln!(io::stdout(), "{line}"));
             self.broken = self.broken.take().or(written.err());
         }
+    }
+
+    /// What was measured of `metric` last.
+    #[cfg(feature = "cuda")]
+    pub(super) fn sample(&self, metric: &str) -> Option<Sample> {
+        self.samples.get(metric).copied()
     }
 
     pub(super) fn finish(self) -> Result<()> {

@@ -37,9 +37,9 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
-    /// Pairs of random hosts, no two of them equal.
-    pub(super) fn distinct(&self) -> Vec<IpPair> {
-        distinct_pairs(self.options.seed, HOSTS, self.pairs.into()).collect()
+    /// `count` pairs of random hosts, no two of them equal.
+    pub(super) fn distinct(&self, count: u32) -> Vec<IpPair> {
+        distinct_pairs(self.options.seed, HOSTS, count.into()).collect()
     }
 
     /// Packets of the backbone model, in their order: the pairs of five minutes.

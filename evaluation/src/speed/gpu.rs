@@ -1,0 +1,73 @@
+//! What a GPU can do: pairs per second that are there already, and copies from pinned memory.
+//!
+//! Pairs from pinned memory can come no faster than the copy; `pinned_share_of_copy` is what
+//! they reach of it, in the same run.
+
+use anyhow::{Context, Result, anyhow};
+use srlg_core::IpPair;
+use srlg_host::cudarc::driver::CudaContext;
+use srlg_host::{Device, PinnedPairs};
+use zerocopy::IntoBytes;
+
+use super::ingest::rate;
+use super::report::{Metric, Report};
+use super::sample::{Sample, seconds, timed};
+use super::setting::Setting;
+
+/// Bytes of a pair.
+const PAIR: f64 = size_of::<IpPair>() as f64;
+
+pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+    let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
+    let copy = copy(setting, ordinal)?;
+    let metric = |name: &str, unit, sample| {
+        let load = Some(setting.pairs);
+        Metric { name: name.to_owned(), unit, threads: 1, load, sample }
+    };
+    report.add(&metric("copy_pinned_to_device", "GB/s", copy));
+    let pinned = report.sample("ingest_pinned_distinct").context("ingest comes first")?;
+    let share = |rate: f64| 100.0 * rate * PAIR / 1e3 / copy.median;
+    let shares = Sample::of([pinned.min, pinned.median, pinned.max].map(share));
+    report.add(&metric("pinned_share_of_copy", "%", shares));
+    Ok(())
+}
+
+/// Pairs per second out of the memory of the GPU.
+pub(super) fn resident(
+    setting: &Setting<'_>,
+    gpu: u32,
+    name: &str,
+    pairs: &[IpPair],
+) -> Result<Metric> {
+    let stream = CudaContext::new(gpu as usize)?.new_stream()?;
+    let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| [pair.aip, pair.bip]).collect();
+    let resident = stream.clone_htod(&pairs)?;
+    stream.synchronize()?;
+    rate(setting, format!("ingest_resident_{name}"), 1, |detector| {
+        Ok(detector.ingest_device(&resident)?)
+    })
+}
+
+/// Billions of bytes per second from pinned memory to the GPU, in one copy of all pairs.
+fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
+    let detector = setting.detector()?;
+    let mut pinned = detector.pinned_pairs(setting.pairs as usize)?;
+    let stream = CudaContext::new(gpu as usize)?.new_stream()?;
+    let mut target = stream.alloc_zeros::<u8>(setting.pairs as usize * size_of::<IpPair>())?;
+    let seconds = seconds(setting.options.repeat, || {
+        with_bytes(&mut pinned, |bytes| {
+            timed(|| {
+                stream.memcpy_htod(bytes, &mut target)?;
+                Ok(stream.synchronize()?)
+            })
+        })
+    })?;
+    Ok(Sample::rate(f64::from(setting.pairs) * PAIR / 1e9, &seconds))
+}
+
+/// What `look` makes of the pinned bytes; they stay where they are while it runs.
+fn with_bytes(pinned: &mut PinnedPairs, mut look: impl FnMut(&[u8]) -> Result<f64>) -> Result<f64> {
+    let mut outcome = Err(anyhow!("the pinned memory was not looked at"));
+    pinned.fill(|pairs| outcome = look(pairs.as_bytes()))?;
+    outcome
+}
