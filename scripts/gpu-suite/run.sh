@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# Tests and measures srlg on this machine: ./run.sh [--without-cuda] [FOLDER]
+#
+# Writes tests and metrics to FOLDER/results.jsonl, by default $OUT or ./out, and prints a table
+# of the metrics last. Ends with 1 when a test failed or nothing could be measured.
+# --without-cuda leaves the GPU out: everything else runs, on the CPU.
+# SRLG_DATA names a folder of recorded traffic, if there is one; without it its test is skipped.
+# SRLG_SUITE_SECONDS bounds all of it.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+cuda=yes out=${OUT:-out}
+for argument in "$@"; do
+    case $argument in
+    --without-cuda) cuda=no ;;
+    -*) echo "run.sh: unknown option $argument: give --without-cuda, or a folder" >&2 && exit 2 ;;
+    *) out=$argument ;;
+    esac
+done
+mkdir -p "$out" || exit 2
+results=$out/results.jsonl
+: >"$results" || exit 2
+end=$((SECONDS + ${SRLG_SUITE_SECONDS:-480}))
+failures=0
+
+say() { printf '\n== %s\n' "$*"; }
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# Runs a command for so many seconds, and no longer than there is time for all.
+bounded() {
+    local seconds=$1 left=$((end - SECONDS))
+    shift
+    [ "$left" -gt 0 ] || { echo "no time is left for this" && return 124; }
+    timeout --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
+}
+
+# The value of a field in a line of JSON without nested objects.
+field() {
+    [[ $2 =~ \"$1\":\"?([^,\"}]*) ]] && echo "${BASH_REMATCH[1]}"
+}
+
+# Adds the tests of a log to the results; those that neither passed nor failed were cut off.
+collect() {
+    local binary=$1 log=$2 line name outcome
+    declare -A outcomes=()
+    while read -r name; do
+        outcomes[$name]=unfinished
+    done < <("$here/$binary" --list 2>/dev/null | sed -n 's/: test$//p')
+    while IFS= read -r line; do
+        if [[ $line =~ ^test\ ([^ ]+)\ \.\.\.\ (ok|FAILED|ignored) ]]; then
+            name=${BASH_REMATCH[1]}
+            outcomes[$name]=${BASH_REMATCH[2]}
+        elif [[ $line =~ ^----\ ([^ ]+)\ std(out|err)\ ----$ ]]; then
+            name=${BASH_REMATCH[1]}
+        elif [[ $line == skipped:* && ${outcomes[$name]-} == ok ]]; then
+            outcomes[$name]=skipped
+        fi
+    done <"$log"
+    for name in "${!outcomes[@]}"; do
+        outcome=${outcomes[$name]}
+        echo "{\"test\":\"$name\",\"binary\":\"$binary\",\"outcome\":\"${outcome/FAILED/failed}\"}"
+    done | sort >"$log.jsonl"
+    cat "$log.jsonl" >>"$results"
+    rm "$log.jsonl"
+}
+
+# Runs the tests of a binary, so many seconds at most.
+tests() {
+    local binary=$1 seconds=$2 status
+    say "tests of $binary"
+    bounded "$seconds" "$here/$binary" --show-output 2>&1 | tee "$out/$binary.log"
+    status=${PIPESTATUS[0]}
+    collect "$binary" "$out/$binary.log"
+    case $status in
+    0) ;;
+    124 | 137) fail "tests of $binary: not finished in time" ;;
+    *) fail "tests of $binary: exit status $status" ;;
+    esac
+}
+
+# Measures on a device, so many seconds at most.
+speed() {
+    local device=$1 seconds=$2 status
+    shift 2
+    say "speed on $device"
+    bounded "$seconds" "$here/srlg-evaluation" speed --device "$device" --json "$@" |
+        tee -a "$results"
+    status=${PIPESTATUS[0]}
+    [ "$status" = 0 ] || fail "speed on $device: exit status $status"
+}
+
+# The path of a tool of CUDA.
+tool() {
+    command -v "$1" && return
+    local path
+    for path in /usr/local/cuda*/bin/"$1"; do
+        [ -x "$path" ] && echo "$path" && return
+    done
+    return 1
+}
+
+# Adds what became of a check to the results.
+checked() {
+    echo "{\"check\":\"$1\",\"outcome\":\"$2\"}" >>"$results"
+    echo "$1: $2"
+}
+
+# Runs a tool of compute-sanitizer over a few short tests.
+sanitize() {
+    local check=$1 sanitizer status
+    say "compute-sanitizer $check"
+    sanitizer=$(tool compute-sanitizer) || { checked "$check" absent && return; }
+    bounded 45 "$sanitizer" --tool "$check" --error-exitcode 42 "$here/devices" --test-threads 1 \
+        hosts_leave_after_exactly_k_slices::cuda long_silences::cuda saturated_arrays::cuda \
+        2>&1 | tee "$out/$check.log" | tail -n 30
+    status=${PIPESTATUS[0]}
+    case $status in
+    0) checked "$check" ok ;;
+    124 | 137) checked "$check" unfinished ;;
+    *)
+        checked "$check" failed
+        fail "compute-sanitizer $check: exit status $status"
+        ;;
+    esac
+}
+
+# Profiles two launches of each of the kernels that take the most time.
+profile() {
+    local profiler kernel status=0
+    say "profile of the kernels"
+    profiler=$(tool ncu) || { checked profile absent && return; }
+    : >"$out/profile.log"
+    for kernel in scan survey8 survey16 regain tally; do
+        bounded 15 "$profiler" --clock-control none --kernel-name "$kernel" --launch-count 2 \
+            "$here/srlg-evaluation" speed --device cuda --json --repeat 1 \
+            --pairs 1M --loads 1M --capture 1M >>"$out/profile.log" 2>&1 || status=$?
+    done
+    grep -E '^ *[a-z0-9_]+ \(|Duration|Throughput|Registers Per|Achieved Occ' "$out/profile.log"
+    if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
+}
+
+# All metrics in the results.
+table() {
+    local line
+    printf '%-26s %-7s %7s %10s %12s %12s %12s  %s\n' metric device threads pairs median least most unit
+    while IFS= read -r line; do
+        [[ $line == *'"metric"'* ]] || continue
+        LC_ALL=C printf '%-26s %-7s %7s %10s %12.3f %12.3f %12.3f  %s\n' "$(field metric "$line")" \
+            "$(field device "$line")" "$(field threads "$line")" "$(field load "$line")" \
+            "$(field value "$line")" "$(field min "$line")" "$(field max "$line")" "$(field unit "$line")"
+    done <"$results"
+}
+
+say "srlg $(<"$here/version") on $(uname -n), $(getconf _NPROCESSORS_ONLN) cores, results in $out"
+if [ "$cuda" = yes ]; then
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
+        echo "nvidia-smi says nothing"
+    export SRLG_REQUIRE_CUDA=1
+else
+    unset SRLG_REQUIRE_CUDA
+fi
+tests devices 120
+tests srlg-host 80
+[ "$cuda" = no ] || speed cuda 100
+speed cpu 100
+if [ "$cuda" = yes ]; then
+    sanitize memcheck
+    sanitize racecheck
+    profile
+fi
+say "tests"
+for outcome in ok skipped ignored failed unfinished; do
+    echo "$outcome: $(grep -c "\"test\".*\"outcome\":\"$outcome\"" "$results")"
+done
+sed -n 's/.*"test":"\([^"]*\)".*"outcome":"\(failed\|unfinished\)".*/\2: \1/p' "$results"
+say "benchmarks"
+table
+[ "$failures" = 0 ] || { say "$failures steps failed" && exit 1; }
