@@ -93,6 +93,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     #[inline]
     #[must_use]
     pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
+        debug_assert!(!self.params.is_tagged(), "the union is of the paper's scheme");
         let limit = self.limit(span);
         let within = |row| self.run(row, aip)[position as usize].word() < limit;
         (0..self.params.linear_rows).all(within)
@@ -142,6 +143,7 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     /// the tagged one it is [`touch_twins`].
     #[inline(always)]
     pub fn touch_one(self, pair: IpPair, age: u32) {
+        debug_assert!(!self.params.is_tagged(), "rows are of the paper's scheme");
         self.touch_rows(pair, R::saturated(self.params.step(age)));
     }
 }

@@ -89,6 +89,18 @@ impl<'a> HighTable<'a> {
     }
 }
 
+/// Whether a search among so many hot columns in rows 0 and 1 is one that
+/// [`Params::hot_limit`] accepts: neither is more than the limit, nor are the addresses that
+/// their pairs spell more than its square: `2^(32 - 2q)` per pair where columns are few.
+#[must_use]
+pub fn is_searchable(params: &Params, hot: [u32; 2]) -> bool {
+    let limit = u64::from(params.hot_limit);
+    let spelled = ADDRESS_BITS.saturating_sub(2 * params.rough_column_bits);
+    let [first, second] = hot.map(u64::from);
+    let pairs = first * second; // of 2^24 columns at most each
+    first <= limit && second <= limit && pairs << spelled <= limit * limit
+}
+
 /// The hosts whose columns in rows 0 and 1 are `columns` and whose union estimator has
 /// a weight of at least `weight`: candidates.
 ///

@@ -67,7 +67,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Hosts whose union estimator, as of the last survey, has at least `weight`; in
     /// ascending order, each once. `None` when there are more than `limit`.
     ///
-    /// At that weight no row has more hot columns than the params accept.
+    /// `None`, too, where the params do not accept a search of so many hot columns.
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error>;
 
     /// Tallies of the first `positions` of the linear estimators of `hosts` over `span`: calls

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate, background, glimpse};
-use srlg_core::{ADDRESS_BITS, Address, Params, Span, Tally, detection};
+use srlg_core::{Address, Params, Span, Tally, detection, regain};
 
 use srlg_kernels::survey::WEIGHTS;
 
@@ -123,14 +123,11 @@ fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result
     Ok(Found { hosts: Vec::new(), hot_weight: params.rough_width(), overload })
 }
 
-/// Whether the hot columns of no row are more than the limit, nor the addresses that pairs of
-/// the first two rows spell more than its square: `2^(32 - 2q)` per pair where columns are few.
+/// Whether the hot columns of no row are more than the limit, and those of the first two can be
+/// searched.
 fn is_searchable(params: &Params, survey: &Survey, hot_weight: u32) -> bool {
-    let limit = u64::from(params.hot_limit());
-    let hot = |row| u64::from(survey.hot_columns(row, hot_weight));
-    let spelled = ADDRESS_BITS.saturating_sub(2 * params.rough_column_bits());
-    u64::from(survey.most_hot_columns(hot_weight)) <= limit
-        && (hot(0) * hot(1)) << spelled <= limit * limit
+    let hot = [0, 1].map(|row| survey.hot_columns(row, hot_weight));
+    survey.most_hot_columns(hot_weight) <= params.hot_limit() && regain::is_searchable(params, hot)
 }
 
 fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {

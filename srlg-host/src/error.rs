@@ -34,12 +34,15 @@ pub enum Error {
         "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use Device::Cpu"
     )]
     ComputeCapability { name: String, major: i32, minor: i32 },
-    /// The driver of the GPU cannot run the kernels.
-    #[error(
-        "the CUDA driver cannot run the kernels ({name}: {text}): update it, let it compile PTX \
-         (no CUDA_DISABLE_PTX_JIT, libnvidia-ptxjitcompiler installed), or use Device::Cpu"
-    )]
+    /// The driver of the GPU is too old.
+    #[error("the CUDA driver is too old ({name}: {text}): update it, or use Device::Cpu")]
     UnfitDriver { name: String, text: String },
+    /// The driver of the GPU may not, or cannot, compile the kernels.
+    #[error(
+        "the CUDA driver does not compile PTX ({name}: {text}): unset CUDA_DISABLE_PTX_JIT, \
+         install libnvidia-ptxjitcompiler, or use Device::Cpu"
+    )]
+    NoPtxCompiler { name: String, text: String },
     /// The GPU has no memory for a detector.
     #[error(
         "the CUDA device has no memory for {bytes} bytes, {free} are free: free some, \
@@ -53,6 +56,9 @@ pub enum Error {
     /// calls say [`DeviceLost`](Self::DeviceLost) if it is.
     #[error("CUDA cannot {doing}: {name}, {text}")]
     Driver { doing: &'static str, name: String, text: String },
+    /// A device failed while it copied from or to page-locked memory.
+    #[error("the device of this page-locked memory failed: ask for another buffer")]
+    PinnedLost,
     /// Something failed before in the context of pairs on a GPU; they were not ingested.
     #[error("the context of the pairs reports an earlier failure: {name}, {text}")]
     PairsContext { name: String, text: String },

@@ -38,7 +38,8 @@ pub struct SliceReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
-    /// Counting both arrays.
+    /// Counting both arrays; on a GPU also what is asked ahead with it, the search at the usual
+    /// hot weight and most glimpses.
     pub survey: Duration,
     /// From hot columns to candidates.
     pub search: Duration,

@@ -24,7 +24,7 @@ pub(crate) struct Words {
 /// What the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// has seen what that one saw, as if it had merged its states.
+/// gives the answers that it would give had it merged the states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     pub(crate) fingerprint: u64,

@@ -3,8 +3,9 @@
 //! # Contract of a launch
 //! Every pointer of the [`args`] is to device memory that stays allocated while
 //! the kernel runs, is aligned for its type, and has as many elements as `args` says. `params`
-//! come from `Config::validate`. What a kernel only reads nobody writes meanwhile; what it
-//! writes is touched by kernels beside it through the same atomics alone. srlg-host checks the
+//! come from `Config::validate`. What is no atomic nobody writes meanwhile. Kernels beside each
+//! other may touch the recorders of the SLEA by 16 bits and, as twins, by 32: each such access is
+//! an atomic of the memory system, which works on aligned words of 32 bits. srlg-host checks the
 //! lengths before every launch.
 //!
 //! A kernel over the RSRA comes twice, for recorders of 8 bits (tagged scheme) and of 16 bits

@@ -22,6 +22,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     #[inline(always)]
     #[must_use]
     pub fn cells(self, aip: Address, span: Span) -> Cells<'a, R> {
+        debug_assert!(self.params.is_tagged(), "cells are of the tagged scheme");
         let (host, sorter) = (Host::new(self.params, aip), Sorter::new(self.params));
         Cells { slea: self, host, sorter, ages: span.ages }
     }

@@ -4,6 +4,7 @@
 //! memory, and whoever wants to look at it waits for that event. The lock is held for reading
 //! while somebody looks, and for writing while a copy is started: none starts during a look.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, sys};
@@ -15,12 +16,15 @@ use crate::error::Error;
 pub(super) struct Copies {
     /// Behind all of them; `None` once the driver failed, and nobody knows what still goes on.
     last: RwLock<Option<CudaEvent>>,
+    /// Whether somebody has waited for them: spares asking the driver again.
+    are_done: AtomicBool,
 }
 
 impl Copies {
     /// None so far.
     pub(super) fn none(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        Ok(Self { last: RwLock::new(Some(context.new_event(None)?)) })
+        let last = RwLock::new(Some(context.new_event(None)?));
+        Ok(Self { last, are_done: AtomicBool::new(true) })
     }
 
     /// Starts a copy in `stream`, behind all others.
@@ -31,7 +35,8 @@ impl Copies {
     ) -> Result<(), Error> {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         // Another one comes in its place only when that stands behind the new copy.
-        let event = last.take().ok_or(Error::DeviceLost)?;
+        let event = last.take().ok_or(Error::PinnedLost)?;
+        self.are_done.store(false, Relaxed);
         *last = Some(Self::behind(event, stream, copy).doing("copy between host and device")?);
         Ok(())
     }
@@ -56,8 +61,12 @@ impl Copies {
     /// Calls `look` while there is none; it must not start one.
     pub(super) fn none_while<T>(&self, look: impl FnOnce() -> T) -> Result<T, Error> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
-        let event = last.as_ref().ok_or(Error::DeviceLost)?;
-        event.synchronize().doing("finish a copy")?;
+        let event = last.as_ref().ok_or(Error::PinnedLost)?;
+        // The lock orders this after the copies that were started.
+        if !self.are_done.load(Relaxed) {
+            event.synchronize().doing("finish a copy")?;
+            self.are_done.store(true, Relaxed);
+        }
         Ok(look())
     }
 

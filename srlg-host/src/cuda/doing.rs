@@ -21,17 +21,13 @@ impl<T> Doing<T> for Result<T, DriverError> {
     }
 }
 
-/// Why the driver does not take the kernels: itself, or something else.
+/// Why the driver does not take the kernels: its age, what it lacks, or something else.
 pub(super) fn refusal(error: DriverError) -> Error {
     let (name, text) = words(error);
     match error.0 {
-        CUresult::CUDA_ERROR_INVALID_IMAGE
-        | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
-        | CUresult::CUDA_ERROR_INVALID_PTX
-        | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-        | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-        | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
-        | CUresult::CUDA_ERROR_INVALID_SOURCE => Error::UnfitDriver { name, text },
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Error::UnfitDriver { name, text },
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+        | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED => Error::NoPtxCompiler { name, text },
         _ => Error::Driver { doing: "load the kernels", name, text },
     }
 }

@@ -295,12 +295,15 @@ pub(super) fn lend_cust<T>(
     queue: &CudaStream,
     scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    if pairs.is_empty() {
+        return scan(Memory { address: 0, bytes: 0, owner: None }.all());
+    }
     queue.context().synchronize().doing(WAIT)?;
     let address = pairs.as_device_ptr().as_raw();
     let (mut context, mut ordinal): (sys::CUcontext, _) = (std::ptr::null_mut(), 0i32);
     let ask = |data, attribute| {
         // SAFETY: below, `data` are of the types of the attributes.
-        unsafe { sys::cuPointerGetAttribute(data, attribute, address) }.result().doing(WAIT)
+        unsafe { sys::cuPointerGetAttribute(data, attribute, address) }.result().map_err(lender)
     };
     ask((&raw mut context).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT)?;
     ask((&raw mut ordinal).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?;

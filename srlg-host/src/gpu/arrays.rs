@@ -6,6 +6,9 @@ use super::device::{Gpu, Memory, Part, Pinned};
 use super::kernel::{Array, Kernel};
 use crate::error::Error;
 
+/// Bytes of pairs of one scan, whose threads count pairs in 32 bits.
+const MOST_BYTES: usize = 1 << 33;
+
 /// The recorders of both arrays.
 pub(super) struct Arrays<G: Gpu> {
     pub(super) rough: G::Memory,
@@ -52,7 +55,6 @@ impl<'a, G: Gpu> To<'a, G> {
         queue: &G::Queue,
         kernel: &Kernel<'_, G::Memory>,
     ) -> Result<(), Error> {
-        kernel.check(self.params);
         let shape = kernel.shape(self.params, self.gpu.processors());
         self.gpu.launch(queue, self.params, shape, kernel)
     }
@@ -64,11 +66,14 @@ impl<'a, G: Gpu> To<'a, G> {
         pairs: Part<'_, G::Memory>,
         ages: Ages,
     ) -> Result<(), Error> {
-        if pairs.bytes == 0 {
-            return Ok(()); // empty memory of a user may have no address
-        }
         let (rough, linear) = (&self.arrays.rough, &self.arrays.linear);
-        self.start(queue, &Kernel::Scan { ages, pairs, rough, linear })
+        // None for no pairs, whose memory may have no address.
+        for at in (0..pairs.bytes).step_by(MOST_BYTES) {
+            let bytes = MOST_BYTES.min(pairs.bytes - at);
+            let pairs = Part { start: pairs.start + at, bytes, ..pairs };
+            self.start(queue, &Kernel::Scan { ages, pairs, rough, linear })?;
+        }
+        Ok(())
     }
 
     /// By how much the words of an array grow.

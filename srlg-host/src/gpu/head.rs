@@ -8,7 +8,7 @@ use srlg_kernels::survey::WEIGHTS;
 use crate::backend::Survey;
 
 /// Hosts that come along with the counts: more than a window has but under overload.
-const EAGER: usize = if cfg!(test) { 4 } else { 4096 };
+const EAGER: usize = if cfg!(test) { 12 } else { 4096 };
 
 /// Ranges of bytes; 32-bit counts, then the list of hosts.
 #[derive(Clone, Debug)]

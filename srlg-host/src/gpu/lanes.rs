@@ -18,8 +18,8 @@ use crate::error::Error;
 /// Lanes: some are filled while others are copied and scanned.
 const LANES: usize = 4;
 
-/// Pairs of a lane: 2 MB, whose copy takes longer than what it costs to start it.
-const PAIRS: usize = if cfg!(test) { 50 } else { 1 << 18 };
+/// Pairs of a lane: 8 MB, whose copy takes much longer than what it costs to start it.
+const PAIRS: usize = if cfg!(test) { 50 } else { 1 << 20 };
 
 /// All lanes of one detector.
 pub(super) struct Lanes<G: Gpu> {

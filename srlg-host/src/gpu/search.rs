@@ -7,7 +7,7 @@
 //! trip.
 
 use srlg_core::estimate::glimpse;
-use srlg_core::regain::{fill_high_table, high_table_lens};
+use srlg_core::regain::{fill_high_table, high_table_lens, is_searchable};
 use srlg_core::{Address, Params, Span, Tally};
 use zerocopy::IntoBytes;
 
@@ -61,11 +61,11 @@ struct Glimpsed {
 impl<G: Gpu> Search<G> {
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
         let layout = Head::new(params);
-        let columns = || gpu.allocate(params.hot_limit() as usize * size_of::<u32>());
+        let columns = || gpu.allocate(params.rough_columns() as usize * size_of::<u32>());
         let [starts, highs, present] = high_table_lens(params).map(|len| len * size_of::<u32>());
         Ok(Self {
             head: gpu.allocate(layout.bytes())?,
-            head_copy: gpu.pin(layout.bytes())?,
+            head_copy: gpu.pin(layout.eager().end)?,
             masks: gpu.allocate(masks_len(params))?,
             columns: [columns()?, columns()?],
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
@@ -135,7 +135,7 @@ impl<G: Gpu> Search<G> {
         };
         let found = self.last.insert(found);
         let room = limit.min(to.params.candidate_limit());
-        if found.found > room || found.hot.iter().any(|&hot| hot > to.params.hot_limit()) {
+        if found.found > room || !is_searchable(to.params, found.hot) {
             return Ok(None);
         }
         let mut hosts = found.hosts.clone();

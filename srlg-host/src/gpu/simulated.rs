@@ -159,6 +159,7 @@ impl Gpu for Simulated {
         kernel: &Kernel<'_, Bytes>,
     ) -> Result<(), Error> {
         self.world().operate(Operation::Launch, kernel.name())?;
+        kernel.check(params);
         let run = launch::prepare(*params, shape, kernel);
         self.push(*queue, run);
         Ok(())

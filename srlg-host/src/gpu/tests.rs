@@ -3,6 +3,7 @@
 
 mod equality;
 mod faults;
+mod search;
 
 use srlg_core::{Config, IpPair, Scheme};
 
@@ -36,6 +37,10 @@ fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {
     let params = config.validate()?;
     let backend = GpuBackend::new(gpu.clone(), Device::Cpu, params)?;
     Ok(SlidingDetector::with_backend(params, Box::new(backend)))
+}
+
+fn cpu(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
 /// `peers` opposite hosts of each host number below `hosts`.

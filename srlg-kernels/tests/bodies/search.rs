@@ -73,7 +73,7 @@ fn assert_candidates_equal(params: &Params, masks: &[u8], seed: u64) {
             regain::regain(grid, params, weight, (table, masks), columns, hosts);
         });
         let found = count.into_inner();
-        assert_eq!(found as usize, expected.len(), "all are counted, room or not");
+        assert_eq!(found as usize > room, expected.len() > room);
         let hosts = sorted(list, found);
         match room >= expected.len() {
             true => assert_eq!(hosts, expected),

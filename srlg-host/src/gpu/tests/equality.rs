@@ -6,9 +6,8 @@ use zerocopy::IntoBytes;
 
 use super::super::device::{Gpu, Memory, Pinned};
 use super::super::simulated::Simulated;
-use super::{GpuBackend, contacts, on, small, small_paper};
+use super::{GpuBackend, contacts, cpu, on, small, small_paper};
 use crate::backend::Backend;
-use crate::cpu;
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 
@@ -86,10 +85,6 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 fn pairs_of(pairs: &[(usize, u32)]) -> Vec<IpPair> {
     pairs.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
-}
-
-fn cpu(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
 /// Lets `event` happen; what the detector says to it, as text, every bit of it.
@@ -203,7 +198,7 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
             scan(resident.all())
         })
         .unwrap();
-        let mut cpu = cpu::backend(params).unwrap();
+        let mut cpu = crate::cpu::backend(params).unwrap();
         cpu.scan(&pairs, Ages::default()).unwrap();
         let span = params.span(0, 4);
         assert_eq!(gpu.survey(span).unwrap(), cpu.survey(span).unwrap());
