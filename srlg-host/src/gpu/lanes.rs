@@ -30,7 +30,7 @@ pub(super) struct Lanes<G: Gpu> {
 
 /// One lane. Invariant: of the pairs in it, the first `filled` of `staging`, all have `ages`.
 struct Lane<G: Gpu> {
-    queue: G::Queue,
+    // Dropped in this order: memory before the queue whose work uses it.
     staging: G::Pinned,
     filled: usize,
     ages: Ages,
@@ -39,6 +39,7 @@ struct Lane<G: Gpu> {
     done: G::Mark,
     /// Whether there was no scan after that.
     is_joined: bool,
+    queue: G::Queue,
 }
 
 impl<G: Gpu> Lanes<G> {

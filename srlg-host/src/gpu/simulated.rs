@@ -172,6 +172,7 @@ impl Gpu for Simulated {
 
     fn record(&self, queue: &usize, mark: &usize) -> Result<(), Error> {
         let mut world = self.world();
+        world.operate(Operation::Record, "record")?;
         let recorded = &mut world.marks.get_mut(mark).unwrap().0;
         *recorded += 1;
         let time = *recorded;
@@ -181,6 +182,7 @@ impl Gpu for Simulated {
 
     fn wait(&self, queue: &usize, mark: &usize) -> Result<(), Error> {
         let mut world = self.world();
+        world.operate(Operation::Wait, "wait")?;
         let time = world.marks[mark].0;
         world.queue(*queue).push_back(Work::Wait { mark: *mark, time });
         Ok(())
@@ -188,6 +190,7 @@ impl Gpu for Simulated {
 
     fn finish(&self, mark: &usize) -> Result<(), Error> {
         let mut world = self.world();
+        world.operate(Operation::Finish, "finish")?;
         let time = world.marks[mark].0;
         world.run_until(|world| world.marks[mark].1 >= time);
         Ok(())
@@ -217,6 +220,7 @@ impl Pinned for Bytes {
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
         let bytes = {
             let mut world = self.world.world();
+            world.operate(Operation::Look, "look")?;
             world.finish_copies(self.id);
             world.bytes(self.id)[..self.bytes].to_vec()
         };
@@ -225,6 +229,7 @@ impl Pinned for Bytes {
 
     fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error> {
         let mut world = self.world.world();
+        world.operate(Operation::Look, "look")?;
         world.finish_copies(self.id);
         Ok(change(&mut world.bytes(self.id)[..self.bytes]))
     }

@@ -15,6 +15,11 @@ pub(in crate::gpu) enum Operation {
     Launch,
     Upload,
     Download,
+    Record,
+    Wait,
+    Finish,
+    /// Waiting for the copies of pinned memory.
+    Look,
 }
 
 /// Everything that it has. Bytes are in words of 8, so that every value in them is aligned.
@@ -138,6 +143,10 @@ fn failure(operation: Operation) -> Error {
         Operation::Launch => driver("launch a kernel"),
         Operation::Upload => driver("copy to the device"),
         Operation::Download => driver("copy from the device"),
+        Operation::Record => driver("record an event"),
+        Operation::Wait => driver("wait for an event"),
+        Operation::Finish => driver("finish its work"),
+        Operation::Look => driver("finish a copy"),
     }
 }
 

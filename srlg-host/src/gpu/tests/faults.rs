@@ -42,7 +42,8 @@ fn pinned_memory_that_is_refused_later_harms_nothing() {
 // Wherever the device fails: the call says what failed, all later ones that the state is gone.
 #[test]
 fn device_that_fails_is_lost_and_says_so() {
-    for operation in [Operation::Launch, Operation::Upload, Operation::Download] {
+    use Operation::{Download, Finish, Launch, Look, Record, Upload, Wait};
+    for operation in [Launch, Upload, Download, Record, Wait, Finish, Look] {
         let mut after = 0;
         loop {
             let gpu = Simulated::new(5);
@@ -50,6 +51,7 @@ fn device_that_fails_is_lost_and_says_so() {
             gpu.fail(operation, after);
             let mut a_slice = || {
                 detector.ingest(&contacts(5, 200))?;
+                detector.flush()?;
                 detector.close_slice().map(drop)
             };
             let Err(error) = a_slice() else { break };
