@@ -16,7 +16,7 @@ use core::arch::nvptx::{_block_dim_x, _block_idx_x, _grid_dim_x, _thread_idx_x, 
 use core::slice::from_raw_parts;
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
-use crate::survey::WEIGHTS;
+use crate::survey::{SUMS, WEIGHTS};
 use crate::{Grid, List, args, change, complete, filled, regain, scan, survey, tally};
 use srlg_core::regain::{HighTable, high_table_lens};
 use srlg_core::{Params, Recorder, Recorder8, Recorder16};
@@ -76,7 +76,7 @@ entry_points! {
     survey16(a: args::Survey<Recorder16>) survey(&a);
     weigh(a: args::Weigh) {
         let linear = slice(a.linear, a.params.linear_recorders());
-        let weights = slice(a.weights, a.params.linear_rows() as usize);
+        let weights = slice(a.weights, a.params.linear_rows() as usize * SUMS);
         survey::weigh(grid(), &a.params, a.span, linear, weights)
     };
     hot(a: args::Hot) {

@@ -29,7 +29,10 @@ pub fn survey<R: Recorder>(
     }
 }
 
-/// Counts, per row of the SLEA, the recorders within `span`: one of `weights` each.
+/// Sums per row of the SLEA that [`weigh`] leaves: were there one, all threads would wait for it.
+pub const SUMS: usize = 64;
+
+/// Counts, per row of the SLEA, the recorders within `span`: the sum of [`SUMS`] `weights`.
 #[inline(always)]
 pub fn weigh(
     grid: Grid,
@@ -40,10 +43,10 @@ pub fn weigh(
 ) {
     let slea = Slea::new(params, linear);
     let row_len = params.linear_row_len() as usize;
-    for (row, weight) in weights.iter().enumerate() {
+    for (row, weights) in weights.chunks_exact(SUMS).enumerate() {
         let indices = grid.of_all(row_len).map(|at| row * row_len + at);
         let within = indices.map(|index| u32::from(slea.is_within(index, span))).sum();
-        weight.fetch_add(within, Relaxed);
+        weights[grid.block as usize % SUMS].fetch_add(within, Relaxed);
     }
 }
 

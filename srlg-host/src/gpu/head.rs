@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use srlg_core::Params;
-use srlg_kernels::survey::WEIGHTS;
+use srlg_kernels::survey::{SUMS, WEIGHTS};
 
 use crate::backend::Survey;
 
@@ -15,7 +15,7 @@ const EAGER: usize = if cfg!(test) { 12 } else { 4096 };
 pub(super) struct Head {
     /// Per row and weight, the hot rough estimators.
     pub(super) rough: Range<usize>,
-    /// Per row of the SLEA, the recorders within the window.
+    /// Per row of the SLEA, the recorders within the window, in sums of some.
     pub(super) linear: Range<usize>,
     /// Lengths of the lists of hot columns.
     pub(super) hot: [Range<usize>; 2],
@@ -35,7 +35,7 @@ impl Head {
         };
         Self {
             rough: next(params.rough_rows() as usize * WEIGHTS),
-            linear: next(params.linear_rows() as usize),
+            linear: next(params.linear_rows() as usize * SUMS),
             hot: [next(1), next(1)],
             found: next(1),
             hosts: next(params.candidate_limit() as usize),
@@ -67,9 +67,14 @@ impl Head {
         let rough = values(&bytes[self.rough.clone()]);
         let rough =
             rough.chunks_exact(WEIGHTS).map(|row| std::array::from_fn(|weight| row[weight]));
-        let linear_weights = values(&bytes[self.linear.clone()]);
+        let linear_weights = row_weights(&bytes[self.linear.clone()]);
         Survey { rough_weights: rough.collect(), linear_weights }
     }
+}
+
+/// Per row of the SLEA the weight, of the sums that a kernel left.
+pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
+    values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }
 
 /// `bytes` as 32-bit values.

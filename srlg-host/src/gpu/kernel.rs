@@ -2,7 +2,7 @@
 
 use srlg_core::regain::high_table_lens;
 use srlg_core::{Ages, IpPair, Params, Span};
-use srlg_kernels::survey::WEIGHTS;
+use srlg_kernels::survey::{SUMS, WEIGHTS};
 use srlg_kernels::tally::PART;
 
 use super::device::{Memory, Part};
@@ -151,7 +151,7 @@ impl<M: Memory> Kernel<'_, M> {
             }
             Self::Weigh { linear, weights, .. } => {
                 is_array(Array::Linear, linear)
-                    && weights.len::<u32>() == params.linear_rows() as usize
+                    && weights.len::<u32>() == params.linear_rows() as usize * SUMS
             }
             Self::Hot { row, masks, count, .. } => {
                 *row < params.rough_rows() && is_masks(masks) && is_one(count)
@@ -195,10 +195,8 @@ impl<M: Memory> Kernel<'_, M> {
     /// The threads to launch on a device of so many `processors`: no more than there is work,
     /// and no more than run at the same time.
     pub(crate) fn shape(&self, params: &Params, processors: u32) -> Shape {
-        // Eight blocks of 256 threads fill a processor. Fewer where each thread ends with an
-        // addition to one sum.
-        let per_processor = if matches!(self, Self::Weigh { .. }) { 2 } else { 8 };
-        let most = (processors * per_processor) as usize;
+        // Eight blocks of 256 threads fill a processor.
+        let most = processors as usize * 8;
         let blocks = self.blocks(params).clamp(1, most);
         Shape { blocks: blocks as u32, lanes: LANES }
     }

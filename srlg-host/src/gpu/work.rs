@@ -1,12 +1,13 @@
 //! [`Work`]: what is asked of the recorders, one question at a time.
 
 use srlg_core::{Address, Ages, Params, Span, Tally};
+use srlg_kernels::survey::SUMS;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::answers::{host_bytes, most_host_bytes, share_out, tally, threads};
 use super::arrays::To;
 use super::device::{Gpu, Memory, Pinned};
-use super::head::values;
+use super::head::{row_weights, values};
 use super::kernel::{Array, Kernel};
 use super::search::Search;
 use crate::error::Error;
@@ -100,11 +101,11 @@ impl<G: Gpu> Work<G> {
 
     /// Per row of the SLEA, how many recorders are within `span`.
     pub(super) fn weigh(&mut self, to: To<'_, G>, span: Span) -> Result<Vec<u32>, Error> {
-        let weights = self.results.part(0..to.params.linear_rows() as usize * 4);
+        let weights = self.results.part(0..to.params.linear_rows() as usize * SUMS * 4);
         to.gpu.fill(&self.queue, weights, 0)?;
         to.start(&self.queue, &Kernel::Weigh { span, linear: &to.arrays.linear, weights })?;
         let mut rows = Vec::new();
-        to.fetch(&self.queue, weights, &self.results_copy, |bytes| rows.extend(values(bytes)))?;
+        to.fetch(&self.queue, weights, &self.results_copy, |bytes| rows = row_weights(bytes))?;
         Ok(rows)
     }
 

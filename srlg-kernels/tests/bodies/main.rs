@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use proptest::prelude::*;
 use srlg_core::{
     Ages, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
-    Scheme, Slea, Tally, Twin,
+    Scheme, Slea, Span, Tally, Twin,
 };
 use srlg_kernels::{Grid, scan, survey, tally};
 use zerocopy::{FromBytes, IntoBytes};
@@ -81,6 +81,15 @@ fn touched<R: Recorder>(params: &Params, contacts: &[(IpPair, u32)]) -> (Vec<R>,
     (rough, linear)
 }
 
+/// Per row of the SLEA, how many recorders a kernel counts within `span`.
+fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
+    let sums = params.linear_rows() as usize * survey::SUMS;
+    let sums: Vec<AtomicU32> = (0..sums).map(|_| AtomicU32::new(0)).collect();
+    launch(seed, |grid| survey::weigh(grid, params, span, linear, &sums));
+    let of_row = |sums: &[AtomicU32]| sums.iter().map(|sum| sum.load(Relaxed)).sum();
+    sums.chunks_exact(survey::SUMS).map(of_row).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -117,9 +126,7 @@ proptest! {
                 prop_assert_eq!(slea.tally(host, span, positions), Tally::Visible(histograms));
             }
         }
-        let weight = [AtomicU32::new(0)];
-        launch(seed, |grid| survey::weigh(grid, &params, span, &linear, &weight));
-        prop_assert_eq!(weight[0].load(Relaxed), slea.row_weight(0, span));
+        prop_assert_eq!(row_weights(&params, span, &linear, seed), [slea.row_weight(0, span)]);
         assert_changes_equal(&rough, |word| word < 3, 2, seed);
         assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), params.step(2), seed);
     }
@@ -147,11 +154,8 @@ proptest! {
         for (host, weight) in HOSTS.into_iter().zip(weights) {
             prop_assert_eq!(slea.tally(host, span, 70), Tally::Union(weight.into_inner()));
         }
-        let rows: Vec<AtomicU32> = (0..params.linear_rows()).map(|_| AtomicU32::new(0)).collect();
-        launch(seed, |grid| survey::weigh(grid, &params, span, &linear, &rows));
-        for (row, weight) in (0..).zip(rows) {
-            prop_assert_eq!(weight.into_inner(), slea.row_weight(row, span));
-        }
+        let rows: Vec<u32> = (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect();
+        prop_assert_eq!(row_weights(&params, span, &linear, seed), rows);
         assert_changes_equal(&rough, |word| word < 3, 2, seed);
         assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), 2, seed);
     }
