@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
 /// Writes the PTX of the kernels as they are now into `file`.
 fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
-    let sources = fingerprint::fingerprint(&fingerprint::read(root)?);
+    let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
     let ptx = build::ptx(&toolchain, root)?;
     let stamp = Stamp { compiler: toolchain.compiler, sources };
     let path = root.join(file);
@@ -83,7 +83,7 @@ fn check(root: &Path) -> Result<()> {
 fn up_to_date(root: &Path) -> Result<Stamp> {
     let stamp = Stamp::of(&read(root, COMMITTED)?);
     let stamp = stamp.with_context(|| format!("{COMMITTED} has no stamp: run cargo xtask ptx"))?;
-    let sources = fingerprint::fingerprint(&fingerprint::read(root)?);
+    let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
     ensure!(stamp.sources == sources, STALE);
     Ok(stamp)
 }
