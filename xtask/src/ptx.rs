@@ -1,9 +1,9 @@
 //! `cargo xtask ptx`: GPU kernels as a committed text file.
 //!
 //! rustc makes [`COMMITTED`] of the crate `srlg-kernels`; users of the library need no GPU tool
-//! chain. The file begins with a [`Stamp`]: the compiler, and a fingerprint of what shaped it.
-//! A test recomputes the fingerprint, so that no change of a kernel goes in without its PTX;
-//! `--check` also rebuilds and assembles it.
+//! chain. The file begins with a [`Stamp`]: the compiler, a fingerprint of what shaped it, and a hash
+//! of its text. A test recomputes both, so that no change of a kernel goes in without its PTX, and
+//! no PTX that a hand has changed; `--check` also rebuilds and assembles it.
 
 mod assembly;
 mod build;
@@ -17,7 +17,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use assembly::ARCHITECTURES;
-use stamp::Stamp;
+use stamp::{Stamp, Stamped};
 use toolchain::Toolchain;
 
 /// The kernels as the library holds them, from the root of the workspace.
@@ -27,6 +27,8 @@ const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
 const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
+
+const TOUCHED: &str = "the PTX is not as it was written: run cargo xtask ptx";
 
 /// What to do with the kernels.
 #[derive(clap::Args)]
@@ -79,11 +81,18 @@ fn check(root: &Path) -> Result<()> {
     inspect(root, COMMITTED)
 }
 
-/// The stamp of the committed PTX, which is that of the sources as they are now.
+/// The stamp of the committed PTX, which is as it was written, of the sources as they are now.
 fn up_to_date(root: &Path) -> Result<Stamp> {
-    let stamp = Stamp::of(&read(root, COMMITTED)?);
-    let stamp = stamp.with_context(|| format!("{COMMITTED} has no stamp: run cargo xtask ptx"))?;
     let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
+    verified(&read(root, COMMITTED)?, &sources)
+}
+
+/// The stamp of `text`, which is untouched and made of `sources`.
+fn verified(text: &str, sources: &str) -> Result<Stamp> {
+    let stamped = Stamped::read(text);
+    let Stamped { stamp, untouched } =
+        stamped.with_context(|| format!("{COMMITTED} has no whole stamp: run cargo xtask ptx"))?;
+    ensure!(untouched, TOUCHED);
     ensure!(stamp.sources == sources, STALE);
     Ok(stamp)
 }
@@ -114,12 +123,16 @@ fn inspect(root: &Path, file: &str) -> Result<()> {
     Ok(())
 }
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn committed_ptx_is_as_new_as_its_sources() {
+    fn committed_ptx_is_as_it_was_written_and_as_new_as_its_sources() {
         if let Err(reason) = up_to_date(crate::root()) {
             panic!("{reason:#}");
         }
@@ -130,5 +143,19 @@ mod tests {
         let ptx = read(crate::root(), COMMITTED).expect("the committed PTX");
         assert!(!listing::kernels(&ptx).is_empty());
         assert_eq!(listing::faults(&ptx), [""; 0]);
+    }
+
+    #[test]
+    fn ptx_that_is_old_or_touched_or_without_stamp_names_the_command() {
+        let stamp = Stamp { compiler: "rustc 1.96.0".into(), sources: "00ff".into() };
+        let text = stamp.on("ret;\n");
+        let reason =
+            |text: &str, sources| verified(text, sources).expect_err("a fault").to_string();
+        assert_eq!(verified(&text, "00ff").expect("no fault"), stamp);
+        assert_eq!(reason(&text, "00fe"), STALE);
+        assert_eq!(reason(&text.replace("ret", "trap"), "00ff"), TOUCHED);
+        for reason in [STALE, TOUCHED, &reason("ret;\n", "00ff")] {
+            assert!(reason.ends_with(": run cargo xtask ptx") && !reason.contains('\n'));
+        }
     }
 }

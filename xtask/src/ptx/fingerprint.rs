@@ -17,6 +17,7 @@ use settings::Settings;
 use sha2::{Digest, Sha256};
 
 use super::build::{ARGUMENTS, FLAGS};
+use super::hexadecimal;
 
 /// Crates that become PTX, as folders of the workspace.
 const CRATES: [&str; 2] = ["srlg-core", "srlg-kernels"];
@@ -90,7 +91,7 @@ pub(super) fn fingerprint(files: &Files) -> Result<String> {
     let packages = packages::packages(files, &settings)?;
     packages.iter().for_each(|package| add(package));
     FLAGS.iter().chain(&ARGUMENTS).for_each(|flag| add(flag));
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&hash.finalize()))
 }
 
 /// A source without its comments, and without the module of tests that ends it.

@@ -67,6 +67,7 @@ mod tests {
     const GOOD: &str = "\
 // compiler: rustc
 // sources: 00
+// body: 00
 .version 6.0
 .target sm_70
 
@@ -118,7 +119,7 @@ $L__BB0_2:                              // %call
             ("\tadd.f16x2 \t%r1, %r2, %r3;", "floating point"),
             ("\t.reg .f32 \t%f<4>;", "floating point"),
         ] {
-            let expected = format!("kernel scan: {kind}, line 16: {}", line.trim());
+            let expected = format!("kernel scan: {kind}, line 17: {}", line.trim());
             assert_eq!(with(line), [expected]);
         }
     }
@@ -126,7 +127,7 @@ $L__BB0_2:                              // %call
     #[test]
     fn function_beside_the_kernels_is_a_fault() {
         let ptx = format!("{GOOD}.func  (.param .b32 retval0) sum(\n)\n{{\n\tret;\n}}\n");
-        let fault = "outside of kernels: function that is not inlined, line 24: .func  (.param .b32 retval0) sum(";
+        let fault = "outside of kernels: function that is not inlined, line 25: .func  (.param .b32 retval0) sum(";
         assert_eq!(faults(&ptx), [fault]);
     }
 
