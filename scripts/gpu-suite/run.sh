@@ -160,6 +160,9 @@ if [ "$cuda" = yes ]; then
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
         echo "nvidia-smi says nothing"
     export SRLG_REQUIRE_CUDA=1
+    # Every detector loads the kernels: the driver shall compile them once, also where it may not
+    # write to the home folder.
+    CUDA_CACHE_PATH=$(mktemp -d) && export CUDA_CACHE_PATH && trap 'rm -rf "$CUDA_CACHE_PATH"' EXIT
 else
     unset SRLG_REQUIRE_CUDA
 fi
