@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds target/gpu-suite/: tests, benchmarks and run.sh, for a machine with an NVIDIA GPU that
 # needs neither Rust nor CUDA, only the driver, x86-64 Linux and glibc 2.36 or newer.
-# Copy the folder there, and start run.sh in it. `CARGO_TARGET_DIR` is heeded for the build.
+# What was in that folder, results too, is deleted. Copy the folder there, and start run.sh in it. `CARGO_TARGET_DIR` is heeded for the build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

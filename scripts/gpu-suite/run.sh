@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Tests and measures srlg on this machine: ./run.sh [--without-cuda] [FOLDER]
 #
-# Writes tests and metrics to FOLDER/results.jsonl, by default $OUT or ./out, and prints a table
-# of the metrics last. Ends with 1 when a test failed or nothing could be measured.
+# Writes tests, checks and metrics to FOLDER/results.jsonl, by default $OUT or ./out, and prints a
+# table of the metrics last. Ends with 1 when a test or a check failed or was cut off, or nothing
+# could be measured; a tool that is absent is no failure.
 # --without-cuda leaves the GPU out: everything else runs, on the CPU.
 # SRLG_DATA names a folder of recorded traffic, if there is one; without it its test is skipped.
 # SRLG_SUITE_SECONDS bounds all of it.
 set -uo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 cuda=yes out=${OUT:-out}
 for argument in "$@"; do
@@ -35,7 +36,8 @@ bounded() {
     local seconds=$1 left=$((end - SECONDS))
     shift
     [ "$left" -gt 0 ] || { echo "no time is left for this" && return 124; }
-    timeout --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
+    # In the foreground, so that an interrupt reaches it.
+    timeout --foreground --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
 }
 
 # The value of a field in a line of JSON without nested objects.
@@ -97,7 +99,7 @@ speed() {
 tool() {
     command -v "$1" && return
     local path
-    for path in /usr/local/cuda*/bin/"$1"; do
+    for path in /usr/local/cuda*/bin/"$1" /opt/nvidia/nsight-compute/*/"$1"; do
         [ -x "$path" ] && echo "$path" && return
     done
     return 1
@@ -119,8 +121,19 @@ sanitize() {
         2>&1 | tee "$out/$check.log" | tail -n 30
     status=${PIPESTATUS[0]}
     case $status in
-    0) checked "$check" ok ;;
-    124 | 137) checked "$check" unfinished ;;
+    0)
+        # A test that is not there does not fail.
+        if grep -q 'test result: ok. 3 passed' "$out/$check.log"; then
+            checked "$check" ok
+        else
+            checked "$check" failed
+            fail "compute-sanitizer $check: not the three tests"
+        fi
+        ;;
+    124 | 137)
+        checked "$check" unfinished
+        fail "compute-sanitizer $check: not finished in time"
+        ;;
     *)
         checked "$check" failed
         fail "compute-sanitizer $check: exit status $status"
@@ -134,23 +147,25 @@ profile() {
     say "profile of the kernels"
     profiler=$(tool ncu) || { checked profile absent && return; }
     : >"$out/profile.log"
-    for kernel in scan survey8 survey16 regain tally; do
+    for kernel in scan survey8 weigh regain tally age16; do
         bounded 15 "$profiler" --clock-control none --kernel-name "$kernel" --launch-count 2 \
             "$here/srlg-evaluation" speed --device cuda --json --repeat 1 \
             --pairs 1M --loads 1M --capture 1M >>"$out/profile.log" 2>&1 || status=$?
     done
+    ! grep -q 'No kernels were profiled' "$out/profile.log" || status=1
     grep -E '^ *[a-z0-9_]+ \(|Duration|Throughput|Registers Per|Achieved Occ' "$out/profile.log"
     if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
 }
 
 # All metrics in the results.
 table() {
-    local line
+    local line load
     printf '%-26s %-7s %7s %10s %12s %12s %12s  %s\n' metric device threads pairs median least most unit
     while IFS= read -r line; do
         [[ $line == *'"metric"'* ]] || continue
+        load=$(field load "$line")
         LC_ALL=C printf '%-26s %-7s %7s %10s %12.3f %12.3f %12.3f  %s\n' "$(field metric "$line")" \
-            "$(field device "$line")" "$(field threads "$line")" "$(field load "$line")" \
+            "$(field device "$line")" "$(field threads "$line")" "${load/null/-}" \
             "$(field value "$line")" "$(field min "$line")" "$(field max "$line")" "$(field unit "$line")"
     done <"$results"
 }
@@ -162,7 +177,12 @@ if [ "$cuda" = yes ]; then
     export SRLG_REQUIRE_CUDA=1
     # Every detector loads the kernels: the driver shall compile them once, also where it may not
     # write to the home folder.
-    CUDA_CACHE_PATH=$(mktemp -d) && export CUDA_CACHE_PATH && trap 'rm -rf "$CUDA_CACHE_PATH"' EXIT
+    if cache=$(mktemp -d); then
+        export CUDA_CACHE_PATH=$cache
+        trap 'rm -rf "$cache"' EXIT
+    else
+        echo "no folder for compiled kernels: the driver may compile them again and again"
+    fi
 else
     unset SRLG_REQUIRE_CUDA
 fi
@@ -171,14 +191,15 @@ tests srlg-host 80
 if [ "$cuda" = yes ]; then
     speed cuda 100
     # So few pairs that most touch a recorder that none touched before: each writes.
-    speed cuda 40 --pairs 4M --loads 1M --capture 1M
+    speed cuda 40 --pairs 4M --loads 100k --capture 1M
 fi
-speed cpu 100
 if [ "$cuda" = yes ]; then
     sanitize memcheck
+    sanitize initcheck
     sanitize racecheck
     profile
 fi
+speed cpu 80
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do
     echo "$outcome: $(grep -c "\"test\".*\"outcome\":\"$outcome\"" "$results")"

@@ -4,7 +4,7 @@ use cudarc::driver::{CudaSlice, CudaView};
 
 /// Pairs in the memory of a CUDA device: `[aip, bip]` each.
 ///
-/// - `CudaSlice<[u32; 2]>` and `CudaView<[u32; 2]>` of cudarc, at no cost: their stream waits for
+/// - `CudaSlice<[u32; 2]>` and `CudaView<[u32; 2]>` of cudarc, without a copy and without waiting: their stream waits for
 ///   the detector, and the detector for their stream. What other streams wrote before is waited
 ///   for when cudarc keeps events, as it does unless told otherwise.
 /// - `DeviceSlice<IpPair>`, hence `DeviceBuffer<IpPair>`, of cust, with the feature `cust`. They

@@ -20,33 +20,33 @@ pub enum Error {
     /// The driver of the GPU is not installed.
     #[error(
         "no CUDA device: there is no driver, libcuda.so.1 cannot be loaded; install NVIDIA's \
-         driver, or use Device::Cpu"
+         driver, or use device `cpu`"
     )]
     NoDriver,
     /// The library was built without CUDA.
-    #[error("srlg was built without its feature `cuda`: enable it, or use Device::Cpu")]
+    #[error("srlg was built without its feature `cuda`: enable it, or use device `cpu`")]
     WithoutCuda,
     /// There is no GPU of that number.
     #[error("there is no CUDA device {ordinal}: there are {count}, counted from 0")]
     NoSuchDevice { ordinal: u32, count: u32 },
     /// The GPU is too old for the kernels.
     #[error(
-        "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use Device::Cpu"
+        "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use device `cpu`"
     )]
     ComputeCapability { name: String, major: i32, minor: i32 },
     /// The driver of the GPU is too old.
-    #[error("the CUDA driver is too old ({name}: {text}): update it, or use Device::Cpu")]
+    #[error("the CUDA driver is too old ({name}: {text}): update it, or use device `cpu`")]
     UnfitDriver { name: String, text: String },
     /// The driver of the GPU may not, or cannot, compile the kernels.
     #[error(
         "the CUDA driver does not compile PTX ({name}: {text}): unset CUDA_DISABLE_PTX_JIT, \
-         install libnvidia-ptxjitcompiler, or use Device::Cpu"
+         install libnvidia-ptxjitcompiler, or use device `cpu`"
     )]
     NoPtxCompiler { name: String, text: String },
     /// The GPU has no memory for a detector.
     #[error(
         "the CUDA device has no memory for {bytes} bytes, {free} are free: free some, \
-         choose a smaller configuration, or use Device::Cpu"
+         choose a smaller configuration, or use device `cpu`"
     )]
     DeviceMemory { bytes: usize, free: usize },
     /// The system has no page-locked memory.

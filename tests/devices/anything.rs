@@ -1,4 +1,4 @@
-//! Whatever happens to a detector, in whatever order, at whatever sizes.
+//! Whatever happens to a detector, in whatever order, at whatever limits.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};

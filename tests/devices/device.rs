@@ -35,9 +35,13 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,
-        Err(error @ (Error::NoDriver | Error::WithoutCuda | Error::NoSuchDevice { .. })) => {
-            Some(error)
-        }
+        Err(
+            error @ (Error::NoDriver
+            | Error::WithoutCuda
+            | Error::NoSuchDevice { .. }
+            | Error::ComputeCapability { .. }
+            | Error::UnfitDriver { .. }),
+        ) => Some(error),
         Err(error) => panic!("the GPU cannot be used: {error}"),
     }
 }

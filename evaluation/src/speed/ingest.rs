@@ -1,6 +1,7 @@
 //! Pairs per second into the running slice, by where the pairs are.
 //!
-//! Distinct pairs change a recorder each; packets repeat their pairs, ten times on average.
+//! Distinct pairs touch two random recorders each, and write as long as these were not touched
+//! before; packets repeat their pairs, ten times on average.
 //! Ordinary memory comes in batches, as a program collects them; pinned memory is filled before
 //! the clock runs, as a program does that fills one buffer while another is read.
 

@@ -52,7 +52,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Begins a slice in which no recorder has been touched: every distinct pair changes its own.
+/// Begins a slice in which no recorder has been touched: the first touch of each writes.
 pub(super) fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
     let next = detector.slice() + u64::from(detector.params().epoch_slices());
     detector.skip_to(next)?;

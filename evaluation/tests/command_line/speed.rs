@@ -94,6 +94,6 @@ fn devices_that_are_not_there_are_errors_of_one_line() {
     let output = run(&[&SMALL[..1], &["--device", "cuda"], &SMALL[3..]].concat());
     // Where there is a GPU the command succeeds.
     if !output.status.success() {
-        assert_fails(&output, "Device::Cpu");
+        assert_fails(&output, "use device `cpu`");
     }
 }

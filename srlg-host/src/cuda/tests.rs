@@ -67,7 +67,7 @@ fn host_and_device_agree_on_what_a_launch_passes() {
 fn without_a_driver_opening_a_device_says_so() {
     let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
     if driver::missing(&[]).is_ok() {
-        eprintln!("skipped, for this machine has a driver: {error}");
+        eprintln!("skipped: this machine has a driver ({error})");
         return;
     }
     assert!(matches!(error, Error::NoDriver), "{error}");

@@ -49,9 +49,14 @@ fn device_that_fails_is_lost_and_says_so() {
             let gpu = Simulated::new(5);
             let mut detector = on(&gpu, small()).unwrap();
             gpu.fail(operation, after);
-            let mut a_slice = || {
+            let mut a_slice = || -> Result<(), Error> {
                 detector.ingest(&contacts(5, 200))?;
                 detector.flush()?;
+                detector.ingest_pinned(&detector.pinned_pairs(60)?)?;
+                detector.cardinality([10, 0, 0, 1].into())?;
+                let (state, delta) = (detector.state()?, detector.delta(1)?);
+                detector.merge(&state)?;
+                detector.merge_delta(&delta)?;
                 detector.close_slice().map(drop)
             };
             let Err(error) = a_slice() else { break };
