@@ -99,10 +99,16 @@ impl Params {
         1 << self.rough_column_bits
     }
 
+    /// Rough estimators of the whole RSRA.
+    #[must_use]
+    pub const fn rough_estimators(&self) -> usize {
+        (self.rough_rows as usize) << self.rough_column_bits
+    }
+
     /// Recorders of the whole RSRA.
     #[must_use]
     pub const fn rough_recorders(&self) -> usize {
-        ((self.rough_rows * self.rough_width) as usize) << self.rough_column_bits
+        self.rough_estimators() * self.rough_width as usize
     }
 
     /// Recorders of the whole SLEA.

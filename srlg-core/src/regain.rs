@@ -150,7 +150,7 @@ mod tests {
             let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
             let [starts, highs, present] = &mut arrays;
             fill_high_table(&params, starts, highs, present);
-            let masks = vec![0; (params.rough_rows() << params.rough_column_bits()) as usize];
+            let masks = vec![0; params.rough_estimators()];
             Self { params, arrays, masks }
         }
 

@@ -3,7 +3,8 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `survey`, `regain`, `tally`, `age`.
 
-use srlg_core::{Address, Ages, IpPair, Span, Tally};
+use srlg_core::regain::{fill_high_table, high_table_lens};
+use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
 use srlg_kernels::survey::WEIGHTS;
 
 use crate::device::Device;
@@ -33,6 +34,14 @@ impl Survey {
     pub(crate) fn most_hot_columns(&self, weight: u32) -> u32 {
         (0..self.rough_weights.len()).map(|row| self.hot_columns(row, weight)).max().unwrap_or(0)
     }
+}
+
+/// The filled arrays of a [`HighTable`](srlg_core::regain::HighTable), for whichever device.
+pub(crate) fn high_table(params: &Params) -> [Vec<u32>; 3] {
+    let mut table = high_table_lens(params).map(|len| vec![0; len]);
+    let [starts, highs, present] = &mut table;
+    fill_high_table(params, starts, highs, present);
+    table
 }
 
 /// A device that holds the recorders of one detector.

@@ -50,9 +50,14 @@ impl PinnedPairs {
         (&*self.memory as &dyn Any).downcast_ref()
     }
 
-    /// Calls `look` with the pairs.
-    pub(crate) fn read(&self, mut look: impl FnMut(&[IpPair])) -> Result<(), Error> {
-        self.memory.read(&mut look)
+    /// Does with the pairs what an `ingest` of ordinary memory does.
+    pub(crate) fn scan(
+        &self,
+        mut scan: impl FnMut(&[IpPair]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut scanned = Ok(());
+        self.memory.read(&mut |pairs| scanned = scan(pairs))?;
+        scanned
     }
 
     /// Calls `change` with all pairs, zeros at first, to fill in new ones.

@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32};
 use crate::survey::{SUMS, WEIGHTS};
 use crate::{Grid, List, args, change, complete, filled, regain, scan, survey, tally};
 use srlg_core::regain::{HighTable, high_table_lens};
-use srlg_core::{Params, Recorder, Recorder8, Recorder16};
+use srlg_core::{Recorder, Recorder8, Recorder16};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -41,10 +41,6 @@ fn grid() -> Grid {
 unsafe fn slice<'a, T>(first: *const T, len: usize) -> &'a [T] {
     // SAFETY: the caller's promise.
     unsafe { from_raw_parts(first, len) }
-}
-
-fn masks_len(params: &Params) -> usize {
-    (params.rough_rows() as usize) << params.rough_column_bits()
 }
 
 macro_rules! entry_points {
@@ -80,7 +76,7 @@ entry_points! {
         survey::weigh(grid(), &a.params, a.span, linear, weights)
     };
     hot(a: args::Hot) {
-        let masks = slice(a.masks, masks_len(&a.params));
+        let masks = slice(a.masks, a.params.rough_estimators());
         let columns = List::new(slice(a.columns, a.len as usize), &*a.count);
         survey::hot(grid(), &a.params, (a.row, a.weight), masks, columns)
     };
@@ -89,7 +85,7 @@ entry_points! {
         let [starts, highs, present] =
             [slice(a.table[0], starts), slice(a.table[1], highs), slice(a.table[2], present)];
         let table = HighTable::new(&a.params, starts, highs, present);
-        let masks = slice(a.masks, masks_len(&a.params));
+        let masks = slice(a.masks, a.params.rough_estimators());
         let column = |row: usize| complete(slice(a.columns[row], a.len as usize), *a.counts[row]);
         let hosts = List::new(slice(a.hosts, a.limit as usize), &*a.found);
         regain::regain(grid(), &a.params, a.weight, (table, masks), [column(0), column(1)], hosts)
@@ -129,7 +125,7 @@ unsafe fn survey<R: Recorder>(a: &args::Survey<R>) {
     let (rough, masks, weights): (_, &[AtomicU8], &[AtomicU32]) = unsafe {
         (
             slice(a.rough, a.params.rough_recorders()),
-            slice(a.masks, masks_len(&a.params)),
+            slice(a.masks, a.params.rough_estimators()),
             slice(a.weights, rows * WEIGHTS),
         )
     };

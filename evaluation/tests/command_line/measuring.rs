@@ -1,24 +1,10 @@
 //! The commands that measure, at sizes that take no time.
 
-use super::{assert_fails, fresh, program};
+use super::{assert_fails, fresh, objects, run};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
-
-fn run(arguments: &[&str]) -> Output {
-    program().args(arguments).output().unwrap()
-}
-
-/// The objects on the standard output of a run that succeeds.
-fn objects(arguments: &[&str]) -> Vec<Value> {
-    let output = run(arguments);
-    // Nobody watches a progress bar in a pipe.
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 /// The values of `metric`, with what tells them apart.
 fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64>)> {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{assert_fails, program};
-use std::process::Output;
+use super::{assert_fails, objects, run};
 
 const SMALL: [&str; 11] = [
     "speed",
@@ -20,18 +19,6 @@ const SMALL: [&str; 11] = [
     "--repeat",
     "2",
 ];
-
-fn run(arguments: &[&str]) -> Output {
-    program().args(arguments).output().unwrap()
-}
-
-/// The objects on the standard output of a run that succeeds.
-fn objects(arguments: &[&str]) -> Vec<Value> {
-    let output = run(arguments);
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 fn number(object: &Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("no {field} in {object}"))

@@ -149,9 +149,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
-        let mut scanned = Ok(());
-        pairs.read(|pairs| scanned = self.scan(pairs, ages))?;
-        scanned
+        pairs.scan(|pairs| self.scan(pairs, ages))
     }
 
     fn flush(&self) -> Result<(), Error> {

@@ -4,10 +4,12 @@
 //! enough recorders with its own: row 1 is grouped by mask, so a whole group is passed
 //! over by one comparison. The rest is [`srlg_core::regain`].
 
-use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
+use srlg_core::regain::{HighTable, candidates};
 use srlg_core::{Address, Params};
 
 use srlg_kernels::survey::WEIGHTS;
+
+use crate::backend::high_table;
 
 /// Masks of one survey, and the table that regains hosts.
 pub(super) struct Search {
@@ -20,11 +22,8 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn new(params: &Params) -> Self {
-        let mut table = high_table_lens(params).map(|len| vec![0; len]);
-        let [starts, highs, present] = &mut table;
-        fill_high_table(params, starts, highs, present);
         let columns = params.rough_columns() as usize;
-        Self { masks: vec![0; columns * params.rough_rows() as usize], columns, table }
+        Self { masks: vec![0; params.rough_estimators()], columns, table: high_table(params) }
     }
 
     /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8, of

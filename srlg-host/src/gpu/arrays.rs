@@ -6,8 +6,9 @@ use super::device::{Gpu, Memory, Part, Pinned};
 use super::kernel::{Array, Kernel};
 use crate::error::Error;
 
-/// Bytes of pairs of one scan, whose threads count pairs in 32 bits.
-const MOST_BYTES: usize = 1 << 33;
+/// Bytes of pairs of one scan, whose threads count pairs in 32 bits; hosts of 32 bits count bytes
+/// so, too.
+const MOST_BYTES: usize = 1 << 30;
 
 /// The recorders of both arrays.
 pub(super) struct Arrays<G: Gpu> {

@@ -137,7 +137,7 @@ impl<M: Memory> Kernel<'_, M> {
     pub(crate) fn check(&self, params: &Params) {
         let is_array = |array: Array, memory: &M| memory.bytes() == array.bytes(params);
         let is_one = |count: &Part<'_, M>| count.len::<u32>() == 1;
-        let is_masks = |masks: &M| masks.bytes() == masks_len(params);
+        let is_masks = |masks: &M| masks.bytes() == params.rough_estimators();
         let fits = match self {
             Self::Scan { pairs, rough, linear, .. } => {
                 is_array(Array::Rough, rough)
@@ -206,7 +206,7 @@ impl<M: Memory> Kernel<'_, M> {
         let of_threads = |threads: usize| threads.div_ceil(LANES as usize);
         match self {
             Self::Scan { pairs, .. } => of_threads(pairs.len::<IpPair>()),
-            Self::Survey { .. } => of_threads(masks_len(params)),
+            Self::Survey { .. } => of_threads(params.rough_estimators()),
             Self::Weigh { .. } => of_threads(params.linear_recorders()),
             Self::Hot { .. } => of_threads(params.rough_columns() as usize),
             Self::Regain { columns, .. } => columns[0].bytes() / size_of::<u32>(),
@@ -240,9 +240,4 @@ impl<M: Memory> Kernel<'_, M> {
             Self::Apply { .. } => "apply",
         }
     }
-}
-
-/// One mask per rough estimator.
-pub(crate) fn masks_len(params: &Params) -> usize {
-    (params.rough_rows() as usize) << params.rough_column_bits()
 }

@@ -86,12 +86,10 @@ impl<G: Gpu> Lanes<G> {
     ) -> Result<(), Error> {
         let lane_bytes = PAIRS * size_of::<IpPair>();
         for start in (0..bytes).step_by(lane_bytes) {
-            let mut lane = self.free();
-            lane.is_joined = false;
+            let lane = self.take();
             let pairs = lane.pairs.part(0..lane_bytes.min(bytes - start));
             to.gpu.upload(&lane.queue, pinned, start, pairs)?;
             to.scan(&lane.queue, pairs, ages)?;
-            self.turn();
         }
         Ok(())
     }
@@ -101,10 +99,15 @@ impl<G: Gpu> Lanes<G> {
         &self,
         with: impl FnOnce(&G::Queue) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        with(&self.take().queue)
+    }
+
+    /// A lane for work that does not wait in it; others go on with the next one.
+    fn take(&self) -> MutexGuard<'_, Lane<G>> {
         let mut lane = self.free();
         lane.is_joined = false;
         self.turn();
-        with(&lane.queue)
+        lane
     }
 
     /// Starts what waits in all lanes, and lets `queue`, always the same one, wait for it.

@@ -95,7 +95,7 @@ impl<G: Gpu> GpuBackend<G> {
             return Err(Error::DeviceLost);
         }
         work().inspect_err(|error| {
-            if matches!(error, Error::Driver { .. } | Error::DeviceLost) {
+            if matches!(error, Error::Driver { .. }) {
                 self.is_lost.store(true, Relaxed);
             }
         })
@@ -123,9 +123,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         if let Some(PinnedBytes { memory, bytes }) = pairs.memory::<PinnedBytes<G::Pinned>>() {
             return self.unless_lost(|| self.lanes.scan_pinned(self.to(), (memory, *bytes), ages));
         }
-        let mut scanned = Ok(());
-        pairs.read(|pairs| scanned = self.scan(pairs, ages))?;
-        scanned
+        pairs.scan(|pairs| self.scan(pairs, ages))
     }
 
     #[cfg(feature = "cuda")]

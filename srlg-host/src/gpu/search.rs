@@ -7,7 +7,7 @@
 //! trip.
 
 use srlg_core::estimate::glimpse;
-use srlg_core::regain::{fill_high_table, high_table_lens, is_searchable};
+use srlg_core::regain::{high_table_lens, is_searchable};
 use srlg_core::{Address, Params, Span, Tally};
 use zerocopy::IntoBytes;
 
@@ -15,8 +15,8 @@ use super::answers::{host_bytes, most_host_bytes, share_out, tally};
 use super::arrays::To;
 use super::device::{Gpu, Memory, Pinned};
 use super::head::{Head, values};
-use super::kernel::{Kernel, masks_len};
-use crate::backend::Survey;
+use super::kernel::Kernel;
+use crate::backend::{Survey, high_table};
 use crate::error::Error;
 
 /// Hosts whose glimpses are taken ahead, at most: there are 2,400 candidates at 5 M distinct pairs.
@@ -26,7 +26,7 @@ const GLIMPSES: usize = if cfg!(test) { 8 } else { 4096 };
 pub(super) struct Search<G: Gpu> {
     layout: Head,
     /// Counts and hosts, as [`Head`] says.
-    pub(super) head: G::Memory,
+    head: G::Memory,
     head_copy: G::Pinned,
     masks: G::Memory,
     columns: [G::Memory; 2],
@@ -66,7 +66,7 @@ impl<G: Gpu> Search<G> {
         Ok(Self {
             head: gpu.allocate(layout.bytes())?,
             head_copy: gpu.pin(layout.eager().end)?,
-            masks: gpu.allocate(masks_len(params))?,
+            masks: gpu.allocate(params.rough_estimators())?,
             columns: [columns()?, columns()?],
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
             glimpses: gpu.allocate(GLIMPSES * most_host_bytes(params))?,
@@ -84,13 +84,9 @@ impl<G: Gpu> Search<G> {
         queue: &G::Queue,
         by: &mut G::Pinned,
     ) -> Result<(), Error> {
-        let mut table = high_table_lens(to.params).map(|len| vec![0; len]);
-        let [starts, highs, present] = &mut table;
-        fill_high_table(to.params, starts, highs, present);
-        let pairs = table.iter().zip(&self.table);
-        pairs
-            .into_iter()
-            .try_for_each(|(values, memory)| to.send(queue, by, values.as_bytes(), memory))
+        let table = high_table(to.params);
+        let mut pairs = table.iter().zip(&self.table);
+        pairs.try_for_each(|(values, memory)| to.send(queue, by, values.as_bytes(), memory))
     }
 
     /// Surveys both arrays, and takes ahead what will be asked for.
