@@ -18,6 +18,7 @@ mod cells;
 mod histograms;
 mod lines;
 mod rows;
+mod touch;
 
 use crate::epoch::Span;
 use crate::pair::{Address, IpPair};
@@ -26,7 +27,7 @@ use crate::recorder::{Reading, Recorder, count_below};
 
 pub use cells::Cells;
 pub use histograms::{AGES, Histograms};
-pub use lines::touch_twins;
+pub use touch::{BATCH, Touch, Touches, touch_twins};
 
 /// Positions of the paper's union that are looked at together, row after row: few enough for
 /// the first cache, many enough for full vectors.
@@ -128,8 +129,8 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         let aged = self.params.step(age);
         // Loops, not closures: only they are sure to be inlined.
         if self.params.is_tagged() {
-            for batch in pairs.chunks(lines::BATCH) {
-                self.touch_lines(batch, aged);
+            for &pair in pairs {
+                self.leave(Touch::new(self.params, pair, aged));
             }
         } else {
             let word = R::saturated(aged);

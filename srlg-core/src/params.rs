@@ -128,6 +128,14 @@ impl Params {
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.rough_width))
     }
 
+    /// Whether `bip` is sampled: whether there is a [`rough_slot`](Self::rough_slot).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn is_sampled(&self, bip: Address) -> bool {
+        // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
+        hash::hash(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+    }
+
     /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
     #[inline(always)]
     #[must_use]

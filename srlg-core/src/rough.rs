@@ -4,6 +4,7 @@
 //! A rough estimator samples opposite hosts (one in `2^τ`) into its η recorders; it is
 //! hot, "probably at least θ", when at least `hot_weight` of them are in the window.
 
+use crate::linear::BATCH;
 use crate::pair::IpPair;
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder};
@@ -63,6 +64,25 @@ impl<'a, R: Reading> Rsra<'a, R> {
 }
 
 impl<R: Recorder> Rsra<'_, R> {
+    /// Touches the recorders of all `pairs`, `age` epochs ago.
+    ///
+    /// Few are sampled: which, is arithmetic alone, and vectorises.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    pub fn touch_all(self, pairs: &[IpPair; BATCH], age: u32) {
+        let mut sampled = [0u8; BATCH];
+        for i in 0..BATCH {
+            sampled[i] = self.params.is_sampled(pairs[i].bip).into();
+        }
+        for (sampled, pairs) in sampled.chunks_exact(8).zip(pairs.chunks_exact(8)) {
+            // Mostly none of eight: one comparison passes them over.
+            if sampled != [0; 8] {
+                let sampled = sampled.iter().zip(pairs).filter(|&(&sampled, _)| sampled != 0);
+                sampled.for_each(|(_, &pair)| self.touch(pair, age));
+            }
+        }
+    }
+
     /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: IpPair, age: u32) {

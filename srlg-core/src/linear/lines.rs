@@ -11,14 +11,10 @@ use super::histograms::{AGES, Histograms};
 use super::{LINE, Slea};
 use crate::hash;
 use crate::linear::block::{self, Block};
-use crate::pair::{Address, IpPair};
+use crate::pair::Address;
 use crate::params::Params;
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::Reading;
 use crate::tag::Tagger;
-use crate::twin::Twin;
-
-/// Pairs whose recorders are read together.
-pub(super) const BATCH: usize = 64;
 
 /// Where the touches and echoes of one host go.
 #[derive(Clone, Copy, Debug)]
@@ -64,26 +60,6 @@ impl Places {
     }
 }
 
-/// What a pair leaves in the SLEA: two recorders and their words, of the touch and of its echo.
-struct Touch {
-    places: [u32; 2],
-    words: [u16; 2],
-}
-
-impl Touch {
-    /// The touch of `pair`, `aged` being the word of its age.
-    #[inline(always)]
-    fn new(params: &Params, pair: IpPair, aged: u32) -> Self {
-        let Host { places, tagger } = Host::new(params, pair.aip);
-        let cell = places.cell(params.linear_position(pair.bip));
-        let (tag, echo_tag) = tagger.tags(cell as u16);
-        let delay = params.step(params.echo_delay);
-        let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
-        let words = [word(aged, tag), word(aged + delay, echo_tag)];
-        Self { places: places.of(params, cell), words }
-    }
-}
-
 /// How one host's cells are found and read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
@@ -125,56 +101,5 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
             let bin = kind * AGES + age;
             u32::from(tables[0][bin]) + u32::from(tables[1][bin])
         })
-    }
-}
-
-impl<R: Recorder<Word = u16>> Slea<'_, R> {
-    /// Touches the recorders of at most [`BATCH`] pairs, `aged` being the word of that age.
-    ///
-    /// A touch waits for the word that it compares with: all recorders are found and read
-    /// before the first is touched, so that many loads are under way at once.
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
-    pub(super) fn touch_lines(self, pairs: &[IpPair], aged: u32) {
-        let params = self.params;
-        // A short batch is filled up with its first pair: touching twice is touching once.
-        let mut batch = [pairs[0]; BATCH];
-        batch[..pairs.len()].copy_from_slice(pairs);
-        let mut places = [[0; BATCH]; 2];
-        let mut words = [[0; BATCH]; 2];
-        // Arithmetic alone, which vectorises; the loads come after.
-        for i in 0..BATCH {
-            let touch = Touch::new(params, batch[i], aged);
-            [places[0][i], places[1][i]] = touch.places;
-            [words[0][i], words[1][i]] = touch.words;
-        }
-        let mut seen = [[R::UNTOUCHED; BATCH]; 2];
-        for kind in 0..2 {
-            for i in 0..BATCH {
-                seen[kind][i] = self.recorders[places[kind][i] as usize].word();
-            }
-        }
-        for kind in 0..2 {
-            for i in 0..BATCH {
-                let recorder = &self.recorders[places[kind][i] as usize];
-                recorder.most_recent_of(seen[kind][i], words[kind][i]);
-            }
-        }
-    }
-}
-
-/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the SLEA of `params`, which
-/// `twins` are; the work of one thread among many; of the tagged scheme alone.
-///
-/// # Panics
-/// When `twins` are fewer than half of [`Params::linear_recorders`].
-#[inline(always)]
-pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
-    let Touch { places, words } = Touch::new(params, pair, params.step(age));
-    // Both are read before either is written: neither load waits for the other.
-    let looks = places.map(|place| Twin::look(twins, place));
-    for kind in 0..2 {
-        let (twin, seen) = looks[kind];
-        twin.most_recent_of(seen, places[kind], words[kind]);
     }
 }

@@ -2,8 +2,11 @@
 
 #[cfg(test)]
 mod model_tests;
+mod lanes;
 mod pages;
+mod recent;
 mod search;
+mod shards;
 
 use srlg_core::{
     Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
@@ -15,8 +18,10 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
 use crate::state::{Touched, Words, entry};
+use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
+use shards::Shards;
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -44,23 +49,40 @@ fn check_memory(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// Both arrays and the search structure of one detector; `R` are the recorders of the RSRA.
-struct CpuBackend<R: Mappable> {
+/// Both arrays of one detector; `R` are the recorders of the RSRA.
+struct Arrays<R: Mappable> {
     params: Params,
     rough: Pages<R>,
     linear: Pages<Recorder16>,
+    shards: Shards,
+}
+
+/// The arrays, the lanes that lead to them, and what searches them.
+struct CpuBackend<R: Mappable> {
+    arrays: Arrays<R>,
+    lanes: Lanes,
     search: Search,
 }
 
 impl<R: Mappable> CpuBackend<R> {
     /// Allocates the arrays of `params`, untouched.
     fn new(params: Params) -> Result<Self, Error> {
-        Ok(Self {
-            params,
-            rough: Pages::new(params.rough_recorders())?,
-            linear: Pages::new(params.linear_recorders())?,
-            search: Search::new(&params),
-        })
+        let rough = Pages::new(params.rough_recorders())?;
+        let linear = Pages::new(params.linear_recorders())?;
+        let arrays = Arrays { params, rough, linear, shards: Shards::new(&params) };
+        Ok(Self { arrays, lanes: Lanes::default(), search: Search::new(&params) })
+    }
+
+    /// The arrays with all that was ingested.
+    fn drained(&self) -> &Arrays<R> {
+        self.lanes.drain(&self.arrays);
+        &self.arrays
+    }
+
+    /// The same for one.
+    fn drained_mut(&mut self) -> &mut Arrays<R> {
+        self.lanes.drain(&self.arrays);
+        &mut self.arrays
     }
 }
 
@@ -70,15 +92,6 @@ where
     R: Reading<Word = u16>,
 {
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
-}
-
-/// Touches the SLEA; compiled for wider vectors as [`tally`].
-#[multiversion::multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
-    "x86_64+avx2+bmi1+bmi2+popcnt",
-))]
-fn touch(params: &Params, recorders: &[Recorder16], pairs: &[IpPair], age: u32) {
-    Slea::new(params, recorders).touch(pairs, age);
 }
 
 /// Tally of `host`, compiled for wider vectors too, which are taken where there are any.
@@ -131,12 +144,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
-        let rsra = Rsra::new(&self.params, self.rough.shared());
-        // Both arrays take a batch while it is in the first cache.
-        for batch in pairs.chunks(1024) {
-            batch.iter().for_each(|&pair| rsra.touch(pair, ages.rough));
-            touch(&self.params, self.linear.shared(), batch, ages.linear);
-        }
+        self.lanes.ingest(&self.arrays, pairs, ages);
         Ok(())
     }
 
@@ -153,23 +161,24 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn flush(&self) -> Result<(), Error> {
-        Ok(()) // a scan is done when it returns
+        self.drained();
+        Ok(())
     }
 
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
-        let params = &self.params;
-        let rough_weights = self.rough.frozen(|recorders| {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
+        let rough_weights = rough.frozen(|recorders| {
             let masks = Rsra::new(params, recorders).masks(span.rough_ages);
             self.search.survey(masks, params.hot_weight())
         });
-        let linear_weights = self
-            .linear
+        let linear_weights = linear
             .frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
         Ok(Survey { rough_weights, linear_weights })
     }
 
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
-        Ok(self.search.hosts(&self.params, weight, limit))
+        Ok(self.search.hosts(&self.arrays.params, weight, limit))
     }
 
     fn tally(
@@ -179,8 +188,8 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         positions: u32,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        let params = &self.params;
-        self.linear.frozen(|recorders| {
+        let Arrays { params, linear, .. } = self.drained_mut();
+        linear.frozen(|recorders| {
             for (number, &host) in hosts.iter().enumerate() {
                 each(number, &tally(params, recorders, host, span, positions));
             }
@@ -189,39 +198,46 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
-        let slea = Slea::new(&self.params, self.linear.shared());
-        let row_weights = match self.params.is_tagged() {
+        let Arrays { params, linear, .. } = self.drained();
+        let slea = Slea::new(params, linear.shared());
+        let row_weights = match params.is_tagged() {
             true => Vec::new(),
-            false => linear_weights(&self.params, slea, span),
+            false => linear_weights(params, slea, span),
         };
-        Ok((slea.tally(host, span, self.params.linear_width()), row_weights))
+        Ok((slea.tally(host, span, params.linear_width()), row_weights))
     }
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        self.rough.grow(ages.rough);
-        self.linear.grow(self.params.step(ages.linear));
+        let Arrays { params, rough, linear, .. } = self.drained_mut();
+        rough.grow(ages.rough);
+        linear.grow(params.step(ages.linear));
+        self.lanes.forget();
         Ok(())
     }
 
     fn export(&self) -> Result<Words, Error> {
-        Ok(Words { rough: words(&self.rough), linear: words(&self.linear) })
+        let Arrays { rough, linear, .. } = self.drained();
+        Ok(Words { rough: words(rough), linear: words(linear) })
     }
 
-    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error> {
-        merge_words(&self.rough, &words.rough, ages.rough);
-        merge_words(&self.linear, &words.linear, self.params.step(ages.linear));
+    fn merge(&mut self, other: &Words, ages: Ages) -> Result<(), Error> {
+        let Arrays { params, rough, linear, .. } = &self.arrays;
+        merge_words(rough, &other.rough, ages.rough);
+        merge_words(linear, &other.linear, params.step(ages.linear));
         Ok(())
     }
 
     fn recent(&self, span: Span) -> Result<Touched, Error> {
-        let rough = entries(&self.rough, |word| word < span.rough_ages);
-        let linear = entries(&self.linear, |word| self.params.is_recent(word as u16, span.ages));
+        let Arrays { params, rough, linear, .. } = self.drained();
+        let rough = entries(rough, |word| word < span.rough_ages);
+        let linear = entries(linear, |word| params.is_recent(word as u16, span.ages));
         Ok(Touched { rough, linear })
     }
 
     fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error> {
-        merge_entries(&self.rough, &touched.rough, ages.rough);
-        merge_entries(&self.linear, &touched.linear, self.params.step(ages.linear));
+        let Arrays { params, rough, linear, .. } = &self.arrays;
+        merge_entries(rough, &touched.rough, ages.rough);
+        merge_entries(linear, &touched.linear, params.step(ages.linear));
         Ok(())
     }
 }

@@ -1,0 +1,129 @@
+//! [`Lanes`]: what each ingesting thread has of its own, so that no two wait for each other.
+//!
+//! Pairs go through a lane: those that the thread ingested of late are passed over
+//! ([`Recent`]); the rest waits until there is a batch, whose touches are found at once and
+//! sorted by [`Shards`]. Whatever waits is part of what was ingested: [`Lanes::drain`] leaves it
+//! in the recorders before anybody reads them.
+
+use std::sync::{Mutex, MutexGuard};
+
+use srlg_core::{Ages, BATCH, IpPair, Params, Rsra, Slea, Touches};
+use thread_local::ThreadLocal;
+
+use super::Arrays;
+use super::pages::Mappable;
+use super::recent::Recent;
+use super::shards::Buckets;
+
+/// Pairs that are looked up together.
+const SIFTED: usize = 64;
+
+/// The lanes of all threads that ever ingested; a thread that ends leaves its lane to another.
+#[derive(Default)]
+pub(super) struct Lanes(ThreadLocal<Mutex<Lane>>);
+
+impl Lanes {
+    /// Ingests `pairs` by way of the calling thread's lane.
+    pub(super) fn ingest<R: Mappable>(&self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+        let lane = self.0.get_or(|| Mutex::new(Lane::new(&arrays.params)));
+        ingest(&mut lock(lane), arrays, pairs, ages);
+    }
+
+    /// Leaves in the recorders whatever waits in a lane.
+    pub(super) fn drain<R: Mappable>(&self, arrays: &Arrays<R>) {
+        self.0.iter().for_each(|lane| lock(lane).drain(arrays));
+    }
+
+    /// Forgets which pairs were ingested of late: another slice begins.
+    pub(super) fn forget(&mut self) {
+        self.0.iter().for_each(|lane| lock(lane).recent.forget());
+    }
+}
+
+fn lock(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
+    lane.lock().expect("a lane does not panic")
+}
+
+/// What one thread has of its own.
+struct Lane {
+    recent: Recent,
+    /// Pairs that wait for a batch, at the front.
+    waiting: [IpPair; BATCH + SIFTED],
+    count: usize,
+    /// The age of those that wait.
+    ages: Ages,
+    buckets: Buckets,
+}
+
+/// Compiled for wider vectors too, which are taken where there are any.
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
+    "x86_64+avx2+bmi1+bmi2+popcnt",
+))]
+fn ingest<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+    lane.ingest(arrays, pairs, ages);
+}
+
+impl Lane {
+    fn new(params: &Params) -> Self {
+        Self {
+            recent: Recent::new(),
+            waiting: [IpPair::default(); BATCH + SIFTED],
+            count: 0,
+            ages: Ages::default(),
+            buckets: Buckets::new(params),
+        }
+    }
+
+    #[inline(always)]
+    fn ingest<R: Mappable>(&mut self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+        if ages != self.ages {
+            self.touch_waiting(arrays);
+            self.ages = ages;
+        }
+        for pairs in pairs.chunks(SIFTED) {
+            let room = &mut self.waiting[self.count..];
+            self.count += if ages == Ages::default() {
+                self.recent.sift(pairs, room)
+            } else {
+                room[..pairs.len()].copy_from_slice(pairs);
+                pairs.len()
+            };
+            if self.count >= BATCH {
+                self.touch(arrays);
+                self.count -= BATCH;
+                self.waiting.copy_within(BATCH.., 0);
+            }
+        }
+    }
+
+    /// Touches the first batch of those that wait.
+    #[inline(always)]
+    fn touch<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+        let (params, linear) = (&arrays.params, arrays.linear.shared());
+        let batch = self.waiting.first_chunk().expect("room for a batch");
+        Rsra::new(params, arrays.rough.shared()).touch_all(batch, self.ages.rough);
+        if params.is_tagged() {
+            let touches = Touches::new(params, batch, self.ages.linear);
+            self.buckets.sort(arrays, &touches);
+        } else {
+            Slea::new(params, linear).touch(batch, self.ages.linear);
+        }
+    }
+
+    #[inline(never)]
+    fn touch_waiting<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+        if self.count > 0 {
+            // A short batch is filled up with its first pair: touching twice is touching once.
+            let first = self.waiting[0];
+            self.waiting[self.count..BATCH].fill(first);
+            self.touch(arrays);
+            self.count = 0;
+        }
+    }
+
+    fn drain<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+        self.touch_waiting(arrays);
+        self.buckets.drain(arrays);
+    }
+}
