@@ -9,14 +9,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use srlg_core::{Ages, BATCH, IpPair, Params, Rsra, Slea, Touches};
 use thread_local::ThreadLocal;
+use zerocopy::IntoBytes;
 
 use super::Arrays;
 use super::pages::Mappable;
 use super::recent::Recent;
 use super::shards::Buckets;
-
-/// Pairs that are looked up together.
-const SIFTED: usize = 64;
 
 /// The lanes of all threads that ever ingested; a thread that ends leaves its lane to another.
 #[derive(Default)]
@@ -47,8 +45,8 @@ fn lock(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
 /// What one thread has of its own.
 struct Lane {
     recent: Recent,
-    /// Pairs that wait for a batch, at the front.
-    waiting: [IpPair; BATCH + SIFTED],
+    /// Pairs that wait for a batch, at the front, as numbers of 8 bytes.
+    waiting: [u64; 2 * BATCH],
     count: usize,
     /// The age of those that wait.
     ages: Ages,
@@ -68,7 +66,7 @@ impl Lane {
     fn new(params: &Params) -> Self {
         Self {
             recent: Recent::new(),
-            waiting: [IpPair::default(); BATCH + SIFTED],
+            waiting: [0; 2 * BATCH],
             count: 0,
             ages: Ages::default(),
             buckets: Buckets::new(params),
@@ -81,27 +79,36 @@ impl Lane {
             self.touch_waiting(arrays);
             self.ages = ages;
         }
-        for pairs in pairs.chunks(SIFTED) {
+        for pairs in pairs.chunks(BATCH) {
+            let looks_up = ages == Ages::default() && self.recent.looks_up(pairs.len());
             let room = &mut self.waiting[self.count..];
-            self.count += if ages == Ages::default() {
-                self.recent.sift(pairs, room)
+            if looks_up {
+                self.count += self.recent.sift(pairs, room);
+            } else if let (0, Some(batch)) = (self.count, pairs.first_chunk()) {
+                self.touch(arrays, batch);
             } else {
-                room[..pairs.len()].copy_from_slice(pairs);
-                pairs.len()
-            };
+                room[..pairs.len()].as_mut_bytes().copy_from_slice(pairs.as_bytes());
+                self.count += pairs.len();
+            }
             if self.count >= BATCH {
-                self.touch(arrays);
-                self.count -= BATCH;
+                self.touch_batch(arrays);
                 self.waiting.copy_within(BATCH.., 0);
+                self.count -= BATCH;
             }
         }
     }
 
     /// Touches the first batch of those that wait.
     #[inline(always)]
-    fn touch<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+    fn touch_batch<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+        let batch: [u64; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
+        self.touch(arrays, zerocopy::transmute_ref!(&batch));
+    }
+
+    /// Touches a batch.
+    #[inline(always)]
+    fn touch<R: Mappable>(&mut self, arrays: &Arrays<R>, batch: &[IpPair; BATCH]) {
         let (params, linear) = (&arrays.params, arrays.linear.shared());
-        let batch = self.waiting.first_chunk().expect("room for a batch");
         Rsra::new(params, arrays.rough.shared()).touch_all(batch, self.ages.rough);
         if params.is_tagged() {
             let touches = Touches::new(params, batch, self.ages.linear);
@@ -117,7 +124,7 @@ impl Lane {
             // A short batch is filled up with its first pair: touching twice is touching once.
             let first = self.waiting[0];
             self.waiting[self.count..BATCH].fill(first);
-            self.touch(arrays);
+            self.touch_batch(arrays);
             self.count = 0;
         }
     }

@@ -1,8 +1,8 @@
 //! The CPU backend: recorders in this process, touched by the threads that ingest.
 
+mod lanes;
 #[cfg(test)]
 mod model_tests;
-mod lanes;
 mod pages;
 mod recent;
 mod search;
@@ -172,8 +172,8 @@ impl<R: Mappable> Backend for CpuBackend<R> {
             let masks = Rsra::new(params, recorders).masks(span.rough_ages);
             self.search.survey(masks, params.hot_weight())
         });
-        let linear_weights = linear
-            .frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
+        let linear_weights =
+            linear.frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
         Ok(Survey { rough_weights, linear_weights })
     }
 

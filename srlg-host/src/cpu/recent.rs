@@ -6,6 +6,7 @@
 //! vain: they pause, and are tried again from time to time.
 
 use srlg_core::IpPair;
+use zerocopy::IntoBytes;
 
 /// Slots, 8 bytes each: they fit in the second cache of common processors.
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -45,37 +46,33 @@ impl Recent {
         self.slots[slot(0)] = 1;
     }
 
-    /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, and
-    /// remembers them; how many they are.
+    /// Whether the next `pairs` are to be looked up.
+    #[inline(always)]
+    pub(super) fn looks_up(&mut self, pairs: usize) -> bool {
+        if self.left < pairs {
+            self.decide();
+        }
+        self.left -= pairs;
+        self.known.is_some()
+    }
+
+    /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, as
+    /// numbers, and remembers them; how many they are.
     ///
     /// # Panics
     /// When `unknown` is shorter than `pairs`.
     #[inline(always)]
-    pub(super) fn sift(&mut self, pairs: &[IpPair], unknown: &mut [IpPair]) -> usize {
+    pub(super) fn sift(&mut self, pairs: &[IpPair], unknown: &mut [u64]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
-        let count = if self.known.is_some() {
-            self.look_up(pairs, unknown)
-        } else {
-            unknown.copy_from_slice(pairs);
-            pairs.len()
-        };
-        self.left = self.left.saturating_sub(pairs.len());
-        if self.left == 0 {
-            self.decide();
-        }
-        count
-    }
-
-    #[inline(always)]
-    fn look_up(&mut self, pairs: &[IpPair], unknown: &mut [IpPair]) -> usize {
         let mut count = 0;
         // No branch depends on the pair: whether it is known cannot be foreseen.
-        for &pair in pairs {
-            unknown[count] = pair;
-            count += usize::from(self.slots[slot(number(pair))] != number(pair));
+        for bytes in pairs.as_bytes().as_chunks().0 {
+            let number = u64::from_ne_bytes(*bytes);
+            unknown[count] = number;
+            count += usize::from(self.slots[slot(number)] != number);
         }
-        for &pair in &unknown[..count] {
-            self.slots[slot(number(pair))] = number(pair);
+        for &number in &unknown[..count] {
+            self.slots[slot(number)] = number;
         }
         self.known = self.known.map(|known| known + pairs.len() - count);
         count
@@ -86,11 +83,6 @@ impl Recent {
         let goes_on = self.known.is_none_or(|known| known >= TRIAL / LEAST);
         (self.left, self.known) = if goes_on { (TRIAL, Some(0)) } else { (PAUSE * TRIAL, None) };
     }
-}
-
-#[inline(always)]
-fn number(pair: IpPair) -> u64 {
-    u64::from(pair.bip) << 32 | u64::from(pair.aip)
 }
 
 /// The slot of a pair, by the high bits of a product.

@@ -56,6 +56,7 @@ impl Buckets {
     pub(super) fn sort<R: Mappable>(&mut self, arrays: &Arrays<R>, touches: &Touches) {
         for i in 0..BATCH {
             let touch = touches.touch(i);
+            prefetch_index::prefetch_index(arrays.linear.shared(), touch.place() as usize);
             let shard = (touch.place() >> self.shift) as usize % MOST as usize;
             let count = self.counts[shard];
             self.touches[shard][count] = touch;
