@@ -81,9 +81,26 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     #[inline(always)]
     #[must_use]
     pub fn tally(self, aip: Address, span: Span, positions: u32) -> Tally {
+        self.tally_ahead(aip, span, positions, |_| {})
+    }
+
+    /// The same; `ahead` hears of a recorder of each line a while before it is looked at, so
+    /// that the memory can be asked for it.
+    ///
+    /// # Panics
+    /// As [`tally`](Self::tally).
+    #[inline(always)]
+    #[must_use]
+    pub fn tally_ahead(
+        self,
+        aip: Address,
+        span: Span,
+        positions: u32,
+        ahead: impl Fn(usize),
+    ) -> Tally {
         if self.params.is_tagged() {
             assert!(positions.is_multiple_of(LINE), "positions of a tally");
-            Tally::Visible(self.histograms(aip, span.ages, positions))
+            Tally::Visible(self.histograms(aip, span.ages, positions, ahead))
         } else {
             Tally::Union(self.union_weight(aip, span))
         }

@@ -64,6 +64,15 @@ pub fn count_below<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
     recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
 }
 
+/// Bit i for byte i, which is 0 or 1.
+#[inline(always)]
+pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
+    // Byte i holds its bit at place 8i; the term 2^(56 - 7i) moves it to place 56 + i. All
+    // other products land on places of their own, so no carry disturbs the top byte.
+    const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;
+    (u64::from_le_bytes(bytes).wrapping_mul(TO_TOP_BYTE) >> 56) as u8
+}
+
 macro_rules! recorder {
     ($(#[$doc:meta])* $name:ident, $(#[$frozen_doc:meta])* $frozen:ident, $atomic:ident, $word:ident) => {
         $(#[$doc])*

@@ -11,6 +11,10 @@
 //! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Two masks
 //! with fewer ones in common rule out all tuples that start with their columns, exactly.
 
+mod overlap;
+
+pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
+
 use crate::pair::{ADDRESS_BITS, Address};
 use crate::params::Params;
 

@@ -7,7 +7,7 @@
 use crate::linear::BATCH;
 use crate::pair::IpPair;
 use crate::params::Params;
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::{Reading, Recorder, gathered};
 
 /// A view of the recorders of an RSRA; copying it copies two pointers.
 #[derive(Debug)]
@@ -112,11 +112,7 @@ fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
 /// The usual case as straight code.
 #[inline]
 fn gather<R: Reading>(estimator: &[R; 8], limit: R::Word) -> u8 {
-    let within = estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit));
-    // Byte i holds its bit at place 8i; the term 2^(56 - 7i) moves it to place 56 + i. All
-    // other products land on places of their own, so no carry disturbs the top byte.
-    const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;
-    (u64::from_le_bytes(within).wrapping_mul(TO_TOP_BYTE) >> 56) as u8
+    gathered(estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit)))
 }
 
 #[cfg(test)]

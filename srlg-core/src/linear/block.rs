@@ -3,9 +3,9 @@
 use super::LINE;
 use super::cells::Sorter;
 use super::histograms::{AGES, KINDS};
-use super::lines::Host;
+use super::lines::{Host, Places};
 use crate::params::Params;
-use crate::recorder::Reading;
+use crate::recorder::{Reading, gathered};
 
 /// Lines that are looked at together: few enough for the first cache, many enough for their
 /// loads to be under way at once.
@@ -14,52 +14,117 @@ pub(super) const LINES: usize = 32;
 /// Cells of a block.
 pub(super) const LEN: usize = LINES * LINE as usize;
 
-/// Length of a table of bins, a power of 2: all bins of cells in the window, and those of cells
-/// outside.
-pub(super) const TABLE: usize = ((KINDS + 1) * AGES).next_power_of_two();
+/// Length of a table of bins, a power of 2.
+pub(super) const TABLE: usize = (KINDS * AGES).next_power_of_two();
+
+/// Cells whose bins are made together: a full vector.
+const LANES: usize = 32;
 
 /// The words of a line.
 type Words = [u16; LINE as usize];
 
-/// Per cell the word in the place of its touch.
-pub(super) struct Block([Words; LINES]);
+/// Per cell the words in the places of its touch and of its echo.
+pub(super) struct Block {
+    touches: [Words; LINES],
+    echoes: [Words; LINES],
+}
+
+/// The cells of a block that are in the window: their numbers, and the words of their places.
+struct Kept {
+    count: usize,
+    cells: [u16; LEN],
+    touches: [u16; LEN],
+    echoes: [u16; LEN],
+}
 
 impl Block {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        Self([[0; LINE as usize]; LINES])
+        Self { touches: [[0; LINE as usize]; LINES], echoes: [[0; LINE as usize]; LINES] }
     }
 
     /// Loads the recorders of line number `line` of the block.
     #[inline(always)]
-    pub(super) fn load<R: Reading<Word = u16>>(&mut self, line: usize, recorders: &[R]) {
-        for (word, recorder) in self.0[line].iter_mut().zip(recorders) {
+    pub(super) fn load<R: Reading<Word = u16>>(
+        &mut self,
+        line: usize,
+        recorders: &[R],
+        places: Places,
+    ) {
+        for (word, recorder) in self.touches[line].iter_mut().zip(recorders) {
             *word = recorder.word();
+        }
+        self.echoes[line] = twisted(self.touches[line], places.twist);
+    }
+
+    /// Counts the cells of the first `lines` that are below `ages` by their bins, the age plus
+    /// [`AGES`] times the kind; `start` is the number of the first cell.
+    ///
+    /// Few cells are in the window, and to tell which takes two comparisons: they are picked
+    /// first. All values are 16 bits wide and all choices are selections, so that this vectorises.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
+    pub(super) fn count(
+        &self,
+        params: &Params,
+        host: Host,
+        (start, lines): (u16, usize),
+        ages: u32,
+        tables: &mut [[u16; TABLE]; 2],
+    ) {
+        let sorter = Sorter::new(params);
+        let kept = self.kept(sorter, params.step(ages) as u16, lines);
+        for first in (0..kept.count).step_by(LANES) {
+            let mut bins = [0; LANES];
+            for lane in 0..LANES {
+                let at = (first + lane) % LEN;
+                let tags = host.tagger.tags(start.wrapping_add(kept.cells[at]));
+                let (age, kind) = sorter.age_and_kind(kept.touches[at], kept.echoes[at], tags);
+                bins[lane] = kind * AGES as u16 + age;
+            }
+            for (number, &bin) in bins[..LANES.min(kept.count - first)].iter().enumerate() {
+                tables[number % 2][usize::from(bin) % TABLE] += 1;
+            }
         }
     }
 
-    /// Per cell its bin, the age plus [`AGES`] times the kind; cells that are not below `ages` are
-    /// spread over the bins of a kind of their own, so that none of these waits for itself.
-    ///
-    /// All values are 16 bits wide and all choices are selections, so that this vectorises.
+    /// The cells of the first `lines` whose words are below `limit`, that of the echo by its delay.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into three arrays vectorises")]
-    pub(super) fn bins(&self, params: &Params, host: Host, start: u16, ages: u16) -> [u16; LEN] {
-        let mut echoes = [[0; LINE as usize]; LINES];
-        for line in 0..LINES {
-            echoes[line] = twisted(self.0[line], host.places.twist);
+    fn kept(&self, sorter: Sorter, limit: u16, lines: usize) -> Kept {
+        let mut masks = [0u32; LINES];
+        for line in 0..lines {
+            let (touches, echoes) = (&self.touches[line], &self.echoes[line]);
+            let mut within = [0u8; LINE as usize];
+            for place in 0..LINE as usize {
+                within[place] = u8::from(sorter.oldest(touches[place], echoes[place]) < limit);
+            }
+            masks[line] = ones(within);
         }
-        let (touches, echoes) = (self.0.as_flattened(), echoes.as_flattened());
-        let sorter = Sorter::new(params);
-        let mut bins = [0; LEN];
-        for place in 0..LEN {
-            let tags = host.tagger.tags(start.wrapping_add(place as u16));
-            let (age, kind) = sorter.age_and_kind(touches[place], echoes[place], tags);
-            let outside = (KINDS * AGES) as u16 + (place % AGES) as u16;
-            bins[place] = if age < ages { kind * AGES as u16 + age } else { outside };
+        let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
+        let mut kept = Kept { count: 0, cells: [0; LEN], touches: [0; LEN], echoes: [0; LEN] };
+        for (number, two) in masks.as_chunks::<2>().0.iter().enumerate() {
+            let mut left = u64::from(two[0]) | u64::from(two[1]) << LINE;
+            while left != 0 {
+                let cell = number * 2 * LINE as usize + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let at = kept.count % LEN;
+                kept.cells[at] = cell as u16;
+                (kept.touches[at], kept.echoes[at]) = (touches[cell % LEN], echoes[cell % LEN]);
+                kept.count += 1;
+            }
         }
-        bins
+        kept
     }
+}
+
+/// Bit i for byte i, which is 0 or 1.
+#[inline(always)]
+fn ones(bytes: [u8; LINE as usize]) -> u32 {
+    let mut ones = 0;
+    for (number, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        ones |= u32::from(gathered(*eight)) << (8 * number);
+    }
+    ones
 }
 
 /// The words of a line, that of place `i ^ twist` at place i.

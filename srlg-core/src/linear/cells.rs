@@ -63,13 +63,19 @@ impl Sorter {
         }
     }
 
+    /// The older of two words in the places of a cell's touch and of its echo, as that of a touch.
+    #[inline(always)]
+    pub(super) fn oldest(self, touch: u16, echo: u16) -> u16 {
+        touch.max(echo.saturating_sub(self.delay))
+    }
+
     /// The age of the older of `touch` and `echo`, the words in the places of a cell's touch and
     /// of its echo, and what they say of an own touch of that age, a [`Kind`].
     ///
     /// All values are 16 bits wide and all choices are selections, so that loops vectorise.
     #[inline(always)]
     pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: (u16, u16)) -> (u16, u16) {
-        let oldest = touch.max(echo.saturating_sub(self.delay));
+        let oldest = self.oldest(touch, echo);
         let short = ((u32::from(oldest) * u32::from(self.reciprocal)) >> 16) as u16;
         let rest = oldest.wrapping_sub(short.wrapping_mul(self.tags));
         let is_short = rest >= self.tags;

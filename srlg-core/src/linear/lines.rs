@@ -76,30 +76,49 @@ impl Host {
 
 impl<R: Reading<Word = u16>> Slea<'_, R> {
     /// Histograms of the first `positions`, whole lines, of the linear estimator of `aip`, for
-    /// the least `ages` ages.
+    /// the least `ages` ages; `ahead` hears of a recorder of each line before it is looked at.
     #[inline(always)]
-    pub(super) fn histograms(self, aip: Address, ages: u32, positions: u32) -> Histograms {
+    pub(super) fn histograms(
+        self,
+        aip: Address,
+        ages: u32,
+        positions: u32,
+        ahead: impl Fn(usize),
+    ) -> Histograms {
         let host = Host::new(self.params, aip);
         // Tables in turn: equal bins that follow each other do not wait for each other.
         let mut tables = [[0u16; block::TABLE]; 2];
         let mut block = Block::new();
+        let mut places = self.line_places(host, 0, positions, &ahead);
         for start in (0..positions).step_by(block::LEN) {
-            let len = block::LEN.min((positions - start) as usize);
-            let mut line_places = [0; block::LINES];
-            for (line, place) in (0..).zip(&mut line_places) {
-                *place = host.places.line(self.params, start + line * LINE);
+            let lines = block::LINES.min(((positions - start) / LINE) as usize);
+            for (line, &place) in places[..lines].iter().enumerate() {
+                block.load(line, &self.recorders[place as usize..][..LINE as usize], host.places);
             }
-            for (line, &place) in line_places[..len / LINE as usize].iter().enumerate() {
-                block.load(line, &self.recorders[place as usize..][..LINE as usize]);
-            }
-            let bins = block.bins(self.params, host, start as u16, ages as u16);
-            for (place, &bin) in bins[..len].iter().enumerate() {
-                tables[place % 2][usize::from(bin) % block::TABLE] += 1;
-            }
+            places = self.line_places(host, start + block::LEN as u32, positions, &ahead);
+            block.count(self.params, host, (start as u16, lines), ages, &mut tables);
         }
         Histograms::of(ages as usize, |kind, age| {
             let bin = kind * AGES + age;
             u32::from(tables[0][bin]) + u32::from(tables[1][bin])
         })
+    }
+
+    /// The first recorders of the lines of the block that starts at the cell `start`.
+    #[inline(always)]
+    fn line_places(
+        self,
+        host: Host,
+        start: u32,
+        positions: u32,
+        ahead: &impl Fn(usize),
+    ) -> [u32; block::LINES] {
+        let mut places = [0; block::LINES];
+        for (line, place) in (0..).zip(&mut places) {
+            *place = host.places.line(self.params, start + line * LINE);
+        }
+        let lines = block::LINES.min((positions.saturating_sub(start) / LINE) as usize);
+        places[..lines].iter().for_each(|&place| ahead(place as usize));
+        places
     }
 }

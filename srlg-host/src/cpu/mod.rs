@@ -8,6 +8,7 @@ mod recent;
 mod search;
 mod shards;
 
+use prefetch_index::prefetch_index;
 use srlg_core::{
     Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
     Tally,
@@ -106,7 +107,8 @@ fn tally(
     span: Span,
     positions: u32,
 ) -> Tally {
-    Slea::new(params, recorders).tally(host, span, positions)
+    let ahead = |recorder| prefetch_index(recorders, recorder);
+    Slea::new(params, recorders).tally_ahead(host, span, positions, ahead)
 }
 
 /// Keeps the more recent of each recorder and its word, aged by `step`.

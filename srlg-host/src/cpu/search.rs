@@ -2,9 +2,12 @@
 //!
 //! Pairs every hot column of row 0 with the hot columns of row 1 whose masks share
 //! enough recorders with its own: row 1 is grouped by mask, so a whole group is passed
-//! over by one comparison. The rest is [`srlg_core::regain`].
+//! over by one comparison. Row 2 then rules out most pairs, before the inverse table is asked.
+//! All of that is [`srlg_core::regain`].
 
-use srlg_core::regain::{HighTable, candidates};
+use srlg_core::regain::{
+    HighTable, Overlap, candidates, fill_overlap, overlap_len, subsets,
+};
 use srlg_core::{Address, Params};
 
 use srlg_kernels::survey::WEIGHTS;
@@ -18,12 +21,21 @@ pub(super) struct Search {
     columns: usize,
     /// The arrays of a [`HighTable`].
     table: [Vec<u32>; 3],
+    subsets: [u64; 256],
 }
+
+/// Columns of one mask.
+type Group = (u8, Vec<u32>);
 
 impl Search {
     pub(super) fn new(params: &Params) -> Self {
         let columns = params.rough_columns() as usize;
-        Self { masks: vec![0; params.rough_estimators()], columns, table: high_table(params) }
+        Self {
+            masks: vec![0; params.rough_estimators()],
+            columns,
+            table: high_table(params),
+            subsets: subsets(params),
+        }
     }
 
     /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8, of
@@ -51,25 +63,21 @@ impl Search {
     /// Hosts whose union estimator has at least `weight`, ascending, each once; `None`
     /// when there are more than `limit`.
     pub(super) fn hosts(&self, params: &Params, weight: u32, limit: u32) -> Option<Vec<Address>> {
-        let [starts, highs, present] = &self.table;
-        let table = HighTable::new(params, starts, highs, present);
+        let mut of_row_2 = vec![0; overlap_len(params)];
+        fill_overlap(params, &self.subsets, self.masks_of_row(2), weight, &mut of_row_2);
+        let overlap = Overlap::new(params, &of_row_2);
         let groups = self.hot_by_mask(1, weight);
+        let hot: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
         let mut hosts = Vec::new();
+        let mut admitted = vec![0; hot];
         for (mask, columns) in self.hot_by_mask(0, weight) {
-            for (_, partners) in groups.iter().filter(|(m, _)| (m & mask).count_ones() >= weight) {
-                for &base in &columns {
-                    for &column in partners {
-                        hosts.extend(candidates(
-                            params,
-                            table,
-                            &self.masks,
-                            [base, column],
-                            weight,
-                        ));
-                    }
-                    if hosts.len() > limit as usize {
-                        return None;
-                    }
+            let shares = |&&(other, _): &&Group| (other & mask).count_ones() >= weight;
+            let partners: Vec<&Group> = groups.iter().filter(shares).collect();
+            for &base in &columns {
+                let count = self.admitted(overlap, (mask, base), &partners, &mut admitted);
+                self.regain(params, weight, base, &admitted[..count], &mut hosts);
+                if hosts.len() > limit as usize {
+                    return None;
                 }
             }
         }
@@ -78,9 +86,45 @@ impl Search {
         Some(hosts)
     }
 
+    /// Lists those columns of `partners` that make a pair with `base`; how many they are.
+    fn admitted(
+        &self,
+        overlap: Overlap<'_>,
+        (mask, base): (u8, u32),
+        partners: &[&Group],
+        admitted: &mut [u32],
+    ) -> usize {
+        let mut count = 0;
+        for (other, columns) in partners {
+            let sets = self.subsets[usize::from(other & mask)];
+            // No branch depends on the pair: its outcome cannot be foreseen.
+            for &column in columns {
+                admitted[count] = column;
+                count += usize::from(overlap.admits(base, column, sets));
+            }
+        }
+        count
+    }
+
+    /// Adds the candidates whose columns in rows 0 and 1 are `base` and one of `columns`.
+    fn regain(
+        &self,
+        params: &Params,
+        weight: u32,
+        base: u32,
+        columns: &[u32],
+        hosts: &mut Vec<Address>,
+    ) {
+        let [starts, highs, present] = &self.table;
+        let table = HighTable::new(params, starts, highs, present);
+        for &column in columns {
+            hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
+        }
+    }
+
     /// The hot columns of `row`, grouped by mask.
-    fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<(u8, Vec<u32>)> {
-        let mut groups: Vec<(u8, Vec<u32>)> =
+    fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<Group> {
+        let mut groups: Vec<Group> =
             (0..=u8::MAX).map(|mask| (mask, Vec::new())).collect();
         for (column, &mask) in (0..).zip(self.masks_of_row(row)) {
             if mask.count_ones() >= weight {
