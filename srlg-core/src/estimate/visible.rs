@@ -56,6 +56,9 @@ pub(super) fn estimate_run(
     let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
     let mut is_beyond = false;
     for age in 0..span.ages as usize {
+        if histograms.all[age] == 0 && at_risk > 1.0 {
+            continue; // adds 0 and multiplies by 1
+        }
         let share = if age + 1 == span.ages as usize { span.oldest_share() } else { 1.0 };
         let (risk, touched) = at_age(params, histograms, age, at_risk);
         if risk <= 1.0 {

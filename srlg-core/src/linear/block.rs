@@ -5,7 +5,7 @@ use super::cells::Sorter;
 use super::histograms::{AGES, KINDS};
 use super::lines::{Host, Places};
 use crate::params::Params;
-use crate::recorder::{Reading, gathered};
+use crate::recorder::Reading;
 
 /// Lines that are looked at together: few enough for the first cache, many enough for their
 /// loads to be under way at once.
@@ -91,22 +91,25 @@ impl Block {
     /// The cells of the first `lines` whose words are below `limit`, that of the echo by its delay.
     #[inline(always)]
     fn kept(&self, sorter: Sorter, limit: u16, lines: usize) -> Kept {
-        let mut masks = [0u32; LINES];
+        // Bit i of byte j: place j of the i-th of eight lines. So no bit changes its lane.
+        let mut within = [[0u8; LINE as usize]; LINES / 8];
         for line in 0..lines {
             let (touches, echoes) = (&self.touches[line], &self.echoes[line]);
-            let mut within = [0u8; LINE as usize];
+            let places = &mut within[line / 8];
             for place in 0..LINE as usize {
-                within[place] = u8::from(sorter.oldest(touches[place], echoes[place]) < limit);
+                let is_within = sorter.oldest(touches[place], echoes[place]) < limit;
+                places[place] |= u8::from(is_within) << (line % 8);
             }
-            masks[line] = ones(within);
         }
         let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
         let mut kept = Kept { count: 0, cells: [0; LEN], touches: [0; LEN], echoes: [0; LEN] };
-        for (number, two) in masks.as_chunks::<2>().0.iter().enumerate() {
-            let mut left = u64::from(two[0]) | u64::from(two[1]) << LINE;
+        for (number, places) in within.as_flattened().as_chunks().0.iter().enumerate() {
+            let mut left = u64::from_le_bytes(*places);
             while left != 0 {
-                let cell = number * 2 * LINE as usize + left.trailing_zeros() as usize;
+                let bit = left.trailing_zeros() as usize;
                 left &= left - 1;
+                let (line, place) = (number / 4 * 8 + bit % 8, number % 4 * 8 + bit / 8);
+                let cell = line * LINE as usize + place;
                 let at = kept.count % LEN;
                 kept.cells[at] = cell as u16;
                 (kept.touches[at], kept.echoes[at]) = (touches[cell % LEN], echoes[cell % LEN]);
@@ -117,23 +120,19 @@ impl Block {
     }
 }
 
-/// Bit i for byte i, which is 0 or 1.
-#[inline(always)]
-fn ones(bytes: [u8; LINE as usize]) -> u32 {
-    let mut ones = 0;
-    for (number, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
-        ones |= u32::from(gathered(*eight)) << (8 * number);
-    }
-    ones
-}
-
 /// The words of a line, that of place `i ^ twist` at place i.
 #[inline(always)]
 fn twisted(words: Words, twist: u32) -> Words {
-    let quads: [u64; 8] = zerocopy::transmute!(words);
-    let mut out = [0; 8];
-    for (place, quad) in out.iter_mut().enumerate() {
-        *quad = quads[(place ^ (twist >> 2) as usize) % 8];
+    let mut out: [u64; 8] = zerocopy::transmute!(words);
+    // Bit by bit: halves, quarters and eighths of the line change places.
+    if twist & 16 != 0 {
+        out = [4, 5, 6, 7, 0, 1, 2, 3].map(|place| out[place]);
+    }
+    if twist & 8 != 0 {
+        out = [2, 3, 0, 1, 6, 7, 4, 5].map(|place| out[place]);
+    }
+    if twist & 4 != 0 {
+        out = [1, 0, 3, 2, 5, 4, 7, 6].map(|place| out[place]);
     }
     // Within a quad: halves change places, then the words of a half. Both are the same
     // whichever end of a quad comes first in memory.

@@ -15,6 +15,7 @@ use super::Arrays;
 use super::pages::Mappable;
 use super::recent::Recent;
 use super::shards::Buckets;
+use super::sweep::for_wider_vectors;
 
 /// The lanes of all threads that ever ingested; a thread that ends leaves its lane to another.
 #[derive(Default)]
@@ -53,13 +54,10 @@ struct Lane {
     buckets: Buckets,
 }
 
-/// Compiled for wider vectors too, which are taken where there are any.
-#[multiversion::multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
-    "x86_64+avx2+bmi1+bmi2+popcnt",
-))]
-fn ingest<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
-    lane.ingest(arrays, pairs, ages);
+for_wider_vectors! {
+    fn ingest<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+        lane.ingest(arrays, pairs, ages);
+    }
 }
 
 impl Lane {

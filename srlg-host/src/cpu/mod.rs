@@ -7,8 +7,8 @@ mod pages;
 mod recent;
 mod search;
 mod shards;
+mod sweep;
 
-use prefetch_index::prefetch_index;
 use srlg_core::{
     Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
     Tally,
@@ -95,22 +95,6 @@ where
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
 
-/// Tally of `host`, compiled for wider vectors too, which are taken where there are any.
-#[multiversion::multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+bmi1+bmi2+popcnt",
-    "x86_64+avx2+bmi1+bmi2+popcnt",
-))]
-fn tally(
-    params: &Params,
-    recorders: &[Frozen16],
-    host: Address,
-    span: Span,
-    positions: u32,
-) -> Tally {
-    let ahead = |recorder| prefetch_index(recorders, recorder);
-    Slea::new(params, recorders).tally_ahead(host, span, positions, ahead)
-}
-
 /// Keeps the more recent of each recorder and its word, aged by `step`.
 fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
     assert_eq!(pages.shared().len(), words.len(), "states of one fingerprint are of one size");
@@ -170,12 +154,15 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let rough_weights = rough.frozen(|recorders| {
-            let masks = Rsra::new(params, recorders).masks(span.rough_ages);
-            self.search.survey(masks, params.hot_weight())
+        rough.frozen(|recorders| {
+            sweep::masks(params, recorders, span.rough_ages, self.search.masks_mut());
         });
-        let linear_weights =
-            linear.frozen(|recorders| linear_weights(params, Slea::new(params, recorders), span));
+        let rough_weights = self.search.weights(params.hot_weight());
+        let (len, limit) = (params.linear_row_len() as usize, params.step(span.ages));
+        let linear_weights = linear.frozen(|recorders| {
+            let rows = recorders.chunks_exact(len);
+            rows.map(|row| sweep::count(row, Frozen16::saturated(limit))).collect()
+        });
         Ok(Survey { rough_weights, linear_weights })
     }
 
@@ -193,7 +180,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         let Arrays { params, linear, .. } = self.drained_mut();
         linear.frozen(|recorders| {
             for (number, &host) in hosts.iter().enumerate() {
-                each(number, &tally(params, recorders, host, span, positions));
+                each(number, &sweep::tally(params, recorders, host, span, positions));
             }
         });
         Ok(())

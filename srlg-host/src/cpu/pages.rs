@@ -10,6 +10,7 @@ use self_cell::{MutBorrow, self_cell};
 use srlg_core::{Recorder, Recorder8, Recorder16};
 use zerocopy::FromBytes;
 
+use super::sweep;
 use crate::error::Error;
 
 /// A recorder that can live in a mapping.
@@ -95,9 +96,7 @@ impl<R: Mappable> Pages<R> {
 
     /// Grows every recorder by `step`.
     pub(crate) fn grow(&mut self, step: u32) {
-        R::exclusive(&mut self.0, |recorders| {
-            recorders.iter_mut().for_each(|recorder| recorder.grow(step));
-        });
+        R::exclusive(&mut self.0, |recorders| sweep::grow(recorders, step));
     }
 }
 

@@ -12,6 +12,7 @@ use srlg_core::{Address, Params};
 
 use srlg_kernels::survey::WEIGHTS;
 
+use super::sweep;
 use crate::backend::high_table;
 
 /// Masks of one survey, and the table that regains hosts.
@@ -38,21 +39,15 @@ impl Search {
         }
     }
 
-    /// Takes the masks of all rough estimators; per row, how many have weight 0, 1, ... 8, of
-    /// those that have at least `hot_weight`.
-    pub(super) fn survey(
-        &mut self,
-        masks: impl Iterator<Item = u8>,
-        hot_weight: u32,
-    ) -> Vec<[u32; WEIGHTS]> {
-        self.masks.iter_mut().zip(masks).for_each(|(ours, mask)| *ours = mask);
-        let weights = |row: &[u8]| {
-            let mut weights = [0; WEIGHTS];
-            row.iter().for_each(|mask| weights[mask.count_ones() as usize] += 1);
-            weights[..hot_weight as usize].fill(0);
-            weights
-        };
-        self.masks.chunks_exact(self.columns).map(weights).collect()
+    /// The masks of all rough estimators, to be taken anew.
+    pub(super) fn masks_mut(&mut self) -> &mut [u8] {
+        &mut self.masks
+    }
+
+    /// Per row, how many estimators have weight 0, 1, ... 8, of those with at least `hot_weight`.
+    pub(super) fn weights(&self, hot_weight: u32) -> Vec<[u32; WEIGHTS]> {
+        let rows = self.masks.chunks_exact(self.columns);
+        rows.map(|row| sweep::weights(row, hot_weight)).collect()
     }
 
     /// The masks of `row`, as of the last survey.

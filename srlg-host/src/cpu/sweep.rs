@@ -1,0 +1,75 @@
+//! Passes over all recorders, at the speed of the memory.
+//!
+//! Compiled for wider vectors too, which are taken where there are any; so are the tallies.
+
+use prefetch_index::prefetch_index;
+use srlg_core::{
+    Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below,
+};
+use srlg_kernels::survey::WEIGHTS;
+
+macro_rules! for_wider_vectors {
+    ($($item:item)*) => {
+        $(
+            #[multiversion::multiversion(targets(
+                "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx512bitalg+avx512vbmi+bmi1+bmi2+popcnt",
+                "x86_64+avx2+bmi1+bmi2+popcnt",
+            ))]
+            $item
+        )*
+    };
+}
+pub(super) use for_wider_vectors;
+
+for_wider_vectors! {
+    /// The masks of all rough estimators, row after row.
+    pub(super) fn masks<R: Reading>(
+        params: &Params,
+        recorders: &[R],
+        ages: u32,
+        masks: &mut [u8],
+    ) {
+        let all = Rsra::new(params, recorders).masks(ages);
+        masks.iter_mut().zip(all).for_each(|(place, mask)| *place = mask);
+    }
+
+    /// How many of a row of `masks` have weight 0, 1, ... 8, of those with at least `hot_weight`.
+    pub(super) fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
+        let mut weights = [0; WEIGHTS];
+        for weight in hot_weight as usize..WEIGHTS {
+            // Counters as narrow as the masks keep all lanes busy; 255 cannot overflow them.
+            weights[weight] = masks.chunks(255).fold(0, |sum, masks| {
+                let mut count = 0u8;
+                for mask in masks {
+                    count += u8::from(mask.count_ones() == weight as u32);
+                }
+                sum + u32::from(count)
+            });
+        }
+        weights
+    }
+
+    /// How many of `recorders` have a word below `limit`.
+    pub(super) fn count(recorders: &[Frozen16], limit: u16) -> u32 {
+        count_below(recorders, limit)
+    }
+
+    /// Grows all `recorders` by `step`.
+    pub(super) fn grow<R: Recorder>(recorders: &mut [R], step: u32) {
+        for recorder in recorders {
+            recorder.grow(step);
+        }
+    }
+
+    /// Tally of `host`.
+    pub(super) fn tally(
+        params: &Params,
+        recorders: &[Frozen16],
+        host: Address,
+        span: Span,
+        positions: u32,
+    ) -> Tally {
+        let ahead = |recorder| prefetch_index(recorders, recorder);
+        Slea::new(params, recorders).tally_ahead(host, span, positions, ahead)
+    }
+}
