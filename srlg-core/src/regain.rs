@@ -83,6 +83,14 @@ impl<'a> HighTable<'a> {
         Self { starts, highs, present }
     }
 
+    /// Whether there may be a host whose columns in rows 0 and 1 are `base` and `column`.
+    #[inline(always)]
+    #[must_use]
+    pub fn holds(self, params: &Params, base: u32, column: u32) -> bool {
+        let entry = base ^ params.low_entry(base ^ column);
+        self.present[entry as usize / 32] >> (entry % 32) & 1 != 0
+    }
+
     #[inline]
     fn highs_of(self, column: u32) -> &'a [u32] {
         let column = column as usize;

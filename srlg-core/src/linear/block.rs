@@ -29,12 +29,11 @@ pub(super) struct Block {
     echoes: [Words; LINES],
 }
 
-/// The cells of a block that are in the window: their numbers, and the words of their places.
+/// The cells of a block that are in the window.
 struct Kept {
     count: usize,
+    /// Their numbers.
     cells: [u16; LEN],
-    touches: [u16; LEN],
-    echoes: [u16; LEN],
 }
 
 impl Block {
@@ -74,12 +73,18 @@ impl Block {
     ) {
         let sorter = Sorter::new(params);
         let kept = self.kept(sorter, params.step(ages) as u16, lines);
+        let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
         for first in (0..kept.count).step_by(LANES) {
+            let mut words = [[0; LANES]; 2];
+            for lane in 0..LANES {
+                let cell = usize::from(kept.cells[(first + lane) % LEN]) % LEN;
+                (words[0][lane], words[1][lane]) = (touches[cell], echoes[cell]);
+            }
             let mut bins = [0; LANES];
             for lane in 0..LANES {
-                let at = (first + lane) % LEN;
-                let tags = host.tagger.tags(start.wrapping_add(kept.cells[at]));
-                let (age, kind) = sorter.age_and_kind(kept.touches[at], kept.echoes[at], tags);
+                let cell = start.wrapping_add(kept.cells[(first + lane) % LEN]);
+                let tags = host.tagger.tags(cell);
+                let (age, kind) = sorter.age_and_kind(words[0][lane], words[1][lane], tags);
                 bins[lane] = kind * AGES as u16 + age;
             }
             for (number, &bin) in bins[..LANES.min(kept.count - first)].iter().enumerate() {
@@ -101,20 +106,18 @@ impl Block {
                 places[place] |= u8::from(is_within) << (line % 8);
             }
         }
-        let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
-        let mut kept = Kept { count: 0, cells: [0; LEN], touches: [0; LEN], echoes: [0; LEN] };
-        for (number, places) in within.as_flattened().as_chunks().0.iter().enumerate() {
+        let mut kept = Kept { count: 0, cells: [0; LEN] };
+        for (number, places) in (0..).zip(within.as_flattened().as_chunks().0) {
             let mut left = u64::from_le_bytes(*places);
             while left != 0 {
-                let bit = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let (line, place) = (number / 4 * 8 + bit % 8, number % 4 * 8 + bit / 8);
-                let cell = line * LINE as usize + place;
-                let at = kept.count % LEN;
-                kept.cells[at] = cell as u16;
-                (kept.touches[at], kept.echoes[at]) = (touches[cell % LEN], echoes[cell % LEN]);
+                kept.cells[kept.count % LEN] = number * 64 + left.trailing_zeros() as u16;
                 kept.count += 1;
+                left &= left - 1;
             }
+        }
+        // Of a number, bits 0 to 2 are of the line and bits 3 to 7 are the place in it.
+        for cell in &mut kept.cells[..kept.count] {
+            *cell = *cell & !0xff | (*cell & 7) << 5 | *cell >> 3 & 31;
         }
         kept
     }

@@ -63,14 +63,18 @@ impl Search {
         let overlap = Overlap::new(params, &of_row_2);
         let groups = self.hot_by_mask(1, weight);
         let hot: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
+        let table = self.high_table(params);
         let mut hosts = Vec::new();
         let mut admitted = vec![0; hot];
         for (mask, columns) in self.hot_by_mask(0, weight) {
             let shares = |&&(other, _): &&Group| (other & mask).count_ones() >= weight;
             let partners: Vec<&Group> = groups.iter().filter(shares).collect();
             for &base in &columns {
-                let count = self.admitted(overlap, (mask, base), &partners, &mut admitted);
-                self.regain(params, weight, base, &admitted[..count], &mut hosts);
+                let pair = (mask, base);
+                let count = self.admitted(params, overlap, pair, &partners, &mut admitted);
+                for &column in &admitted[..count] {
+                    hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
+                }
                 if hosts.len() > limit as usize {
                     return None;
                 }
@@ -82,8 +86,10 @@ impl Search {
     }
 
     /// Lists those columns of `partners` that make a pair with `base`; how many they are.
+    #[inline(always)]
     fn admitted(
         &self,
+        params: &Params,
         overlap: Overlap<'_>,
         (mask, base): (u8, u32),
         partners: &[&Group],
@@ -98,23 +104,19 @@ impl Search {
                 count += usize::from(overlap.admits(base, column, sets));
             }
         }
-        count
+        let table = self.high_table(params);
+        let mut held = 0;
+        for place in 0..count {
+            let column = admitted[place];
+            admitted[held] = column;
+            held += usize::from(table.holds(params, base, column));
+        }
+        held
     }
 
-    /// Adds the candidates whose columns in rows 0 and 1 are `base` and one of `columns`.
-    fn regain(
-        &self,
-        params: &Params,
-        weight: u32,
-        base: u32,
-        columns: &[u32],
-        hosts: &mut Vec<Address>,
-    ) {
+    fn high_table(&self, params: &Params) -> HighTable<'_> {
         let [starts, highs, present] = &self.table;
-        let table = HighTable::new(params, starts, highs, present);
-        for &column in columns {
-            hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
-        }
+        HighTable::new(params, starts, highs, present)
     }
 
     /// The hot columns of `row`, grouped by mask.
