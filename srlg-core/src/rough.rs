@@ -51,10 +51,23 @@ impl<'a, R: Reading> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// The masks of all rough estimators, row after row: `rough_rows x 2^q`.
-    pub fn masks(self, ages: u32) -> impl Iterator<Item = u8> + 'a {
-        let estimators = self.recorders.chunks_exact(self.params.rough_width as usize);
-        estimators.map(move |estimator| mask_of(estimator, ages))
+    /// Takes the masks of all rough estimators, row after row: `rough_rows x 2^q`.
+    ///
+    /// # Panics
+    /// When there is no room for them in `masks`.
+    #[inline(always)]
+    pub fn masks(self, ages: u32, masks: &mut [u8]) {
+        assert_eq!(masks.len(), self.params.rough_estimators(), "rough estimators");
+        let limit = R::saturated(ages);
+        if self.params.rough_width == 8 {
+            // The usual width as a constant: only then it vectorises.
+            for (mask, estimator) in masks.iter_mut().zip(self.recorders.as_chunks().0) {
+                *mask = gather(estimator, limit);
+            }
+        } else {
+            let estimators = self.recorders.chunks_exact(self.params.rough_width as usize);
+            masks.iter_mut().zip(estimators).for_each(|(mask, e)| *mask = mask_of(e, ages));
+        }
     }
 
     fn start(self, row: u32, column: u32) -> usize {
@@ -110,7 +123,7 @@ fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
 }
 
 /// The usual case as straight code.
-#[inline]
+#[inline(always)]
 fn gather<R: Reading>(estimator: &[R; 8], limit: R::Word) -> u8 {
     gathered(estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit)))
 }

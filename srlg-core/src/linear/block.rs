@@ -70,9 +70,10 @@ impl Block {
         (start, lines): (u16, usize),
         ages: u32,
         tables: &mut [[u16; TABLE]; 2],
+        meanwhile: impl Fn(usize),
     ) {
         let sorter = Sorter::new(params);
-        let kept = self.kept(sorter, params.step(ages) as u16, lines);
+        let kept = self.kept(sorter, params.step(ages) as u16, lines, meanwhile);
         let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
         for first in (0..kept.count).step_by(LANES) {
             let mut words = [[0; LANES]; 2];
@@ -95,7 +96,7 @@ impl Block {
 
     /// The cells of the first `lines` whose words are below `limit`, that of the echo by its delay.
     #[inline(always)]
-    fn kept(&self, sorter: Sorter, limit: u16, lines: usize) -> Kept {
+    fn kept(&self, sorter: Sorter, limit: u16, lines: usize, meanwhile: impl Fn(usize)) -> Kept {
         // Bit i of byte j: place j of the i-th of eight lines. So no bit changes its lane.
         let mut within = [[0u8; LINE as usize]; LINES / 8];
         for line in 0..lines {
@@ -107,7 +108,8 @@ impl Block {
             }
         }
         let mut kept = Kept { count: 0, cells: [0; LEN] };
-        for (number, places) in (0..).zip(within.as_flattened().as_chunks().0) {
+        for (number, places) in (0u16..).zip(within.as_flattened().as_chunks().0) {
+            meanwhile(usize::from(number));
             let mut left = u64::from_le_bytes(*places);
             while left != 0 {
                 kept.cells[kept.count % LEN] = number * 64 + left.trailing_zeros() as u16;

@@ -54,6 +54,15 @@ pub struct Histograms {
 }
 
 impl Histograms {
+    /// No position at any age of the window.
+    pub(crate) const EMPTY: Self = Self {
+        all: [0; AGES],
+        own: [0; AGES],
+        hidden: [0; AGES],
+        hidden_twice: [0; AGES],
+        excluded_twice: [0; AGES],
+    };
+
     /// The histograms of cells that were counted by [`Cells::bin`](super::Cells::bin): how many
     /// are in each of the [bins](Span::bins) of `span`.
     ///
@@ -68,29 +77,19 @@ impl Histograms {
     /// The histograms of a window of so many `ages`, by the number of cells per kind and age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
-        let of_kind = |kind: u16| {
-            let count = |age| if age < ages { count(kind.into(), age) } else { 0 };
-            core::array::from_fn::<_, AGES, _>(count)
-        };
-        let own = of_kind(Kind::OWN);
-        let (excluded, hidden) = (of_kind(Kind::EXCLUDED), of_kind(Kind::HIDDEN));
-        let excluded_twice = of_kind(Kind::EXCLUDED + Kind::TWICE);
-        let hidden_twice = of_kind(Kind::HIDDEN + Kind::TWICE);
-        let hidden: [u32; AGES] = core::array::from_fn(|age| hidden[age] + hidden_twice[age]);
-        let others = |age: usize| excluded[age] + excluded_twice[age] + hidden[age];
-        let all = core::array::from_fn(|age| own[age] + others(age));
-        Self { all, own, hidden, hidden_twice, excluded_twice }
+        let mut histograms = Self::EMPTY;
+        for age in 0..ages.min(AGES) {
+            let of_kind = |kind: u16| count(kind.into(), age);
+            let (own, excluded) = (of_kind(Kind::OWN), of_kind(Kind::EXCLUDED));
+            let excluded_twice = of_kind(Kind::EXCLUDED + Kind::TWICE);
+            let hidden_twice = of_kind(Kind::HIDDEN + Kind::TWICE);
+            let hidden = of_kind(Kind::HIDDEN) + hidden_twice;
+            histograms.all[age] = own + excluded + excluded_twice + hidden;
+            histograms.own[age] = own;
+            histograms.hidden[age] = hidden;
+            histograms.hidden_twice[age] = hidden_twice;
+            histograms.excluded_twice[age] = excluded_twice;
+        }
+        histograms
     }
-}
-
-#[cfg(test)]
-impl Histograms {
-    /// No position at any age of the window.
-    pub(crate) const EMPTY: Self = Self {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
 }

@@ -89,14 +89,18 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
         // Tables in turn: equal bins that follow each other do not wait for each other.
         let mut tables = [[0u16; block::TABLE]; 2];
         let mut block = Block::new();
-        let mut places = self.line_places(host, 0, positions, &ahead);
+        let mut places = self.line_places(host, 0);
         for start in (0..positions).step_by(block::LEN) {
             let lines = block::LINES.min(((positions - start) / LINE) as usize);
             for (line, &place) in places[..lines].iter().enumerate() {
                 block.load(line, &self.recorders[place as usize..][..LINE as usize], host.places);
             }
-            places = self.line_places(host, start + block::LEN as u32, positions, &ahead);
-            block.count(self.params, host, (start as u16, lines), ages, &mut tables);
+            places = self.line_places(host, start + block::LEN as u32);
+            // Little by little: a processor waits when it is asked for many lines at once.
+            let ahead = |pair: usize| {
+                places[2 * pair..][..2].iter().for_each(|&place| ahead(place as usize));
+            };
+            block.count(self.params, host, (start as u16, lines), ages, &mut tables, ahead);
         }
         Histograms::of(ages as usize, |kind, age| {
             let bin = kind * AGES + age;
@@ -106,19 +110,11 @@ impl<R: Reading<Word = u16>> Slea<'_, R> {
 
     /// The first recorders of the lines of the block that starts at the cell `start`.
     #[inline(always)]
-    fn line_places(
-        self,
-        host: Host,
-        start: u32,
-        positions: u32,
-        ahead: &impl Fn(usize),
-    ) -> [u32; block::LINES] {
+    fn line_places(self, host: Host, start: u32) -> [u32; block::LINES] {
         let mut places = [0; block::LINES];
         for (line, place) in (0..).zip(&mut places) {
             *place = host.places.line(self.params, start + line * LINE);
         }
-        let lines = block::LINES.min((positions.saturating_sub(start) / LINE) as usize);
-        places[..lines].iter().for_each(|&place| ahead(place as usize));
         places
     }
 }

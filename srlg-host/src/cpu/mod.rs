@@ -10,8 +10,7 @@ mod shards;
 mod sweep;
 
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
-    Tally,
+    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Slea, Span, Tally,
 };
 
 use crate::backend::{Backend, Survey};

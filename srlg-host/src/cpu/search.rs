@@ -5,14 +5,12 @@
 //! over by one comparison. Row 2 then rules out most pairs, before the inverse table is asked.
 //! All of that is [`srlg_core::regain`].
 
-use srlg_core::regain::{
-    HighTable, Overlap, candidates, fill_overlap, overlap_len, subsets,
-};
+use srlg_core::regain::{HighTable, Overlap, candidates, fill_overlap, overlap_len, subsets};
 use srlg_core::{Address, Params};
 
 use srlg_kernels::survey::WEIGHTS;
 
-use super::sweep;
+use super::sweep::{self, for_wider_vectors};
 use crate::backend::high_table;
 
 /// Masks of one survey, and the table that regains hosts.
@@ -27,6 +25,40 @@ pub(super) struct Search {
 
 /// Columns of one mask.
 type Group = (u8, Vec<u32>);
+
+/// A column of row 1 that may make a pair with one of row 0.
+struct Partner {
+    column: u32,
+    /// The sets of recorders that both masks hold.
+    sets: u64,
+}
+
+for_wider_vectors! {
+    /// Lists those of `partners` that make a pair with `base` for which there may be a host; how
+    /// many they are.
+    fn admit(
+        params: &Params,
+        table: HighTable<'_>,
+        overlap: Overlap<'_>,
+        base: u32,
+        partners: &[Partner],
+        admitted: &mut [u32],
+    ) -> usize {
+        // No branch depends on a pair: its outcome cannot be foreseen.
+        let mut count = 0;
+        for &Partner { column, sets } in partners {
+            admitted[count] = column;
+            count += usize::from(overlap.admits(base, column, sets));
+        }
+        let mut held = 0;
+        for place in 0..count {
+            let column = admitted[place];
+            admitted[held] = column;
+            held += usize::from(table.holds(params, base, column));
+        }
+        held
+    }
+}
 
 impl Search {
     pub(super) fn new(params: &Params) -> Self {
@@ -61,17 +93,14 @@ impl Search {
         let mut of_row_2 = vec![0; overlap_len(params)];
         fill_overlap(params, &self.subsets, self.masks_of_row(2), weight, &mut of_row_2);
         let overlap = Overlap::new(params, &of_row_2);
-        let groups = self.hot_by_mask(1, weight);
-        let hot: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
+        let others = self.hot_by_mask(1, weight);
         let table = self.high_table(params);
-        let mut hosts = Vec::new();
-        let mut admitted = vec![0; hot];
+        let (mut hosts, mut partners, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
         for (mask, columns) in self.hot_by_mask(0, weight) {
-            let shares = |&&(other, _): &&Group| (other & mask).count_ones() >= weight;
-            let partners: Vec<&Group> = groups.iter().filter(shares).collect();
+            self.list_partners(&others, mask, weight, &mut partners);
+            admitted.resize(partners.len(), 0);
             for &base in &columns {
-                let pair = (mask, base);
-                let count = self.admitted(params, overlap, pair, &partners, &mut admitted);
+                let count = admit(params, table, overlap, base, &partners, &mut admitted);
                 for &column in &admitted[..count] {
                     hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
                 }
@@ -85,33 +114,15 @@ impl Search {
         Some(hosts)
     }
 
-    /// Lists those columns of `partners` that make a pair with `base`; how many they are.
-    #[inline(always)]
-    fn admitted(
-        &self,
-        params: &Params,
-        overlap: Overlap<'_>,
-        (mask, base): (u8, u32),
-        partners: &[&Group],
-        admitted: &mut [u32],
-    ) -> usize {
-        let mut count = 0;
-        for (other, columns) in partners {
-            let sets = self.subsets[usize::from(other & mask)];
-            // No branch depends on the pair: its outcome cannot be foreseen.
-            for &column in columns {
-                admitted[count] = column;
-                count += usize::from(overlap.admits(base, column, sets));
+    /// Lists the columns whose masks share at least `weight` recorders with `mask`.
+    fn list_partners(&self, groups: &[Group], mask: u8, weight: u32, partners: &mut Vec<Partner>) {
+        partners.clear();
+        for (other, columns) in groups {
+            if (other & mask).count_ones() >= weight {
+                let sets = self.subsets[usize::from(other & mask)];
+                partners.extend(columns.iter().map(|&column| Partner { column, sets }));
             }
         }
-        let table = self.high_table(params);
-        let mut held = 0;
-        for place in 0..count {
-            let column = admitted[place];
-            admitted[held] = column;
-            held += usize::from(table.holds(params, base, column));
-        }
-        held
     }
 
     fn high_table(&self, params: &Params) -> HighTable<'_> {
@@ -121,8 +132,7 @@ impl Search {
 
     /// The hot columns of `row`, grouped by mask.
     fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<Group> {
-        let mut groups: Vec<Group> =
-            (0..=u8::MAX).map(|mask| (mask, Vec::new())).collect();
+        let mut groups: Vec<Group> = (0..=u8::MAX).map(|mask| (mask, Vec::new())).collect();
         for (column, &mask) in (0..).zip(self.masks_of_row(row)) {
             if mask.count_ones() >= weight {
                 groups[usize::from(mask)].1.push(column);

@@ -29,8 +29,7 @@ for_wider_vectors! {
         ages: u32,
         masks: &mut [u8],
     ) {
-        let all = Rsra::new(params, recorders).masks(ages);
-        masks.iter_mut().zip(all).for_each(|(place, mask)| *place = mask);
+        Rsra::new(params, recorders).masks(ages, masks);
     }
 
     /// How many of a row of `masks` have weight 0, 1, ... 8, of those with at least `hot_weight`.
