@@ -12,7 +12,7 @@ pub use plan::Plan;
 use rules::LEAST_TAGS;
 
 use crate::epoch::{shortest_epoch, window_ages};
-use crate::hash::{Key, KeySequence};
+use crate::hash::{Hash, Key, KeySequence};
 use crate::linear::LINE;
 use crate::params::{MAX_LINEAR_ROWS, Params};
 
@@ -68,6 +68,9 @@ pub struct Config {
     pub hot_limit: u32,
     /// Candidates per slice that a slice's search accepts; more is an overload.
     pub candidate_limit: u32,
+    /// The family of every hash. [`Hash::HalfSip13`] and a secret seed are for traffic that
+    /// somebody might send to mislead the detector.
+    pub hash: Hash,
     /// Seed of every hash. Nodes whose states are merged need the same one.
     pub seed: u64,
 }
@@ -88,6 +91,7 @@ impl Config {
             linear_width: 1 << 14,
             hot_limit: 1 << 14,
             candidate_limit: 1 << 16,
+            hash: Hash::Murmur,
             seed: 0,
         }
     }
@@ -144,6 +148,7 @@ impl Config {
             echo_delay: words.echo_delay,
             epoch_slices: words.epoch,
             rough_epoch_slices: words.rough_epoch,
+            hash: self.hash,
             opposite_key,
             position_key,
             low_key,

@@ -4,7 +4,7 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
-use crate::hash::{self, Key};
+use crate::hash::{self, Hash, Key};
 use crate::pair::Address;
 
 /// Rows that a SLEA can have at most.
@@ -33,6 +33,7 @@ pub struct Params {
     pub(crate) echo_delay: u32,
     pub(crate) epoch_slices: u32,
     pub(crate) rough_epoch_slices: u32,
+    pub(crate) hash: Hash,
     pub(crate) opposite_key: Key,
     pub(crate) position_key: Key,
     pub(crate) low_key: Key,
@@ -117,6 +118,12 @@ impl Params {
         self.linear_rows as usize * self.linear_row_len as usize
     }
 
+    /// Hash of `address` by the family of these params.
+    #[inline(always)]
+    pub(crate) fn hash(&self, address: Address, key: Key) -> u32 {
+        self.hash.of(address, key)
+    }
+
     /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
     /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
     ///
@@ -124,7 +131,7 @@ impl Params {
     #[inline]
     #[must_use]
     pub fn rough_slot(&self, bip: Address) -> Option<u32> {
-        let hash = hash::hash(bip, self.opposite_key);
+        let hash = self.hash(bip, self.opposite_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.rough_width))
     }
 
@@ -132,7 +139,7 @@ impl Params {
     #[inline(always)]
     #[must_use]
     pub fn linear_position(&self, bip: Address) -> u32 {
-        hash::reduce(hash::hash(bip, self.position_key), self.linear_width)
+        hash::reduce(self.hash(bip, self.position_key), self.linear_width)
     }
 
     /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
@@ -142,7 +149,7 @@ impl Params {
     #[inline(always)]
     #[must_use]
     pub fn linear_column(&self, row: u32, aip: Address) -> u32 {
-        hash::reduce(hash::hash(aip, self.column_keys[row as usize]), self.linear_columns)
+        hash::reduce(self.hash(aip, self.column_keys[row as usize]), self.linear_columns)
     }
 
     /// Whether recorders of the SLEA carry a tag of their toucher.
@@ -174,8 +181,8 @@ impl Params {
             (self.rough_width, self.bit_stride),
             (self.lsb_threshold, self.linear_rows),
             (self.linear_columns, self.linear_width),
-            (self.linear_stride, hash::hash(0, self.opposite_key)),
-            (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
+            (self.linear_stride, self.hash(0, self.opposite_key)),
+            (self.hash(0, self.position_key), self.hash(0, self.low_key)),
             (self.tags, self.echo_delay),
             (self.epoch_slices, self.rough_epoch_slices),
         ];
@@ -187,7 +194,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Scheme};
+    use crate::{Config, Hash, Scheme};
 
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
@@ -244,6 +251,7 @@ mod tests {
         };
         for other in [
             Config { seed: 1, ..paper },
+            Config { hash: Hash::HalfSip13, ..paper },
             Config { threshold: 2048, ..paper },
             Config { rough_rows: 6, ..paper },
             Config { rough_column_bits: 18, ..paper },

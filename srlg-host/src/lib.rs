@@ -33,5 +33,5 @@ pub use error::Error;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use srlg_core::estimate::{Estimate, EstimateRange};
-pub use srlg_core::{Config, ConfigError, IpPair, Params, Plan, Scheme};
+pub use srlg_core::{Config, ConfigError, Hash, IpPair, Params, Plan, Scheme};
 pub use state::{Delta, State};
