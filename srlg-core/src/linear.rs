@@ -20,6 +20,7 @@ mod lines;
 mod rows;
 
 use crate::epoch::Span;
+use crate::hash::Hash;
 use crate::pair::{Address, IpPair};
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder, count_below};
@@ -125,6 +126,21 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     /// `alg_SLEA_scan`).
     #[inline(always)]
     pub fn touch(self, pairs: &[IpPair], age: u32) {
+        let Self { params, recorders } = self;
+        // In each arm the family is a constant: a loop that asks for it does not vectorise.
+        match params.hash {
+            Hash::Murmur => {
+                Slea { params: &params.hashing_by(Hash::Murmur), recorders }.touch_all(pairs, age);
+            }
+            Hash::HalfSip13 => {
+                let params = &params.hashing_by(Hash::HalfSip13);
+                Slea { params, recorders }.touch_all(pairs, age);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn touch_all(self, pairs: &[IpPair], age: u32) {
         let aged = self.params.step(age);
         // Loops, not closures: only they are sure to be inlined.
         if self.params.is_tagged() {
