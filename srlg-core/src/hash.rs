@@ -13,6 +13,7 @@
 mod half_sip;
 
 use crate::pair::Address;
+use crate::params::Params;
 use half_sip::half_sip;
 
 /// A family of keyed hashes.
@@ -40,7 +41,21 @@ impl Hash {
     }
 }
 
-/// Key of one member of the family: three words.
+impl Params {
+    /// Hash of `address` by the family of these params.
+    #[inline(always)]
+    pub(crate) fn hash(&self, address: Address, key: Key) -> u32 {
+        self.hash.of(address, key)
+    }
+
+    /// These params, which hash by `family` already, for a loop that shall know it.
+    #[inline(always)]
+    pub(crate) const fn hashing_by(&self, family: Hash) -> Self {
+        Self { hash: family, ..*self }
+    }
+}
+
+/// Key of one member of a family: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Key {

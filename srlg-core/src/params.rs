@@ -118,18 +118,6 @@ impl Params {
         self.linear_rows as usize * self.linear_row_len as usize
     }
 
-    /// Hash of `address` by the family of these params.
-    #[inline(always)]
-    pub(crate) fn hash(&self, address: Address, key: Key) -> u32 {
-        self.hash.of(address, key)
-    }
-
-    /// These params, which hash by `family` already, for a loop that shall know it.
-    #[inline(always)]
-    pub(crate) const fn hashing_by(&self, family: Hash) -> Self {
-        Self { hash: family, ..*self }
-    }
-
     /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
     /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
     ///

@@ -132,7 +132,7 @@ fn union_mask(params: &Params, masks: &[u8], base: u32, host: Address) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
+    use crate::{Config, Hash};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
@@ -209,9 +209,17 @@ mod tests {
             Just((24, 8, 3)),
             Just((17, 16, 16)),
         ];
-        (sizes, any::<u64>()).prop_map(|((rough_column_bits, bit_stride, rough_rows), seed)| {
-            Config { rough_column_bits, bit_stride, rough_rows, seed, ..Config::paper() }
-        })
+        let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+        (sizes, hash, any::<u64>()).prop_map(
+            |((rough_column_bits, bit_stride, rough_rows), hash, seed)| Config {
+                rough_column_bits,
+                bit_stride,
+                rough_rows,
+                hash,
+                seed,
+                ..Config::paper()
+            },
+        )
     }
 
     proptest! {

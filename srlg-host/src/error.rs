@@ -91,6 +91,9 @@ pub enum Error {
     /// The detector was sent back in time.
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },
+    /// A seed was asked for, and the system has no randomness.
+    #[error("the system gives no random seed: give `Config::seed` a secret number")]
+    Randomness { source: std::io::Error },
     /// A clock was asked for that cannot tick.
     #[error("a slice of {length:?} was asked for: give 1 ns to 584 years")]
     SliceLength { length: std::time::Duration },
