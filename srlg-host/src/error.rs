@@ -82,7 +82,7 @@ pub enum Error {
     /// A state was written by a detector that touches other recorders.
     #[error(
         "the state's fingerprint {theirs:#018x} is not this detector's {ours:#018x}: \
-         merge detectors of the same sizes, sampling threshold and seed"
+         merge detectors of the same sizes, sampling threshold, hash and seed"
     )]
     Fingerprint { ours: u64, theirs: u64 },
     /// A state is ahead of the detector that shall take it.
