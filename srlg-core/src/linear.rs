@@ -22,7 +22,7 @@ mod rows;
 use crate::epoch::Span;
 use crate::hash::Hash;
 use crate::pair::{Address, IpPair};
-use crate::params::Params;
+use crate::params::{MAX_LINEAR_ROWS, Params};
 use crate::recorder::{Reading, Recorder, count_below};
 
 pub use cells::Cells;
@@ -97,7 +97,8 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         debug_assert!(!self.params.is_tagged(), "the union is of the paper's scheme");
         let limit = self.limit(span);
         let within = |row| self.run(row, aip)[position as usize].word() < limit;
-        (0..self.params.linear_rows).all(within)
+        // As in `touch_rows`.
+        (0..MAX_LINEAR_ROWS as u32).all(|row| row >= self.params.linear_rows || within(row))
     }
 
     /// Whether recorder `index` of all rows is within `span`.

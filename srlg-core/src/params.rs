@@ -143,7 +143,21 @@ impl Params {
     #[inline(always)]
     #[must_use]
     pub fn linear_column(&self, row: u32, aip: Address) -> u32 {
-        hash::reduce(self.hash(aip, self.column_keys[row as usize]), self.linear_columns)
+        hash::reduce(self.hash(aip, self.column_key(row)), self.linear_columns)
+    }
+
+    /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to
+    /// memory where a loop over rows stays a loop.
+    #[inline(always)]
+    fn column_key(&self, row: u32) -> Key {
+        assert!(row < self.linear_rows, "rows of a SLEA");
+        let mut key = self.column_keys[0];
+        for other in 1..MAX_LINEAR_ROWS {
+            if row as usize == other {
+                key = self.column_keys[other];
+            }
+        }
+        key
     }
 
     /// Whether recorders of the SLEA carry a tag of their toucher.
