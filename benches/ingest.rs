@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
 use srlg_evaluation::traffic::distinct_pairs;
 
 /// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
@@ -23,7 +23,10 @@ fn ingest(criterion: &mut Criterion) {
     let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let mut group = criterion.benchmark_group("ingest_distinct");
     group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
-    for (name, config) in [("paper", Config::paper()), ("default", Config::default())] {
+    let hostile = Config { hash: Hash::HalfSip13, ..Config::default() };
+    let configs =
+        [("paper", Config::paper()), ("default", Config::default()), ("half-sip", hostile)];
+    for (name, config) in configs {
         let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|rounds| {

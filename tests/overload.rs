@@ -1,8 +1,9 @@
 //! More load than the search accepts: said, bounded, never silent.
 
-use std::time::Instant;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
-use srlg::{Config, Device, IpPair, Overload, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Hash, IpPair, Overload, SliceReport, SlidingDetector};
 use srlg_evaluation::traffic::distinct_pairs;
 
 const SCANNER: u32 = 0x0a00_0001;
@@ -56,4 +57,66 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
     // 200,000 hosts leave a share e^(-200000/131072) = 0.22 of the columns of row 0 empty.
     assert!(report.health.hot_shares[0] > 0.75);
     assert!(start.elapsed().as_secs() < 60);
+}
+
+/// The scanner, and hosts of three contacts each, chosen for the seed: each makes its columns hot,
+/// so many in the fullest row.
+fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
+    let params = config.validate().unwrap();
+    let peer = |slot| (0..).find(|&bip| params.rough_slot(bip) == Some(slot)).unwrap();
+    let peers = [0, 1, 2].map(peer);
+    let mut hot = vec![HashSet::new(); params.rough_rows() as usize];
+    let mut pairs: Vec<IpPair> = (0..4000).map(|bip| IpPair { aip: SCANNER, bip }).collect();
+    for aip in std::iter::once(SCANNER).chain(0x1400_0000..) {
+        let base = params.base_column(aip);
+        for (row, hot) in (0..).zip(&mut hot) {
+            hot.insert(params.rough_column(row, base, aip));
+        }
+        pairs.extend(peers.map(|bip| IpPair { aip, bip }));
+        if hot.iter().any(|hot| hot.len() == columns) {
+            break;
+        }
+    }
+    pairs
+}
+
+fn hosts_of(report: &SliceReport) -> Vec<u32> {
+    report.super_points.iter().map(|point| point.host.to_bits()).collect()
+}
+
+/// The report on `pairs`, and how long it took.
+fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.ingest(pairs).unwrap();
+    let start = Instant::now();
+    (detector.close_slice().unwrap(), start.elapsed())
+}
+
+// Of 2^17 columns 16,384 may be hot. Where all of these have one mask, 2^32 / 8^5 = 131,072
+// addresses agree with hot columns in five rows: too many candidates, hence a higher weight as well.
+#[test]
+fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
+    let config = Config::default();
+    let calm = (None, 3);
+    let raised = (Some(Overload::RaisedHotWeight), 4);
+    for (columns, expected) in [(8000, calm), (16_384, raised), (16_385, raised)] {
+        let pairs = crowd(config, columns);
+        let (report, took) = timed_report(config, &pairs);
+        assert_eq!((report.health.overload, report.health.hot_weight), expected, "{columns}");
+        assert!(report.candidates <= config.candidate_limit as usize);
+        assert_eq!(hosts_of(&report), [SCANNER]);
+        let fullest = report.health.hot_shares.into_iter().fold(0.0, f64::max);
+        assert_eq!(fullest * f64::from(1 << 17), columns as f64);
+        assert!(took.as_secs() < 60, "{took:?}");
+    }
+}
+
+// One contact in 64 is sampled: by chance none of the crowd has three of three.
+#[test]
+fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
+    let pairs = crowd(Config::default(), 16_384);
+    let secret = Config { hash: Hash::HalfSip13, seed: 0x5eed, ..Config::default() };
+    let (report, _) = timed_report(secret, &pairs);
+    assert_eq!((report.health.overload, report.candidates), (None, 1));
+    assert_eq!(hosts_of(&report), [SCANNER]);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use ipnet::Ipv4Net;
-use srlg::{Config, Device, SlidingDetector};
+use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
 
 /// Finds hosts in contact with many distinct others within a sliding window.
 ///
@@ -56,9 +56,13 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
-    /// Seed of the hashes, and of the generated traffic
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    /// Seed of the hashes, and of the generated traffic [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Somebody may send traffic to mislead: hash by HalfSipHash-1-3, with a seed from the system's randomness unless --seed gives a secret one
+    #[arg(long)]
+    pub hostile: bool,
 
     /// table: a line per host, with its peak; ndjson, csv: a line per super point and slice
     #[arg(long, value_enum, default_value = "table", requires = "input")]
@@ -101,10 +105,19 @@ impl Args {
             window: self.window,
             // Very large thresholds need longer linear estimators than the presets', of whole lines.
             linear_width: preset.linear_width.max(self.threshold.div_ceil(2).next_multiple_of(32)),
-            seed: self.seed,
-            ..preset
+            ..self.hashing(preset)?
         };
         Ok(SlidingDetector::new(config, self.device)?)
+    }
+
+    /// `preset` with the hashes that the options ask for. A seed from the system is told to
+    /// nobody: who knows it can choose traffic for it.
+    fn hashing(&self, preset: Config) -> Result<Config> {
+        Ok(match (self.hostile, self.seed) {
+            (false, seed) => Config { seed: seed.unwrap_or(0), ..preset },
+            (true, Some(seed)) => Config { hash: Hash::HalfSip13, seed, ..preset },
+            (true, None) => Config { hash: Hash::HalfSip13, seed: random_seed()?, ..preset },
+        })
     }
 }
 

@@ -28,7 +28,7 @@ struct Run {
 pub fn run(args: &Args) -> Result<()> {
     let planted = planted();
     let traffic = Backbone {
-        seed: args.seed,
+        seed: args.seed.unwrap_or(0),
         slices: SLICES,
         pairs: 1_500_000,
         planted: planted.clone(),

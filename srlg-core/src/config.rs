@@ -12,7 +12,7 @@ pub use plan::Plan;
 use rules::LEAST_TAGS;
 
 use crate::epoch::{shortest_epoch, window_ages};
-use crate::hash::{Key, KeySequence};
+use crate::hash::{Hash, Key, KeySequence};
 use crate::linear::LINE;
 use crate::params::{MAX_LINEAR_ROWS, Params};
 
@@ -65,9 +65,17 @@ pub struct Config {
     /// percent too high.
     pub linear_width: u32,
     /// Hot columns per row that a slice's search accepts; more is an overload.
+    ///
+    /// It bounds the time of a close: a search looks at no more pairs of columns, and at no more
+    /// addresses that they spell, than its square; a close makes at most a search per weight from
+    /// the hot weight to η. By default 2^28 pairs, some 4 to 7 s on one core, and six searches.
     pub hot_limit: u32,
-    /// Candidates per slice that a slice's search accepts; more is an overload.
+    /// Candidates per slice that a slice's search accepts; more is an overload. A close takes a
+    /// look at the linear estimator of each.
     pub candidate_limit: u32,
+    /// The family of every hash. [`Hash::HalfSip13`] and a secret seed are for traffic that
+    /// somebody might send to mislead the detector.
+    pub hash: Hash,
     /// Seed of every hash. Nodes whose states are merged need the same one.
     pub seed: u64,
 }
@@ -88,6 +96,7 @@ impl Config {
             linear_width: 1 << 14,
             hot_limit: 1 << 14,
             candidate_limit: 1 << 16,
+            hash: Hash::Murmur,
             seed: 0,
         }
     }
@@ -144,6 +153,7 @@ impl Config {
             echo_delay: words.echo_delay,
             epoch_slices: words.epoch,
             rough_epoch_slices: words.rough_epoch,
+            hash: self.hash,
             opposite_key,
             position_key,
             low_key,

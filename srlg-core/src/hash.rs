@@ -1,15 +1,80 @@
-//! Keyed hashing of addresses: the one family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1`
-//! and the tags.
+//! Keyed hashing of addresses: the family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1`
+//! and the tags, one of two.
 //!
 //! [`hash`] is Murmur3's 32-bit finaliser with a key word added before, between and
-//! after its multiplications. It is a bijection of 32-bit words for every key, costs
-//! three 32-bit multiplications, vectorises, and is the same integer arithmetic on a
-//! CPU and on a GPU. The keys come from one seed by splitmix64, so two detectors with
-//! equal seeds hash alike and may be merged.
+//! after its multiplications. It is a bijection of 32-bit words for every key and costs
+//! three 32-bit multiplications. [`Hash::HalfSip13`] costs more, is no bijection, and is made
+//! for traffic whose sender wants collisions. No estimator needs a bijection.
+//!
+//! Both vectorise, and are the same integer arithmetic on a CPU and on a GPU. The keys come
+//! from one seed by splitmix64, so two detectors with equal seeds and families hash alike and
+//! may be merged.
+
+mod half_sip;
 
 use crate::pair::Address;
+use crate::params::Params;
+use half_sip::half_sip;
 
-/// Key of one member of the family: three words.
+/// A family of keyed hashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Hash {
+    /// Murmur3's finaliser with three key words: fast, and even on any traffic that was not
+    /// chosen for the seed. Whoever knows the seed can choose it.
+    #[default]
+    Murmur,
+    /// HalfSipHash-1-3, for hostile traffic: without the seed nobody is known to find addresses
+    /// that collide more often than chance. It takes a secret seed; its 64 bits are the key's.
+    HalfSip13,
+}
+
+impl Hash {
+    /// Uniform 32-bit hash of `address` under `key`.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(self, address: Address, key: Key) -> u32 {
+        match self {
+            Self::Murmur => hash(address, key),
+            Self::HalfSip13 => half_sip::<1, 3>(address, [key.words[0], key.words[1]]),
+        }
+    }
+}
+
+impl Params {
+    /// Hash of `address` by the family of these params.
+    #[inline(always)]
+    pub(crate) fn hash(&self, address: Address, key: Key) -> u32 {
+        self.hash.of(address, key)
+    }
+
+    /// These params, which hash by `family` already.
+    #[inline(always)]
+    pub(crate) const fn hashing_by(&self, family: Hash) -> Self {
+        Self { hash: family, ..*self }
+    }
+}
+
+/// What `$work` makes of params, compiled once for each family: a loop that asked for the family
+/// in every round would not vectorise. (No function of a closure: whether that is compiled for
+/// the vectors of the caller is up to the compiler.)
+macro_rules! by_family {
+    ($all:expr, |$params:ident| $work:expr) => {
+        match $all.hash {
+            $crate::Hash::Murmur => {
+                let $params = &$all.hashing_by($crate::Hash::Murmur);
+                $work
+            }
+            $crate::Hash::HalfSip13 => {
+                let $params = &$all.hashing_by($crate::Hash::HalfSip13);
+                $work
+            }
+        }
+    };
+}
+pub(crate) use by_family;
+
+/// Key of one member of a family: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Key {
@@ -41,7 +106,7 @@ impl KeySequence {
     }
 }
 
-/// Uniform 32-bit hash of `address` under `key`; a bijection for every key.
+/// [`Hash::Murmur`]: uniform 32-bit hash of `address` under `key`; a bijection for every key.
 #[inline(always)]
 #[must_use]
 pub fn hash(address: Address, key: Key) -> u32 {
@@ -121,15 +186,28 @@ mod tests {
         assert_eq!([lsb(3), lsb(40), lsb(1 << 31), lsb(0)], [0, 3, 31, 32]);
     }
 
+    // Expected values: an independent Python implementation, with the first two key words.
+    #[test]
+    fn half_sip_takes_the_first_two_words_of_a_key() {
+        for (address, expected) in
+            [(0, 0xae60_c3f7), (0x0a00_0001, 0x516a_1651), (0xffff_ffff, 0xbcd8_f650)]
+        {
+            assert_eq!(Hash::HalfSip13.of(address, Key { words: PINNED_KEY }), expected);
+        }
+    }
+
     // Pearson's statistic over 256 equal bins of 2^16 sequential addresses: mean 255,
     // standard deviation sqrt(2 * 255) = 22.6; six of them allow for a bad day, not for a bad hash.
     #[test]
     fn sequential_addresses_fill_high_and_low_bits_evenly() {
         let key = KeySequence::new(1).next_key();
-        for bins_of in [|h: u32| h >> 24, |h: u32| h & 255] {
+        let bits = [|h: u32| h >> 24, |h: u32| h & 255];
+        for (family, bins_of) in
+            [Hash::Murmur, Hash::HalfSip13].map(|f| bits.map(|b| (f, b))).as_flattened()
+        {
             let mut bins = [0u32; 256];
             for address in 0..1 << 16 {
-                bins[bins_of(hash(0x0a00_0000 + address, key)) as usize] += 1;
+                bins[bins_of(family.of(0x0a00_0000 + address, key)) as usize] += 1;
             }
             let chi: f64 = bins.iter().map(|&n| (f64::from(n) - 256.0).powi(2) / 256.0).sum();
             assert!((chi - 255.0).abs() < 6.0 * 22.6, "{chi}");

@@ -45,6 +45,7 @@ mod twin;
 
 pub use config::{Config, ConfigError, Plan, Scheme};
 pub use epoch::{Ages, Span};
+pub use hash::Hash;
 pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touches, touch_twins};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};

@@ -21,8 +21,9 @@ mod rows;
 mod touch;
 
 use crate::epoch::Span;
+use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
-use crate::params::Params;
+use crate::params::{MAX_LINEAR_ROWS, Params};
 use crate::recorder::{Reading, Recorder, count_below};
 
 pub use cells::Cells;
@@ -100,7 +101,10 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     ) -> Tally {
         if self.params.is_tagged() {
             assert!(positions.is_multiple_of(LINE), "positions of a tally");
-            Tally::Visible(self.histograms(aip, span.ages, positions, ahead))
+            let Self { params, recorders } = self;
+            let histograms = by_family!(params, |params| Slea { params, recorders }
+                .histograms(aip, span.ages, positions, ahead));
+            Tally::Visible(histograms)
         } else {
             Tally::Union(self.union_weight(aip, span))
         }
@@ -114,7 +118,8 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         debug_assert!(!self.params.is_tagged(), "the union is of the paper's scheme");
         let limit = self.limit(span);
         let within = |row| self.run(row, aip)[position as usize].word() < limit;
-        (0..self.params.linear_rows).all(within)
+        // As in `touch_rows`.
+        (0..MAX_LINEAR_ROWS as u32).all(|row| row >= self.params.linear_rows || within(row))
     }
 
     /// Whether recorder `index` of all rows is within `span`.
@@ -143,6 +148,12 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     /// `alg_SLEA_scan`).
     #[inline(always)]
     pub fn touch(self, pairs: &[IpPair], age: u32) {
+        let Self { params, recorders } = self;
+        by_family!(params, |params| Slea { params, recorders }.touch_all(pairs, age));
+    }
+
+    #[inline(always)]
+    fn touch_all(self, pairs: &[IpPair], age: u32) {
         let aged = self.params.step(age);
         // Loops, not closures: only they are sure to be inlined.
         if self.params.is_tagged() {

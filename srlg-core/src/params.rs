@@ -4,7 +4,7 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
-use crate::hash::{self, Key};
+use crate::hash::{self, Hash, Key};
 use crate::pair::Address;
 
 /// Rows that a SLEA can have at most.
@@ -33,6 +33,7 @@ pub struct Params {
     pub(crate) echo_delay: u32,
     pub(crate) epoch_slices: u32,
     pub(crate) rough_epoch_slices: u32,
+    pub(crate) hash: Hash,
     pub(crate) opposite_key: Key,
     pub(crate) position_key: Key,
     pub(crate) low_key: Key,
@@ -124,7 +125,7 @@ impl Params {
     #[inline]
     #[must_use]
     pub fn rough_slot(&self, bip: Address) -> Option<u32> {
-        let hash = hash::hash(bip, self.opposite_key);
+        let hash = self.hash(bip, self.opposite_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.rough_width))
     }
 
@@ -133,14 +134,14 @@ impl Params {
     #[must_use]
     pub(crate) fn is_sampled(&self, bip: Address) -> bool {
         // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
-        hash::hash(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+        self.hash(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 
     /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
     #[inline(always)]
     #[must_use]
     pub fn linear_position(&self, bip: Address) -> u32 {
-        hash::reduce(hash::hash(bip, self.position_key), self.linear_width)
+        hash::reduce(self.hash(bip, self.position_key), self.linear_width)
     }
 
     /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
@@ -150,7 +151,21 @@ impl Params {
     #[inline(always)]
     #[must_use]
     pub fn linear_column(&self, row: u32, aip: Address) -> u32 {
-        hash::reduce(hash::hash(aip, self.column_keys[row as usize]), self.linear_columns)
+        hash::reduce(self.hash(aip, self.column_key(row)), self.linear_columns)
+    }
+
+    /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to
+    /// memory where a loop over rows stays a loop.
+    #[inline(always)]
+    fn column_key(&self, row: u32) -> Key {
+        assert!(row < self.linear_rows, "rows of a SLEA");
+        let mut key = self.column_keys[0];
+        for other in 1..MAX_LINEAR_ROWS {
+            if row as usize == other {
+                key = self.column_keys[other];
+            }
+        }
+        key
     }
 
     /// Whether recorders of the SLEA carry a tag of their toucher.
@@ -182,8 +197,8 @@ impl Params {
             (self.rough_width, self.bit_stride),
             (self.lsb_threshold, self.linear_rows),
             (self.linear_columns, self.linear_width),
-            (self.linear_stride, hash::hash(0, self.opposite_key)),
-            (hash::hash(0, self.position_key), hash::hash(0, self.low_key)),
+            (self.linear_stride, self.hash(0, self.opposite_key)),
+            (self.hash(0, self.position_key), self.hash(0, self.low_key)),
             (self.tags, self.echo_delay),
             (self.epoch_slices, self.rough_epoch_slices),
         ];
@@ -195,7 +210,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Scheme};
+    use crate::{Config, Hash, Scheme};
 
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
@@ -252,6 +267,7 @@ mod tests {
         };
         for other in [
             Config { seed: 1, ..paper },
+            Config { hash: Hash::HalfSip13, ..paper },
             Config { threshold: 2048, ..paper },
             Config { rough_rows: 6, ..paper },
             Config { rough_column_bits: 18, ..paper },

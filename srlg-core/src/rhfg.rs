@@ -6,7 +6,6 @@
 //! two columns of one host reveal its address bits, and, because `B(1)` is the low
 //! chunk, also `T1` of its high bits. [`regain`](crate::regain) walks that way back.
 
-use crate::hash;
 use crate::pair::Address;
 use crate::params::Params;
 
@@ -42,13 +41,13 @@ impl Params {
     /// `T0`: entry of the low q address bits.
     #[inline]
     pub(crate) fn low_entry(&self, low: u32) -> u32 {
-        hash::hash(low, self.low_key) >> (32 - self.rough_column_bits)
+        self.hash(low, self.low_key) >> (32 - self.rough_column_bits)
     }
 
     /// `T1`: entry of the address bits above the low q.
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
-        hash::hash(high, self.high_key) >> (32 - self.rough_column_bits)
+        self.hash(high, self.high_key) >> (32 - self.rough_column_bits)
     }
 
     #[inline]

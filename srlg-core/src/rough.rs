@@ -4,6 +4,7 @@
 //! A rough estimator samples opposite hosts (one in `2^τ`) into its η recorders; it is
 //! hot, "probably at least θ", when at least `hot_weight` of them are in the window.
 
+use crate::hash::by_family;
 use crate::linear::BATCH;
 use crate::pair::IpPair;
 use crate::params::Params;
@@ -84,9 +85,11 @@ impl<R: Recorder> Rsra<'_, R> {
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
     pub fn touch_all(self, pairs: &[IpPair; BATCH], age: u32) {
         let mut sampled = [0u8; BATCH];
-        for i in 0..BATCH {
-            sampled[i] = self.params.is_sampled(pairs[i].bip).into();
-        }
+        by_family!(self.params, |params| {
+            for i in 0..BATCH {
+                sampled[i] = params.is_sampled(pairs[i].bip).into();
+            }
+        });
         for (sampled, pairs) in sampled.chunks_exact(8).zip(pairs.chunks_exact(8)) {
             // Mostly none of eight: one comparison passes them over.
             if sampled != [0; 8] {

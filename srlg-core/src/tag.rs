@@ -5,7 +5,6 @@
 //! echo have tags of their own. They are made of 16-bit operations alone, which vectorise by
 //! the dozen, because a tally computes them for every position.
 
-use crate::hash;
 use crate::pair::Address;
 use crate::params::Params;
 
@@ -22,8 +21,8 @@ impl Tagger {
     /// The tagger of `aip`; only for params with tags.
     #[inline(always)]
     pub(crate) fn new(params: &Params, aip: Address) -> Self {
-        let first = hash::hash(aip, params.tag_key);
-        let second = hash::hash(first, params.tag_key);
+        let first = params.hash(aip, params.tag_key);
+        let second = params.hash(first, params.tag_key);
         Self {
             flip: first as u16,
             factor: (first >> 16) as u16 | 1, // odd, or the product would lose bits
@@ -91,7 +90,7 @@ mod tests {
         let params = params();
         let (mut sums, mut squares) = ([0.0; 3], [0.0; 3]);
         for i in 0..4000u32 {
-            let (a, b) = (hash::hash(i, params.opposite_key), hash::hash(i, params.low_key));
+            let (a, b) = (params.hash(i, params.opposite_key), params.hash(i, params.low_key));
             let counts = matches(&params, a, b, (i % 16_384) as u16);
             for (kind, n) in counts.into_iter().enumerate() {
                 sums[kind] += n;
@@ -113,7 +112,7 @@ mod tests {
         let params = params();
         let mut cells = [[0u32; 109]; 109];
         for host in 0..40u32 {
-            let tagger = Tagger::new(&params, hash::hash(host, params.low_key));
+            let tagger = Tagger::new(&params, params.hash(host, params.low_key));
             for position in 0..=u16::MAX {
                 let (touch, echo) = tagger.tags(position);
                 cells[usize::from(touch)][usize::from(echo)] += 1;

@@ -82,7 +82,7 @@ pub enum Error {
     /// A state was written by a detector that touches other recorders.
     #[error(
         "the state's fingerprint {theirs:#018x} is not this detector's {ours:#018x}: \
-         merge detectors of the same sizes, sampling threshold and seed"
+         merge detectors of the same sizes, sampling threshold, hash and seed"
     )]
     Fingerprint { ours: u64, theirs: u64 },
     /// A state is ahead of the detector that shall take it.
@@ -91,6 +91,9 @@ pub enum Error {
     /// The detector was sent back in time.
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },
+    /// A seed was asked for, and the system has no randomness.
+    #[error("the system gives no random seed: give `Config::seed` a secret number")]
+    Randomness { source: std::io::Error },
     /// A clock was asked for that cannot tick.
     #[error("a slice of {length:?} was asked for: give 1 ns to 584 years")]
     SliceLength { length: std::time::Duration },

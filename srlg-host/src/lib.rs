@@ -19,6 +19,7 @@ mod error;
 mod gpu;
 mod pinned;
 mod report;
+mod seed;
 mod state;
 
 #[cfg(feature = "cuda")]
@@ -32,6 +33,7 @@ pub use device_pairs::DevicePairs;
 pub use error::Error;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
+pub use seed::random_seed;
 pub use srlg_core::estimate::{Estimate, EstimateRange};
-pub use srlg_core::{Config, ConfigError, IpPair, Params, Plan, Scheme};
+pub use srlg_core::{Config, ConfigError, Hash, IpPair, Params, Plan, Scheme};
 pub use state::{Delta, State};

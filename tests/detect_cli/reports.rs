@@ -125,3 +125,15 @@ fn generated_minute_finds_every_planted_host() {
         assert!(table.contains(part), "{part:?} is not in\n{table}");
     }
 }
+
+// Every run has another seed. The host of 3500 peers passes the threshold of 1024 with any.
+#[test]
+fn hostile_traffic_is_hashed_by_another_seed_every_time() {
+    let input = file("hostile.csv", contacts());
+    let options = ["--input", &input, "--output", "ndjson", "--window", "1", "--hostile"];
+    let [first, second] = [(); 2].map(|()| points(&run(&options)));
+    assert_eq!((first[0].3.as_str(), second[0].3.as_str()), ("10.0.0.1", "10.0.0.1"));
+    let secret = [&options[..], &["--seed", "77"]].concat();
+    assert_eq!(points(&run(&secret)), points(&run(&secret)));
+    assert_ne!(points(&run(&secret)), points(&run(&options[..6])), "another family, another error");
+}

@@ -27,7 +27,7 @@ pub(super) struct Places {
 impl Places {
     #[inline(always)]
     pub(super) fn new(params: &Params, aip: Address) -> Self {
-        let seed = hash::hash(aip, params.column_keys[0]);
+        let seed = params.hash(aip, params.column_keys[0]);
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
@@ -48,7 +48,7 @@ impl Places {
     /// The first recorder of the line that holds `cell`.
     #[inline(always)]
     pub(super) fn line(self, params: &Params, cell: u32) -> u32 {
-        let line = hash::hash(self.seed.wrapping_add(cell / LINE), params.line_key);
+        let line = params.hash(self.seed.wrapping_add(cell / LINE), params.line_key);
         hash::reduce(line, params.linear_columns) * LINE
     }
 

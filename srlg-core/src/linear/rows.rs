@@ -43,7 +43,7 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
 
 impl<R: Recorder<Word = u16>> Slea<'_, R> {
     /// Touches one recorder in every row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touch_rows(self, pair: IpPair, word: u16) {
         let position = self.params.linear_position(pair.bip) as usize;
         // A constant number of rounds unrolls, and each then knows the place of its key: a GPU

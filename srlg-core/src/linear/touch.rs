@@ -7,6 +7,7 @@
 
 use super::Slea;
 use super::lines::Host;
+use crate::hash::by_family;
 use crate::pair::IpPair;
 use crate::params::Params;
 use crate::recorder::Recorder;
@@ -59,13 +60,15 @@ impl Touches {
     pub fn new(params: &Params, pairs: &[IpPair; BATCH], age: u32) -> Self {
         debug_assert!(params.is_tagged(), "touches and echoes are of the tagged scheme");
         let aged = params.step(age);
-        let mut touches = Self { places: [[0; BATCH]; 2], words: [[0; BATCH]; 2] };
-        for i in 0..BATCH {
-            let touch = Touch::new(params, pairs[i], aged);
-            [touches.places[0][i], touches.places[1][i]] = touch.places;
-            [touches.words[0][i], touches.words[1][i]] = touch.words;
-        }
-        touches
+        by_family!(params, |params| {
+            let mut touches = Self { places: [[0; BATCH]; 2], words: [[0; BATCH]; 2] };
+            for i in 0..BATCH {
+                let touch = Touch::new(params, pairs[i], aged);
+                [touches.places[0][i], touches.places[1][i]] = touch.places;
+                [touches.words[0][i], touches.words[1][i]] = touch.words;
+            }
+            touches
+        })
     }
 
     /// That of pair number `i`.

@@ -50,13 +50,7 @@ for_wider_vectors! {
             admitted[count] = column;
             count += usize::from(overlap.admits(base, column, sets));
         }
-        let mut held = 0;
-        for place in 0..count {
-            let column = admitted[place];
-            admitted[held] = column;
-            held += usize::from(table.holds(params, base, column));
-        }
-        held
+        table.keep_held(params, base, &mut admitted[..count])
     }
 }
 

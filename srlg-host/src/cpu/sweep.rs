@@ -35,15 +35,15 @@ for_wider_vectors! {
     /// How many of a row of `masks` have weight 0, 1, ... 8, of those with at least `hot_weight`.
     pub(super) fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
         let mut weights = [0; WEIGHTS];
-        for weight in hot_weight as usize..WEIGHTS {
+        for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
             // Counters as narrow as the masks keep all lanes busy; 255 cannot overflow them.
-            weights[weight] = masks.chunks(255).fold(0, |sum, masks| {
+            for masks in masks.chunks(255) {
                 let mut count = 0u8;
                 for mask in masks {
-                    count += u8::from(mask.count_ones() == weight as u32);
+                    count += u8::from(mask.count_ones() == weight);
                 }
-                sum + u32::from(count)
-            });
+                *total += u32::from(count);
+            }
         }
         weights
     }

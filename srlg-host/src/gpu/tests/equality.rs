@@ -1,7 +1,7 @@
 //! A detector on a simulated GPU gives the same bits as one on the CPU, slice by slice.
 
 use proptest::prelude::*;
-use srlg_core::{Address, Ages, Config, IpPair, Scheme};
+use srlg_core::{Address, Ages, Config, Hash, IpPair, Scheme};
 use zerocopy::IntoBytes;
 
 use super::super::device::{Gpu, Memory, Pinned};
@@ -51,8 +51,9 @@ fn configs() -> impl Strategy<Value = Config> {
     let limits =
         (prop_oneof![Just(2u32), Just(1 << 14)], prop_oneof![Just(3u32), Just(5), Just(1 << 16)]);
     let rough = prop_oneof![Just((12, 10, 4, 8)), Just((13, 10, 4, 4)), Just((14, 6, 5, 2))];
-    (scheme, limits, rough, 1u32..8, 8u32..60, any::<u64>()).prop_map(
-        |((scheme, linear_width), limits, rough, window, threshold, seed)| Config {
+    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    (scheme, limits, rough, 1u32..8, 8u32..60, (hash, any::<u64>())).prop_map(
+        |((scheme, linear_width), limits, rough, window, threshold, (hash, seed))| Config {
             scheme,
             linear_width,
             hot_limit: limits.0,
@@ -63,6 +64,7 @@ fn configs() -> impl Strategy<Value = Config> {
             rough_width: rough.3,
             window,
             threshold,
+            hash,
             seed,
             ..small()
         },

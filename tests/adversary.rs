@@ -1,0 +1,157 @@
+//! Traffic that is chosen for the hashes. Whoever knows the seed can hide a host, frame another
+//! one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
+//! not know, the same traffic is like any other.
+
+use std::net::Ipv4Addr;
+
+use srlg::{Config, Device, Hash, IpPair, Params, SliceReport, SlidingDetector};
+
+/// A host of many peers, and one without any.
+const ATTACKER: u32 = 0x0a00_0001;
+const INNOCENT: u32 = 0x0a00_0002;
+
+/// Hashes that the sender of the traffic knows: a seed that is no secret helps whatever the family.
+const KNOWN: [(Hash, u64); 2] = [(Hash::Murmur, 0), (Hash::HalfSip13, 0)];
+
+/// Hashes that the sender does not know. A constant, so that the tests are the same every day.
+const UNKNOWN: (Hash, u64) = (Hash::HalfSip13, 0x1405_0b5e_1bad_5eed);
+
+fn hashing_by((hash, seed): (Hash, u64), config: Config) -> Config {
+    Config { hash, seed, ..config }
+}
+
+/// The report on a slice with `pairs`, and the detector that made it.
+fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.ingest(pairs).unwrap();
+    (detector.close_slice().unwrap(), detector)
+}
+
+fn hosts_of(report: &SliceReport) -> Vec<u32> {
+    report.super_points.iter().map(|point| point.host.to_bits()).collect()
+}
+
+/// `ATTACKER` with 20,000 peers that the sender chose.
+fn contacts(chosen: impl Fn(u32) -> bool) -> Vec<IpPair> {
+    let peers = (0xc000_0000..).filter(|&bip| chosen(bip)).take(20_000);
+    peers.map(|bip| IpPair { aip: ATTACKER, bip }).collect()
+}
+
+/// `pairs` are 20,000 contacts of `ATTACKER`, and are counted as such.
+fn assert_counted(config: Config, pairs: &[IpPair]) {
+    let (report, _) = report(config, pairs);
+    assert_eq!(hosts_of(&report), [ATTACKER]);
+    let point = &report.super_points[0];
+    assert!((point.cardinality - 20_000.0).abs() < 5.0 * point.std_error, "{point:?}");
+}
+
+#[test]
+fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
+    for known in KNOWN {
+        let config = hashing_by(known, Config::default());
+        let params = config.validate().unwrap();
+        let pairs = contacts(|bip| params.rough_slot(bip).is_none());
+        let (report, detector) = report(config, &pairs);
+        assert_eq!((report.candidates, report.super_points.len()), (0, 0));
+        // Who asks for the host by name gets the truth.
+        let asked = detector.cardinality_within(Ipv4Addr::from_bits(ATTACKER), 2).unwrap();
+        assert!((asked.cardinality - 20_000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+        assert_counted(hashing_by(UNKNOWN, config), &pairs);
+    }
+}
+
+// 512 of 32,768 positions: all that is left of 20,000 peers.
+#[test]
+fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
+    for known in KNOWN {
+        let config = hashing_by(known, Config::default());
+        let params = config.validate().unwrap();
+        let pairs = contacts(|bip| params.linear_position(bip) < 512);
+        let (report, detector) = report(config, &pairs);
+        assert_eq!((report.candidates, report.super_points.len()), (1, 0));
+        let asked = detector.cardinality_within(Ipv4Addr::from_bits(ATTACKER), 2).unwrap();
+        assert!(asked.cardinality < 600.0, "{asked:?}");
+        assert_counted(hashing_by(UNKNOWN, config), &pairs);
+    }
+}
+
+/// Per row, the first `count` hosts that share the column of `INNOCENT` there.
+fn companions<const ROWS: usize>(
+    count: usize,
+    columns: impl Fn(u32) -> [u32; ROWS],
+) -> [Vec<u32>; ROWS] {
+    let aims = columns(INNOCENT);
+    let mut companions = [const { Vec::new() }; ROWS];
+    for host in 0x1000_0000.. {
+        for ((found, aim), column) in companions.iter_mut().zip(aims).zip(columns(host)) {
+            if column == aim && found.len() < count {
+                found.push(host);
+            }
+        }
+        if companions.iter().all(|found| found.len() == count) {
+            break;
+        }
+    }
+    companions
+}
+
+/// By row, contacts of 400 hosts, one each, that fill the rough estimator of `INNOCENT`.
+fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
+    let columns = |host| {
+        let base = params.base_column(host);
+        std::array::from_fn(|row| params.rough_column(row as u32, base, host))
+    };
+    companions(400, columns).map(|hosts| {
+        let peers = (0xc000_0000..).filter(|&bip| params.rough_slot(bip).is_some());
+        hosts.into_iter().zip(peers).map(|(aip, bip)| IpPair { aip, bip }).collect()
+    })
+}
+
+/// Hot columns per row.
+fn hot_columns(report: &SliceReport) -> Vec<f64> {
+    report.health.hot_shares.iter().map(|share| share * f64::from(1 << 17)).collect()
+}
+
+#[test]
+fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
+    for known in KNOWN {
+        let config = hashing_by(known, Config::default());
+        let rows = rough_companions(&config.validate().unwrap());
+        let (one_row, _) = report(config, &rows[0]);
+        assert_eq!(hot_columns(&one_row)[0], 1.0);
+        assert_eq!(one_row.candidates, 0, "one row alone accuses nobody");
+        // 2000 hosts of one contact make a candidate of a host that has none. The tags clear it.
+        let (all_rows, _) = report(config, &rows.concat());
+        assert!(hot_columns(&all_rows).iter().all(|&hot| hot >= 1.0));
+        assert_eq!((all_rows.candidates, all_rows.super_points.len()), (1, 0));
+        let (unknown, _) = report(hashing_by(UNKNOWN, config), &rows.concat());
+        assert_eq!(hot_columns(&unknown), [0.0; 5]);
+        assert_eq!(unknown.candidates, 0);
+    }
+}
+
+/// Contacts of 100 hosts, 75 peers each, that fill the paper's union estimator of `INNOCENT`:
+/// the 20 hosts of a row share out the same 1500 peers.
+fn linear_companions(params: &Params) -> Vec<IpPair> {
+    let columns = |host| std::array::from_fn(|row| params.linear_column(row as u32, host));
+    let rows: [Vec<u32>; 5] = companions(20, columns);
+    let peers = (0xc000_0000..).filter(|&bip| params.rough_slot(bip).is_none()).take(1500);
+    let pairs = peers.enumerate().flat_map(|(peer, bip)| {
+        let hosts = rows.each_ref().map(|hosts| hosts[peer / 75]);
+        hosts.map(|aip| IpPair { aip, bip })
+    });
+    pairs.collect()
+}
+
+#[test]
+fn innocent_host_is_a_super_point_of_the_paper_only_where_the_seed_is_known() {
+    for known in KNOWN {
+        let config = hashing_by(known, Config::paper());
+        let params = config.validate().unwrap();
+        let pairs = [rough_companions(&params).concat(), linear_companions(&params)].concat();
+        let (framed, _) = report(config, &pairs);
+        assert_eq!(hosts_of(&framed), [INNOCENT]);
+        let (unknown, _) = report(hashing_by(UNKNOWN, config), &pairs);
+        assert_eq!(hosts_of(&unknown), []);
+    }
+}
