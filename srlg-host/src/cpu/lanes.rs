@@ -17,6 +17,9 @@ use super::recent::Recent;
 use super::shards::Buckets;
 use super::sweep::for_wider_vectors;
 
+/// Pairs that are ingested while a lane is locked: some tenths of a millisecond.
+const PIECE: usize = 1 << 14;
+
 /// The lanes of all threads that ever ingested; a thread that ends leaves its lane to another.
 #[derive(Default)]
 pub(super) struct Lanes(ThreadLocal<Mutex<Lane>>);
@@ -25,7 +28,10 @@ impl Lanes {
     /// Ingests `pairs` by way of the calling thread's lane.
     pub(super) fn ingest<R: Mappable>(&self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
         let lane = self.0.get_or(|| Mutex::new(Lane::new(&arrays.params)));
-        ingest(&mut lock(lane), arrays, pairs, ages);
+        // In pieces, so that whoever drains the lane does not wait for all of a long call.
+        for pairs in pairs.chunks(PIECE) {
+            lock(lane).take(arrays, pairs, ages);
+        }
     }
 
     /// Leaves in the recorders whatever waits in a lane.
@@ -58,6 +64,10 @@ for_wider_vectors! {
     fn ingest<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
         lane.ingest(arrays, pairs, ages);
     }
+
+    fn touch_noted<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>) {
+        lane.touch_noted(arrays);
+    }
 }
 
 impl Lane {
@@ -71,6 +81,19 @@ impl Lane {
         }
     }
 
+    #[inline]
+    fn take<R: Mappable>(&mut self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+        // A short call costs little more than to note down its pairs.
+        if pairs.len() < BATCH && ages == self.ages {
+            self.note(pairs);
+        } else {
+            ingest(self, arrays, pairs, ages);
+        }
+        if self.count >= BATCH {
+            touch_noted(self, arrays);
+        }
+    }
+
     #[inline(always)]
     fn ingest<R: Mappable>(&mut self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
         if ages != self.ages {
@@ -78,22 +101,37 @@ impl Lane {
             self.ages = ages;
         }
         for pairs in pairs.chunks(BATCH) {
-            let looks_up = ages == Ages::default() && self.recent.looks_up(pairs.len());
-            let room = &mut self.waiting[self.count..];
-            if looks_up {
-                self.count += self.recent.sift(pairs, room);
-            } else if let (0, Some(batch)) = (self.count, pairs.first_chunk()) {
+            if let (0, Some(batch), true) = (self.count, pairs.first_chunk(), self.recent.pauses())
+            {
+                self.recent.pass_over(BATCH);
                 self.touch(arrays, batch);
-            } else {
-                room[..pairs.len()].as_mut_bytes().copy_from_slice(pairs.as_bytes());
-                self.count += pairs.len();
+                continue;
             }
+            self.note(pairs);
             if self.count >= BATCH {
-                self.touch_batch(arrays);
-                self.waiting.copy_within(BATCH.., 0);
-                self.count -= BATCH;
+                self.touch_noted(arrays);
             }
         }
+    }
+
+    /// Lets those of at most [`BATCH`] pairs wait that may be unknown, after less than a batch.
+    #[inline(always)]
+    fn note(&mut self, pairs: &[IpPair]) {
+        let room = &mut self.waiting[self.count..];
+        self.count += if self.ages == Ages::default() {
+            self.recent.sift(pairs, room)
+        } else {
+            room[..pairs.len()].as_mut_bytes().copy_from_slice(pairs.as_bytes());
+            pairs.len()
+        };
+    }
+
+    /// Touches the first batch of those that wait.
+    #[inline(always)]
+    fn touch_noted<R: Mappable>(&mut self, arrays: &Arrays<R>) {
+        self.touch_batch(arrays);
+        self.waiting.copy_within(BATCH.., 0);
+        self.count -= BATCH;
     }
 
     /// Touches the first batch of those that wait.

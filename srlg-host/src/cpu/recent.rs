@@ -46,14 +46,19 @@ impl Recent {
         self.slots[slot(0)] = 1;
     }
 
-    /// Whether the next `pairs` are to be looked up.
+    /// Whether look-ups pause.
     #[inline(always)]
-    pub(super) fn looks_up(&mut self, pairs: usize) -> bool {
-        if self.left < pairs {
+    pub(super) fn pauses(&self) -> bool {
+        self.known.is_none()
+    }
+
+    /// Counts `pairs` that are ingested without a look-up.
+    #[inline(always)]
+    pub(super) fn pass_over(&mut self, pairs: usize) {
+        self.left = self.left.saturating_sub(pairs);
+        if self.left == 0 {
             self.decide();
         }
-        self.left -= pairs;
-        self.known.is_some()
     }
 
     /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, as
@@ -64,6 +69,23 @@ impl Recent {
     #[inline(always)]
     pub(super) fn sift(&mut self, pairs: &[IpPair], unknown: &mut [u64]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
+        let count = match self.known {
+            Some(known) => {
+                let count = self.look_up(pairs, unknown);
+                self.known = Some(known + pairs.len() - count);
+                count
+            }
+            None => {
+                unknown.as_mut_bytes().copy_from_slice(pairs.as_bytes());
+                pairs.len()
+            }
+        };
+        self.pass_over(pairs.len());
+        count
+    }
+
+    #[inline(always)]
+    fn look_up(&mut self, pairs: &[IpPair], unknown: &mut [u64]) -> usize {
         let mut count = 0;
         // No branch depends on the pair: whether it is known cannot be foreseen.
         for bytes in pairs.as_bytes().as_chunks().0 {
@@ -74,7 +96,6 @@ impl Recent {
         for &number in &unknown[..count] {
             self.slots[slot(number)] = number;
         }
-        self.known = self.known.map(|known| known + pairs.len() - count);
         count
     }
 
