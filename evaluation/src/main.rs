@@ -18,6 +18,7 @@ mod preset;
 mod progress;
 mod speed;
 mod table;
+mod threads;
 mod traces;
 
 use accuracy::Accuracy;
