@@ -3,7 +3,7 @@
 //! Shape: [`Stream`], an iterator without end. Its hosts are those of model A: 0.6 % of them have
 //! a heavy tail of opposite hosts, and all others few. Invariant: no pair comes twice within
 //! 2^32 of them; in a window of the load that it is made for, hosts have the cardinalities of
-//! model A on average. Memory is that of the heavy hosts, 12 bytes for each of 570 pairs.
+//! model A on average. Memory is that of the heavy hosts, 8 bytes for each 570 pairs of a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
@@ -45,7 +45,7 @@ pub struct Stream {
 impl Stream {
     /// Pairs for windows of `load` distinct pairs.
     ///
-    /// From 50 M on there are not enough inside addresses for all passing hosts, which have
+    /// From 57 M on there are not enough inside addresses for all passing hosts, which have
     /// more pairs each.
     #[must_use]
     pub fn new(seed: u64, load: u32) -> Self {
