@@ -48,7 +48,7 @@ pub(crate) struct Speed {
     /// Bytes of the capture file that is read, about
     #[arg(long, default_value = "128M", value_parser = number::count)]
     capture: u32,
-    /// Rounds of which the median, the least and the most are told
+    /// Rounds of which the median, the least and the most are told; of slow systems two
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes

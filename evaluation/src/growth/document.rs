@@ -178,28 +178,16 @@ fn rows_of<'a>(result: &'a Results, name: &'a str) -> impl Iterator<Item = &'a R
 
 /// An object for each metric of each row.
 pub(super) fn metrics(options: &Growth, result: &Results) -> Vec<Value> {
-    let object = |row: &Row, metric: &str, value: f64, unit: &str| {
-        json!({
-            "metric": metric,
-            "value": value,
-            "unit": unit,
-            "sweep": result.sweep.name,
-            "system": row.step.system.name(),
-            "load": row.step.load,
-            "window": row.step.window,
-            "threads": row.step.threads,
-            "closes": options.closes,
-            "seed": options.seed,
-            "quick": options.quick,
-        })
-    };
     let of_row = |row: &Row| {
+        let object = |metric, value, unit| {
+            with_settings(json!({ "metric": metric, "value": value, "unit": unit }), options, row)
+        };
         let mut objects = vec![
-            object(row, "ingest_ns_per_pair", row.ingest_ns, "ns"),
-            object(row, "memory_bytes", row.memory_bytes as f64, "bytes"),
+            object("ingest_ns_per_pair", row.ingest_ns, "ns"),
+            object("memory_bytes", row.memory_bytes as f64, "bytes"),
         ];
         if let Some(close) = &row.close {
-            let mut whole = object(row, "close_slice_ms", close.ms, "ms");
+            let mut whole = object("close_slice_ms", close.ms, "ms");
             let stages = close.stages_ms.iter().map(|&(name, ms)| (name.to_owned(), ms.into()));
             whole["stages"] = stages.collect::<Map<String, Value>>().into();
             whole["complete"] = close.is_complete.into();
@@ -207,5 +195,19 @@ pub(super) fn metrics(options: &Growth, result: &Results) -> Vec<Value> {
         }
         objects
     };
-    result.rows.iter().flat_map(of_row).collect()
+    let mut objects: Vec<Value> = result.rows.iter().flat_map(of_row).collect();
+    objects.iter_mut().for_each(|object| object["sweep"] = result.sweep.name.into());
+    objects
+}
+
+/// A metric's object with everything that it depends on.
+fn with_settings(mut object: Value, options: &Growth, row: &Row) -> Value {
+    object["system"] = row.step.system.name().into();
+    object["load"] = row.step.load.into();
+    object["window"] = row.step.window.into();
+    object["threads"] = row.step.threads.into();
+    object["closes"] = options.closes.into();
+    object["seed"] = options.seed.into();
+    object["quick"] = options.quick.into();
+    object
 }

@@ -5,9 +5,11 @@
 //! as the traffic's do, which is no part of the time. On a GPU only srlg runs; pairs in pinned
 //! memory and on the GPU itself are measured alone.
 
+use std::iter;
+
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_host::Device;
+use srlg_host::{Device, SlidingDetector};
 
 #[cfg(feature = "cuda")]
 use super::gpu;
@@ -65,8 +67,8 @@ fn contest(
         peers::places(setting, shares).into_iter().unzip();
     let peers = places.len();
     places.push(own(setting, traffic, threads)?);
-    let limited = traffic.name == "distinct";
-    if limited {
+    // These touch random places, as distinct pairs do.
+    if traffic.name == "distinct" {
         places.extend(limits::places(setting, threads)?);
     }
     race::run(&mut places, setting.options.repeat)?;
@@ -76,13 +78,12 @@ fn contest(
         tell(setting, traffic, place, report);
     }
     let best: Vec<_> = peers.iter().zip(&exact).filter(|it| *it.1).map(|it| it.0).collect();
-    let name = format!("ingest_{}_ratio", traffic.name);
-    let compared = |of: &str, sample| {
-        Metric::new(name.clone(), "times", threads, sample).load(setting.pairs).detail("of", of)
-    };
-    report.add(&compared("best exact map", ratio(srlg, &best)));
-    for peer in peers {
-        report.add(&compared(&peer.system, ratio(srlg, &[peer])));
+    let to_best = ("best exact map", ratio(srlg, &best));
+    let to_each = peers.iter().map(|peer| (peer.system.as_str(), ratio(srlg, &[peer])));
+    for (of, sample) in iter::once(to_best).chain(to_each) {
+        let name = format!("ingest_{}_ratio", traffic.name);
+        let metric = Metric::new(name, "times", threads, sample).load(setting.pairs);
+        report.add(&metric.detail("of", of));
     }
     limits::tell(setting, srlg, limits, report);
     Ok(())
@@ -105,7 +106,7 @@ pub(super) fn rate<Slice>(
     setting: &Setting<'_>,
     name: String,
     slices: &[Slice],
-    ingest: impl Fn(&srlg_host::SlidingDetector, &Slice) -> Result<()>,
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
 ) -> Result<Metric> {
     let mut detector = setting.detector()?;
     let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
