@@ -52,7 +52,9 @@ pub(super) fn setup(options: &Growth) -> String {
 
 /// The setting, how much grew, the charts and the table of a sweep.
 pub(super) fn section(result: &Results) -> String {
-    let image = |plot: &Plot| format!("![{}]({})\n\n", plot.chart.title, plot.file);
+    let image = |plot: &Plot| {
+        format!("![{}: {}]({})\n\n", result.sweep.heading, plot.chart.y.label, plot.file)
+    };
     let images: String = plots(result).iter().map(image).collect();
     format!("{}.\n\n{}\n{images}{}", result.sweep.setting, growths(result).concat(), table(result))
 }
@@ -135,7 +137,7 @@ pub(super) fn plots(result: &Results) -> Vec<Plot> {
 
 fn plot(result: &Results, name: &str, label: &'static str, series: Vec<Series>) -> Plot {
     let sweep = &result.sweep;
-    let title = format!("{}: {label}; {}", sweep.heading, sweep.setting);
+    let title = format!("{}: {}", sweep.heading, sweep.setting);
     let axis = |label| Axis { label, scale: Scale::Logarithmic };
     let chart = Chart { title, x: axis(sweep.x), y: axis(label), series };
     Plot { file: format!("{}-{name}.svg", sweep.name), chart }
