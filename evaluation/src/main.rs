@@ -8,6 +8,7 @@
 mod accuracy;
 mod characterise;
 mod comparison;
+mod growth;
 mod number;
 mod output;
 mod page;
@@ -18,6 +19,7 @@ mod preset;
 mod progress;
 mod speed;
 mod table;
+mod threads;
 mod traces;
 
 use accuracy::Accuracy;
@@ -25,6 +27,7 @@ use anyhow::{Context, Result, ensure};
 use characterise::Characterise;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use comparison::Peers;
+use growth::Growth;
 use output::Output;
 use paper::Paper;
 use speed::Speed;
@@ -66,6 +69,8 @@ enum Command {
     Characterise(Characterise),
     /// Measure how fast a detector takes pairs and closes slices, on a CPU or a GPU
     Speed(Speed),
+    /// Show how time and memory grow with distinct pairs, slices and threads: tables and plots
+    Growth(Growth),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -120,6 +125,7 @@ fn main() -> ExitCode {
         Command::Paper(options) => paper::run(&options),
         Command::Characterise(options) => characterise::run(&options),
         Command::Speed(options) => speed::run(&options),
+        Command::Growth(options) => growth::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };

@@ -11,9 +11,13 @@ mod close;
 mod gpu;
 mod ingest;
 mod limits;
+mod own;
+mod peers;
+mod race;
 mod report;
 mod sample;
 mod setting;
+mod traffic;
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -44,8 +48,8 @@ pub(crate) struct Speed {
     /// Bytes of the capture file that is read, about
     #[arg(long, default_value = "128M", value_parser = number::count)]
     capture: u32,
-    /// Rounds of which the median, the least and the most are told
-    #[arg(long, default_value = "7", value_parser = number::count)]
+    /// Rounds of which the median, the least and the most are told; of slow systems two
+    #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
@@ -70,7 +74,7 @@ impl Speed {
 type Measure = fn(&Setting<'_>, &mut Report<'_>) -> Result<()>;
 
 const KINDS: &[(&str, Measure)] = &[
-    ("limits of the CPU", limits::measure),
+    ("reads of the CPU", limits::measure),
     ("ingest", ingest::measure),
     #[cfg(feature = "cuda")]
     ("limits of the GPU", gpu::measure),

@@ -19,11 +19,13 @@ mod model;
 mod network;
 mod peers;
 pub(crate) mod rng;
+mod stream;
 
 pub use calendar::Slices;
 pub use model::{Model, UnknownModel};
 pub use network::{INSIDE_HOSTS, INSIDE_NETWORKS, INSIDE_PREFIX_LENGTH, inside_host, is_inside};
 pub use peers::Kind;
+pub use stream::Stream;
 
 use rng::{Rng, mix};
 use srlg_core::{Address, IpPair};

@@ -40,7 +40,7 @@ bounded() {
     timeout --foreground --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
 }
 
-# The value of a field in a line of JSON without nested objects.
+# The value of a field in a line of JSON; text ends at a comma.
 field() {
     [[ $2 =~ \"$1\":\"?([^,\"}]*) ]] && echo "${BASH_REMATCH[1]}"
 }
@@ -157,16 +157,27 @@ profile() {
     if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
 }
 
+# What tells metrics of one name apart, and what is beside the value.
+details() {
+    local name value
+    for name in kind of traffic survey search estimate age candidates super_points; do
+        value=$(field "$name" "$1") && printf '%s %s  ' "$name" "${value:0:24}"
+    done
+}
+
 # All metrics in the results.
 table() {
     local line load
-    printf '%-26s %-7s %7s %10s %12s %12s %12s  %s\n' metric device threads pairs median least most unit
+    printf '%-26s %-30s %-7s %7s %10s %12s %12s %12s  %-9s  %s\n' \
+        metric system device threads pairs median least most unit details
     while IFS= read -r line; do
         [[ $line == *'"metric"'* ]] || continue
         load=$(field load "$line")
-        LC_ALL=C printf '%-26s %-7s %7s %10s %12.3f %12.3f %12.3f  %s\n' "$(field metric "$line")" \
+        LC_ALL=C printf '%-26s %-30s %-7s %7s %10s %12.3f %12.3f %12.3f  %-9s  %s\n' \
+            "$(field metric "$line")" "$(field system "$line")" \
             "$(field device "$line")" "$(field threads "$line")" "${load/null/-}" \
-            "$(field value "$line")" "$(field min "$line")" "$(field max "$line")" "$(field unit "$line")"
+            "$(field value "$line")" "$(field min "$line")" "$(field max "$line")" \
+            "$(field unit "$line")" "$(details "$line")"
     done <"$results"
 }
 
@@ -199,7 +210,8 @@ if [ "$cuda" = yes ]; then
     sanitize racecheck
     profile
 fi
-speed cpu 80
+# What users have today is slow: fewer rounds.
+speed cpu 150 --repeat 3 --loads 1M,5M --capture 32M
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do
     echo "$outcome: $(grep -c "\"test\".*\"outcome\":\"$outcome\"" "$results")"

@@ -76,9 +76,16 @@ impl System for ExactPairs {
         let all = self.cardinalities.iter();
         let points = all.filter(|&(_, &cardinality)| cardinality >= self.threshold);
         let points = points.map(|(&host, &cardinality)| (host, cardinality.into())).collect();
-        self.now += 1;
-        self.sweep();
+        self.skip_slice();
         points
+    }
+
+    fn skip_slice(&mut self) {
+        self.now += 1;
+        // Before that nothing is old enough to leave.
+        if self.now >= self.window {
+            self.sweep();
+        }
     }
 
     fn memory_bytes(&self) -> usize {

@@ -35,6 +35,14 @@ impl ExactSets {
     pub fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, now: 0, hosts: HashMap::new() }
     }
+
+    /// Forgets the pairs that are not in the window of the current slice.
+    fn sweep(&mut self) {
+        self.hosts.retain(|_, peers| {
+            peers.retain(|_, last_touch| self.now - *last_touch < self.window);
+            !peers.is_empty()
+        });
+    }
 }
 
 impl System for ExactSets {
@@ -52,12 +60,16 @@ impl System for ExactSets {
         let cardinalities = self.hosts.iter().map(|(&host, peers)| (host, peers.len()));
         let points = cardinalities.filter(|&(_, count)| count >= self.threshold as usize);
         let points = points.map(|(host, count)| (host, count as f64)).collect();
-        self.now += 1;
-        self.hosts.retain(|_, peers| {
-            peers.retain(|_, last_touch| self.now - *last_touch < self.window);
-            !peers.is_empty()
-        });
+        self.skip_slice();
         points
+    }
+
+    fn skip_slice(&mut self) {
+        self.now += 1;
+        // Before that nothing is old enough to leave.
+        if self.now >= self.window {
+            self.sweep();
+        }
     }
 
     fn memory_bytes(&self) -> usize {

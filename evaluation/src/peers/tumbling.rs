@@ -80,12 +80,16 @@ impl<Counter: DistinctCounter> System for TumblingMap<Counter> {
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
         let all = self.hosts.iter_mut().map(|(&host, counter)| (host, counter.estimate()));
         let points = all.filter(|&(_, estimate)| estimate >= self.threshold.into()).collect();
+        self.skip_slice();
+        points
+    }
+
+    fn skip_slice(&mut self) {
         self.closed += 1;
         if self.closed >= self.window {
             self.closed = 0;
             self.hosts.clear();
         }
-        points
     }
 
     fn memory_bytes(&self) -> usize {

@@ -22,6 +22,6 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
     })?;
     let sample = Sample::of(seconds.iter().map(|seconds| seconds * 1e9 / f64::from(calls)));
     let name = "ingest_call_of_one_pair".to_owned();
-    report.add(&Metric { name, unit: "ns", threads: 1, load: Some(calls), sample });
+    report.add(&Metric::new(name, "ns", 1, sample).load(calls));
     Ok(())
 }

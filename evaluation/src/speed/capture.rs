@@ -18,11 +18,13 @@ use srlg_host::{Placement, SliceClock, SlidingDetector};
 use super::ingest::BATCH;
 use super::report::{Metric, Report};
 use super::sample::{Sample, seconds, timed};
-use super::setting::{PACKETS_PER_PAIR, Setting};
+use super::setting::Setting;
 use crate::pcap_writer::{write_header, write_packet};
 
 /// Bytes of a record, about.
 const RECORD: u32 = 91;
+/// Mean packets of a pair.
+const PACKETS_PER_PAIR: u32 = 10;
 /// Seconds of the capture, one slice each.
 const SLICES: u32 = 10;
 
@@ -43,8 +45,7 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
         [("capture_pairs", "M pairs/s", f64::from(pairs)), ("capture_bytes", "MB/s", bytes as f64)]
     {
         let sample = Sample::rate(work / 1e6, &seconds);
-        let name = metric.to_owned();
-        report.add(&Metric { name, unit, threads: 1, load: Some(pairs), sample });
+        report.add(&Metric::new(metric.to_owned(), unit, 1, sample).load(pairs));
     }
     Ok(())
 }

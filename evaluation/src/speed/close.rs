@@ -3,42 +3,52 @@
 //! Windows slide on while they are measured: every close has a new slice of traffic, which the
 //! device has finished ingesting.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use srlg_evaluation::system::stages;
 use srlg_evaluation::traffic::Model;
-use srlg_host::{SliceReport, SlidingDetector, StageTimes};
+use srlg_host::SlidingDetector;
 
 use super::report::{Metric, Report};
 use super::sample::{Sample, timed};
 use super::setting::Setting;
 
+/// Threads of a close.
+const THREADS: u32 = 1;
+
 /// What a close took and found.
 struct Close {
-    whole: f64,
-    stages: StageTimes,
-    candidates: f64,
-    super_points: f64,
+    seconds: f64,
+    stages: Vec<(&'static str, Duration)>,
+    candidates: usize,
+    super_points: usize,
 }
-
-type Value = fn(&Close) -> f64;
-
-const METRICS: [(&str, &str, Value); 6] = [
-    ("close_whole", "ms", |close| close.whole * 1e3),
-    ("close_survey", "ms", |close| close.stages.survey.as_secs_f64() * 1e3),
-    ("close_search", "ms", |close| close.stages.search.as_secs_f64() * 1e3),
-    ("close_estimate", "ms", |close| close.stages.estimate.as_secs_f64() * 1e3),
-    ("close_candidates", "hosts", |close| close.candidates),
-    ("close_super_points", "hosts", |close| close.super_points),
-];
 
 pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
-        for (name, unit, value) in METRICS {
-            let (name, sample) = (name.to_owned(), Sample::of(closes.iter().map(value)));
-            report.add(&Metric { name, unit, threads: 1, load: Some(load), sample });
-        }
+        let whole = Sample::of(closes.iter().map(|close| close.seconds * 1e3));
+        let median = |value: fn(&Close) -> usize| {
+            Sample::of(closes.iter().map(|close| value(close) as f64)).median
+        };
+        let metric = Metric::new("close_slice_ms".to_owned(), "ms", THREADS, whole).load(load);
+        let metric = metric.detail("stages", stages_ms(&closes));
+        let metric = metric.detail("candidates", median(|close| close.candidates));
+        report.add(&metric.detail("super_points", median(|close| close.super_points)));
     }
     Ok(())
+}
+
+/// The median of each stage, in milliseconds.
+fn stages_ms(closes: &[Close]) -> Map<String, Value> {
+    let names = closes.first().map_or(&[][..], |close| &close.stages);
+    let stage = |(number, &(name, _)): (usize, &(&str, Duration))| {
+        let seconds = closes.iter().map(|close| close.stages[number].1.as_secs_f64());
+        (name.to_owned(), (1e3 * Sample::of(seconds).median).into())
+    };
+    names.iter().enumerate().map(stage).collect()
 }
 
 /// The closes of consecutive full windows, without the first, for which a device grows its lists.
@@ -62,16 +72,16 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
 
 fn close(detector: &mut SlidingDetector) -> Result<Close> {
     detector.flush()?;
-    let mut report: Option<SliceReport> = None;
-    let whole = timed(|| {
+    let mut report = None;
+    let seconds = timed(|| {
         report = Some(detector.close_slice()?);
         Ok(())
     })?;
-    let count = |of: fn(&SliceReport) -> usize| report.as_ref().map_or(0, of) as f64;
+    let report = report.context("the slice closed")?;
     Ok(Close {
-        whole,
-        stages: detector.stage_times(),
-        candidates: count(|report| report.candidates),
-        super_points: count(|report| report.super_points.len()),
+        seconds,
+        stages: stages(detector.stage_times()).to_vec(),
+        candidates: report.candidates,
+        super_points: report.super_points.len(),
     })
 }

@@ -13,6 +13,7 @@ use super::ingest::rate;
 use super::report::{Metric, Report};
 use super::sample::{Sample, seconds, timed};
 use super::setting::Setting;
+use super::traffic::Traffic;
 
 /// Bytes of a pair.
 const PAIR: f64 = size_of::<IpPair>() as f64;
@@ -21,14 +22,15 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
     let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
     let copy = copy(setting, ordinal)?;
     let metric = |name: &str, unit, sample| {
-        let load = Some(setting.pairs);
-        Metric { name: name.to_owned(), unit, threads: 1, load, sample }
+        Metric::new(name.to_owned(), unit, 1, sample).load(setting.pairs)
     };
-    report.add(&metric("copy_pinned_to_device", "GB/s", copy));
+    report.add(&metric("copy_pinned_to_device", "GB/s", copy).system("machine"));
     let pinned = report.sample("ingest_pinned_distinct").context("ingest comes first")?;
-    let share = |rate: f64| 100.0 * rate * PAIR / 1e3 / copy.median;
-    let shares = Sample::of([pinned.min, pinned.median, pinned.max].map(share));
-    report.add(&metric("pinned_share_of_copy", "%", shares));
+    report.add(&metric(
+        "pinned_share_of_copy",
+        "%",
+        pinned.scaled(100.0 * PAIR / 1e3 / copy.median),
+    ));
     Ok(())
 }
 
@@ -36,16 +38,24 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
 pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
-    name: &str,
-    pairs: &[IpPair],
-) -> Result<Metric> {
+    traffic: &Traffic,
+    report: &mut Report<'_>,
+) -> Result<()> {
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
-    let pairs: Vec<[u32; 2]> = pairs.iter().map(|pair| [pair.aip, pair.bip]).collect();
-    let resident = stream.clone_htod(&pairs)?;
+    let resident = |slice: &Vec<IpPair>| {
+        let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.aip, pair.bip]).collect();
+        Ok(stream.clone_htod(&pairs)?)
+    };
+    let slices = traffic.slices.iter().map(resident).collect::<Result<Vec<_>>>()?;
     stream.synchronize()?;
-    rate(setting, format!("ingest_resident_{name}"), 1, |detector| {
-        Ok(detector.ingest_device(&resident)?)
-    })
+    let name = format!("ingest_resident_{}", traffic.name);
+    report.add(&rate(
+        setting,
+        name,
+        &slices,
+        |detector, pairs| Ok(detector.ingest_device(pairs)?),
+    )?);
+    Ok(())
 }
 
 /// Billions of bytes per second from pinned memory to the GPU, in one copy of all pairs.

@@ -1,89 +1,135 @@
-//! Pairs per second into the running slice, by where the pairs are.
+//! Pairs per second into the running slice: srlg, what users have today, and what the machine
+//! could do, by turns.
 //!
-//! Distinct pairs touch two random recorders each, and write as long as these were not touched
-//! before; packets repeat their pairs, ten times on average.
-//! Ordinary memory comes in batches, as a program collects them; pinned memory is filled before
-//! the clock runs, as a program does that fills one buffer while another is read.
+//! Ordinary memory comes in batches, as a program collects them. The detector's slices end
+//! as the traffic's do, which is no part of the time. On a GPU only srlg runs; pairs in pinned
+//! memory and on the GPU itself are measured alone.
+
+use std::iter;
 
 use anyhow::Result;
 use srlg_core::IpPair;
-#[cfg(feature = "cuda")]
-use srlg_host::Device;
-use srlg_host::SlidingDetector;
+use srlg_host::{Device, SlidingDetector};
 
 #[cfg(feature = "cuda")]
 use super::gpu;
+use super::own::{Own, round};
+use super::peers::Share;
+use super::race::{self, Place, ratio};
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds, timed};
-use super::setting::{Setting, begin_untouched};
+use super::sample::{Sample, seconds};
+use super::setting::Setting;
+use super::traffic::{self, Traffic};
+use super::{limits, peers};
 
 /// Pairs of a batch from ordinary memory.
 pub(super) const BATCH: usize = 1 << 14;
 /// Pairs of a pinned buffer, of which there are as many as it takes.
 const BUFFER: usize = 1 << 22;
+/// Threads that ingest.
+const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
-    let distinct = setting.distinct(setting.pairs);
-    for (name, pairs) in [("distinct", distinct), ("packets", setting.packets())] {
-        for threads in [1, 2] {
-            let name = format!("ingest_ordinary_{name}");
-            let ingest = |detector: &SlidingDetector| from_threads(detector, &pairs, threads);
-            report.add(&rate(setting, name, threads, ingest)?);
+    for traffic in traffic::all(setting) {
+        if setting.device == Device::Cpu {
+            for threads in THREADS {
+                contest(setting, &traffic, &peers::split(&traffic, threads), report)?;
+            }
+        } else {
+            for threads in THREADS {
+                let mut own = [own(setting, &traffic, threads)?];
+                race::run(&mut own, setting.options.repeat)?;
+                tell(setting, &traffic, &own[0], report);
+            }
         }
-        report.add(&pinned(setting, name, &pairs)?);
+        pinned(setting, &traffic, report)?;
         #[cfg(feature = "cuda")]
         if let Device::Cuda(ordinal) = setting.device {
-            report.add(&gpu::resident(setting, ordinal, name, &pairs)?);
+            gpu::resident(setting, ordinal, &traffic, report)?;
         }
     }
     Ok(())
 }
 
-/// Pairs per second that `ingest` takes, all of a round.
-pub(super) fn rate(
+fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<Place<'a>> {
+    Ok(Place::new("srlg", threads, Own::new(setting, &traffic.slices, threads)?))
+}
+
+/// All systems, with a thread for each of `shares`, and the limits where they are comparable.
+fn contest(
+    setting: &Setting<'_>,
+    traffic: &Traffic,
+    shares: &[Share],
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let threads = shares.len() as u32;
+    let (exact, mut places): (Vec<bool>, Vec<Place<'_>>) =
+        peers::places(setting, shares).into_iter().unzip();
+    let peers = places.len();
+    places.push(own(setting, traffic, threads)?);
+    // These touch random places, as distinct pairs do.
+    if traffic.name == "distinct" {
+        places.extend(limits::places(setting, threads)?);
+    }
+    race::run(&mut places, setting.options.repeat)?;
+    let (peers, others) = places.split_at(peers);
+    let (srlg, limits) = (&others[0], &others[1..]);
+    for place in [srlg].into_iter().chain(peers) {
+        tell(setting, traffic, place, report);
+    }
+    let best: Vec<_> = peers.iter().zip(&exact).filter(|it| *it.1).map(|it| it.0).collect();
+    let to_best = ("best exact map", ratio(srlg, &best));
+    let to_each = peers.iter().map(|peer| (peer.system.as_str(), ratio(srlg, &[peer])));
+    for (of, sample) in iter::once(to_best).chain(to_each) {
+        let name = format!("ingest_{}_ratio", traffic.name);
+        let metric = Metric::new(name, "times", threads, sample).load(setting.pairs);
+        report.add(&metric.detail("of", of));
+    }
+    limits::tell(setting, srlg, limits, report);
+    Ok(())
+}
+
+/// How fast a system was, and what it took.
+fn tell(setting: &Setting<'_>, traffic: &Traffic, place: &Place<'_>, report: &mut Report<'_>) {
+    let metric = |name: String, unit, sample| {
+        Metric::new(name, unit, place.threads, sample).load(setting.pairs).system(&place.system)
+    };
+    let rate = place.rate(f64::from(setting.pairs) / 1e6);
+    report.add(&metric(format!("ingest_{}", traffic.name), "M pairs/s", rate));
+    let memory = Sample::of([place.entrant.memory_bytes() as f64]);
+    let memory = metric("memory_bytes".to_owned(), "bytes", memory);
+    report.add(&memory.detail("traffic", traffic.name));
+}
+
+/// Pairs per second that `ingest` takes from `slices`, wherever they are.
+pub(super) fn rate<Slice>(
     setting: &Setting<'_>,
     name: String,
-    threads: u32,
-    ingest: impl Fn(&SlidingDetector) -> Result<()>,
+    slices: &[Slice],
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
 ) -> Result<Metric> {
     let mut detector = setting.detector()?;
-    let seconds = seconds(setting.options.repeat, || {
-        begin_untouched(&mut detector)?;
-        timed(|| {
-            ingest(&detector)?;
-            Ok(detector.flush()?)
-        })
-    })?;
+    let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
     let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-    Ok(Metric { name, unit: "M pairs/s", threads, load: Some(setting.pairs), sample })
+    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
 }
 
-fn from_threads(detector: &SlidingDetector, pairs: &[IpPair], threads: u32) -> Result<()> {
-    let ingest = |pairs: &[IpPair]| -> Result<()> {
-        pairs.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
-    };
-    if threads == 1 {
-        return ingest(pairs);
-    }
-    std::thread::scope(|scope| {
-        let shares = pairs.chunks(pairs.len().div_ceil(threads as usize).max(1));
-        let workers: Vec<_> = shares.map(|share| scope.spawn(move || ingest(share))).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            worker.join().expect("ingest does not panic")
-        };
-        workers.into_iter().try_for_each(join)
-    })
-}
-
-fn pinned(setting: &Setting<'_>, traffic: &str, pairs: &[IpPair]) -> Result<Metric> {
+/// Pinned memory is filled before the clock runs, as a program does that fills one buffer while
+/// another is read.
+fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
     let owner = setting.detector()?;
-    let mut buffers = Vec::new();
-    for share in pairs.chunks(BUFFER) {
-        let mut buffer = owner.pinned_pairs(share.len())?;
-        buffer.fill(|pairs| pairs.copy_from_slice(share))?;
-        buffers.push(buffer);
-    }
-    rate(setting, format!("ingest_pinned_{traffic}"), 1, |detector| {
+    let buffers = |slice: &Vec<IpPair>| {
+        let buffer = |share: &[IpPair]| {
+            let mut buffer = owner.pinned_pairs(share.len())?;
+            buffer.fill(|pairs| pairs.copy_from_slice(share))?;
+            Ok(buffer)
+        };
+        slice.chunks(BUFFER).map(buffer).collect::<Result<Vec<_>>>()
+    };
+    let slices = traffic.slices.iter().map(buffers).collect::<Result<Vec<_>>>()?;
+    let name = format!("ingest_pinned_{}", traffic.name);
+    report.add(&rate(setting, name, &slices, |detector, buffers| {
         buffers.iter().try_for_each(|buffer| Ok(detector.ingest_pinned(buffer)?))
-    })
+    })?);
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What `speed` prints: an object per metric as soon as it is known, or a table at the end.
 //!
-//! Invariant: a metric is named by `metric`, `device`, `threads` and `load`; a
-//! `load` that there is none of is null, or `-`.
+//! Invariant: a metric is named by `metric`, `system`, `device`, `threads`, `load` and details
+//! such as `kind`, `of` and `traffic`; a `load` that there is none of is null, or `-`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,18 +15,42 @@ use super::setting::Setting;
 use crate::table::{Table, machine};
 use crate::{number, progress};
 
-const HEADINGS: [&str; 8] =
-    ["metric", "device", "threads", "pairs", "median", "least", "most", "unit"];
+const HEADINGS: [&str; 10] = [
+    "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
+];
 
 /// One figure.
 pub(super) struct Metric {
-    pub(super) name: String,
-    pub(super) unit: &'static str,
-    /// Threads that call the detector.
-    pub(super) threads: u32,
+    name: String,
+    system: String,
+    unit: &'static str,
+    /// Threads that do the work.
+    threads: u32,
     /// Pairs of a round, or distinct pairs in the window; none where there are no pairs.
-    pub(super) load: Option<u32>,
-    pub(super) sample: Sample,
+    load: Option<u32>,
+    sample: Sample,
+    details: Vec<(&'static str, Value)>,
+}
+
+impl Metric {
+    /// Of srlg, without a load and details.
+    pub(super) fn new(name: String, unit: &'static str, threads: u32, sample: Sample) -> Self {
+        let system = "srlg".to_owned();
+        Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
+    }
+
+    pub(super) fn load(self, load: u32) -> Self {
+        Self { load: Some(load), ..self }
+    }
+
+    pub(super) fn system(self, system: &str) -> Self {
+        Self { system: system.to_owned(), ..self }
+    }
+
+    pub(super) fn detail(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.details.push((name, value.into()));
+        self
+    }
 }
 
 /// All figures so far.
@@ -78,9 +102,10 @@ impl<'a> Report<'a> {
     }
 
     fn cells(&self, metric: &Metric) -> Vec<String> {
-        let Metric { sample: Sample { median, min, max }, load, .. } = *metric;
+        let Metric { sample: Sample { median, min, max, .. }, load, .. } = *metric;
         vec![
             metric.name.clone(),
+            metric.system.clone(),
             self.setting.device.to_string(),
             metric.threads.to_string(),
             load.map_or("-".to_owned(), number::short),
@@ -88,13 +113,20 @@ impl<'a> Report<'a> {
             digits(min),
             digits(max),
             metric.unit.to_owned(),
+            metric
+                .details
+                .iter()
+                .map(|(name, value)| detail(name, value))
+                .collect::<Vec<_>>()
+                .join(", "),
         ]
     }
 
     fn json(&self, metric: &Metric) -> Value {
         let options = self.setting.options;
-        json!({
+        let mut object = json!({
             "metric": metric.name,
+            "system": metric.system,
             "value": metric.sample.median,
             "min": metric.sample.min,
             "max": metric.sample.max,
@@ -103,9 +135,25 @@ impl<'a> Report<'a> {
             "threads": metric.threads,
             "load": metric.load,
             "preset": options.preset.name(),
-            "repeat": options.repeat,
+            "repeat": metric.sample.rounds,
             "seed": options.seed,
-        })
+        });
+        for (name, value) in &metric.details {
+            object[name] = value.clone();
+        }
+        object
+    }
+}
+
+/// A detail for the eye: objects without their braces.
+fn detail(name: &str, value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| detail(name, value));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {}", value.as_f64().map_or_else(|| value.to_string(), digits)),
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Sample {
     pub(super) median: f64,
     pub(super) min: f64,
     pub(super) max: f64,
+    /// How many values.
+    pub(super) rounds: usize,
 }
 
 impl Sample {
@@ -19,12 +21,18 @@ impl Sample {
         values.sort_by(f64::total_cmp);
         let middle = (values.len() - 1) / 2;
         let median = f64::midpoint(values[middle], values[values.len() / 2]);
-        Self { median, min: values[0], max: values[values.len() - 1] }
+        Self { median, min: values[0], max: values[values.len() - 1], rounds: values.len() }
     }
 
     /// `work` per second, where it takes each of `seconds`.
     pub(super) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
+    }
+
+    /// The same in another unit.
+    pub(super) fn scaled(self, factor: f64) -> Self {
+        let Self { median, min, max, rounds } = self;
+        Self { median: factor * median, min: factor * min, max: factor * max, rounds }
     }
 }
 
@@ -48,15 +56,16 @@ mod tests {
 
     #[test]
     fn median_is_the_middle_one_or_between_the_two_in_the_middle() {
-        assert_eq!(Sample::of([3.0, 9.0, 1.0]), Sample { median: 3.0, min: 1.0, max: 9.0 });
+        let sample = |median, min, max, rounds| Sample { median, min, max, rounds };
+        assert_eq!(Sample::of([3.0, 9.0, 1.0]), sample(3.0, 1.0, 9.0, 3));
         assert_eq!(Sample::of([3.0, 9.0, 1.0, 4.0]).median, 3.5);
-        assert_eq!(Sample::of([7.0]), Sample { median: 7.0, min: 7.0, max: 7.0 });
+        assert_eq!(Sample::of([7.0]), sample(7.0, 7.0, 7.0, 1));
     }
 
     #[test]
     fn slowest_round_has_the_least_rate() {
         let rate = Sample::rate(8.0, &[2.0, 4.0, 1.0]);
-        assert_eq!(rate, Sample { median: 4.0, min: 2.0, max: 8.0 });
+        assert_eq!(rate, Sample { median: 4.0, min: 2.0, max: 8.0, rounds: 3 });
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! srlg as one system among others.
 //!
-//! Shape: [`Srlg`], a detector with a name; [`points`], its report as others give it.
+//! Shape: [`Srlg`], a detector with a name; [`points`], its report as others give it;
+//! [`stages`], the times of a close by name.
 //! Invariant: it is driven as its users drive it, by one thread, and closed every slice.
 
 use super::System;
 use srlg_core::{Address, Config, IpPair};
-use srlg_host::{Device, Error, SliceReport, SlidingDetector};
+use srlg_host::{Device, Error, SliceReport, SlidingDetector, StageTimes};
+use std::time::Duration;
 
 /// A detector on the CPU, under the name of its configuration.
 ///
@@ -21,6 +23,8 @@ use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 pub struct Srlg {
     preset: String,
     detector: SlidingDetector,
+    /// Stages of the last close.
+    stages: Vec<(&'static str, Duration)>,
 }
 
 impl Srlg {
@@ -30,7 +34,7 @@ impl Srlg {
     /// Those of [`SlidingDetector::new`].
     pub fn new(preset: impl Into<String>, config: Config) -> Result<Self, Error> {
         let detector = SlidingDetector::new(config, Device::Cpu)?;
-        Ok(Self { preset: preset.into(), detector })
+        Ok(Self { preset: preset.into(), detector, stages: Vec::new() })
     }
 }
 
@@ -44,7 +48,17 @@ impl System for Srlg {
     }
 
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        points(&self.detector.close_slice().expect("the CPU reports no errors"))
+        let report = self.detector.close_slice().expect("the CPU reports no errors");
+        self.stages = stages(self.detector.stage_times()).to_vec();
+        points(&report)
+    }
+
+    fn skip_slice(&mut self) {
+        self.detector.skip_to(self.detector.slice() + 1).expect("time moves forward");
+    }
+
+    fn stages(&self) -> &[(&'static str, Duration)] {
+        &self.stages
     }
 
     /// Without an overload.
@@ -55,6 +69,12 @@ impl System for Srlg {
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
+}
+
+/// The stages of a close with their names, in the order in which they come.
+#[must_use]
+pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
+    [("survey", times.survey), ("search", times.search), ("estimate", times.estimate)]
 }
 
 /// The super points of `report`: hosts and cardinalities.

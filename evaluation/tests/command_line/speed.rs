@@ -32,29 +32,78 @@ fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
         assert!(0.0 <= min && min <= value && value <= max, "{object}");
         assert_eq!((&object["device"], &object["seed"]), (&"cpu".into(), &1.into()));
     }
-    let names: Vec<_> = objects
-        .iter()
-        .map(|object| format!("{} {} {}", object["metric"], object["threads"], object["load"]))
-        .collect();
-    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
-    for name in ["random_stores", "ingest_pinned_packets", "capture_bytes", "close_search"] {
+    let name = |object: &Value| {
+        let parts = ["metric", "system", "threads", "load", "kind", "of", "traffic"];
+        parts.map(|part| object[part].to_string()).join(" ")
+    };
+    let names: BTreeSet<_> = objects.iter().map(name).collect();
+    assert_eq!(names.len(), objects.len(), "{names:?}");
+    for name in ["read_bandwidth", "ingest_pinned_packets", "capture_bytes", "close_slice_ms"] {
         assert!(names.iter().any(|metric| metric.contains(name)), "no {name} in {names:?}");
     }
+}
+
+/// What `field` is in the objects of `metric` with so many threads.
+fn all<'a>(objects: &'a [Value], metric: &str, threads: u32, field: &str) -> Vec<&'a Value> {
+    let of = |object: &&Value| object["metric"] == metric && object["threads"] == threads;
+    objects.iter().filter(of).map(|object| &object[field]).collect()
+}
+
+#[test]
+fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extreme_rates() {
+    let objects = objects(&[&SMALL[..], &["--json"]].concat());
+    for (traffic, threads) in
+        ["distinct", "packets", "flood"].into_iter().flat_map(|it| [(it, 1), (it, 2)])
+    {
+        let ingest = format!("ingest_{traffic}");
+        let systems = all(&objects, &ingest, threads, "system");
+        assert_eq!((systems.len(), systems[0]), (6, &"srlg".into()));
+        let ratio = format!("ingest_{traffic}_ratio");
+        let mut compared = all(&objects, &ratio, threads, "of");
+        assert_eq!(compared.remove(0), "best exact map");
+        assert_eq!(compared, systems[1..]);
+        let bound = |field| all(&objects, &ingest, threads, field);
+        let (least, most) = (bound("min"), bound("max"));
+        let ratios = [all(&objects, &ratio, threads, "min"), all(&objects, &ratio, threads, "max")];
+        // The first ratio is to both exact maps, the second to the first of them.
+        let [low, high] = [0, 1].map(|end| ratios[end][1].as_f64().unwrap());
+        let quotient = |own: &Value, other: &Value| own.as_f64().unwrap() / other.as_f64().unwrap();
+        assert!(low >= 0.999 * quotient(least[0], most[1]), "{low}");
+        assert!(high <= 1.001 * quotient(most[0], least[1]), "{high}");
+    }
+    for threads in [1, 2] {
+        let kinds = all(&objects, "random_store_limit", threads, "kind");
+        assert_eq!(kinds, ["store", "minimum"]);
+        assert_eq!(all(&objects, "ingest_distinct_share", threads, "unit"), ["%"]);
+    }
+}
+
+#[test]
+fn exact_maps_hold_the_window_of_the_link_before_its_packets_come() {
+    let objects = objects(&[&SMALL[..], &["--json"]].concat());
+    let bytes = |traffic: &str, system: &str| {
+        let of = |object: &&Value| {
+            object["metric"] == "memory_bytes"
+                && object["traffic"] == traffic
+                && object["system"] == system
+        };
+        number(objects.iter().find(of).unwrap(), "value")
+    };
+    // 20 k packets a second of 46 per pair are 130 k pairs in five minutes; distinct are 20 k.
+    assert!(bytes("packets", "hash map of pairs") > 4.0 * bytes("distinct", "hash map of pairs"));
+    assert_eq!(bytes("packets", "srlg"), bytes("distinct", "srlg"));
 }
 
 #[test]
 fn stages_of_a_close_are_no_longer_than_the_close() {
     for preset in ["default", "paper"] {
         let objects = objects(&[&SMALL[..], &["--preset", preset, "--json"]].concat());
-        let least = |metric: &str| {
-            let object = objects.iter().find(|object| object["metric"] == metric).unwrap();
-            assert_eq!(object["load"], 30_000);
-            number(object, "min")
-        };
-        let stages: f64 =
-            ["close_survey", "close_search", "close_estimate"].map(least).iter().sum();
-        let whole = objects.iter().find(|object| object["metric"] == "close_whole").unwrap();
-        assert!(stages > 0.0 && stages <= number(whole, "max"), "{stages} of {whole}");
+        let close = objects.iter().find(|object| object["metric"] == "close_slice_ms").unwrap();
+        assert_eq!((&close["load"], &close["threads"]), (&30_000.into(), &1.into()));
+        let stages = close["stages"].as_object().unwrap();
+        assert!(["survey", "search", "estimate"].iter().all(|name| stages.contains_key(*name)));
+        let sum: f64 = stages.values().map(|stage| stage.as_f64().unwrap()).sum();
+        assert!(sum > 0.0 && sum <= number(close, "max"), "{close}");
     }
 }
 

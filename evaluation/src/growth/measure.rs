@@ -1,0 +1,164 @@
+//! Measures one system at one place of a sweep.
+//!
+//! Shape: [`row`], from a [`Step`] to a [`Row`]. Invariant: clocks run in the system's own
+//! calls alone; they start when the window is full, and the slice before the first that
+//! counts warms up. Every pair is a new one, as these cost the most.
+
+use anyhow::Result;
+use srlg_core::{Config, IpPair};
+use srlg_evaluation::system::System as Measured;
+use srlg_evaluation::traffic::Stream;
+use srlg_host::{Device, SlidingDetector};
+use std::time::{Duration, Instant};
+
+use super::Growth;
+use super::sweeps::{Step, System};
+use crate::threads::{in_parallel, split_by_host};
+
+/// Pairs of a call of ingest.
+const BATCH: usize = 1 << 14;
+/// Pairs that are made between two looks at the clock.
+const BLOCK: usize = 1 << 20;
+
+/// What a system took: medians.
+pub(super) struct Row {
+    pub(super) step: Step,
+    pub(super) ingest_ns: f64,
+    /// None where nothing was closed.
+    pub(super) close: Option<Close>,
+    pub(super) memory_bytes: usize,
+}
+
+/// What a close took, and whether all was searched.
+pub(super) struct Close {
+    pub(super) ms: f64,
+    pub(super) stages_ms: Vec<(&'static str, f64)>,
+    pub(super) is_complete: bool,
+}
+
+pub(super) fn row(step: &Step, closes: bool, options: &Growth) -> Result<Row> {
+    let seed = options.seed;
+    let config = Config { window: step.window, seed, ..Config::default() };
+    let traffic = Stream::new(seed, step.load);
+    if closes {
+        return slices(step, config, traffic, options.closes);
+    }
+    match step.system {
+        System::Srlg => shared(step, config, traffic, options.closes),
+        _ => sharded(step, config, traffic, options.closes),
+    }
+}
+
+/// Consecutive slices of a full window, each closed.
+fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Result<Row> {
+    let mut system = step.system.make(config)?;
+    let pairs = (step.load / step.window).max(1) as usize;
+    for _ in 1..step.window {
+        ingest(&mut *system, &mut traffic, pairs);
+        system.skip_slice();
+    }
+    let (mut ingests, mut whole, mut stages) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..=closes {
+        ingests.push(ingest(&mut *system, &mut traffic, pairs).as_secs_f64() * 1e9 / pairs as f64);
+        let start = Instant::now();
+        system.close_slice();
+        whole.push(ms(start.elapsed()));
+        stages.push(system.stages().to_vec());
+    }
+    let close = Close {
+        ms: median(&whole[1..]),
+        stages_ms: medians(&stages[1..]),
+        is_complete: system.is_complete(),
+    };
+    let (ingest_ns, memory_bytes) = (median(&ingests[1..]), system.memory_bytes());
+    Ok(Row { step: *step, ingest_ns, close: Some(close), memory_bytes })
+}
+
+/// Ingests so many pairs; the time that the system took.
+fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Duration {
+    let mut time = Duration::ZERO;
+    let mut left = pairs;
+    while left > 0 {
+        let block: Vec<IpPair> = traffic.take(left.min(BLOCK)).collect();
+        left -= block.len();
+        let start = Instant::now();
+        block.chunks(BATCH).for_each(|batch| system.ingest(batch));
+        time += start.elapsed();
+    }
+    time
+}
+
+/// A detector that all threads use.
+fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Row> {
+    let mut detector = SlidingDetector::new(config, Device::Cpu)?;
+    let ingest_ns = from_threads(step, traffic, rounds, |shares| {
+        detector.skip_to(detector.slice() + 1)?;
+        clocked(|| {
+            in_parallel(shares, |share| {
+                share.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
+            })
+        })
+    })?;
+    let memory_bytes = detector.memory_bytes();
+    Ok(Row { step: *step, ingest_ns, close: None, memory_bytes })
+}
+
+/// A system for each thread, with the hosts that are its own.
+fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Row> {
+    let systems = (0..step.threads).map(|_| step.system.make(config));
+    let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
+    let ingest_ns = from_threads(step, traffic, rounds, |shares| {
+        clocked(|| {
+            in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
+                share.chunks(BATCH).for_each(|batch| system.ingest(batch));
+                Ok(())
+            })
+        })
+    })?;
+    let memory_bytes = systems.iter().map(|system| system.memory_bytes()).sum();
+    Ok(Row { step: *step, ingest_ns, close: None, memory_bytes })
+}
+
+/// Nanoseconds per pair, in a window that is full of other pairs. Each round is a twentieth of
+/// it, which grows no table of the usual sizes.
+fn from_threads(
+    step: &Step,
+    mut traffic: Stream,
+    rounds: u32,
+    mut ingest: impl FnMut(&[Vec<IpPair>]) -> Result<Duration>,
+) -> Result<f64> {
+    let mut round = |pairs: u32| {
+        let pairs: Vec<IpPair> = traffic.by_ref().take(pairs as usize).collect();
+        let time = ingest(&split_by_host(&pairs, step.threads))?;
+        Ok(time.as_secs_f64() * 1e9 / pairs.len() as f64)
+    };
+    round(step.load)?;
+    let times = (0..rounds).map(|_| round((step.load / 20).max(1)));
+    Ok(median(&times.collect::<Result<Vec<_>>>()?))
+}
+
+fn clocked(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The median of each stage, in milliseconds.
+fn medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
+    let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+    let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
+        (name, median(&closes.iter().map(|stages| ms(stages[number].1)).collect::<Vec<_>>()))
+    };
+    names.map(median).collect()
+}
+
+/// The middle one of the values, or the upper one of the two; there is at least one.
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

@@ -1,0 +1,70 @@
+//! The detector in a race of ingest: rounds of slices, from one or more threads.
+
+use anyhow::Result;
+use srlg_core::IpPair;
+use srlg_host::SlidingDetector;
+
+use super::ingest::BATCH;
+use super::race::Entrant;
+use super::sample::timed;
+use super::setting::{Setting, begin_untouched};
+use crate::threads::in_parallel;
+
+/// A detector that takes pairs from ordinary memory.
+pub(super) struct Own<'a> {
+    detector: SlidingDetector,
+    slices: &'a [Vec<IpPair>],
+    threads: u32,
+}
+
+impl<'a> Own<'a> {
+    pub(super) fn new(
+        setting: &Setting<'_>,
+        slices: &'a [Vec<IpPair>],
+        threads: u32,
+    ) -> Result<Self> {
+        Ok(Self { detector: setting.detector()?, slices, threads })
+    }
+}
+
+impl Entrant for Own<'_> {
+    fn round(&mut self) -> Result<f64> {
+        round(&mut self.detector, self.slices, |detector, pairs| {
+            from_threads(detector, pairs, self.threads)
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.detector.memory_bytes()
+    }
+}
+
+/// Seconds of `ingest` of all slices, the first of which finds no recorder touched. What the
+/// device does between slices is no part of it.
+pub(super) fn round<Slice>(
+    detector: &mut SlidingDetector,
+    slices: &[Slice],
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
+) -> Result<f64> {
+    let mut seconds = 0.0;
+    for (number, slice) in slices.iter().enumerate() {
+        if number == 0 {
+            begin_untouched(detector)?;
+        } else {
+            detector.skip_to(detector.slice() + 1)?;
+            detector.flush()?;
+        }
+        seconds += timed(|| {
+            ingest(detector, slice)?;
+            Ok(detector.flush()?)
+        })?;
+    }
+    Ok(seconds)
+}
+
+fn from_threads(detector: &SlidingDetector, pairs: &[IpPair], threads: u32) -> Result<()> {
+    let share = pairs.len().div_ceil(threads as usize).max(1);
+    in_parallel(pairs.chunks(share), |pairs| {
+        pairs.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
+    })
+}

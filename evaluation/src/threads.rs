@@ -1,0 +1,74 @@
+//! Work shared out among threads, as users of several cores would do it.
+//!
+//! Shape: [`in_parallel`] runs shares, [`split_by_host`] makes shares for systems of which each
+//! thread needs one of its own. Invariant: as many threads work as there are shares, the calling
+//! one among them; pairs of a host stay in one share, in their order.
+
+use anyhow::Result;
+use srlg_core::IpPair;
+use std::thread;
+
+/// Works on all shares at once, each on a thread of its own.
+pub(crate) fn in_parallel<Share: Send>(
+    shares: impl IntoIterator<Item = Share>,
+    work: impl Fn(Share) -> Result<()> + Sync,
+) -> Result<()> {
+    let mut shares: Vec<Share> = shares.into_iter().collect();
+    let Some(own) = shares.pop() else { return Ok(()) };
+    let work = &work;
+    thread::scope(|scope| {
+        let others: Vec<_> =
+            shares.into_iter().map(|share| scope.spawn(move || work(share))).collect();
+        work(own)?;
+        others.into_iter().try_for_each(|other| other.join().expect("no share panics"))
+    })
+}
+
+/// The pairs by a hash of their inside host: what one of `shares` systems would get.
+pub(crate) fn split_by_host<'a>(
+    pairs: impl IntoIterator<Item = &'a IpPair>,
+    shares: u32,
+) -> Vec<Vec<IpPair>> {
+    let mut split = vec![Vec::new(); shares as usize];
+    for pair in pairs {
+        // Multiplicative hashing: the high bits depend on all of the address.
+        let hash = u64::from(pair.aip.wrapping_mul(0x9E37_79B1));
+        split[((hash * u64::from(shares)) >> 32) as usize].push(*pair);
+    }
+    split
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+    use srlg_evaluation::traffic::distinct_pairs;
+    use std::sync::Barrier;
+
+    #[test]
+    fn shares_are_worked_on_at_the_same_time_and_any_error_comes_back() {
+        let all_there = Barrier::new(3);
+        let work = |share| {
+            all_there.wait();
+            if share == 1 { bail!("one") } else { Ok(()) }
+        };
+        assert_eq!(in_parallel(0..3, work).unwrap_err().to_string(), "one");
+        assert!(in_parallel(0..0, |_: u32| bail!("nothing to do")).is_ok());
+    }
+
+    #[test]
+    fn no_host_is_in_two_shares_and_no_pair_is_lost() {
+        let pairs: Vec<IpPair> = distinct_pairs(1, 1000, 40_000).collect();
+        let shares = split_by_host(&pairs, 4);
+        let hosts = |share: &Vec<IpPair>| {
+            let mut hosts: Vec<_> = share.iter().map(|pair| pair.aip).collect();
+            hosts.sort_unstable();
+            hosts.dedup();
+            hosts.len()
+        };
+        assert_eq!(shares.iter().map(hosts).sum::<usize>(), hosts(&pairs));
+        assert_eq!(shares.iter().map(Vec::len).sum::<usize>(), pairs.len());
+        // 1000 hosts in four shares, 250 each: deviation 14 hosts of 40 pairs, five of them.
+        assert!(shares.iter().all(|share| share.len().abs_diff(10_000) < 5 * 14 * 40));
+    }
+}
