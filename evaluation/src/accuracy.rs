@@ -154,7 +154,7 @@ impl Run {
         }
         let report = self.detector.close_slice()?;
         self.candidates += report.candidates;
-        self.estimation += self.detector.stage_times().estimate;
+        self.estimation += report.stages.estimate;
         let reported = points(&report);
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());

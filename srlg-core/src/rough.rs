@@ -52,21 +52,22 @@ impl<'a, R: Reading> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// Takes the masks of all rough estimators, row after row: `rough_rows x 2^q`.
+    /// Takes the masks of as many rough estimators as there is room for in `masks`, from number
+    /// `first` on, row after row.
     ///
     /// # Panics
-    /// When there is no room for them in `masks`.
+    /// When there are not so many.
     #[inline(always)]
-    pub fn masks(self, ages: u32, masks: &mut [u8]) {
-        assert_eq!(masks.len(), self.params.rough_estimators(), "rough estimators");
-        let limit = R::saturated(ages);
-        if self.params.rough_width == 8 {
+    pub fn masks(self, ages: u32, first: usize, masks: &mut [u8]) {
+        let (limit, width) = (R::saturated(ages), self.params.rough_width as usize);
+        let recorders = &self.recorders[first * width..][..masks.len() * width];
+        if width == 8 {
             // The usual width as a constant: only then it vectorises.
-            for (mask, estimator) in masks.iter_mut().zip(self.recorders.as_chunks().0) {
+            for (mask, estimator) in masks.iter_mut().zip(recorders.as_chunks().0) {
                 *mask = gather(estimator, limit);
             }
         } else {
-            let estimators = self.recorders.chunks_exact(self.params.rough_width as usize);
+            let estimators = recorders.chunks_exact(width);
             masks.iter_mut().zip(estimators).for_each(|(mask, e)| *mask = mask_of(e, ages));
         }
     }

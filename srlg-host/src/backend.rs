@@ -3,6 +3,8 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `survey`, `regain`, `tally`, `age`.
 
+use std::num::NonZeroUsize;
+
 use srlg_core::regain::{fill_high_table, high_table_lens};
 use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
 use srlg_kernels::survey::WEIGHTS;
@@ -68,6 +70,11 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Waits until all pairs have touched their recorders.
     fn flush(&self) -> Result<(), Error>;
+
+    /// Lets a close take so many threads of the CPU, where that is where it works.
+    fn set_threads(&mut self, threads: NonZeroUsize) {
+        let _ = threads;
+    }
 
     /// Counts both arrays over `span` and remembers the masks of the
     /// rough estimators for `regain`.

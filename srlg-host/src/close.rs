@@ -16,13 +16,12 @@ use crate::backend::{Backend, Survey};
 use crate::error::Error;
 use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 
-/// The report on the window that ends with the running slice, number `slice`, and how long
-/// its stages took.
+/// The report on the window that ends with the running slice, number `slice`.
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
     slice: u64,
-) -> Result<(SliceReport, StageTimes), Error> {
+) -> Result<SliceReport, Error> {
     let start = Instant::now();
     let span = params.span(slice, params.window());
     let survey = backend.survey(span)?;
@@ -30,18 +29,19 @@ pub(crate) fn report(
     let found = search(params, backend, &survey)?;
     let searched = Instant::now();
     let super_points = super_points(params, backend, span, &survey, &found.hosts)?;
-    let times = StageTimes {
+    let stages = StageTimes {
         survey: surveyed - start,
         search: searched - surveyed,
         estimate: searched.elapsed(),
+        ..StageTimes::default()
     };
-    let report = SliceReport {
+    Ok(SliceReport {
         slice,
         super_points,
         candidates: found.hosts.len(),
         health: health(params, &survey, found.hot_weight, found.overload),
-    };
-    Ok((report, times))
+        stages,
+    })
 }
 
 /// Those of `candidates` whose estimate reaches the threshold, in the order of a report.

@@ -3,6 +3,8 @@
 mod merging;
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate};
 use srlg_core::{Ages, Config, IpPair, Params, Span};
@@ -13,8 +15,9 @@ use crate::device::{self, Device};
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
+use crate::feed::{Feed, Owner};
 use crate::pinned::PinnedPairs;
-use crate::report::{Health, SliceReport, StageTimes};
+use crate::report::{Health, SliceReport};
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
 /// k slices, and estimates with how many.
@@ -35,10 +38,9 @@ use crate::report::{Health, SliceReport, StageTimes};
 /// ```
 pub struct SlidingDetector {
     params: Params,
-    backend: Box<dyn Backend>,
+    backend: Owner,
     slice: u64,
     health: Health,
-    stage_times: StageTimes,
 }
 
 impl SlidingDetector {
@@ -54,7 +56,7 @@ impl SlidingDetector {
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let health = close::untouched_health(&params);
-        Self { params, backend, slice: 0, health, stage_times: StageTimes::default() }
+        Self { params, backend: Owner::new(backend), slice: 0, health }
     }
 
     /// Records that each pair was in contact in the running slice.
@@ -64,7 +66,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
-        self.backend.scan(pairs, Ages::default())
+        self.backend.shared().scan(pairs, Ages::default())
     }
 
     /// Records that each pair was in contact `slices_late` slices before the running one.
@@ -74,7 +76,7 @@ impl SlidingDetector {
     /// # Errors
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.scan(pairs, self.params.ages(self.slice, slices_late))
+        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
     }
 
     /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
@@ -83,7 +85,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::PinnedMemory`].
     pub fn pinned_pairs(&self, len: usize) -> Result<PinnedPairs, Error> {
-        self.backend.pin(len)
+        self.backend.shared().pin(len)
     }
 
     /// As [`ingest`](Self::ingest), of all pairs of a buffer; a GPU copies them by itself while
@@ -92,7 +94,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
-        self.backend.scan_pinned(pairs, Ages::default())
+        self.backend.shared().scan_pinned(pairs, Ages::default())
     }
 
     /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
@@ -101,7 +103,31 @@ impl SlidingDetector {
     /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
     #[cfg(feature = "cuda")]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
-        self.backend.scan_device(pairs, Ages::default())
+        self.backend.shared().scan_device(pairs, Ages::default())
+    }
+
+    /// A way in for a thread of its own, which goes on while another thread closes slices: it
+    /// keeps up to `room` pairs meanwhile, and waits when there are more.
+    ///
+    /// ```
+    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
+    /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+    /// let mut feed = detector.feed(1 << 20)?;
+    /// let receiver = std::thread::spawn(move || {
+    ///     (0..5000).try_for_each(|bip| feed.ingest(&[IpPair { aip: 7, bip }]))
+    /// });
+    /// let early = detector.close_slice()?; // whatever has come so far
+    /// receiver.join().unwrap()?;
+    /// let late = detector.close_slice()?;
+    /// assert_eq!(late.super_points[0].host.to_bits(), 7);
+    /// # assert!(early.super_points.len() <= 1);
+    /// # Ok::<(), srlg_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::FeedMemory`].
+    pub fn feed(&self, room: usize) -> Result<Feed, Error> {
+        self.backend.feed(room)
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer
@@ -110,7 +136,19 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn flush(&self) -> Result<(), Error> {
-        self.backend.flush()
+        self.backend.shared().flush()
+    }
+
+    /// Lets every later close take so many threads; at first it takes the caller's alone. Reports
+    /// are the same. On a GPU it changes nothing.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn set_close_threads(&mut self, threads: NonZeroUsize) -> Result<(), Error> {
+        self.backend.alone(|backend| {
+            backend.set_threads(threads);
+            Ok(())
+        })
     }
 
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
@@ -119,10 +157,18 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
-        let (report, times) = close::report(&self.params, &mut *self.backend, self.slice)?;
-        self.stage_times = times;
+        let (params, slice) = (&self.params, self.slice);
+        let ages = params.ages_between(slice, slice + 1);
+        // In one go: what comes in between would be in no report of its slice.
+        let report = self.backend.alone(|backend| {
+            let mut report = close::report(params, backend, slice)?;
+            let start = Instant::now();
+            age(backend, ages)?;
+            report.stages.age = start.elapsed();
+            Ok(report)
+        })?;
+        self.slice += 1;
         self.health = report.health.clone();
-        self.skip_to(self.slice + 1)?;
         Ok(report)
     }
 
@@ -159,9 +205,7 @@ impl SlidingDetector {
             return Err(Error::SliceInPast { running: self.slice, asked: slice });
         }
         let ages = self.params.ages_between(self.slice, slice);
-        if ages != Ages::default() {
-            self.backend.age(ages)?;
-        }
+        self.backend.alone(|backend| age(backend, ages))?;
         self.slice = slice;
         Ok(())
     }
@@ -188,7 +232,7 @@ impl SlidingDetector {
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
         let span = self.span(window)?;
-        let (tally, row_weights) = self.backend.query(host.to_bits(), span)?;
+        let (tally, row_weights) = self.backend.shared().query(host.to_bits(), span)?;
         Ok(estimate::estimate(&self.params, &tally, span, &row_weights))
     }
 
@@ -198,10 +242,9 @@ impl SlidingDetector {
         &self.health
     }
 
-    /// How long the stages of the last close took; zero before the first.
-    #[must_use]
-    pub fn stage_times(&self) -> StageTimes {
-        self.stage_times
+    #[cfg(test)]
+    pub(crate) fn owner_mut(&mut self) -> &mut Owner {
+        &mut self.backend
     }
 
     /// The last `window` slices.
@@ -222,7 +265,7 @@ impl SlidingDetector {
     /// The device that the detector runs on; never [`Device::Auto`].
     #[must_use]
     pub fn device(&self) -> Device {
-        self.backend.device()
+        self.backend.shared().device()
     }
 
     /// The checked sizes of the detector.
@@ -236,4 +279,9 @@ impl SlidingDetector {
     pub fn memory_bytes(&self) -> usize {
         self.params.recorder_bytes()
     }
+}
+
+fn age(backend: &mut dyn Backend, ages: Ages) -> Result<(), Error> {
+    // No epoch begins: nothing is older.
+    if ages == Ages::default() { Ok(()) } else { backend.age(ages) }
 }

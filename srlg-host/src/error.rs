@@ -91,6 +91,12 @@ pub enum Error {
     /// The detector was sent back in time.
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },
+    /// A feed was asked for that keeps more pairs than there is memory for.
+    #[error("no memory for a feed that keeps {room} pairs: give it less room")]
+    FeedMemory { room: usize },
+    /// Pairs were fed to a detector that is gone; they were not ingested.
+    #[error("the detector of this feed was dropped: keep it as long as its feeds")]
+    DetectorDropped,
     /// A seed was asked for, and the system has no randomness.
     #[error("the system gives no random seed: give `Config::seed` a secret number")]
     Randomness { source: std::io::Error },

@@ -15,6 +15,7 @@ mod device;
 #[cfg(feature = "cuda")]
 mod device_pairs;
 mod error;
+mod feed;
 #[cfg(any(feature = "cuda", test))]
 mod gpu;
 mod pinned;
@@ -31,6 +32,7 @@ pub use device::Device;
 #[cfg(feature = "cuda")]
 pub use device_pairs::DevicePairs;
 pub use error::Error;
+pub use feed::Feed;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;

@@ -19,8 +19,8 @@ pub struct SuperPoint {
     pub range: EstimateRange,
 }
 
-/// The answer for one window.
-#[derive(Clone, Debug, PartialEq)]
+/// The answer for one window. Reports are equal when they say the same, however long it took.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SliceReport {
     /// Number of the slice that closed: the window is the `window` slices that end with it.
@@ -31,10 +31,19 @@ pub struct SliceReport {
     pub candidates: usize,
     /// How well the detector fared.
     pub health: Health,
+    /// How long it took.
+    pub stages: StageTimes,
 }
 
-/// How long the stages of the last close took. No part of a [`SliceReport`]: equal windows
-/// have equal reports.
+impl PartialEq for SliceReport {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { slice, super_points, candidates, health, stages: _ } = self;
+        (slice, super_points, candidates, health)
+            == (&other.slice, &other.super_points, &other.candidates, &other.health)
+    }
+}
+
+/// How long the stages of a close took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
@@ -45,6 +54,8 @@ pub struct StageTimes {
     pub search: Duration,
     /// Tallies and estimates of the candidates.
     pub estimate: Duration,
+    /// Moving the window: every recorder one slice older.
+    pub age: Duration,
 }
 
 /// How well a detector fared in the last slice that closed.

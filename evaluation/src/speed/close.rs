@@ -80,7 +80,7 @@ fn close(detector: &mut SlidingDetector) -> Result<Close> {
     let report = report.context("the slice closed")?;
     Ok(Close {
         seconds,
-        stages: stages(detector.stage_times()).to_vec(),
+        stages: stages(report.stages).to_vec(),
         candidates: report.candidates,
         super_points: report.super_points.len(),
     })

@@ -49,7 +49,7 @@ impl System for Srlg {
 
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
         let report = self.detector.close_slice().expect("the CPU reports no errors");
-        self.stages = stages(self.detector.stage_times()).to_vec();
+        self.stages = stages(report.stages).to_vec();
         points(&report)
     }
 
@@ -73,8 +73,13 @@ impl System for Srlg {
 
 /// The stages of a close with their names, in the order in which they come.
 #[must_use]
-pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
-    [("survey", times.survey), ("search", times.search), ("estimate", times.estimate)]
+pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 4] {
+    [
+        ("survey", times.survey),
+        ("search", times.search),
+        ("estimate", times.estimate),
+        ("age", times.age),
+    ]
 }
 
 /// The super points of `report`: hosts and cardinalities.

@@ -7,10 +7,15 @@ mod pages;
 mod recent;
 mod search;
 mod shards;
+mod share;
 mod sweep;
 
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Slea, Span, Tally,
+    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
+    Tally,
 };
 
 use crate::backend::{Backend, Survey};
@@ -22,6 +27,8 @@ use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
 use shards::Shards;
+use share::{share, share_chunks};
+use sweep::PIECE;
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -62,6 +69,8 @@ struct CpuBackend<R: Mappable> {
     arrays: Arrays<R>,
     lanes: Lanes,
     search: Search,
+    /// Threads that a close takes.
+    threads: usize,
 }
 
 impl<R: Mappable> CpuBackend<R> {
@@ -70,7 +79,8 @@ impl<R: Mappable> CpuBackend<R> {
         let rough = Pages::new(params.rough_recorders())?;
         let linear = Pages::new(params.linear_recorders())?;
         let arrays = Arrays { params, rough, linear, shards: Shards::new(&params) };
-        Ok(Self { arrays, lanes: Lanes::default(), search: Search::new(&params) })
+        let search = Search::new(&params);
+        Ok(Self { arrays, lanes: Lanes::default(), search, threads: 1 })
     }
 
     /// The arrays with all that was ingested.
@@ -78,12 +88,16 @@ impl<R: Mappable> CpuBackend<R> {
         self.lanes.drain(&self.arrays);
         &self.arrays
     }
+}
 
-    /// The same for one.
-    fn drained_mut(&mut self) -> &mut Arrays<R> {
-        self.lanes.drain(&self.arrays);
-        &mut self.arrays
-    }
+/// How many of `recorders` have a word below `limit`.
+fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
+    let sum = AtomicU32::new(0);
+    let pieces: Vec<&[Frozen16]> = recorders.chunks(PIECE).collect();
+    share(threads, pieces.len(), |piece| {
+        sum.fetch_add(sweep::count(pieces[piece], limit), Relaxed);
+    });
+    sum.into_inner()
 }
 
 /// Per row of the SLEA, how many recorders are within `span`.
@@ -150,23 +164,32 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
+    fn set_threads(&mut self, threads: NonZeroUsize) {
+        self.threads = threads.get();
+    }
+
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
         rough.frozen(|recorders| {
-            sweep::masks(params, recorders, span.rough_ages, self.search.masks_mut());
+            let rsra = Rsra::new(params, recorders);
+            let masks = self.search.masks_mut();
+            share_chunks(self.threads, masks, PIECE, |first, masks| {
+                sweep::masks(rsra, span.rough_ages, first, masks);
+            });
         });
         let rough_weights = self.search.weights(params.hot_weight());
         let (len, limit) = (params.linear_row_len() as usize, params.step(span.ages));
+        let limit = Frozen16::saturated(limit);
         let linear_weights = linear.frozen(|recorders| {
             let rows = recorders.chunks_exact(len);
-            rows.map(|row| sweep::count(row, Frozen16::saturated(limit))).collect()
+            rows.map(|row| count(row, limit, self.threads)).collect()
         });
         Ok(Survey { rough_weights, linear_weights })
     }
 
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
-        Ok(self.search.hosts(&self.arrays.params, weight, limit))
+        Ok(self.search.hosts(&self.arrays.params, weight, limit, self.threads))
     }
 
     fn tally(
@@ -176,11 +199,12 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         positions: u32,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        let Arrays { params, linear, .. } = self.drained_mut();
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, linear, .. } = &mut self.arrays;
         linear.frozen(|recorders| {
-            for (number, &host) in hosts.iter().enumerate() {
-                each(number, &sweep::tally(params, recorders, host, span, positions));
-            }
+            share(self.threads, hosts.len(), |number| {
+                each(number, &sweep::tally(params, recorders, hosts[number], span, positions));
+            });
         });
         Ok(())
     }
@@ -196,9 +220,10 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        let Arrays { params, rough, linear, .. } = self.drained_mut();
-        rough.grow(ages.rough);
-        linear.grow(params.step(ages.linear));
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
+        rough.grow(ages.rough, self.threads);
+        linear.grow(params.step(ages.linear), self.threads);
         self.lanes.forget();
         Ok(())
     }

@@ -10,7 +10,8 @@ use self_cell::{MutBorrow, self_cell};
 use srlg_core::{Recorder, Recorder8, Recorder16};
 use zerocopy::FromBytes;
 
-use super::sweep;
+use super::share::share_chunks;
+use super::sweep::{self, PIECE};
 use crate::error::Error;
 
 /// A recorder that can live in a mapping.
@@ -94,9 +95,11 @@ impl<R: Mappable> Pages<R> {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Grows every recorder by `step`.
-    pub(crate) fn grow(&mut self, step: u32) {
-        R::exclusive(&mut self.0, |recorders| sweep::grow(recorders, step));
+    /// Grows every recorder by `step`, on so many `threads`.
+    pub(crate) fn grow(&mut self, step: u32, threads: usize) {
+        R::exclusive(&mut self.0, |recorders| {
+            share_chunks(threads, recorders, PIECE, |_, piece| sweep::grow(piece, step));
+        });
     }
 }
 
@@ -119,7 +122,7 @@ mod tests {
         let mut pages = Pages::<Recorder16>::new(3_000_000).unwrap();
         assert!(pages.shared().iter().all(|recorder| recorder.word() == u16::MAX));
         pages.shared()[2_999_999].most_recent(0);
-        pages.grow(3);
+        pages.grow(3, 2);
         assert_eq!(pages.shared()[2_999_999].word(), 3);
         assert_eq!(pages.frozen(|recorders| recorders[0].word()), u16::MAX);
         assert_eq!(Pages::<Recorder8>::new(5).unwrap().shared().len(), 5);

@@ -5,11 +5,15 @@
 //! over by one comparison. Row 2 then rules out most pairs, before the inverse table is asked.
 //! All of that is [`srlg_core::regain`].
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use srlg_core::regain::{HighTable, Overlap, candidates, fill_overlap, overlap_len, subsets};
 use srlg_core::{Address, Params};
 
 use srlg_kernels::survey::WEIGHTS;
 
+use super::share::share;
 use super::sweep::{self, for_wider_vectors};
 use crate::backend::high_table;
 
@@ -82,41 +86,70 @@ impl Search {
     }
 
     /// Hosts whose union estimator has at least `weight`, ascending, each once; `None`
-    /// when there are more than `limit`.
-    pub(super) fn hosts(&self, params: &Params, weight: u32, limit: u32) -> Option<Vec<Address>> {
+    /// when there are more than `limit`. Takes so many `threads`.
+    pub(super) fn hosts(
+        &self,
+        params: &Params,
+        weight: u32,
+        limit: u32,
+        threads: usize,
+    ) -> Option<Vec<Address>> {
         let mut of_row_2 = vec![0; overlap_len(params)];
         fill_overlap(params, &self.subsets, self.masks_of_row(2), weight, &mut of_row_2);
         let overlap = Overlap::new(params, &of_row_2);
-        let others = self.hot_by_mask(1, weight);
-        let table = self.high_table(params);
-        let (mut hosts, mut partners, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
-        for (mask, columns) in self.hot_by_mask(0, weight) {
-            self.list_partners(&others, mask, weight, &mut partners);
-            admitted.resize(partners.len(), 0);
-            for &base in &columns {
-                let count = admit(params, table, overlap, base, &partners, &mut admitted);
-                for &column in &admitted[..count] {
-                    hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
-                }
-                if hosts.len() > limit as usize {
-                    return None;
-                }
-            }
+        let (bases, others) = (self.hot_by_mask(0, weight), self.hot_by_mask(1, weight));
+        let (found, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+        share(threads, bases.len(), |piece| {
+            let enough = |more: usize| count.load(Relaxed) + more > limit as usize;
+            let hosts = self.hosts_of(params, weight, overlap, &bases[piece], &others, &enough);
+            count.fetch_add(hosts.len(), Relaxed);
+            found.lock().expect("nobody panics with the hosts").extend(hosts);
+        });
+        let mut hosts = found.into_inner().expect("nobody panicked with the hosts");
+        if hosts.len() > limit as usize {
+            return None;
         }
         // Columns 0 and 1 determine the low and the high bits: no host is found twice.
         hosts.sort_unstable();
         Some(hosts)
     }
 
-    /// Lists the columns whose masks share at least `weight` recorders with `mask`.
-    fn list_partners(&self, groups: &[Group], mask: u8, weight: u32, partners: &mut Vec<Partner>) {
-        partners.clear();
+    /// Those hosts whose column in row 0 is one of `bases` and in row 1 one of `others`; not all
+    /// of them when so many more are `enough`.
+    fn hosts_of(
+        &self,
+        params: &Params,
+        weight: u32,
+        overlap: Overlap<'_>,
+        (mask, bases): &Group,
+        others: &[Group],
+        enough: &dyn Fn(usize) -> bool,
+    ) -> Vec<Address> {
+        let table = self.high_table(params);
+        let partners = self.partners(others, *mask, weight);
+        let (mut hosts, mut admitted) = (Vec::new(), vec![0; partners.len()]);
+        for &base in bases {
+            if enough(hosts.len()) {
+                break;
+            }
+            let count = admit(params, table, overlap, base, &partners, &mut admitted);
+            for &column in &admitted[..count] {
+                hosts.extend(candidates(params, table, &self.masks, [base, column], weight));
+            }
+        }
+        hosts
+    }
+
+    /// The columns whose masks share at least `weight` recorders with `mask`.
+    fn partners(&self, groups: &[Group], mask: u8, weight: u32) -> Vec<Partner> {
+        let mut partners = Vec::new();
         for (other, columns) in groups {
             if (other & mask).count_ones() >= weight {
                 let sets = self.subsets[usize::from(other & mask)];
                 partners.extend(columns.iter().map(|&column| Partner { column, sets }));
             }
         }
+        partners
     }
 
     fn high_table(&self, params: &Params) -> HighTable<'_> {

@@ -1,12 +1,15 @@
 //! Passes over all recorders, at the speed of the memory.
 //!
-//! Compiled for wider vectors too, which are taken where there are any; so are the tallies.
+//! They come in pieces, for any number of threads, and are compiled for wider vectors too, which are taken where there are any; so are the tallies.
 
 use prefetch_index::prefetch_index;
 use srlg_core::{
     Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below,
 };
 use srlg_kernels::survey::WEIGHTS;
+
+/// Recorders, or masks, of a piece.
+pub(super) const PIECE: usize = 1 << 18;
 
 macro_rules! for_wider_vectors {
     ($($item:item)*) => {
@@ -22,14 +25,14 @@ macro_rules! for_wider_vectors {
 pub(super) use for_wider_vectors;
 
 for_wider_vectors! {
-    /// The masks of all rough estimators, row after row.
+    /// The masks of rough estimators, from number `first` on.
     pub(super) fn masks<R: Reading>(
-        params: &Params,
-        recorders: &[R],
+        rsra: Rsra<'_, R>,
         ages: u32,
+        first: usize,
         masks: &mut [u8],
     ) {
-        Rsra::new(params, recorders).masks(ages, masks);
+        rsra.masks(ages, first, masks);
     }
 
     /// How many of a row of `masks` have weight 0, 1, ... 8, of those with at least `hot_weight`.

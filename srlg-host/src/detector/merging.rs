@@ -12,7 +12,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn state(&self) -> Result<State, Error> {
-        let words = self.backend.export()?;
+        let words = self.backend.shared().export()?;
         Ok(State { fingerprint: self.params.fingerprint(), slice: self.slice, words })
     }
 
@@ -26,7 +26,7 @@ impl SlidingDetector {
     /// [`Error::StateFromFuture`] when it is ahead of this detector.
     pub fn merge(&mut self, state: &State) -> Result<(), Error> {
         let ages = self.ages_since(state.fingerprint, state.slice)?;
-        self.backend.merge(&state.words, ages)
+        self.backend.alone(|backend| backend.merge(&state.words, ages))
     }
 
     /// What the last `slices` touched, the running one included: a small part of a state.
@@ -38,7 +38,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn delta(&self, slices: u32) -> Result<Delta, Error> {
-        let touched = self.backend.recent(self.span(slices)?)?;
+        let touched = self.backend.shared().recent(self.span(slices)?)?;
         Ok(Delta { fingerprint: self.params.fingerprint(), slice: self.slice, touched })
     }
 
@@ -49,7 +49,7 @@ impl SlidingDetector {
     /// As [`merge`](Self::merge).
     pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
         let ages = self.ages_since(delta.fingerprint, delta.slice)?;
-        self.backend.apply(&delta.touched, ages)
+        self.backend.alone(|backend| backend.apply(&delta.touched, ages))
     }
 
     /// How much older what was seen up to `slice` is now.

@@ -25,7 +25,7 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
 pub(crate) fn assert_search_equal<R: Recorder>(params: &Params, rough: &[R], seed: u64) {
     let span = params.span(9, 5);
     let mut expected = vec![0; params.rough_estimators()];
-    Rsra::new(params, rough).masks(span.rough_ages, &mut expected);
+    Rsra::new(params, rough).masks(span.rough_ages, 0, &mut expected);
     let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();
     let weights = zeros(4 * survey::WEIGHTS);
     launch(seed, |grid| survey::survey(grid, params, span, rough, (&masks, &weights)));

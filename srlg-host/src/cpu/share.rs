@@ -1,0 +1,57 @@
+//! Work in pieces, shared among threads.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Does each of so many `pieces` once, on `threads` threads, of which the caller's is one: whoever
+/// has finished a piece takes the next.
+pub(super) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        loop {
+            let piece = next.fetch_add(1, Relaxed);
+            if piece >= pieces {
+                break;
+            }
+            work(piece);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(pieces) {
+            scope.spawn(take);
+        }
+        take();
+    });
+}
+
+/// The same for the chunks of `items`, `len` at a time; `work` hears of the first one's number.
+pub(super) fn share_chunks<T: Send>(
+    threads: usize,
+    items: &mut [T],
+    len: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let chunks: Vec<Mutex<&mut [T]>> = items.chunks_mut(len).map(Mutex::new).collect();
+    share(threads, chunks.len(), |piece| {
+        let mut chunk = chunks[piece].try_lock().expect("each piece is taken once");
+        work(piece * len, &mut chunk);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_worked_on_once_by_any_number_of_threads() {
+        for (threads, len) in [(1, 7), (2, 1), (3, 100), (9, 4)] {
+            let mut items = vec![0; 50];
+            share_chunks(threads, &mut items, len, |first, chunk| {
+                for (number, item) in (first..).zip(chunk) {
+                    *item += number + 1;
+                }
+            });
+            assert!((1..=50).eq(items), "{threads} {len}");
+        }
+    }
+}
