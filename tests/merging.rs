@@ -110,6 +110,30 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
 }
 
 #[test]
+fn closes_on_3_threads_equal_closes_on_1() {
+    for config in [Config::default(), Config { window: 8, ..Config::paper() }] {
+        let (mut one, mut many) = (detector(config), detector(config));
+        many.set_close_threads(3.try_into().unwrap()).unwrap();
+        for slice in 0..3 {
+            // 900 hosts of some 400 and 40 of some 3000.
+            let busy = (0..120_000u32).map(|i| (i % 40, i / 40));
+            let others = (0..360_000u32).map(|i| (1000 + i % 900, i / 900));
+            let pairs: Vec<IpPair> = busy
+                .chain(others)
+                .map(|(host, peer)| IpPair { aip: host * 7919, bip: peer * 65_537 + host + slice })
+                .collect();
+            one.ingest(&pairs).unwrap();
+            many.ingest(&pairs).unwrap();
+            let (report, of_many) = (one.close_slice().unwrap(), many.close_slice().unwrap());
+            assert!(report.candidates >= report.super_points.len());
+            assert!(report.super_points.len() >= 40, "{}", report.super_points.len());
+            assert_eq!(of_many, report);
+        }
+        assert_eq!(one.state().unwrap(), many.state().unwrap());
+    }
+}
+
+#[test]
 fn states_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
     let mut detector = detector(small());
     let other_lines = Scheme::Tagged { lines: 25, tags: 64 };

@@ -111,3 +111,54 @@ impl Recent {
 fn slot(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(numbers: impl Iterator<Item = u32>) -> Vec<IpPair> {
+        numbers.map(|number| IpPair { aip: number % 7, bip: number }).collect()
+    }
+
+    /// How many of `pairs` are let through.
+    fn sifted(recent: &mut Recent, pairs: &[IpPair]) -> usize {
+        let mut unknown = [0; 64];
+        pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()
+    }
+
+    #[test]
+    fn pairs_are_let_through_once_per_slice_in_their_order() {
+        let mut recent = Recent::new();
+        let few = pairs([5, 9, 0, 5, 5, 0, 1].into_iter());
+        let (first, later) = few.split_at(3);
+        let mut unknown = [0; 7];
+        assert_eq!(recent.sift(first, &mut unknown), 3);
+        assert_eq!(unknown[..3].as_bytes(), first.as_bytes());
+        assert_eq!(recent.sift(later, &mut unknown), 1);
+        assert_eq!(unknown[..1].as_bytes(), later[3..].as_bytes());
+        assert_eq!(sifted(&mut recent, &few), 0);
+        recent.forget();
+        assert_eq!(sifted(&mut recent, first), 3);
+    }
+
+    // Pairs of the numbers that stand for empty slots are pairs like any others.
+    #[test]
+    fn no_pair_is_known_before_it_comes() {
+        for number in [0u64, 1, 1 << 32, u64::MAX] {
+            let [aip, bip] = [number as u32, (number >> 32) as u32];
+            assert_eq!(sifted(&mut Recent::new(), &[IpPair { aip, bip }]), 1, "{number}");
+        }
+    }
+
+    #[test]
+    fn look_ups_pause_where_no_pair_repeats_and_come_back_when_pairs_do() {
+        let mut recent = Recent::new();
+        assert_eq!(sifted(&mut recent, &pairs(0..TRIAL as u32)), TRIAL);
+        assert!(recent.pauses());
+        let few = pairs((0..(PAUSE * TRIAL) as u32).map(|number| number % 100));
+        assert_eq!(sifted(&mut recent, &few), PAUSE * TRIAL);
+        assert!(!recent.pauses());
+        assert!(sifted(&mut recent, &few[..TRIAL]) <= 2 * 100);
+        assert!(!recent.pauses());
+    }
+}

@@ -10,6 +10,7 @@ use super::{GpuBackend, contacts, cpu, on, small, small_paper};
 use crate::backend::Backend;
 use crate::detector::SlidingDetector;
 use crate::device::Device;
+use crate::report::StageTimes;
 
 /// Neighbours, extremes, and hosts that differ in high bits only.
 const HOSTS: [Address; 10] =
@@ -109,7 +110,11 @@ fn happen(detector: &mut SlidingDetector, event: &Event, other: &mut SlidingDete
             let window = (*window).min(detector.params().window());
             format!("{:?}", detector.cardinality_within(HOSTS[*host].into(), window).unwrap())
         }
-        Event::Close => format!("{:?}", detector.close_slice().unwrap()),
+        Event::Close => {
+            let mut report = detector.close_slice().unwrap();
+            report.stages = StageTimes::default();
+            format!("{report:?}")
+        }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
         Event::Merge { pairs, delta } => {
             other.skip_to(detector.slice()).unwrap();
