@@ -49,6 +49,8 @@ pub use hash::Hash;
 pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touches, touch_twins};
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
-pub use recorder::{Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below};
+pub use recorder::{
+    Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below, grow_all,
+};
 pub use rough::Rsra;
 pub use twin::Twin;

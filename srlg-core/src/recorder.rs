@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// A recorder as seen by those who only read it.
 pub trait Reading: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
-    type Word: Copy + Ord + core::fmt::Debug + Into<u32>;
+    type Word: Copy + Ord + core::fmt::Debug + Into<u32> + Send + Sync;
 
     /// The largest word: a recorder that was never touched, or too long ago.
     const UNTOUCHED: Self::Word;
@@ -47,8 +47,8 @@ pub trait Recorder: Reading + Send {
     /// before growing equals the minimum after it.
     fn grown(word: Self::Word, step: u32) -> Self::Word;
 
-    /// Grows the recorder by `step`.
-    fn grow(&mut self, step: u32);
+    /// Grows the recorder by `step`; its word before.
+    fn grow(&mut self, step: u32) -> Self::Word;
 
     /// The recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
@@ -62,6 +62,21 @@ pub fn count_below<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
     let count =
         |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
     recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
+}
+
+/// Grows all `recorders` by `step`; how many had a word below `limit` before.
+#[inline(always)]
+pub fn grow_all<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+    let mut total = 0;
+    // As in `count_below`.
+    for run in recorders.chunks_mut(1 << 15) {
+        let mut count = 0u16;
+        for recorder in run {
+            count += u16::from(recorder.grow(step) < limit);
+        }
+        total += u32::from(count);
+    }
+    total
 }
 
 /// Bit i for byte i, which is 0 or 1.
@@ -159,9 +174,9 @@ macro_rules! recorder {
             }
 
             #[inline]
-            fn grow(&mut self, step: u32) {
+            fn grow(&mut self, step: u32) -> $word {
                 let word = self.0.get_mut();
-                *word = Self::grown(*word, step);
+                core::mem::replace(word, Self::grown(*word, step))
             }
 
             fn freeze(recorders: &mut [Self]) -> &[$frozen] {

@@ -184,7 +184,7 @@ mod tests {
         let mut recorders = untouched(&params);
         recorders[8 * 5 + 2].most_recent(0);
         recorders[8 * 5 + 7].most_recent(3);
-        recorders.iter_mut().for_each(|r| r.grow(2));
+        recorders.iter_mut().for_each(|r| _ = r.grow(2));
         let masks = [1, 2, 3, 5, 6].map(|window| Rsra::new(&params, &recorders).mask(0, 5, window));
         assert_eq!(masks, [0, 0, 0b100, 0b100, 0b1000_0100]);
     }

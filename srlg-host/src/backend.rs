@@ -1,7 +1,7 @@
 //! [`Backend`]: what a device does for a detector. Integers only; no estimator maths.
 //!
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
-//! `survey`, `regain`, `tally`, `age`.
+//! `survey`, `regain`, `tally`, `finish`.
 
 use std::num::NonZeroUsize;
 
@@ -22,7 +22,8 @@ pub(crate) struct Survey {
     /// Per row of the RSRA: how many rough estimators have weight 0, 1, ... 8; those that are not
     /// hot are not counted.
     pub(crate) rough_weights: Vec<[u32; WEIGHTS]>,
-    /// Per row of the SLEA: how many recorders are within the window.
+    /// Per row of the SLEA: how many recorders are within the window. Nothing, where only
+    /// [`finish`](Backend::finish) counts them.
     pub(crate) linear_weights: Vec<u32>,
 }
 
@@ -99,6 +100,12 @@ pub(crate) trait Backend: Send + Sync {
     /// Tally of one host, and, where estimates need it (in the paper's scheme), per row of the
     /// SLEA how many recorders are within `span`; while others may ingest.
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error>;
+
+    /// Ends a close: makes every recorder so much older, and counts before what `survey` lacks.
+    fn finish(&mut self, survey: &mut Survey, span: Span, ages: Ages) -> Result<(), Error> {
+        let _ = (survey, span);
+        if ages == Ages::default() { Ok(()) } else { self.age(ages) }
+    }
 
     /// Makes every recorder so much older.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;

@@ -1,14 +1,14 @@
 //! The end of a slice: from the recorders of a device to a [`SliceReport`].
 //!
 //! survey -> search (regain at the lowest hot weight that the limits accept) -> glimpse ->
-//! tally -> estimate. The device counts; all decisions and floats are here and in srlg-core.
+//! tally -> estimate -> finish (age). The device counts; all decisions and floats are here and in srlg-core.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate, background, glimpse};
-use srlg_core::{Address, Params, Span, Tally, detection, regain};
+use srlg_core::{Address, Ages, Params, Span, Tally, detection, regain};
 
 use srlg_kernels::survey::WEIGHTS;
 
@@ -16,24 +16,28 @@ use crate::backend::{Backend, Survey};
 use crate::error::Error;
 use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 
-/// The report on the window that ends with the running slice, number `slice`.
+/// The report on the window that ends with the running slice, number `slice`; then every recorder
+/// is `ages` older.
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
     slice: u64,
+    ages: Ages,
 ) -> Result<SliceReport, Error> {
     let start = Instant::now();
     let span = params.span(slice, params.window());
-    let survey = backend.survey(span)?;
+    let mut survey = backend.survey(span)?;
     let surveyed = Instant::now();
     let found = search(params, backend, &survey)?;
     let searched = Instant::now();
     let super_points = super_points(params, backend, span, &survey, &found.hosts)?;
+    let estimated = Instant::now();
+    backend.finish(&mut survey, span, ages)?;
     let stages = StageTimes {
         survey: surveyed - start,
         search: searched - surveyed,
-        estimate: searched.elapsed(),
-        ..StageTimes::default()
+        estimate: estimated - searched,
+        age: estimated.elapsed(),
     };
     Ok(SliceReport {
         slice,

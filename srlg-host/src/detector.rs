@@ -4,7 +4,6 @@ mod merging;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate};
 use srlg_core::{Ages, Config, IpPair, Params, Span};
@@ -160,13 +159,7 @@ impl SlidingDetector {
         let (params, slice) = (&self.params, self.slice);
         let ages = params.ages_between(slice, slice + 1);
         // In one go: what comes in between would be in no report of its slice.
-        let report = self.backend.alone(|backend| {
-            let mut report = close::report(params, backend, slice)?;
-            let start = Instant::now();
-            age(backend, ages)?;
-            report.stages.age = start.elapsed();
-            Ok(report)
-        })?;
+        let report = self.backend.alone(|backend| close::report(params, backend, slice, ages))?;
         self.slice += 1;
         self.health = report.health.clone();
         Ok(report)

@@ -45,7 +45,7 @@ fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
     assert_eq!(weight(&recorders, 1), 1);
     let position = params.linear_position(77) as usize;
     Slea::new(&params, &recorders).run(2, aip)[position].most_recent(0);
-    recorders.iter_mut().for_each(|r| r.grow(1));
+    recorders.iter_mut().for_each(|r| _ = r.grow(1));
     for row in 0..2 {
         // Rows 0 and 1 are touched again: row 2 alone decides.
         Slea::new(&params, &recorders).run(row, aip)[position].most_recent(0);

@@ -64,10 +64,6 @@ for_wider_vectors! {
     fn ingest<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
         lane.ingest(arrays, pairs, ages);
     }
-
-    fn touch_noted<R: Mappable>(lane: &mut Lane, arrays: &Arrays<R>) {
-        lane.touch_noted(arrays);
-    }
 }
 
 impl Lane {
@@ -86,12 +82,18 @@ impl Lane {
         // A short call costs little more than to note down its pairs.
         if pairs.len() < BATCH && ages == self.ages {
             self.note(pairs);
+            if self.count >= BATCH {
+                self.take_batches(arrays, &[], ages);
+            }
         } else {
-            ingest(self, arrays, pairs, ages);
+            self.take_batches(arrays, pairs, ages);
         }
-        if self.count >= BATCH {
-            touch_noted(self, arrays);
-        }
+    }
+
+    /// Out of line: its preparations are not for short calls.
+    #[inline(never)]
+    fn take_batches<R: Mappable>(&mut self, arrays: &Arrays<R>, pairs: &[IpPair], ages: Ages) {
+        ingest(self, arrays, pairs, ages);
     }
 
     #[inline(always)]
@@ -99,6 +101,9 @@ impl Lane {
         if ages != self.ages {
             self.touch_waiting(arrays);
             self.ages = ages;
+        }
+        if self.count >= BATCH {
+            self.touch_noted(arrays);
         }
         for pairs in pairs.chunks(BATCH) {
             if let (0, Some(batch), true) = (self.count, pairs.first_chunk(), self.recent.pauses())

@@ -90,6 +90,22 @@ impl<R: Mappable> CpuBackend<R> {
     }
 }
 
+impl<R: Mappable> CpuBackend<R> {
+    /// Makes every recorder so much older; how many of the SLEA were within `span_ages` before.
+    fn grow(&mut self, span_ages: u32, ages: Ages) -> u32 {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
+        let (step, limit) = (params.step(ages.linear), params.step(span_ages));
+        let limit = Frozen16::saturated(limit);
+        if ages == Ages::default() {
+            return linear.frozen(|recorders| count(recorders, limit, self.threads));
+        }
+        self.lanes.forget();
+        rough.grow(ages.rough, R::UNTOUCHED, self.threads);
+        linear.grow(step, limit, self.threads)
+    }
+}
+
 /// How many of `recorders` have a word below `limit`.
 fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
@@ -179,12 +195,14 @@ impl<R: Mappable> Backend for CpuBackend<R> {
             });
         });
         let rough_weights = self.search.weights(params.hot_weight());
-        let (len, limit) = (params.linear_row_len() as usize, params.step(span.ages));
-        let limit = Frozen16::saturated(limit);
-        let linear_weights = linear.frozen(|recorders| {
-            let rows = recorders.chunks_exact(len);
-            rows.map(|row| count(row, limit, self.threads)).collect()
-        });
+        let linear_weights = match params.is_tagged() {
+            true => Vec::new(), // see `finish`
+            false => linear.frozen(|recorders| {
+                let limit = Frozen16::saturated(params.step(span.ages));
+                let rows = recorders.chunks_exact(params.linear_row_len() as usize);
+                rows.map(|row| count(row, limit, self.threads)).collect()
+            }),
+        };
         Ok(Survey { rough_weights, linear_weights })
     }
 
@@ -219,12 +237,17 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok((slea.tally(host, span, params.linear_width()), row_weights))
     }
 
+    // The tagged SLEA is one row, which no estimate asks for: it is counted as it grows older.
+    fn finish(&mut self, survey: &mut Survey, span: Span, ages: Ages) -> Result<(), Error> {
+        let weight = self.grow(span.ages, ages);
+        if self.arrays.params.is_tagged() {
+            survey.linear_weights = vec![weight];
+        }
+        Ok(())
+    }
+
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        rough.grow(ages.rough, self.threads);
-        linear.grow(params.step(ages.linear), self.threads);
-        self.lanes.forget();
+        self.grow(0, ages);
         Ok(())
     }
 

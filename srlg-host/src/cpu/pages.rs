@@ -5,6 +5,8 @@
 //! A mapping lends bytes; [`self_cell`] ties the recorders, which are those same bytes
 //! seen as atomics, to the mapping that they borrow from.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use memmap2::MmapMut;
 use self_cell::{MutBorrow, self_cell};
 use srlg_core::{Recorder, Recorder8, Recorder16};
@@ -95,11 +97,16 @@ impl<R: Mappable> Pages<R> {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Grows every recorder by `step`, on so many `threads`.
-    pub(crate) fn grow(&mut self, step: u32, threads: usize) {
+    /// Grows every recorder by `step`, on so many `threads`; how many had a word below `limit`
+    /// before.
+    pub(crate) fn grow(&mut self, step: u32, limit: R::Word, threads: usize) -> u32 {
+        let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
-            share_chunks(threads, recorders, PIECE, |_, piece| sweep::grow(piece, step));
+            share_chunks(threads, recorders, PIECE, |_, piece| {
+                sum.fetch_add(sweep::grow(piece, step, limit), Relaxed);
+            });
         });
+        sum.into_inner()
     }
 }
 
@@ -122,7 +129,7 @@ mod tests {
         let mut pages = Pages::<Recorder16>::new(3_000_000).unwrap();
         assert!(pages.shared().iter().all(|recorder| recorder.word() == u16::MAX));
         pages.shared()[2_999_999].most_recent(0);
-        pages.grow(3, 2);
+        assert_eq!((pages.grow(3, 1, 2), pages.grow(0, 3, 1)), (1, 0));
         assert_eq!(pages.shared()[2_999_999].word(), 3);
         assert_eq!(pages.frozen(|recorders| recorders[0].word()), u16::MAX);
         assert_eq!(Pages::<Recorder8>::new(5).unwrap().shared().len(), 5);

@@ -4,7 +4,7 @@
 
 use prefetch_index::prefetch_index;
 use srlg_core::{
-    Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below,
+    Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below, grow_all,
 };
 use srlg_kernels::survey::WEIGHTS;
 
@@ -56,11 +56,9 @@ for_wider_vectors! {
         count_below(recorders, limit)
     }
 
-    /// Grows all `recorders` by `step`.
-    pub(super) fn grow<R: Recorder>(recorders: &mut [R], step: u32) {
-        for recorder in recorders {
-            recorder.grow(step);
-        }
+    /// Grows all `recorders` by `step`; how many had a word below `limit` before.
+    pub(super) fn grow<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+        grow_all(recorders, step, limit)
     }
 
     /// Tally of `host`.

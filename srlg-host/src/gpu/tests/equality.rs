@@ -208,7 +208,9 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let mut cpu = crate::cpu::backend(params).unwrap();
         cpu.scan(&pairs, Ages::default()).unwrap();
         let span = params.span(0, 4);
-        assert_eq!(gpu.survey(span).unwrap(), cpu.survey(span).unwrap());
+        let (of_gpu, mut of_cpu) = (gpu.survey(span).unwrap(), cpu.survey(span).unwrap());
+        cpu.finish(&mut of_cpu, span, Ages::default()).unwrap();
+        assert_eq!(of_gpu, of_cpu);
     }
 }
 
