@@ -3,6 +3,7 @@
 //! A chore finds its files from the root of the workspace, whatever the current directory and
 //! `CARGO_TARGET_DIR` are. It fails with one line that names what is wrong and the way out.
 
+mod instructions;
 mod ptx;
 
 use std::path::Path;
@@ -14,12 +15,15 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
+    /// Count the instructions of ingest and close, under valgrind.
+    Instructions(instructions::Arguments),
     /// Turn srlg-kernels into srlg-host/ptx/srlg.ptx.
     Ptx(ptx::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Chore::parse() {
+        Chore::Instructions(arguments) => instructions::run(&arguments, root()),
         Chore::Ptx(arguments) => ptx::run(&arguments, root()),
     };
     match result {

@@ -3,7 +3,7 @@
 use super::EstimateRange;
 use super::visible::estimate_run;
 use crate::epoch::Span;
-use crate::linear::{Histograms, LINE};
+use crate::linear::{AGES, Histograms, LINE};
 use crate::params::Params;
 
 /// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
@@ -27,10 +27,37 @@ pub fn positions(params: &Params) -> u32 {
 /// of Poisson numbers no more than e^(-25/2) are (Chernoff), 4 in 10^6.
 #[must_use]
 pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
+    if is_far_below(params, histograms, span) {
+        return false;
+    }
     let glimpse = estimate_run(params, histograms, span, positions(params));
     let (mean, error) = (glimpsed(params), glimpse.std_error);
     let least = mean - DEVIATIONS * libm::sqrt(mean + error * error);
     glimpse.range == EstimateRange::Beyond || glimpse.cardinality >= least
+}
+
+/// Whether the estimate would dismiss the host, by sums alone: true only if it would.
+///
+/// Of `width` positions let A be in the window, O of them own and H hidden. At every age at least
+/// R = width - A - 2H positions are at risk, and no more show an own touch than are own. So the
+/// cumulative hazard is at most O/(R - O), Greenwood's sum at most O/(R(R - O)), and the chance of
+/// an epoch that the window cuts adds at most half of the cardinality to the variance.
+fn is_far_below(params: &Params, histograms: &Histograms, span: Span) -> bool {
+    let sum = |bins: &[u32; AGES]| {
+        let ages = &bins[..span.ages as usize];
+        f64::from(ages.iter().sum::<u32>())
+    };
+    let (all, own, hidden) = (sum(&histograms.all), sum(&histograms.own), sum(&histograms.hidden));
+    let width = f64::from(positions(params));
+    let at_risk = width - all - 2.0 * hidden;
+    if at_risk <= own + 1.0 {
+        return false;
+    }
+    // A little more than the sums give: rounding of a thousand terms moves neither so far.
+    let cardinality = 1.000_001 * width * own / (at_risk - own);
+    let variance = cardinality * (width / at_risk + 0.5);
+    let mean = glimpsed(params);
+    cardinality < mean - DEVIATIONS * libm::sqrt(mean + variance)
 }
 
 /// Deviations by which an estimate has to be too low to be dismissed.
@@ -46,7 +73,8 @@ fn glimpsed(params: &Params) -> f64 {
 mod tests {
     use super::*;
     use crate::Config;
-    use crate::linear::AGES;
+    extern crate std;
+    use proptest::prelude::*;
 
     const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
@@ -65,6 +93,32 @@ mod tests {
             }
             assert!(missed < 4e-6, "{threshold}: {missed}");
             assert_eq!(missed > 0.0, can_dismiss(&params), "{threshold}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_dismiss_no_host_that_its_estimate_does_not(
+            ages in prop::collection::vec((0usize..150, 0u32..12, 0u32..60, 0u32..60, 0u32..20), 0..150),
+            oldest_slices in 1u32..3,
+        ) {
+            let params = Config::default().validate().unwrap();
+            let mut glimpse = Histograms::EMPTY;
+            for (age, own, hidden, excluded, twice) in ages {
+                let (hidden_twice, excluded_twice) = (twice.min(hidden), twice.min(excluded));
+                glimpse.all[age] = own + hidden + excluded;
+                (glimpse.own[age], glimpse.hidden[age]) = (own, hidden);
+                glimpse.hidden_twice[age] = hidden_twice;
+                glimpse.excluded_twice[age] = excluded_twice;
+            }
+            prop_assume!(glimpse.all.iter().sum::<u32>() <= positions(&params));
+            let span = Span { oldest_slices, ..WINDOW };
+            let estimate = estimate_run(&params, &glimpse, span, positions(&params));
+            let mean = glimpsed(&params);
+            let least = mean - DEVIATIONS * libm::sqrt(mean + estimate.std_error * estimate.std_error);
+            let dismissed = estimate.range != EstimateRange::Beyond && estimate.cardinality < least;
+            prop_assert!(dismissed || !is_far_below(&params, &glimpse, span));
+            prop_assert_eq!(may_reach(&params, &glimpse, span), !dismissed);
         }
     }
 

@@ -1,0 +1,89 @@
+//! One run of the program under valgrind's callgrind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+
+const INSTALL: &str = "no valgrind: run scripts/valgrind.sh on Debian, elsewhere install valgrind";
+
+/// Makes sure that valgrind is there.
+///
+/// # Errors
+/// When it is not, or does not run.
+pub(super) fn find() -> Result<()> {
+    let output = Command::new("valgrind").arg("--version").output().context(INSTALL)?;
+    succeeded(&output).context("valgrind does not run here")
+}
+
+/// Instructions of `program` for `rounds` of `work`, start-up included, and the units of a round.
+///
+/// Leaves callgrind's file beside the program, for `callgrind_annotate`.
+///
+/// # Errors
+/// When the program fails, or either of the two says something else than a count.
+pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
+    let profile = program.with_extension(format!("{work}.callgrind"));
+    let mut file = std::ffi::OsString::from("--callgrind-out-file=");
+    file.push(&profile);
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--tool=callgrind"]).arg(file).arg(program);
+    command.args([work, &rounds.to_string()]);
+    let output = command.output().context(INSTALL)?;
+    succeeded(&output).with_context(|| format!("{work}, under valgrind"))?;
+    let units = String::from_utf8_lossy(&output.stdout).trim().parse();
+    let units = units.with_context(|| format!("{work} says no number of units"))?;
+    let text = fs::read_to_string(&profile)
+        .with_context(|| format!("callgrind wrote no {}", profile.display()))?;
+    Ok((instructions(&text)?, units))
+}
+
+fn succeeded(output: &Output) -> Result<()> {
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{}: {}", output.status, said.trim());
+    }
+    Ok(())
+}
+
+/// The total of a profile, which counts instructions and nothing else.
+fn instructions(profile: &str) -> Result<u64> {
+    let events = field(profile, "events:")?;
+    ensure!(
+        events == "Ir",
+        "callgrind counts {events}, not Ir alone: drop its options from outside"
+    );
+    field(profile, "summary:")?.parse().context("callgrind's summary is no number")
+}
+
+/// What the first line that begins with `name` says.
+fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
+    let value = profile.lines().find_map(|line| line.strip_prefix(name));
+    value.map(str::trim).with_context(|| format!("callgrind's file has no line {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head and the end of a file of valgrind 3.19.
+    const PROFILE: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\n\
+        positions: line\nevents: Ir\nsummary: 83199632\n\n\nob=(3) /usr/lib/libc.so.6\n\
+        fn=(1) main\n0 3\n\ntotals: 83199632\n";
+
+    #[test]
+    fn instructions_are_the_summary_of_the_profile() {
+        assert_eq!(instructions(PROFILE).expect("a summary"), 83_199_632);
+    }
+
+    #[test]
+    fn profile_without_a_count_of_instructions_alone_says_so() {
+        let reason = |profile: &str| instructions(profile).expect_err("a fault").to_string();
+        assert_eq!(reason("events: Ir\n"), "callgrind's file has no line summary:");
+        let cached = PROFILE.replace("events: Ir", "events: Ir Dr");
+        assert!(reason(&cached).starts_with("callgrind counts Ir Dr, not Ir alone"));
+        let broken = PROFILE.replace("83199632", "?");
+        assert_eq!(reason(&broken), "callgrind's summary is no number");
+    }
+}

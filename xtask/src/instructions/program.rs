@@ -1,0 +1,61 @@
+//! The program whose instructions are counted, built as users build the library.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+const ARGUMENTS: [&str; 7] = [
+    "build",
+    "--locked",
+    "--release",
+    "--package=srlg-evaluation",
+    "--example=instructions",
+    "--message-format=json-render-diagnostics",
+    "--quiet",
+];
+
+/// Variables that would change what the compiler makes: AVX-512, say, which valgrind refuses.
+const OUTSIDE: [&str; 4] =
+    ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
+
+/// Builds the program; its path, wherever `CARGO_TARGET_DIR` is.
+///
+/// # Errors
+/// When it does not compile; cargo has then said why.
+pub(super) fn build(root: &Path) -> Result<PathBuf> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(root).args(ARGUMENTS).stderr(Stdio::inherit());
+    let output = command.output().context("cannot run cargo")?;
+    ensure!(output.status.success(), "the example instructions of srlg-evaluation does not build");
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
+}
+
+/// The executable that cargo's `messages` name, one JSON object per line.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().map(PathBuf::from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_is_the_one_that_cargo_names_whatever_comes_before() {
+        let messages = r#"{"reason":"compiler-artifact","executable":null}
+{"reason":"compiler-artifact","executable":"/target/release/examples/instructions"}
+{"reason":"build-finished","success":true}"#;
+        let expected = PathBuf::from("/target/release/examples/instructions");
+        assert_eq!(executable(messages), Some(expected));
+        assert_eq!(executable("{\"reason\":\"build-finished\",\"success\":true}"), None);
+    }
+}
