@@ -54,6 +54,7 @@ struct Results {
 
 pub(crate) fn run(options: &Growth) -> Result<()> {
     ensure!(options.most <= MOST_PAIRS, "--most must be at most {MOST_PAIRS}");
+    ensure!(options.most >= 100_000, "--most must be at least 100k, the least load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
     let sweeps = sweeps::all(options);
     let target = options.target();

@@ -64,6 +64,7 @@ impl Speed {
         let most = crate::MOST_PAIRS;
         let largest = self.loads.iter().max();
         ensure!(largest <= Some(&most), "--loads must be at most {most}");
+        ensure!(self.pairs.is_none_or(|pairs| pairs >= 100), "--pairs must be at least 100");
         ensure!(self.pairs <= Some(1 << 30), "--pairs must be at most {}", 1 << 30);
         ensure!(self.repeat <= MOST_ROUNDS, "--repeat must be at most {MOST_ROUNDS}");
         Ok(())

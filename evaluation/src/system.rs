@@ -15,6 +15,9 @@ pub trait System {
     /// Takes pairs of the running slice.
     fn ingest(&mut self, pairs: &[IpPair]);
 
+    /// Waits until all that was ingested is where reports find it: for measuring.
+    fn flush(&mut self) {}
+
     /// Ends the slice: hosts whose estimated cardinality is at least the threshold that the
     /// system was made for, with the estimate; then the window moves on by one slice.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;

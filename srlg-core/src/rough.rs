@@ -108,7 +108,11 @@ impl<R: Recorder> Rsra<'_, R> {
         let word = R::saturated(age);
         for row in 0..self.params.rough_rows {
             let column = self.params.rough_column(row, base, pair.aip);
-            self.recorders[self.start(row, column) + slot as usize].most_recent(word);
+            let recorder = &self.recorders[self.start(row, column) + slot as usize];
+            // A look first: what is not written stays in the caches of all threads.
+            if word < recorder.word() {
+                recorder.most_recent(word);
+            }
         }
     }
 }

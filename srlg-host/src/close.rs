@@ -59,8 +59,8 @@ fn super_points(
     let hosts = promising(params, backend, candidates, span)?;
     let estimates: Vec<OnceLock<Estimate>> = hosts.iter().map(|_| OnceLock::new()).collect();
     backend.tally(&hosts, span, params.linear_width(), &|number, tally| {
-        // Each number comes once.
-        _ = estimates[number].set(estimate::estimate(params, tally, span, &survey.linear_weights));
+        let estimate = estimate::estimate(params, tally, span, &survey.linear_weights);
+        estimates[number].set(estimate).expect("each number comes once");
     })?;
     let estimates =
         estimates.into_iter().map(|estimate| estimate.into_inner().expect("a tally for each host"));

@@ -1,21 +1,19 @@
 //! [`SlidingDetector`]: pairs in, super points out, slice by slice.
 
+mod ingesting;
 mod merging;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
 
 use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Ages, Config, IpPair, Params, Span};
+use srlg_core::{Ages, Config, Params, Span};
 
 use crate::backend::Backend;
 use crate::close;
 use crate::device::{self, Device};
-#[cfg(feature = "cuda")]
-use crate::device_pairs::DevicePairs;
 use crate::error::Error;
-use crate::feed::{Feed, Owner};
-use crate::pinned::PinnedPairs;
+use crate::feed::Owner;
 use crate::report::{Health, SliceReport};
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
@@ -58,88 +56,8 @@ impl SlidingDetector {
         Self { params, backend: Owner::new(backend), slice: 0, health }
     }
 
-    /// Records that each pair was in contact in the running slice.
-    ///
-    /// Any number of threads may ingest at once: touches are idempotent.
-    ///
-    /// # Errors
-    /// What the device reports; the CPU reports none.
-    pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
-        self.backend.shared().scan(pairs, Ages::default())
-    }
-
-    /// Records that each pair was in contact `slices_late` slices before the running one.
-    ///
-    /// From the next report on, the answer is as if they had come in time.
-    ///
-    /// # Errors
-    /// As [`ingest`](Self::ingest).
-    pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
-    }
-
-    /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
-    /// [`ingest_pinned`](Self::ingest_pinned).
-    ///
-    /// # Errors
-    /// [`Error::PinnedMemory`].
-    pub fn pinned_pairs(&self, len: usize) -> Result<PinnedPairs, Error> {
-        self.backend.shared().pin(len)
-    }
-
-    /// As [`ingest`](Self::ingest), of all pairs of a buffer; a GPU copies them by itself while
-    /// the call has returned already.
-    ///
-    /// # Errors
-    /// What the device reports; the CPU reports none.
-    pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
-        self.backend.shared().scan_pinned(pairs, Ages::default())
-    }
-
-    /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
-    ///
-    /// # Errors
-    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
-    #[cfg(feature = "cuda")]
-    pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
-        self.backend.shared().scan_device(pairs, Ages::default())
-    }
-
-    /// A way in for a thread of its own, which goes on while another thread closes slices: it
-    /// keeps up to `room` pairs meanwhile, and waits when there are more.
-    ///
-    /// ```
-    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
-    /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-    /// let mut feed = detector.feed(1 << 20)?;
-    /// let receiver = std::thread::spawn(move || {
-    ///     (0..5000).try_for_each(|bip| feed.ingest(&[IpPair { aip: 7, bip }]))
-    /// });
-    /// let early = detector.close_slice()?; // whatever has come so far
-    /// receiver.join().unwrap()?;
-    /// let late = detector.close_slice()?;
-    /// assert_eq!(late.super_points[0].host.to_bits(), 7);
-    /// # assert!(early.super_points.len() <= 1);
-    /// # Ok::<(), srlg_host::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::FeedMemory`].
-    pub fn feed(&self, room: usize) -> Result<Feed, Error> {
-        self.backend.feed(room)
-    }
-
-    /// Waits until all that was ingested has reached the recorders: for measuring. No answer
-    /// needs it.
-    ///
-    /// # Errors
-    /// What the device reports; the CPU reports none.
-    pub fn flush(&self) -> Result<(), Error> {
-        self.backend.shared().flush()
-    }
-
-    /// Lets every later close take so many threads; at first it takes the caller's alone. Reports
-    /// are the same. On a GPU it changes nothing.
+    /// Lets every later close take up to so many threads, as far as the system gives them; at first
+    /// it takes the caller's alone. Reports are the same. On a GPU it changes nothing.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
@@ -156,13 +74,8 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
-        let (params, slice) = (&self.params, self.slice);
-        let ages = params.ages_between(slice, slice + 1);
-        // In one go: what comes in between would be in no report of its slice.
-        let report = self.backend.alone(|backend| close::report(params, backend, slice, ages))?;
-        self.slice += 1;
-        self.health = report.health.clone();
-        Ok(report)
+        let Self { params, backend, slice, health } = self;
+        backend.alone(|backend| close(params, backend, slice, health))
     }
 
     /// Closes slices until `slice` is running, and hands every report to `on_report`.
@@ -171,6 +84,9 @@ impl SlidingDetector {
     /// one can have any, and after `window` silent slices all is forgotten. The slices
     /// from there on are skipped, with no report.
     ///
+    /// What feeds ingest meanwhile is of the slice `slice`; `on_report` must not give a feed more
+    /// than it has room for, which would wait for the end of this call.
+    ///
     /// # Errors
     /// [`Error::SliceInPast`], and what the device or `on_report` reports.
     pub fn advance_to<E: From<Error>>(
@@ -178,15 +94,19 @@ impl SlidingDetector {
         slice: u64,
         mut on_report: impl FnMut(SliceReport) -> Result<(), E>,
     ) -> Result<(), E> {
-        while self.slice < slice {
-            let report = self.close_slice()?;
-            let silent = report.candidates == 0 && report.health.overload.is_none();
-            on_report(report)?;
-            if silent {
-                break;
+        self.check_not_past(slice)?;
+        let Self { params, backend, slice: running, health } = self;
+        backend.alone(|backend| {
+            while *running < slice {
+                let report = close(params, backend, running, health)?;
+                let silent = report.candidates == 0 && report.health.overload.is_none();
+                on_report(report)?;
+                if silent {
+                    break;
+                }
             }
-        }
-        Ok(self.skip_to(slice)?)
+            Ok(skip(params, backend, running, slice)?)
+        })
     }
 
     /// Moves the window until `slice` is running, without any report, however far.
@@ -194,12 +114,15 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::SliceInPast`] when `slice` has been closed already.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
+        self.check_not_past(slice)?;
+        let Self { params, backend, slice: running, .. } = self;
+        backend.alone(|backend| skip(params, backend, running, slice))
+    }
+
+    fn check_not_past(&self, slice: u64) -> Result<(), Error> {
         if slice < self.slice {
             return Err(Error::SliceInPast { running: self.slice, asked: slice });
         }
-        let ages = self.params.ages_between(self.slice, slice);
-        self.backend.alone(|backend| age(backend, ages))?;
-        self.slice = slice;
         Ok(())
     }
 
@@ -274,7 +197,31 @@ impl SlidingDetector {
     }
 }
 
-fn age(backend: &mut dyn Backend, ages: Ages) -> Result<(), Error> {
-    // No epoch begins: nothing is older.
-    if ages == Ages::default() { Ok(()) } else { backend.age(ages) }
+/// Closes the `running` slice.
+fn close(
+    params: &Params,
+    backend: &mut dyn Backend,
+    running: &mut u64,
+    health: &mut Health,
+) -> Result<SliceReport, Error> {
+    let ages = params.ages_between(*running, *running + 1);
+    let report = close::report(params, backend, *running, ages)?;
+    *running += 1;
+    *health = report.health.clone();
+    Ok(report)
+}
+
+/// Moves the window until `slice` is running.
+fn skip(
+    params: &Params,
+    backend: &mut dyn Backend,
+    running: &mut u64,
+    slice: u64,
+) -> Result<(), Error> {
+    let ages = params.ages_between(*running, slice);
+    if ages != Ages::default() {
+        backend.age(ages)?;
+    }
+    *running = slice;
+    Ok(())
 }

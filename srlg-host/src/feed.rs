@@ -6,10 +6,10 @@
 //! then it hands them out again. Meanwhile a feed keeps what comes.
 //!
 //! Invariant: while an owner works alone, no inlet is open, and there is one reference to the
-//! backend. Pairs that a feed took before the close are in it; pairs that come during it are of
-//! the next slice.
+//! backend. Pairs that a feed took before are in it; pairs that come meanwhile are of the slice
+//! that runs afterwards.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use srlg_core::{Ages, IpPair};
 
@@ -22,7 +22,11 @@ pub struct Feed {
     inlet: Arc<Inlet>,
 }
 
-/// What a feed and the owner of its backend share.
+/// Pairs that are handed in while an inlet is locked: a close does not wait for long calls.
+const PIECE: usize = 1 << 16;
+
+/// What a feed and the owner of its backend share; in cache lines of its own.
+#[repr(align(128))]
 struct Inlet {
     state: Mutex<State>,
     /// Signalled when the way opens or ends.
@@ -34,6 +38,8 @@ struct State {
     /// Pairs that came while the way was closed, at most `room`.
     kept: Vec<IpPair>,
     room: usize,
+    /// Why pairs that were kept could not be ingested.
+    failed: Option<Error>,
 }
 
 enum Way {
@@ -53,9 +59,16 @@ impl Feed {
     ///
     /// # Errors
     /// [`Error::DetectorDropped`], and what the device reports; the CPU reports none.
-    pub fn ingest(&mut self, mut pairs: &[IpPair]) -> Result<(), Error> {
+    pub fn ingest(&mut self, pairs: &[IpPair]) -> Result<(), Error> {
+        pairs.chunks(PIECE).try_for_each(|pairs| self.hand_in(pairs))
+    }
+
+    fn hand_in(&self, mut pairs: &[IpPair]) -> Result<(), Error> {
         let mut state = self.inlet.lock();
         loop {
+            if let Some(error) = state.failed.take() {
+                return Err(error);
+            }
             match &state.way {
                 Way::Open(backend) => return backend.scan(pairs, Ages::default()),
                 Way::Ended => return Err(Error::DetectorDropped),
@@ -68,26 +81,31 @@ impl Feed {
                 return Ok(());
             }
             pairs = later;
-            state = self.inlet.changed.wait(state).expect(NO_PANIC);
+            let changed = self.inlet.changed.wait(state);
+            state = changed.unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-const NO_PANIC: &str = "nobody panics with an inlet";
-
 impl Inlet {
+    /// The state; it is whole whenever the lock is free, whoever panicked.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect(NO_PANIC)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands in what was kept, and opens the way.
-    fn open(&self, backend: &Arc<dyn Backend>) -> Result<(), Error> {
+    fn open(&self, backend: &Arc<dyn Backend>) {
         let mut state = self.lock();
-        let scanned = backend.scan(&state.kept, Ages::default());
+        // The feed hears of a failure: it is no failure of the close.
+        state.failed = backend.scan(&state.kept, Ages::default()).err();
         state.kept.clear();
         state.way = Way::Open(Arc::clone(backend));
         self.changed.notify_all();
-        scanned
+    }
+
+    fn end(&self) {
+        self.lock().way = Way::Ended;
+        self.changed.notify_all();
     }
 }
 
@@ -112,36 +130,49 @@ impl Owner {
         let mut kept = Vec::new();
         kept.try_reserve_exact(room).map_err(|_| Error::FeedMemory { room })?;
         let way = Way::Open(Arc::clone(&self.backend));
-        let state = Mutex::new(State { way, kept, room });
+        let state = Mutex::new(State { way, kept, room, failed: None });
         let inlet = Arc::new(Inlet { state, changed: Condvar::new() });
-        self.inlets.lock().expect(NO_PANIC).push(Arc::clone(&inlet));
+        let mut inlets = self.inlets.lock().unwrap_or_else(PoisonError::into_inner);
+        inlets.retain(is_fed);
+        inlets.push(Arc::clone(&inlet));
         Ok(Feed { inlet })
     }
 
     /// Does `work` while nobody else has the backend.
-    pub(crate) fn alone<T>(
+    pub(crate) fn alone<T, E>(
         &mut self,
-        work: impl FnOnce(&mut dyn Backend) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let inlets = self.inlets.get_mut().expect(NO_PANIC);
-        // A feed that was dropped has left all that it ingested.
-        inlets.retain(|inlet| Arc::strong_count(inlet) > 1);
-        inlets.iter().for_each(|inlet| inlet.lock().way = Way::Closed);
-        let backend = Arc::get_mut(&mut self.backend).expect("all shares were taken back");
-        let done = work(backend);
-        let opened = inlets.iter().map(|inlet| inlet.open(&self.backend));
-        // All are opened, whatever happens to one.
-        let opened = opened.fold(Ok(()), Result::and);
-        done.and_then(|done| opened.map(|()| done))
+        work: impl FnOnce(&mut dyn Backend) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let inlets = self.inlets.get_mut().unwrap_or_else(PoisonError::into_inner);
+        inlets.retain(is_fed);
+        let closed = Closed(inlets);
+        closed.0.iter().for_each(|inlet| inlet.lock().way = Way::Closed);
+        let done = work(Arc::get_mut(&mut self.backend).expect("all shares were taken back"));
+        closed.0.iter().for_each(|inlet| inlet.open(&self.backend));
+        std::mem::forget(closed);
+        done
+    }
+}
+
+/// Whether the feed is still there; one that was dropped has left all that it ingested.
+fn is_fed(inlet: &Arc<Inlet>) -> bool {
+    Arc::strong_count(inlet) > 1
+}
+
+/// Inlets that are to be opened again. Dropped before, by a panic, it ends them: nobody shall wait
+/// for ever.
+struct Closed<'a>(&'a [Arc<Inlet>]);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|inlet| inlet.end());
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        for inlet in self.inlets.get_mut().into_iter().flatten() {
-            inlet.lock().way = Way::Ended;
-            inlet.changed.notify_all();
-        }
+        let inlets = self.inlets.get_mut().unwrap_or_else(PoisonError::into_inner);
+        inlets.iter().for_each(|inlet| inlet.end());
     }
 }
 
@@ -184,7 +215,7 @@ mod tests {
         plain.ingest(&pairs(1, 500)).unwrap();
         let owner = fed.owner_mut();
         let during = owner.alone(|backend| {
-            feed.ingest(&pairs(2, 500)).unwrap();
+            feed.ingest(&pairs(2, 500))?;
             backend.export()
         });
         assert_eq!(during.unwrap(), plain.owner_mut().shared().export().unwrap());
@@ -202,12 +233,34 @@ mod tests {
                 let receiver = std::thread::spawn(move || feed.ingest(&pairs(1, 500)));
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 assert!(!receiver.is_finished());
-                Ok(receiver)
+                Ok::<_, Error>(receiver)
             })
             .unwrap();
         receiver.join().unwrap().unwrap();
         plain.ingest(&pairs(1, 500)).unwrap();
         assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
+    }
+
+    // However far time moves, what is fed meanwhile is of the slice that runs in the end.
+    #[test]
+    fn pairs_that_come_while_time_moves_on_are_of_the_slice_that_runs_then() {
+        let mut fed = detector();
+        let mut feed = fed.feed(5000).unwrap();
+        let on_report = |_| feed.ingest(&pairs(1, 500));
+        fed.advance_to(1000, on_report).unwrap();
+        let report = fed.close_slice().unwrap();
+        assert_eq!((report.slice, report.super_points[0].host.to_bits()), (1000, 1));
+    }
+
+    #[test]
+    fn feeds_end_when_a_close_panics() {
+        let mut fed = detector();
+        let mut feed = fed.feed(10).unwrap();
+        let work = std::panic::AssertUnwindSafe(|| {
+            fed.owner_mut().alone(|_| -> Result<(), Error> { panic!("as a test") })
+        });
+        assert!(std::panic::catch_unwind(work).is_err());
+        assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
     }
 
     #[test]

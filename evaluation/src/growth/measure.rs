@@ -85,7 +85,9 @@ fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Dura
         block.chunks(BATCH).for_each(|batch| system.ingest(batch));
         time += start.elapsed();
     }
-    time
+    let start = Instant::now();
+    system.flush();
+    time + start.elapsed()
 }
 
 /// A detector that all threads use.
@@ -96,7 +98,8 @@ fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<R
         clocked(|| {
             in_parallel(shares, |share| {
                 share.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
-            })
+            })?;
+            Ok(detector.flush()?)
         })
     })?;
     let memory_bytes = detector.memory_bytes();

@@ -25,16 +25,9 @@ const SWEEPS: usize = 8;
 /// The kind of touch that an ingest cannot do without.
 const MINIMUM: &str = "minimum";
 
-type Touch = fn(&AtomicU16, u16);
-
-const KINDS: [(&str, Touch); 2] = [
-    ("store", |word, value| word.store(value, Relaxed)),
-    (MINIMUM, |word, value| word.store(word.load(Relaxed).min(value), Relaxed)),
-];
-
 /// Random touches from several threads.
-struct Touches {
-    touch: Touch,
+struct Touches<T> {
+    touch: T,
     touches: u32,
     threads: u32,
     memory: MmapMut,
@@ -42,11 +35,11 @@ struct Touches {
     value: u16,
 }
 
-impl Entrant for Touches {
+impl<T: Fn(&AtomicU16, u16) + Sync> Entrant for Touches<T> {
     fn round(&mut self) -> Result<f64> {
         self.value -= 1;
         let (touches, threads, touch, value) =
-            (u64::from(self.touches), u64::from(self.threads), self.touch, self.value);
+            (u64::from(self.touches), u64::from(self.threads), &self.touch, self.value);
         let words = <[AtomicU16]>::mut_from_bytes(&mut self.memory);
         let words: &[AtomicU16] = words.map_err(|_| anyhow!("the mapping holds half a word"))?;
         timed(|| {
@@ -65,12 +58,21 @@ impl Entrant for Touches {
 
 /// Places of both kinds.
 pub(super) fn places(setting: &Setting<'_>, threads: u32) -> Result<Vec<Place<'static>>> {
-    let place = |&(kind, touch): &(&str, Touch)| {
-        let memory = memory(setting)?;
-        let (touches, value) = (setting.pairs, u16::MAX);
-        Ok(Place::new(kind, threads, Touches { touch, touches, threads, memory, value }))
-    };
-    KINDS.iter().map(place).collect()
+    let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
+    Ok(vec![
+        touching(setting, threads, "store", |word, value| word.store(value, Relaxed))?,
+        touching(setting, threads, MINIMUM, minimum)?,
+    ])
+}
+
+fn touching(
+    setting: &Setting<'_>,
+    threads: u32,
+    kind: &str,
+    touch: impl Fn(&AtomicU16, u16) + Sync + 'static,
+) -> Result<Place<'static>> {
+    let (touches, memory, value) = (setting.pairs, memory(setting)?, u16::MAX);
+    Ok(Place::new(kind, threads, Touches { touch, touches, threads, memory, value }))
 }
 
 /// Touches per second, and the share of them that ingest reached.

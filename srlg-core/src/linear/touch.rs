@@ -21,7 +21,8 @@ pub const BATCH: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
     places: [u32; 2],
-    words: [u16; 2],
+    /// That of the echo in the high half: one value to pass on, not two.
+    words: u32,
 }
 
 impl Touch {
@@ -33,8 +34,14 @@ impl Touch {
         let (tag, echo_tag) = tagger.tags(cell as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
-        let words = [word(aged, tag), word(aged + delay, echo_tag)];
+        let words = u32::from(word(aged, tag)) | u32::from(word(aged + delay, echo_tag)) << 16;
         Self { places: places.of(params, cell), words }
+    }
+
+    /// The words of the touch and of its echo.
+    #[inline(always)]
+    fn words(self) -> [u16; 2] {
+        [self.words as u16, (self.words >> 16) as u16]
     }
 
     /// The number of the recorder that the touch goes to; the echo's is of the same line.
@@ -49,7 +56,8 @@ impl Touch {
 #[derive(Debug)]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
-    words: [[u16; BATCH]; 2],
+    /// That of the echo in the high half.
+    words: [u32; BATCH],
 }
 
 impl Touches {
@@ -61,11 +69,11 @@ impl Touches {
         debug_assert!(params.is_tagged(), "touches and echoes are of the tagged scheme");
         let aged = params.step(age);
         by_family!(params, |params| {
-            let mut touches = Self { places: [[0; BATCH]; 2], words: [[0; BATCH]; 2] };
+            let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH] };
             for i in 0..BATCH {
                 let touch = Touch::new(params, pairs[i], aged);
                 [touches.places[0][i], touches.places[1][i]] = touch.places;
-                [touches.words[0][i], touches.words[1][i]] = touch.words;
+                touches.words[i] = touch.words;
             }
             touches
         })
@@ -78,19 +86,16 @@ impl Touches {
     #[inline(always)]
     #[must_use]
     pub fn touch(&self, i: usize) -> Touch {
-        Touch {
-            places: [self.places[0][i], self.places[1][i]],
-            words: [self.words[0][i], self.words[1][i]],
-        }
+        Touch { places: [self.places[0][i], self.places[1][i]], words: self.words[i] }
     }
 }
 
 impl<R: Recorder<Word = u16>> Slea<'_, R> {
-    /// Leaves `touches`, while any other threads may do so.
+    /// Leaves `touch`, while any other threads may leave theirs, but no thread leaves any alone.
     #[inline(always)]
     pub(super) fn leave(self, touch: Touch) {
-        for kind in 0..2 {
-            self.recorders[touch.places[kind] as usize].most_recent(touch.words[kind]);
+        for (place, word) in touch.places.into_iter().zip(touch.words()) {
+            self.recorders[place as usize].most_recent(word);
         }
     }
 
@@ -98,9 +103,9 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     #[inline(always)]
     pub fn leave_alone(self, touches: &[Touch]) {
         for touch in touches {
-            for kind in 0..2 {
-                let recorder = &self.recorders[touch.places[kind] as usize];
-                recorder.set(recorder.word().min(touch.words[kind]));
+            for (place, word) in touch.places.into_iter().zip(touch.words()) {
+                let recorder = &self.recorders[place as usize];
+                recorder.set(recorder.word().min(word));
             }
         }
     }
@@ -113,7 +118,8 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
 /// When `twins` are fewer than half of [`Params::linear_recorders`].
 #[inline(always)]
 pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
-    let Touch { places, words } = Touch::new(params, pair, params.step(age));
+    let touch = Touch::new(params, pair, params.step(age));
+    let (places, words) = (touch.places, touch.words());
     // Both are read before either is written: neither load waits for the other.
     let looks = places.map(|place| Twin::look(twins, place));
     for kind in 0..2 {

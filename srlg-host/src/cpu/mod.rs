@@ -190,7 +190,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         rough.frozen(|recorders| {
             let rsra = Rsra::new(params, recorders);
             let masks = self.search.masks_mut();
-            share_chunks(self.threads, masks, PIECE, |first, masks| {
+            share_chunks(self.threads, masks, PIECE / 8, |first, masks| {
                 sweep::masks(rsra, span.rough_ages, first, masks);
             });
         });

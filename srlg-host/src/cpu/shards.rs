@@ -51,10 +51,16 @@ impl Buckets {
         Self { shift: shift(params), counts: [0; MOST as usize], touches }
     }
 
-    /// Takes the touches of a batch, and leaves those of full buckets in the recorders.
+    /// Takes the first `count` touches of a batch, and leaves those of full buckets in the
+    /// recorders.
     #[inline(always)]
-    pub(super) fn sort<R: Mappable>(&mut self, arrays: &Arrays<R>, touches: &Touches) {
-        for i in 0..BATCH {
+    pub(super) fn sort<R: Mappable>(
+        &mut self,
+        arrays: &Arrays<R>,
+        touches: &Touches,
+        count: usize,
+    ) {
+        for i in 0..count.min(BATCH) {
             let touch = touches.touch(i);
             prefetch_index::prefetch_index(arrays.linear.shared(), touch.place() as usize);
             let shard = (touch.place() >> self.shift) as usize % MOST as usize;
@@ -73,7 +79,9 @@ impl Buckets {
     /// Leaves all touches in the recorders.
     pub(super) fn drain<R: Mappable>(&mut self, arrays: &Arrays<R>) {
         for shard in 0..arrays.shards.0.len() {
-            self.empty(arrays, shard);
+            if self.counts[shard] > 0 {
+                self.empty(arrays, shard);
+            }
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::Builder;
 
-/// Does each of so many `pieces` once, on `threads` threads, of which the caller's is one: whoever
-/// has finished a piece takes the next.
+/// Does each of so many `pieces` once, on up to `threads` threads, of which the caller's is one:
+/// whoever has finished a piece takes the next. What threads the system refuses is done without.
 pub(super) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || {
@@ -18,7 +19,9 @@ pub(super) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(pieces) {
-            scope.spawn(take);
+            if Builder::new().spawn_scoped(scope, take).is_err() {
+                break;
+            }
         }
         take();
     });

@@ -1,6 +1,7 @@
 //! Passes over all recorders, at the speed of the memory.
 //!
-//! They come in pieces, for any number of threads, and are compiled for wider vectors too, which are taken where there are any; so are the tallies.
+//! They come in pieces, for any number of threads, and are compiled for wider vectors too, which
+//! are taken where there are any; so are the tallies.
 
 use prefetch_index::prefetch_index;
 use srlg_core::{
@@ -8,7 +9,7 @@ use srlg_core::{
 };
 use srlg_kernels::survey::WEIGHTS;
 
-/// Recorders, or masks, of a piece.
+/// Recorders of a piece.
 pub(super) const PIECE: usize = 1 << 18;
 
 macro_rules! for_wider_vectors {

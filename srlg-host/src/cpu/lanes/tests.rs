@@ -1,0 +1,79 @@
+//! What lanes leave is what srlg-core leaves without them.
+
+use proptest::prelude::*;
+use srlg_core::{Config, Hash, Reading, Recorder, Recorder8, Recorder16, Scheme};
+
+use super::*;
+use crate::cpu::pages::Pages;
+use crate::cpu::shards::Shards;
+
+fn params(seed: u64, lines: u32, hash: Hash) -> Params {
+    let scheme = Scheme::Tagged { lines, tags: 64 };
+    let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
+    let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
+    Config { scheme, threshold: 16, linear_width: 512, seed, hash, ..sizes }.validate().unwrap()
+}
+
+fn arrays(params: Params) -> Arrays<Recorder8> {
+    let rough = Pages::new(params.rough_recorders()).unwrap();
+    let linear = Pages::new(params.linear_recorders()).unwrap();
+    Arrays { params, rough, linear, shards: Shards::new(&params) }
+}
+
+fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
+    recorders.iter().map(Reading::word).collect()
+}
+
+/// A run of pairs: where their numbers start, how many differ, how many come, how late, and
+/// in batches of how many.
+type Run = (u32, u32, usize, u32, usize);
+
+fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
+    let number = |i: u32| start + (i.wrapping_mul(0x9e37_79b9) >> 8) % differing;
+    let pair = |number: u32| IpPair { aip: number % 11, bip: number };
+    (0..count as u32).map(number).map(pair).collect()
+}
+
+fn runs() -> impl Strategy<Value = Vec<Run>> {
+    let differing = prop_oneof![Just(1), 1u32..100, Just(1 << 20)];
+    let count = prop_oneof![0usize..200, 0usize..40_000];
+    let late = prop_oneof![4 => Just(0u32), 1 => 1u32..4];
+    let batch = prop_oneof![Just(1usize), 1usize..200, Just(1 << 15)];
+    prop::collection::vec((0..1u32 << 20, differing, count, late, batch), 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    // The same pairs one by one through srlg-core, which knows no lane, shard or slot.
+    #[test]
+    fn lanes_leave_what_every_pair_leaves_by_itself(
+        seed: u64,
+        lines in prop_oneof![16u32..40, Just(5000)],
+        keyed: bool,
+        threads in prop::collection::vec(runs(), 1..4),
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let params = params(seed, lines, hash);
+        let (ours, expected) = (arrays(params), arrays(params));
+        let lanes = Lanes::default();
+        std::thread::scope(|scope| {
+            for runs in &threads {
+                let (lanes, ours) = (&lanes, &ours);
+                scope.spawn(move || for run in runs {
+                    let ages = Ages { rough: run.3, linear: run.3 };
+                    pairs(run).chunks(run.4).for_each(|pairs| lanes.ingest(ours, pairs, ages));
+                });
+            }
+        });
+        lanes.drain(&ours);
+        for run in threads.iter().flatten() {
+            let pairs = pairs(run);
+            let rsra = Rsra::new(&params, expected.rough.shared());
+            pairs.iter().for_each(|&pair| rsra.touch(pair, run.3));
+            Slea::<Recorder16>::new(&params, expected.linear.shared()).touch(&pairs, run.3);
+        }
+        prop_assert_eq!(words(ours.rough.shared()), words(expected.rough.shared()));
+        prop_assert_eq!(words(ours.linear.shared()), words(expected.linear.shared()));
+    }
+}

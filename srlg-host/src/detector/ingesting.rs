@@ -1,0 +1,92 @@
+//! Pairs in, from wherever they are.
+
+use srlg_core::{Ages, IpPair};
+
+use super::SlidingDetector;
+#[cfg(feature = "cuda")]
+use crate::device_pairs::DevicePairs;
+use crate::error::Error;
+use crate::feed::Feed;
+use crate::pinned::PinnedPairs;
+
+impl SlidingDetector {
+    /// Records that each pair was in contact in the running slice.
+    ///
+    /// Any number of threads may ingest at once: touches are idempotent.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
+        self.backend.shared().scan(pairs, Ages::default())
+    }
+
+    /// Records that each pair was in contact `slices_late` slices before the running one.
+    ///
+    /// From the next report on, the answer is as if they had come in time.
+    ///
+    /// # Errors
+    /// As [`ingest`](Self::ingest).
+    pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
+        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
+    }
+
+    /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
+    /// [`ingest_pinned`](Self::ingest_pinned).
+    ///
+    /// # Errors
+    /// [`Error::PinnedMemory`].
+    pub fn pinned_pairs(&self, len: usize) -> Result<PinnedPairs, Error> {
+        self.backend.shared().pin(len)
+    }
+
+    /// As [`ingest`](Self::ingest), of all pairs of a buffer; a GPU copies them by itself while
+    /// the call has returned already.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
+        self.backend.shared().scan_pinned(pairs, Ages::default())
+    }
+
+    /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
+    ///
+    /// # Errors
+    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
+    #[cfg(feature = "cuda")]
+    pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
+        self.backend.shared().scan_device(pairs, Ages::default())
+    }
+
+    /// A way in for a thread of its own, which goes on while another thread closes slices: it
+    /// keeps up to `room` pairs meanwhile, and waits when there are more.
+    ///
+    /// ```
+    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
+    /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+    /// let mut feed = detector.feed(1 << 20)?;
+    /// let receiver = std::thread::spawn(move || {
+    ///     (0..5000).try_for_each(|bip| feed.ingest(&[IpPair { aip: 7, bip }]))
+    /// });
+    /// let early = detector.close_slice()?; // whatever has come so far
+    /// receiver.join().unwrap()?;
+    /// let late = detector.close_slice()?;
+    /// assert_eq!(late.super_points[0].host.to_bits(), 7);
+    /// # assert!(early.super_points.len() <= 1);
+    /// # Ok::<(), srlg_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::FeedMemory`].
+    pub fn feed(&self, room: usize) -> Result<Feed, Error> {
+        self.backend.feed(room)
+    }
+
+    /// Waits until all that was ingested has reached the recorders: for measuring. No answer
+    /// needs it.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.backend.shared().flush()
+    }
+}
