@@ -9,6 +9,7 @@ mod search;
 mod shards;
 mod share;
 mod sweep;
+mod words;
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -22,13 +23,14 @@ use crate::backend::{Backend, Survey};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Touched, Words, entry};
+use crate::state::{Touched, Words};
 use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
 use shards::Shards;
 use share::{share, share_chunks};
 use sweep::PIECE;
+use words::{entries, merge_entries, merge_words, words};
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -88,9 +90,7 @@ impl<R: Mappable> CpuBackend<R> {
         self.lanes.drain(&self.arrays);
         &self.arrays
     }
-}
 
-impl<R: Mappable> CpuBackend<R> {
     /// Makes every recorder so much older; how many of the SLEA were within `span_ages` before.
     fn grow(&mut self, span_ages: u32, ages: Ages) -> u32 {
         self.lanes.drain(&self.arrays);
@@ -122,35 +122,6 @@ where
     R: Reading<Word = u16>,
 {
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
-}
-
-/// Keeps the more recent of each recorder and its word, aged by `step`.
-fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
-    assert_eq!(pages.shared().len(), words.len(), "states of one fingerprint are of one size");
-    for (recorder, &word) in pages.shared().iter().zip(words) {
-        recorder.most_recent(R::grown(R::saturated(word.into()), step));
-    }
-}
-
-/// The words of `pages`, which fit in 16 bits.
-fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
-    let words = pages.shared().iter().map(|recorder| recorder.word().into());
-    words.map(|word: u32| word as u16).collect()
-}
-
-/// The recorders of `pages` whose word `is_recent`.
-fn entries<R: Mappable>(pages: &Pages<R>, is_recent: impl Fn(u32) -> bool) -> Vec<u64> {
-    let words = pages.shared().iter().map(|recorder| recorder.word().into()).enumerate();
-    words.filter(|&(_, word)| is_recent(word)).map(|(at, word)| entry(at, word)).collect()
-}
-
-/// Keeps the more recent of each recorder of `entries` and its word there, aged by `step`.
-fn merge_entries<R: Mappable>(pages: &Pages<R>, entries: &[u64], step: u32) {
-    let recorders = pages.shared();
-    for &entry in entries {
-        let word = R::grown(R::saturated(entry as u32), step);
-        recorders[(entry >> 32) as usize].most_recent(word);
-    }
 }
 
 impl<R: Mappable> Backend for CpuBackend<R> {
