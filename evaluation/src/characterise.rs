@@ -10,11 +10,9 @@ mod trial;
 mod variations;
 
 use crate::number;
-use crate::page::{self, Page};
-use anyhow::{Context, Result, ensure};
+use crate::study::{self, Told};
+use anyhow::{Result, ensure};
 use clap::Args;
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use sweeps::Sweep;
 use trial::Row;
@@ -49,47 +47,27 @@ pub(crate) fn run(options: &Characterise) -> Result<()> {
     ensure!(last.is_some(), "--seed is too large");
     let sweeps = sweeps::all(options.quick)?;
     let target = options.target();
-    let page = target.map(|target| open(target, &sweeps)).transpose()?;
+    let names = sweeps.iter().map(|sweep| sweep.name);
+    let page = target.map(|target| study::open(target, document::TITLE, names)).transpose()?;
     let mut results = Vec::new();
     for sweep in sweeps {
         let rows = trial::run(&sweep, options.seed, options.streams)?;
         results.push(Results { sweep, rows });
     }
-    if let Some((target, page)) = target.zip(page) {
-        write(target, page, options, &results)?;
-    }
-    print(options, &results).context("cannot write to the standard output")
+    let (setup, told) = (document::setup(options), told(options, &results));
+    study::tell(target.zip(page), &setup, &told, options.json)
 }
 
-fn open(target: &Path, sweeps: &[Sweep]) -> Result<Page> {
-    fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
-    let sections: Vec<_> = ["setup"].into_iter().chain(sweeps.iter().map(|it| it.name)).collect();
-    Page::open_or_begin(&target.join("README.md"), document::TITLE, &sections)
-}
-
-fn write(target: &Path, mut page: Page, options: &Characterise, results: &[Results]) -> Result<()> {
-    page.fill("setup", &document::setup(options))?;
-    for result in results {
-        for plot in document::plots(result) {
-            page::write(&target.join(&plot.file), &plot.chart.svg()?)?;
-        }
-        page.fill(result.sweep.name, &document::section(result))?;
-    }
-    page.write()
-}
-
-fn print(options: &Characterise, results: &[Results]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    for result in results {
-        if options.json {
-            for object in document::metrics(options, result) {
-                writeln!(out, "{object}")?;
-            }
-        } else {
-            writeln!(out, "{}\n\n{}", result.sweep.heading, document::table(result))?;
-        }
-    }
-    Ok(())
+fn told(options: &Characterise, results: &[Results]) -> Vec<Told> {
+    let told = |result: &Results| Told {
+        name: result.sweep.name,
+        heading: result.sweep.heading,
+        section: document::section(result),
+        table: document::table(result),
+        plots: document::plots(result).into(),
+        metrics: document::metrics(options, result),
+    };
+    results.iter().map(told).collect()
 }
 
 impl Characterise {

@@ -8,13 +8,11 @@ mod document;
 mod measure;
 mod sweeps;
 
-use crate::page::{self, Page};
+use crate::study::{self, Told};
 use crate::{number, progress};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use measure::Row;
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use sweeps::Sweep;
 
@@ -58,7 +56,8 @@ pub(crate) fn run(options: &Growth) -> Result<()> {
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
     let sweeps = sweeps::all(options);
     let target = options.target();
-    let page = target.map(|target| open(target, &sweeps)).transpose()?;
+    let names = sweeps.iter().map(|sweep| sweep.name);
+    let page = target.map(|target| study::open(target, document::TITLE, names)).transpose()?;
     let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
     let bar = progress::bar(steps as u64, "");
     let mut results = Vec::new();
@@ -72,41 +71,20 @@ pub(crate) fn run(options: &Growth) -> Result<()> {
         results.push(Results { sweep, rows });
     }
     drop(bar);
-    if let Some((target, page)) = target.zip(page) {
-        write(target, page, options, &results)?;
-    }
-    print(options, &results).context("cannot write to the standard output")
+    let (setup, told) = (document::setup(options), told(options, &results));
+    study::tell(target.zip(page), &setup, &told, options.json)
 }
 
-fn open(target: &Path, sweeps: &[Sweep]) -> Result<Page> {
-    fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
-    let sections: Vec<_> = ["setup"].into_iter().chain(sweeps.iter().map(|it| it.name)).collect();
-    Page::open_or_begin(&target.join("README.md"), document::TITLE, &sections)
-}
-
-fn write(target: &Path, mut page: Page, options: &Growth, results: &[Results]) -> Result<()> {
-    page.fill("setup", &document::setup(options))?;
-    for result in results {
-        for plot in document::plots(result) {
-            page::write(&target.join(&plot.file), &plot.chart.svg()?)?;
-        }
-        page.fill(result.sweep.name, &document::section(result))?;
-    }
-    page.write()
-}
-
-fn print(options: &Growth, results: &[Results]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    for result in results {
-        if options.json {
-            for object in document::metrics(options, result) {
-                writeln!(out, "{object}")?;
-            }
-        } else {
-            writeln!(out, "{}\n\n{}", result.sweep.heading, document::table(result))?;
-        }
-    }
-    Ok(())
+fn told(options: &Growth, results: &[Results]) -> Vec<Told> {
+    let told = |result: &Results| Told {
+        name: result.sweep.name,
+        heading: result.sweep.heading,
+        section: document::section(result),
+        table: document::table(result),
+        plots: document::plots(result),
+        metrics: document::metrics(options, result),
+    };
+    results.iter().map(told).collect()
 }
 
 impl Growth {

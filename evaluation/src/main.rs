@@ -18,6 +18,7 @@ mod plot;
 mod preset;
 mod progress;
 mod speed;
+mod study;
 mod table;
 mod threads;
 mod traces;
