@@ -20,6 +20,8 @@ mod lines;
 mod rows;
 mod touch;
 
+use core::ops::Range;
+
 use crate::epoch::Span;
 use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
@@ -46,6 +48,21 @@ pub enum Tally {
     Union(u32),
     /// Tagged scheme.
     Visible(Histograms),
+}
+
+impl Tally {
+    /// The tally of the positions of both; of the tagged scheme alone.
+    ///
+    /// # Panics
+    /// In the paper's scheme, whose tallies are always of all positions.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        let (Self::Visible(histograms), Self::Visible(others)) = (&mut self, others) else {
+            panic!("parts of a tally are of the tagged scheme");
+        };
+        histograms.add(others);
+        self
+    }
 }
 
 /// A view of the recorders of a SLEA; copying it copies two pointers.
@@ -82,11 +99,11 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
     #[inline(always)]
     #[must_use]
     pub fn tally(self, aip: Address, span: Span, positions: u32) -> Tally {
-        self.tally_ahead(aip, span, positions, |_| {})
+        self.tally_ahead(aip, span, 0..positions, |_| {})
     }
 
-    /// The same; `ahead` hears of a recorder of each line a while before it is looked at, so
-    /// that the memory can be asked for it.
+    /// The same of any positions; `ahead` hears of a recorder of each line a while before it is
+    /// looked at, so that the memory can be asked for it.
     ///
     /// # Panics
     /// As [`tally`](Self::tally).
@@ -96,11 +113,12 @@ impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
         self,
         aip: Address,
         span: Span,
-        positions: u32,
+        positions: Range<u32>,
         ahead: impl Fn(usize),
     ) -> Tally {
         if self.params.is_tagged() {
-            assert!(positions.is_multiple_of(LINE), "positions of a tally");
+            let ends = [positions.start, positions.end];
+            assert!(ends.map(|end| end % LINE) == [0; 2], "positions of a tally");
             let Self { params, recorders } = self;
             let histograms = by_family!(params, |params| Slea { params, recorders }
                 .histograms(aip, span.ages, positions, ahead));

@@ -97,6 +97,17 @@ pub(crate) trait Backend: Send + Sync {
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error>;
 
+    /// Tallies, of all positions, of those of `hosts` whose first `glimpse` positions are a tally
+    /// that `promises` something; of the tagged scheme alone.
+    fn tally_promising(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        glimpse: u32,
+        promises: &(dyn Fn(&Tally) -> bool + Sync),
+        each: &(dyn Fn(usize, &Tally) + Sync),
+    ) -> Result<(), Error>;
+
     /// Tally of one host, and, where estimates need it (in the paper's scheme), per row of the
     /// SLEA how many recorders are within `span`; while others may ingest.
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error>;

@@ -4,7 +4,6 @@
 //! tally -> estimate -> finish (age). The device counts; all decisions and floats are here and in srlg-core.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use srlg_core::estimate::{self, Estimate, background, glimpse};
@@ -56,18 +55,26 @@ fn super_points(
     survey: &Survey,
     candidates: &[Address],
 ) -> Result<Vec<SuperPoint>, Error> {
-    let hosts = promising(params, backend, candidates, span)?;
-    let estimates: Vec<OnceLock<Estimate>> = hosts.iter().map(|_| OnceLock::new()).collect();
-    backend.tally(&hosts, span, params.linear_width(), &|number, tally| {
+    let estimates: Vec<OnceLock<Estimate>> = candidates.iter().map(|_| OnceLock::new()).collect();
+    let each = |number: usize, tally: &Tally| {
         let estimate = estimate::estimate(params, tally, span, &survey.linear_weights);
         estimates[number].set(estimate).expect("each number comes once");
-    })?;
-    let estimates =
-        estimates.into_iter().map(|estimate| estimate.into_inner().expect("a tally for each host"));
-    let points = hosts
-        .iter()
-        .zip(estimates)
-        .filter_map(|(&host, estimate)| super_point(host, estimate, params.threshold()));
+    };
+    // A glimpse tells nothing below some θ, nor in the paper's scheme, whose background looks like
+    // a host.
+    if params.is_tagged() && glimpse::can_dismiss(params) {
+        let positions = glimpse::positions(params);
+        let promises = |tally: &Tally| match tally {
+            Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
+            Tally::Union(_) => true,
+        };
+        backend.tally_promising(candidates, span, positions, &promises, &each)?;
+    } else {
+        backend.tally(candidates, span, params.linear_width(), &each)?;
+    }
+    let points = candidates.iter().zip(estimates).filter_map(|(&host, estimate)| {
+        super_point(host, estimate.into_inner()?, params.threshold())
+    });
     let mut super_points: Vec<SuperPoint> = points.collect();
     super_points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
     Ok(super_points)
@@ -80,27 +87,6 @@ pub(crate) fn untouched_health(params: &Params) -> Health {
         linear_weights: vec![0; params.linear_rows() as usize],
     };
     health(params, &nothing, params.hot_weight(), None)
-}
-
-/// Those of `hosts` that a glimpse does not show to be far below the threshold; all of them
-/// where a glimpse could not tell, and in the paper's scheme, whose background looks like a host.
-fn promising(
-    params: &Params,
-    backend: &mut dyn Backend,
-    hosts: &[Address],
-    span: Span,
-) -> Result<Vec<Address>, Error> {
-    if !params.is_tagged() || !glimpse::can_dismiss(params) {
-        return Ok(hosts.to_vec());
-    }
-    let promises: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(true)).collect();
-    backend.tally(hosts, span, glimpse::positions(params), &|number, glimpse| {
-        if let Tally::Visible(histograms) = glimpse {
-            promises[number].store(glimpse::may_reach(params, histograms, span), Relaxed);
-        }
-    })?;
-    let promising = hosts.iter().zip(promises).filter(|(_, promises)| promises.load(Relaxed));
-    Ok(promising.map(|(&host, _)| host).collect())
 }
 
 /// What a search found, and at which weight.

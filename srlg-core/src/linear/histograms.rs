@@ -74,6 +74,22 @@ impl Histograms {
         Self::of(ages, |kind, age| bins[kind * ages + age])
     }
 
+    /// Counts the positions of `others` as well.
+    pub(super) fn add(&mut self, others: &Self) {
+        let ours = [
+            &mut self.all,
+            &mut self.own,
+            &mut self.hidden,
+            &mut self.hidden_twice,
+            &mut self.excluded_twice,
+        ];
+        let Self { all, own, hidden, hidden_twice, excluded_twice } = others;
+        for (ours, theirs) in ours.into_iter().zip([all, own, hidden, hidden_twice, excluded_twice])
+        {
+            ours.iter_mut().zip(theirs).for_each(|(count, more)| *count += more);
+        }
+    }
+
     /// The histograms of a window of so many `ages`, by the number of cells per kind and age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {

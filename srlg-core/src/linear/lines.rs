@@ -7,6 +7,8 @@
 //! [`Params::echo_delay`] ages older: more than any touch in the window. So an echo never
 //! hides a touch; it only uses places that no touch in the window needs.
 
+use core::ops::Range;
+
 use super::histograms::{AGES, Histograms};
 use super::{LINE, Slea};
 use crate::hash;
@@ -75,23 +77,23 @@ impl Host {
 }
 
 impl<R: Reading<Word = u16>> Slea<'_, R> {
-    /// Histograms of the first `positions`, whole lines, of the linear estimator of `aip`, for
+    /// Histograms of the `positions`, whole lines, of the linear estimator of `aip`, for
     /// the least `ages` ages; `ahead` hears of a recorder of each line before it is looked at.
     #[inline(always)]
     pub(super) fn histograms(
         self,
         aip: Address,
         ages: u32,
-        positions: u32,
+        positions: Range<u32>,
         ahead: impl Fn(usize),
     ) -> Histograms {
         let host = Host::new(self.params, aip);
         // Tables in turn: equal bins that follow each other do not wait for each other.
         let mut tables = [[0u16; block::TABLE]; 2];
         let mut block = Block::new();
-        let mut places = self.line_places(host, 0);
-        for start in (0..positions).step_by(block::LEN) {
-            let lines = block::LINES.min(((positions - start) / LINE) as usize);
+        let mut places = self.line_places(host, positions.start);
+        for start in positions.clone().step_by(block::LEN) {
+            let lines = block::LINES.min(((positions.end - start) / LINE) as usize);
             for (line, &place) in places[..lines].iter().enumerate() {
                 block.load(line, &self.recorders[place as usize..][..LINE as usize], host.places);
             }

@@ -192,7 +192,30 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         let Arrays { params, linear, .. } = &mut self.arrays;
         linear.frozen(|recorders| {
             share(self.threads, hosts.len(), |number| {
-                each(number, &sweep::tally(params, recorders, hosts[number], span, positions));
+                each(number, &sweep::tally(params, recorders, hosts[number], span, 0..positions));
+            });
+        });
+        Ok(())
+    }
+
+    // A host at a time: what a glimpse looked at is not looked at again.
+    fn tally_promising(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        glimpse: u32,
+        promises: &(dyn Fn(&Tally) -> bool + Sync),
+        each: &(dyn Fn(usize, &Tally) + Sync),
+    ) -> Result<(), Error> {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, linear, .. } = &mut self.arrays;
+        linear.frozen(|recorders| {
+            share(self.threads, hosts.len(), |number| {
+                let tally = |cells| sweep::tally(params, recorders, hosts[number], span, cells);
+                let first = tally(0..glimpse);
+                if promises(&first) {
+                    each(number, &first.and(&tally(glimpse..params.linear_width())));
+                }
             });
         });
         Ok(())

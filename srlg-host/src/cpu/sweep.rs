@@ -3,6 +3,8 @@
 //! They come in pieces, for any number of threads, and are compiled for wider vectors too, which
 //! are taken where there are any; so are the tallies.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 use srlg_core::{
     Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below, grow_all,
@@ -68,7 +70,7 @@ for_wider_vectors! {
         recorders: &[Frozen16],
         host: Address,
         span: Span,
-        positions: u32,
+        positions: Range<u32>,
     ) -> Tally {
         let ahead = |recorder| prefetch_index(recorders, recorder);
         Slea::new(params, recorders).tally_ahead(host, span, positions, ahead)

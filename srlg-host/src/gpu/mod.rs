@@ -169,6 +169,26 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
+    // Glimpses of all, most of which were asked for ahead; then all tallies at once.
+    fn tally_promising(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        glimpse: u32,
+        promises: &(dyn Fn(&Tally) -> bool + Sync),
+        each: &(dyn Fn(usize, &Tally) + Sync),
+    ) -> Result<(), Error> {
+        let promising: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(false)).collect();
+        self.tally(hosts, span, glimpse, &|number, tally| {
+            promising[number].store(promises(tally), Relaxed);
+        })?;
+        let numbers = (0..hosts.len()).filter(|&number| promising[number].load(Relaxed));
+        let numbers: Vec<usize> = numbers.collect();
+        let hosts: Vec<Address> = numbers.iter().map(|&number| hosts[number]).collect();
+        let positions = self.params.linear_width();
+        self.tally(&hosts, span, positions, &|number, tally| each(numbers[number], tally))
+    }
+
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
