@@ -68,7 +68,7 @@ pub struct Config {
     ///
     /// It bounds the time of a close: a search looks at no more pairs of columns, and at no more
     /// addresses that they spell, than its square; a close makes at most a search per weight from
-    /// the hot weight to η. By default 2^28 pairs, some 4 to 7 s on one core, and six searches.
+    /// the hot weight to η. By default 2^28 pairs, some 3 to 5 s on one core, and six searches.
     pub hot_limit: u32,
     /// Candidates per slice that a slice's search accepts; more is an overload. A close takes a
     /// look at the linear estimator of each.

@@ -12,6 +12,7 @@ mod sweep;
 mod words;
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::{
@@ -89,6 +90,25 @@ impl<R: Mappable> CpuBackend<R> {
     fn drained(&self) -> &Arrays<R> {
         self.lanes.drain(&self.arrays);
         &self.arrays
+    }
+
+    /// Does `work` once with the number of each of `hosts`, and with what makes a tally of it from
+    /// some of its positions.
+    fn look_at(
+        &mut self,
+        hosts: &[Address],
+        span: Span,
+        work: impl Fn(usize, &dyn Fn(Range<u32>) -> Tally) + Sync,
+    ) {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, linear, .. } = &mut self.arrays;
+        linear.frozen(|recorders| {
+            share(self.threads, hosts.len(), |number| {
+                let tally =
+                    |positions| sweep::tally(params, recorders, hosts[number], span, positions);
+                work(number, &tally);
+            });
+        });
     }
 
     /// Makes every recorder so much older; how many of the SLEA were within `span_ages` before.
@@ -188,13 +208,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         positions: u32,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, linear, .. } = &mut self.arrays;
-        linear.frozen(|recorders| {
-            share(self.threads, hosts.len(), |number| {
-                each(number, &sweep::tally(params, recorders, hosts[number], span, 0..positions));
-            });
-        });
+        self.look_at(hosts, span, |number, tally| each(number, &tally(0..positions)));
         Ok(())
     }
 
@@ -207,16 +221,12 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         promises: &(dyn Fn(&Tally) -> bool + Sync),
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, linear, .. } = &mut self.arrays;
-        linear.frozen(|recorders| {
-            share(self.threads, hosts.len(), |number| {
-                let tally = |cells| sweep::tally(params, recorders, hosts[number], span, cells);
-                let first = tally(0..glimpse);
-                if promises(&first) {
-                    each(number, &first.and(&tally(glimpse..params.linear_width())));
-                }
-            });
+        let positions = self.arrays.params.linear_width();
+        self.look_at(hosts, span, |number, tally| {
+            let first = tally(0..glimpse);
+            if promises(&first) {
+                each(number, &first.and(&tally(glimpse..positions)));
+            }
         });
         Ok(())
     }
