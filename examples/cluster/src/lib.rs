@@ -1,0 +1,17 @@
+//! Sliding super points of a whole network: a probe at each router, one collector, and NATS
+//! JetStream between them.
+//!
+//! - [`network`]: what all of them have to agree on, a file.
+//! - [`subjects`]: how messages are addressed and named.
+//! - [`connect`]: the way to the broker, by TLS and a key.
+//! - [`collector`]: merges what the probes send, and reports.
+//!
+//! Merging is commutative, associative and idempotent. So every transport that delivers at
+//! least once gives the answer of one node that saw everything, and whoever is in doubt
+//! whether something has arrived sends it again.
+#![forbid(unsafe_code)]
+
+pub mod collector;
+pub mod connect;
+pub mod network;
+pub mod subjects;

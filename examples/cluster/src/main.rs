@@ -1,0 +1,51 @@
+//! `srlg-cluster`: probes, a collector and what they need; without a subcommand, a demonstration.
+//!
+//! Everything but results goes to standard error, a line each. Exit codes: 0 done, 2 an error.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use srlg_cluster::collector;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+/// Sliding super points of a whole network: a probe at each router, a collector, and NATS JetStream between them.
+#[derive(Debug, Parser)]
+#[command(name = "srlg-cluster", version)]
+struct Command {
+    /// What to log: levels by module, as in srlg_cluster=debug,async_nats=info
+    #[arg(long, global = true, value_name = "LEVELS", default_value = "srlg_cluster=info")]
+    log: Targets,
+
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Merges what the probes send, and reports
+    Collector(collector::Args),
+}
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
+    tracing_subscriber::registry().with(lines).with(command.log).init();
+    match run(command.task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where standard error is closed or full nobody is left to tell.
+            let _nobody_listens = writeln!(io::stderr(), "srlg-cluster: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(task: Option<Task>) -> Result<()> {
+    match task {
+        Some(Task::Collector(args)) => collector::run(args),
+        None => anyhow::bail!("there is no demonstration yet"),
+    }
+}

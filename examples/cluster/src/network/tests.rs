@@ -1,0 +1,107 @@
+//! What is written is read again, and what breaks a rule is refused by name.
+
+use super::*;
+use srlg_host::{Hash, Scheme};
+
+fn network() -> Network {
+    Network {
+        probes: vec!["a".to_owned(), "b".to_owned()],
+        slice_ms: 1000,
+        part_bytes: 1 << 20,
+        config: Config { hash: Hash::HalfSip13, seed: u64::MAX - 1, ..Config::default() },
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_network_is_read_as_it_was_written_to_the_last_bit_of_the_seed() {
+    let paper = Config { seed: 1 << 63 | 1, ..Config::paper() };
+    for config in [network().config, paper] {
+        let (folder, network) = (folder(), Network { config, ..network() });
+        network.write(folder.path()).unwrap();
+        assert_eq!(Network::read(folder.path()).unwrap(), network);
+    }
+}
+
+#[test]
+fn the_file_is_for_its_owner_alone_and_is_never_overwritten() {
+    let folder = folder();
+    network().write(folder.path()).unwrap();
+    let mode = fs::metadata(folder.path().join(NETWORK_FILE)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let again = network().write(folder.path()).unwrap_err();
+    assert!(again.to_string().contains("exists"), "{again}");
+}
+
+#[test]
+fn a_file_that_everybody_may_read_is_refused() {
+    let folder = folder();
+    network().write(folder.path()).unwrap();
+    let path = folder.path().join(NETWORK_FILE);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(matches!(Network::read(folder.path()), Err(NetworkError::Open { .. })));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(Network::read(folder.path()).is_ok(), "a group may read what its service needs");
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_before_anything_is_written() {
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let cases = [
+        (Network { probes: vec![], ..network() }, "no probe"),
+        (Network { probes: names(&["a", "a"]), ..network() }, "\"a\" is named twice"),
+        (Network { probes: names(&["collector"]), ..network() }, "\"collector\" is no name"),
+        (Network { slice_ms: 0, ..network() }, "slice_ms is 0"),
+        (Network { part_bytes: 100, ..network() }, "part_bytes are 100: give 4096 to 8388608"),
+        (
+            Network { config: Config { window: 0, ..network().config }, ..network() },
+            "config: window is 0",
+        ),
+    ];
+    for (network, reason) in cases {
+        let folder = folder();
+        let error = network.write(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{reason}");
+    }
+}
+
+#[test]
+fn fields_that_are_missing_unknown_or_wrong_are_named() {
+    let cases = [
+        ("\"window\"", "\"windows\"", "unknown field `windows`"),
+        ("\"slice_ms\": 1000,", "", "missing field `slice_ms`"),
+        ("fffffffffffffffe", "12", "the seed is 16 hexadecimal digits"),
+        ("half-sip-1-3", "md5", "unknown variant `md5`"),
+    ];
+    for (old, new, reason) in cases {
+        let folder = folder();
+        let text = serde_json::to_string_pretty(&network()).unwrap();
+        assert!(text.contains(old), "{text}");
+        write_secret(&folder.path().join(NETWORK_FILE), &text.replace(old, new)).unwrap();
+        let error = Network::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(reason) && error.contains(NETWORK_FILE), "{error}");
+        assert!(!error.contains("fffffffffffffffe"), "the seed is a secret: {error}");
+    }
+}
+
+#[test]
+fn schemes_are_written_by_their_names() {
+    let text = serde_json::to_value(network()).unwrap();
+    assert!(matches!(network().config.scheme, Scheme::Tagged { .. }));
+    assert_eq!(
+        text["config"]["scheme"],
+        serde_json::json!({"tagged": {"lines": 412_500, "tags": 64}})
+    );
+    assert_eq!(text["config"]["hash"], "half-sip-1-3");
+}
+
+#[test]
+fn a_probe_that_the_network_does_not_name_is_unknown() {
+    assert!(network().check_probe("b").is_ok());
+    let error = network().check_probe("c").unwrap_err().to_string();
+    assert_eq!(error, "\"c\" is no probe of the network: it has a, b");
+}

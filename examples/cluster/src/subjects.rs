@@ -1,0 +1,149 @@
+//! How messages are addressed and named.
+//!
+//! Shape: subjects, header names, [`message_id`], [`Part`]. Invariant: names of probes are
+//! [checked](check_name) before they become part of a subject or of a file's name.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The stream that keeps deltas: file storage, subjects [`ALL_DELTAS`].
+pub const STREAM: &str = "SRLG";
+
+/// Subjects of all deltas.
+pub const ALL_DELTAS: &str = "srlg.delta.*";
+
+/// Header of a delta: which part of its slice it is, as [`Part`] writes it.
+pub const PART_HEADER: &str = "Srlg-Part";
+
+/// The collector's name, as user of the broker; no probe may have it.
+pub const COLLECTOR: &str = "collector";
+
+/// Longest name of a probe, in bytes.
+pub const LONGEST_NAME: usize = 32;
+
+/// Where `probe` publishes its deltas. The payload is the wire form of a delta, or of a part of one,
+/// which is a delta of its own; headers are `Nats-Msg-Id` ([`message_id`]) and [`PART_HEADER`].
+#[must_use]
+pub fn delta(probe: &str) -> String {
+    format!("srlg.delta.{probe}")
+}
+
+/// Where the collector tells `probe` what need not be kept any longer: a slice's number in ASCII.
+/// Everything of this probe up to that slice is in a checkpoint on disk.
+///
+/// Core NATS, no stream: who is away misses it. So the collector says it again every few seconds.
+#[must_use]
+pub fn durable(probe: &str) -> String {
+    format!("srlg.durable.{probe}")
+}
+
+/// The probe that publishes to `subject`, if it is a subject of deltas.
+#[must_use]
+pub fn probe_of(subject: &str) -> Option<&str> {
+    subject.strip_prefix("srlg.delta.").filter(|name| check_name(name).is_ok())
+}
+
+/// Prefix of the inboxes of `client`: nobody else may listen there.
+#[must_use]
+pub fn inbox_prefix(client: &str) -> String {
+    format!("_INBOX_{client}")
+}
+
+/// Names a message, the same whenever it is sent: the broker drops repetitions of late.
+#[must_use]
+pub fn message_id(probe: &str, slice: u64, part: Part) -> String {
+    format!("{probe}/{slice}/{}", part.number)
+}
+
+/// One of the parts of a slice's delta, as `NUMBER/COUNT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// From 1 to `count`.
+    pub number: u32,
+    /// How many parts the delta has; at least 1.
+    pub count: u32,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.count)
+    }
+}
+
+/// A text that says no part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no part of a delta: it is NUMBER/COUNT, and NUMBER is 1 to COUNT")]
+pub struct BadPart {
+    text: String,
+}
+
+impl FromStr for Part {
+    type Err = BadPart;
+
+    fn from_str(text: &str) -> Result<Self, BadPart> {
+        let parse = || {
+            let (number, count) = text.split_once('/')?;
+            let part = Self { number: number.parse().ok()?, count: count.parse().ok()? };
+            (1..=part.count).contains(&part.number).then_some(part)
+        };
+        parse().ok_or_else(|| BadPart { text: text.to_owned() })
+    }
+}
+
+/// A name that no probe can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} is no name of a probe: give 1 to {LONGEST_NAME} of a-z, 0-9 and -, a letter or digit first, and not {COLLECTOR:?}"
+)]
+pub struct BadName {
+    name: String,
+}
+
+/// Checks that `name` may be part of a subject and of a file's name.
+///
+/// # Errors
+/// [`BadName`].
+pub fn check_name(name: &str) -> Result<(), BadName> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let good = name.bytes().all(|byte| plain(byte) || byte == b'-')
+        && name.bytes().next().is_some_and(plain)
+        && name.len() <= LONGEST_NAME
+        && name != COLLECTOR;
+    if good { Ok(()) } else { Err(BadName { name: name.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_mean_something_to_the_broker_or_to_a_file_system_are_refused() {
+        let long = "a".repeat(33);
+        let refused = ["", "*", ">", "a.b", "a b", "../a", "A", "-a", "a/b", "ä", COLLECTOR, &long];
+        assert_eq!(refused.map(|name| check_name(name).is_ok()), [false; 12]);
+        assert_eq!(["a", "router-7", &long[1..]].map(check_name), [const { Ok(()) }; 3]);
+    }
+
+    #[test]
+    fn a_subject_names_its_probe() {
+        assert_eq!(probe_of("srlg.delta.a"), Some("a"));
+        assert_eq!(probe_of(&delta("router-7")), Some("router-7"));
+        for other in ["srlg.delta.", "srlg.delta.*", "srlg.delta.a.b", "srlg.durable.a", "a"] {
+            assert_eq!(probe_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_message_has_the_same_name_whenever_it_is_sent() {
+        assert_eq!(message_id("a", 17, Part { number: 2, count: 3 }), "a/17/2");
+    }
+
+    #[test]
+    fn parts_read_as_they_are_written_and_nonsense_is_refused() {
+        assert_eq!(Part { number: 2, count: 3 }.to_string(), "2/3");
+        assert_eq!("2/3".parse(), Ok(Part { number: 2, count: 3 }));
+        for text in ["", "1", "0/1", "2/1", "1/0", "-1/2", "1/2/3", "a/b", "1/99999999999"] {
+            assert!(text.parse::<Part>().is_err(), "{text}");
+        }
+    }
+}
