@@ -1,5 +1,7 @@
 //! The collector: merges the deltas of all probes, and reports.
 
+mod rule;
+
 use anyhow::{Result, bail};
 
 use crate::connect::Access;
