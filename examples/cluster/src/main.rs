@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use srlg_cluster::collector;
+use srlg_cluster::{collector, probe, setup};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
@@ -25,6 +25,10 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Makes everything that a network needs: keys, certificates, the broker's configuration
+    Setup(setup::Args),
+    /// Sends what one router sees, a delta per slice
+    Probe(Box<probe::Args>),
     /// Merges what the probes send, and reports
     Collector(collector::Args),
 }
@@ -45,6 +49,8 @@ fn main() -> ExitCode {
 
 fn run(task: Option<Task>) -> Result<()> {
     match task {
+        Some(Task::Setup(args)) => setup::run(&args),
+        Some(Task::Probe(args)) => probe::run(*args),
         Some(Task::Collector(args)) => collector::run(args),
         None => anyhow::bail!("there is no demonstration yet"),
     }
