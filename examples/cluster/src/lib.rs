@@ -8,6 +8,7 @@
 //! - [`broker`]: a broker of this machine's own.
 //! - [`probe`]: what one router sees, a delta per slice.
 //! - [`collector`]: merges what the probes send, and reports.
+//! - [`demo`]: all of them on one machine.
 //!
 //! Merging is commutative, associative and idempotent. So every transport that delivers at
 //! least once gives the answer of one node that saw everything, and whoever is in doubt
@@ -17,6 +18,7 @@
 pub mod broker;
 pub mod collector;
 pub mod connect;
+pub mod demo;
 pub mod network;
 pub mod probe;
 pub mod setup;

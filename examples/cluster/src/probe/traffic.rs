@@ -4,6 +4,7 @@
 //! so that the shares together are the traffic, and a super point's opposite hosts are spread
 //! evenly: a host of less than n θ has less than θ at each of n routers.
 
+use std::fmt;
 use std::str::FromStr;
 
 use srlg_evaluation::traffic::{Backbone, Kind, Planted, inside_host};
@@ -57,7 +58,21 @@ impl FromStr for Share {
     }
 }
 
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
 impl Share {
+    /// All pairs.
+    pub const WHOLE: Self = Self { number: 1, of: 1 };
+
+    /// The shares of so many routers.
+    pub fn all(of: u32) -> impl Iterator<Item = Self> {
+        (1..=of).map(move |number| Self { number, of })
+    }
+
     /// Whether the pair goes through this router.
     #[must_use]
     pub fn has(self, pair: IpPair) -> bool {

@@ -37,18 +37,21 @@ pub fn config() -> Config {
 impl Net {
     /// A network of three probes; none where there is no `nats-server`, which is told.
     pub fn start() -> Option<Self> {
-        Self::with_parts_of(1 << 20)
+        Self::of(Self::network())
     }
 
-    /// The same, whose deltas go in parts of at most so many bytes.
-    pub fn with_parts_of(part_bytes: usize) -> Option<Self> {
+    pub fn network() -> Network {
+        let probes = PROBES.map(str::to_owned).to_vec();
+        Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config: config() }
+    }
+
+    /// The same for any network.
+    pub fn of(network: Network) -> Option<Self> {
         if !Broker::is_installed() {
             assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
             eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
             return None;
         }
-        let probes = PROBES.map(str::to_owned).to_vec();
-        let network = Network { probes, slice_ms: 1000, part_bytes, config: config() };
         let folder = tempfile::tempdir().unwrap();
         setup::make(folder.path(), &network, &["localhost".to_owned()], 4222).unwrap();
         let broker = Broker::start(folder.path()).unwrap();
@@ -92,7 +95,7 @@ impl Net {
         let mut messages = Vec::new();
         for sequence in 1..=last {
             let message = stream.get_raw_message(sequence).await.unwrap();
-            let part = message.headers.get("Srlg-Part").map(|part| part.to_string());
+            let part = message.headers.get("Srlg-Part").map(ToString::to_string);
             let subject = message.subject.to_string();
             messages.push((subject, part.unwrap_or_default(), message.payload.to_vec()));
         }

@@ -1,6 +1,6 @@
 //! A probe or a collector as a process of its own, which dies with its value.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -18,7 +18,7 @@ pub struct Node {
 impl Node {
     pub fn start<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg-cluster"));
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -38,6 +38,16 @@ impl Node {
                 Err(_) => panic!("no {text:?} in:\n{}", self.said.join("\n")),
             }
         }
+    }
+
+    /// Writes to its standard input.
+    pub fn tell(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Closes its standard input.
+    pub fn hang_up(&mut self) {
+        self.child.stdin = None;
     }
 
     /// Waits for the end: the exit code, and all that it has said.

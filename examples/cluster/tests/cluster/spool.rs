@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use srlg_cluster::network::Network;
 
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, run};
@@ -39,14 +41,14 @@ fn assert_complete(net: &Net) {
 
 #[test]
 fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
-    for part_bytes in [4096, 1 << 20] {
-        let Some(net) = Net::with_parts_of(part_bytes) else { return };
+    for part_bytes in [1024, 1 << 20] {
+        let Some(net) = Net::of(Network { part_bytes, ..Net::network() }) else { return };
         run(net.stream());
         let (code, said) = probe(&net, &net.spool(), &file(&net), &[]).end();
         assert_eq!(code, Some(0), "{said}");
         assert_complete(&net);
         let has_parts = run(net.deltas("a")).keys().any(|(_, part)| part.starts_with("2/"));
-        assert_eq!(has_parts, part_bytes == 4096);
+        assert_eq!(has_parts, part_bytes == 1024);
     }
 }
 
@@ -123,6 +125,28 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
     let (code, said) = probe.end();
     assert_eq!(code, Some(0), "{said}");
     assert_complete(&net);
+}
+
+#[test]
+fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
+    let Some(net) = Net::of(Network { slice_ms: 100, ..Net::network() }) else { return };
+    run(net.stream());
+    let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
+    // One packet, and no end of the input: time alone ends these slices.
+    let first = u64::try_from(now).unwrap() / 100;
+    let deltas = loop {
+        let deltas = run(net.deltas("a"));
+        if deltas.len() >= 5 {
+            break deltas;
+        }
+    };
+    let slices: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
+    assert_eq!(slices, (first..).take(slices.len()).collect::<Vec<_>>());
+    probe.hang_up();
+    let (code, said) = probe.end();
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// A file system of 256 kB.

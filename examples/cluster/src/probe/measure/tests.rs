@@ -72,7 +72,7 @@ fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice:
 
 #[test]
 fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
-    for part_bytes in [4096, 1 << 20] {
+    for part_bytes in [1024, 1 << 20] {
         let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
         let (mut measurement, outbox) = measurement(&network, folder.path());
         take(&mut measurement, contacts(100..110));
