@@ -1,13 +1,14 @@
 //! The command line, and the detector that it asks for.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use ipnet::Ipv4Net;
 use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
+use srlg_capture::{Role, parse_network};
 
 /// Finds hosts in contact with many distinct others within a sliding window.
 ///
@@ -25,7 +26,7 @@ pub struct Args {
     pub inside: Vec<Ipv4Net>,
 
     /// Contacts that count for a host: any, those it sent a packet in, or those it received one in
-    #[arg(long, value_enum, default_value = "any", requires = "input")]
+    #[arg(long, default_value = "any", value_parser = roles(), requires = "input")]
     pub role: Role,
 
     /// Distinct opposite hosts that make a super point
@@ -74,13 +75,6 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Role {
-    Any,
-    Source,
-    Destination,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     Paper,
     Default,
@@ -121,15 +115,9 @@ impl Args {
     }
 }
 
-fn parse_network(text: &str) -> Result<Ipv4Net> {
-    if let Ok(host) = text.parse::<Ipv4Addr>() {
-        return Ok(Ipv4Net::from(host));
-    }
-    match text.parse::<Ipv4Net>() {
-        Ok(network) => Ok(network.trunc()),
-        Err(_) if text.contains(':') => bail!("only IPv4 networks are measured"),
-        Err(_) => bail!("give an IPv4 network such as 10.0.0.0/8"),
-    }
+/// Roles by their names, which `--help` lists.
+fn roles() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Role>())
 }
 
 fn parse_slice(text: &str) -> Result<Duration> {

@@ -7,7 +7,6 @@
 
 mod args;
 mod demo;
-mod measured;
 mod output;
 mod session;
 mod summary;

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg::{Device, IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
-use srlg_capture::Contact;
+use srlg_capture::{Contact, Measured};
 
 use crate::args::{Args, Preset};
-use crate::measured::Measured;
 use crate::output::Output;
 use crate::tell;
 
@@ -64,7 +63,7 @@ impl Session {
         Ok(Self {
             detector: args.detector()?,
             clock,
-            measured: Measured::new(args),
+            measured: Measured::new(&args.inside, args.role),
             batch: Vec::with_capacity(BATCH),
             reports: Reports {
                 output: Output::new(args),
@@ -132,7 +131,7 @@ impl Session {
     }
 
     fn count(&mut self, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
-        let pairs = self.measured.pairs(contact);
+        let pairs = self.measured.pairs(contact).map(|(aip, bip)| IpPair { aip, bip });
         let (_, most) = pairs.size_hint();
         self.unmeasured += u64::from(most == Some(0));
         self.pairs += most.unwrap_or(0) as u64;

@@ -32,10 +32,12 @@ mod frame;
 mod input;
 mod interface;
 mod ip;
+mod measured;
 mod pcap;
 mod pcapng;
 mod reader;
 
 pub use counts::{Counts, Skip};
 pub use error::{CaptureError, Cause, Truncation};
+pub use measured::{BadNetwork, Measured, Role, UnknownRole, parse_network};
 pub use reader::{Contact, Format, Reader};

@@ -1,13 +1,14 @@
 //! `srlg-cluster`: probes, a collector and what they need; without a subcommand, a demonstration.
 //!
-//! Everything but results goes to standard error, a line each. Exit codes: 0 done, 2 an error.
+//! Everything but results goes to standard error, a line each. Exit codes: 0 done, 1 the
+//! demonstration's answer is off, 2 an error.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use srlg_cluster::collector;
+use srlg_cluster::{collector, demo, probe, setup};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
@@ -25,8 +26,14 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Makes everything that a network needs: keys, certificates, the broker's configuration
+    Setup(setup::Args),
+    /// Sends what one router sees, a delta per slice
+    Probe(Box<probe::Args>),
     /// Merges what the probes send, and reports
     Collector(collector::Args),
+    /// Broker, three probes and a collector on this machine, beside the truth: what runs without a subcommand
+    Demo,
 }
 
 fn main() -> ExitCode {
@@ -34,7 +41,7 @@ fn main() -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
     tracing_subscriber::registry().with(lines).with(command.log).init();
     match run(command.task) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Where standard error is closed or full nobody is left to tell.
             let _nobody_listens = writeln!(io::stderr(), "srlg-cluster: {error:#}");
@@ -43,9 +50,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(task: Option<Task>) -> Result<()> {
+fn run(task: Option<Task>) -> Result<ExitCode> {
     match task {
-        Some(Task::Collector(args)) => collector::run(args),
-        None => anyhow::bail!("there is no demonstration yet"),
+        Some(Task::Setup(args)) => setup::run(&args)?,
+        Some(Task::Probe(args)) => probe::run(*args)?,
+        Some(Task::Collector(args)) => collector::run(args)?,
+        Some(Task::Demo) | None => return demo::run(),
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -23,7 +23,7 @@ pub const NETWORK_FILE: &str = "network.json";
 
 /// Least and most bytes of a part: what a header of a delta takes with ease, and what NATS advises not to
 /// exceed in a message.
-const PART_BYTES: std::ops::RangeInclusive<usize> = 4096..=8 << 20;
+const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
 /// What all nodes of one network share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ fn what_breaks_a_rule_is_refused_before_anything_is_written() {
         (Network { probes: names(&["a", "a"]), ..network() }, "\"a\" is named twice"),
         (Network { probes: names(&["collector"]), ..network() }, "\"collector\" is no name"),
         (Network { slice_ms: 0, ..network() }, "slice_ms is 0"),
-        (Network { part_bytes: 100, ..network() }, "part_bytes are 100: give 4096 to 8388608"),
+        (Network { part_bytes: 100, ..network() }, "part_bytes are 100: give 1024 to 8388608"),
         (
             Network { config: Config { window: 0, ..network().config }, ..network() },
             "config: window is 0",

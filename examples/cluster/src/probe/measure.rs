@@ -1,0 +1,205 @@
+//! Contacts in, a delta per slice out.
+//!
+//! Shape: [`Measurement::take`] places pairs by their time, [`Measurement::pass`] lets time pass without
+//! any. Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
+//! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
+//! gone out before and are passed over.
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+use srlg_host::{Device, IpPair, Placement, SliceClock, SlidingDetector};
+use tracing::{info, warn};
+
+use super::outbox::Outbox;
+use super::pace::{Pace, Pacer};
+use crate::network::Network;
+
+/// Pairs are handed to the detector in batches of at most this many.
+const BATCH: usize = 1 << 14;
+
+/// No capture is from later than a day ahead of this machine's clock.
+const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
+
+pub(super) struct Measurement {
+    detector: SlidingDetector,
+    clock: SliceClock,
+    pacer: Pacer,
+    outbox: Arc<Outbox>,
+    part_bytes: usize,
+    batch: Vec<IpPair>,
+    /// The running slice; none before the first contact.
+    slice: Option<u64>,
+    /// How late pairs of the running slice came, in slices, at most.
+    latest: u32,
+    mark: Option<u64>,
+    totals: Totals,
+}
+
+/// What a whole run amounts to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) pairs: u64,
+    pub(super) slices: u64,
+    /// Slices that the spool had already.
+    pub(super) passed_over: u64,
+    /// Slices of a long silence, which nobody needs.
+    pub(super) silent: u64,
+    pub(super) bytes: u64,
+    pub(super) too_late: u64,
+    pub(super) future: u64,
+}
+
+impl Measurement {
+    pub(super) fn new(
+        network: &Network,
+        late: u32,
+        pace: Option<Pace>,
+        device: Device,
+        outbox: Arc<Outbox>,
+    ) -> Result<Self> {
+        let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
+        // Later than the window no pair counts.
+        let late = late.min(network.config.window - 1);
+        let clock = SliceClock::new(network.slice(), late, Duration::MAX)?;
+        Ok(Self {
+            detector: SlidingDetector::new(network.config, device)?,
+            clock: clock.with_latest(u64::try_from(latest.as_nanos())?),
+            pacer: Pacer::new(pace, network.slice()),
+            mark: outbox.mark(),
+            outbox,
+            part_bytes: network.part_bytes,
+            batch: Vec::with_capacity(BATCH),
+            slice: None,
+            latest: 0,
+            totals: Totals::default(),
+        })
+    }
+
+    /// Takes pairs that were in contact at `time_ns`.
+    pub(super) fn take(&mut self, time_ns: u64, pairs: impl Iterator<Item = IpPair>) -> Result<()> {
+        if let Some(late) = self.place(time_ns)? {
+            for pair in pairs {
+                self.totals.pairs += 1;
+                if self.is_passed_over() {
+                    continue;
+                }
+                if late > 0 {
+                    self.latest = self.latest.max(late);
+                    self.detector.ingest_late(&[pair], late)?;
+                    continue;
+                }
+                self.batch.push(pair);
+                if self.batch.len() == BATCH {
+                    self.flush()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `time_ns`, in which there was no contact.
+    pub(super) fn pass(&mut self, time_ns: u64) -> Result<()> {
+        // Only forward: what the clock calls late or running is no news.
+        if self.slice.is_some() { self.place(time_ns).map(drop) } else { Ok(()) }
+    }
+
+    /// Ends the last slice, if there was any.
+    pub(super) fn finish(mut self) -> Result<Totals> {
+        if let Some(slice) = self.slice {
+            self.end(slice)?;
+        }
+        (self.totals.too_late, self.totals.future) = (self.clock.too_late(), self.clock.future());
+        Ok(self.totals)
+    }
+
+    /// Moves on to the slice of `time_ns`; by how many slices it is late, if it counts at all.
+    fn place(&mut self, time_ns: u64) -> Result<Option<u32>> {
+        match self.clock.place(time_ns) {
+            Placement::Running => Ok(Some(0)),
+            Placement::Late { slices } => Ok(Some(slices)),
+            Placement::TooLate | Placement::Future => Ok(None),
+            Placement::Start { slice } => {
+                self.begin(slice)?;
+                if self.is_passed_over() {
+                    info!("slices from {slice} on are in the spool already and are passed over");
+                }
+                Ok(Some(0))
+            }
+            Placement::Ahead { slice } => {
+                self.advance_to(slice)?;
+                Ok(Some(0))
+            }
+        }
+    }
+
+    fn advance_to(&mut self, slice: u64) -> Result<()> {
+        let Some(running) = self.slice else { return Ok(()) };
+        self.end(running)?;
+        let window = u64::from(self.detector.params().window());
+        let first = slice.saturating_sub(window).max(running + 1);
+        if first > running + 1 {
+            let silent = first - running - 1;
+            warn!("{silent} slices of silence before slice {first} are left out");
+            self.totals.silent += silent;
+        }
+        for silent in first..slice {
+            self.begin(silent)?;
+            self.end(silent)?;
+        }
+        self.begin(slice)
+    }
+
+    fn begin(&mut self, slice: u64) -> Result<()> {
+        self.slice = Some(slice);
+        if !self.is_passed_over() {
+            self.detector.skip_to(slice)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the slice: sends what it touched, and goes on to the next one.
+    fn end(&mut self, slice: u64) -> Result<()> {
+        if self.is_passed_over() {
+            self.totals.passed_over += 1;
+            return Ok(());
+        }
+        self.flush()?;
+        // Pairs that were late have touched the past, and no further back than they were late.
+        let delta = self.detector.take_delta(1 + std::mem::take(&mut self.latest))?;
+        let parts = delta.into_parts(self.part_bytes)?;
+        thread::sleep(self.pacer.wait(Instant::now()));
+        self.totals.slices += 1;
+        self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.outbox.put(slice, &parts)?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.detector.ingest(&self.batch)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Whether the running slice is in the spool already.
+    fn is_passed_over(&self) -> bool {
+        self.slice <= self.mark
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pairs, slices, passed_over, silent, bytes, too_late, future } = self;
+        write!(
+            f,
+            "{pairs} pairs, {slices} slices of {bytes} bytes in all; {passed_over} slices passed over, \
+             {silent} left out; {too_late} packets too late, {future} from the future"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

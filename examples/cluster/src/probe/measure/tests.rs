@@ -1,0 +1,124 @@
+//! Slices as they go out: which, in which order, and that together they are what was seen.
+
+use std::path::Path;
+
+use srlg_host::{Config, Delta, Snapshot};
+
+use super::super::spool::Spool;
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn network(part_bytes: usize) -> Network {
+    let config = Config {
+        window: 20,
+        rough_column_bits: 12,
+        bit_stride: 7,
+        linear_width: 1024,
+        scheme: srlg_host::Scheme::Tagged { lines: 4096, tags: 64 },
+        ..Config::default()
+    };
+    Network { probes: vec!["a".to_owned()], slice_ms: 1000, part_bytes, config }
+}
+
+fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
+    let (spool, _) = Spool::open(folder).unwrap();
+    let outbox = Arc::new(Outbox::new(spool, 1000, false));
+    let to = Arc::clone(&outbox);
+    (Measurement::new(network, 5, None, Device::Cpu, to).unwrap(), outbox)
+}
+
+/// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
+fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+    slices.flat_map(|slice| {
+        (0..300_u32).map(move |index| {
+            let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
+            let pair = IpPair { aip: index % 5, bip: index * 1000 + slice as u32 };
+            ((slice - late) * SECOND + u64::from(index), pair)
+        })
+    })
+}
+
+fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
+    contacts.for_each(|(time, pair)| measurement.take(time, [pair].into_iter()).unwrap());
+}
+
+/// What a detector has seen that merges all parts in the spool, at `slice`.
+fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
+    let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    detector.skip_to(slice).unwrap();
+    for slice in outbox.from(0, usize::MAX) {
+        for part in outbox.read(slice) {
+            let delta = Delta::from_bytes(&part, detector.params()).unwrap();
+            assert_eq!(delta.slice(), slice);
+            detector.merge(&delta).unwrap();
+        }
+    }
+    detector.snapshot().unwrap()
+}
+
+/// What a detector has seen that was told everything in its slice.
+fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
+    let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    let mut contacts: Vec<_> = contacts.collect();
+    contacts.sort_by_key(|&(time, _)| time);
+    for (time, pair) in contacts {
+        detector.skip_to(time / SECOND).unwrap();
+        detector.ingest(&[pair]).unwrap();
+    }
+    detector.skip_to(slice).unwrap();
+    detector.snapshot().unwrap()
+}
+
+#[test]
+fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
+    for part_bytes in [1024, 1 << 20] {
+        let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
+        let (mut measurement, outbox) = measurement(&network, folder.path());
+        take(&mut measurement, contacts(100..110));
+        let totals = measurement.finish().unwrap();
+        assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
+        assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
+        let seen = told(&network, contacts(100..110), 109);
+        assert_eq!(merged(&network, &outbox, 109), seen, "parts of {part_bytes} bytes");
+    }
+}
+
+#[test]
+fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let (mut first, outbox) = measurement(&network, folder.path());
+    take(&mut first, contacts(100..106));
+    // Slice 105 was running: it is nowhere.
+    drop((first, outbox));
+    let (mut second, outbox) = measurement(&network, folder.path());
+    assert_eq!(outbox.mark(), Some(104));
+    take(&mut second, contacts(100..110));
+    let totals = second.finish().unwrap();
+    assert_eq!((totals.passed_over, totals.slices), (5, 5));
+    assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
+}
+
+#[test]
+fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let (mut measurement, outbox) = measurement(&network, folder.path());
+    take(&mut measurement, contacts(100..101));
+    measurement.pass(103 * SECOND + 1).unwrap();
+    assert_eq!(outbox.from(0, 99), [100, 101, 102]);
+    measurement.pass(203 * SECOND).unwrap();
+    assert_eq!(outbox.from(103, 99), std::iter::once(103).chain(183..203).collect::<Vec<_>>());
+    assert_eq!(measurement.finish().unwrap().silent, 79);
+}
+
+#[test]
+fn time_does_not_pass_before_the_first_contact_and_never_backwards() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let (mut measurement, outbox) = measurement(&network, folder.path());
+    measurement.pass(50 * SECOND).unwrap();
+    take(&mut measurement, contacts(100..101));
+    measurement.pass(98 * SECOND).unwrap();
+    assert_eq!(outbox.len(), 0);
+    measurement.finish().unwrap();
+    assert_eq!(outbox.from(0, 99), [100]);
+}

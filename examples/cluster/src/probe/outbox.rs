@@ -1,0 +1,178 @@
+//! Between measuring and sending: the spool, and who waits for what.
+//!
+//! Shape: one side [puts](Outbox::put) slices, the other takes them [from](Outbox::from) some slice
+//! on and tells what became of them. Invariant: at most `keep` slices are in the spool, besides the one that
+//! is being put. Beyond, measuring waits until the broker has the oldest one; where the input does not
+//! wait either, the oldest one is given up, counted and told.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use super::spool::Spool;
+
+/// Between two attempts to write to a disk that is full.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Whoever measures has to stop: the probe ends.
+#[derive(Debug, thiserror::Error)]
+#[error("the probe was stopped")]
+pub(super) struct Stopped;
+
+pub(super) struct Outbox {
+    state: Mutex<State>,
+    /// Room in the spool, or the end.
+    room: Condvar,
+    /// Something new for the one who sends.
+    news: Notify,
+    keep: usize,
+    live: bool,
+}
+
+struct State {
+    spool: Spool,
+    /// The broker has every slice up to this one.
+    acked: Option<u64>,
+    /// The collector has every slice up to this one on its disk.
+    durable: Option<u64>,
+    /// Slices that were given up.
+    lost: u64,
+    ended: bool,
+    stopped: bool,
+}
+
+impl Outbox {
+    /// An outbox of `keep` slices; of an input that goes on by itself where it is `live`.
+    pub(super) fn new(spool: Spool, keep: usize, live: bool) -> Self {
+        let state =
+            State { spool, acked: None, durable: None, lost: 0, ended: false, stopped: false };
+        Self { state: Mutex::new(state), room: Condvar::new(), news: Notify::new(), keep, live }
+    }
+
+    /// Puts a slice into the spool. It waits as long as there is no room, and as long as the disk is full.
+    pub(super) fn put(&self, slice: u64, parts: &[Vec<u8>]) -> Result<(), Stopped> {
+        let mut state = self.state();
+        let mut told = false;
+        while let Err(error) = state.spool.put(slice, parts) {
+            if !told {
+                warn!("{error}; slice {slice} stays in memory until it can be written");
+                told = true;
+            }
+            state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
+            if state.stopped {
+                return Err(Stopped);
+            }
+        }
+        if told {
+            info!("the spool can be written again: slice {slice} is in it");
+        }
+        self.news.notify_one();
+        self.make_room(state)
+    }
+
+    fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Stopped> {
+        while state.spool.slices().len() > self.keep && !state.stopped {
+            let Some(&oldest) = state.spool.slices().first() else { break };
+            if state.acked < Some(oldest) {
+                if !self.live {
+                    state = self.room.wait(state).expect(UNPOISONED);
+                    continue;
+                }
+                state.lost += 1;
+                let (keep, lost) = (self.keep, state.lost);
+                warn!(
+                    "slice {oldest} is lost, {lost} so far: the broker is away for more than {keep} slices"
+                );
+            }
+            remove(&mut state.spool, oldest);
+        }
+        if state.stopped { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Up to `most` slices from `first` on.
+    pub(super) fn from(&self, first: u64, most: usize) -> Vec<u64> {
+        self.state().spool.slices().range(first..).take(most).copied().collect()
+    }
+
+    /// The parts of a slice; none where it is gone or damaged, which is told.
+    pub(super) fn read(&self, slice: u64) -> Vec<Bytes> {
+        self.state().spool.read(slice).unwrap_or_else(|error| {
+            warn!("{error}");
+            Vec::new()
+        })
+    }
+
+    /// The broker has every slice up to this one.
+    pub(super) fn ack(&self, slice: u64) {
+        let mut state = self.state();
+        state.acked = state.acked.max(Some(slice));
+        self.room.notify_all();
+    }
+
+    /// The collector has every slice up to this one on its disk.
+    pub(super) fn durable(&self, slice: u64) {
+        let mut state = self.state();
+        state.durable = state.durable.max(Some(slice));
+        remove(&mut state.spool, slice);
+        self.room.notify_all();
+        self.news.notify_one();
+    }
+
+    /// There will be no more slices.
+    pub(super) fn end(&self) {
+        self.state().ended = true;
+        self.news.notify_one();
+    }
+
+    /// Whoever waits for room waits no more.
+    pub(super) fn stop(&self) {
+        self.state().stopped = true;
+        self.room.notify_all();
+    }
+
+    /// Something has changed since the last call.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// Whether all is sent, as far as `next`, and on the collector's disk if that matters.
+    pub(super) fn is_done(&self, next: u64, durably: bool) -> bool {
+        let state = self.state();
+        let mark = state.spool.mark();
+        state.ended && mark < Some(next) && (!durably || state.durable >= mark)
+    }
+
+    /// The newest slice that was ever put here.
+    pub(super) fn mark(&self) -> Option<u64> {
+        self.state().spool.mark()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state().spool.slices().len()
+    }
+
+    /// Slices in the spool that the broker has.
+    pub(super) fn acked_len(&self) -> usize {
+        let state = self.state();
+        state.acked.map_or(0, |acked| state.spool.slices().range(..=acked).count())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect(UNPOISONED)
+    }
+}
+
+const UNPOISONED: &str = "nobody panics while holding the spool";
+
+/// Removes what nobody needs any more; what cannot be removed now is removed with a later slice.
+fn remove(spool: &mut Spool, slice: u64) {
+    if let Err(error) = spool.remove_up_to(slice) {
+        warn!("{error}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Who waits for room, and what is given up.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use super::*;
+
+fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(folder.path()).unwrap();
+    (folder, Arc::new(Outbox::new(spool, keep, live)))
+}
+
+fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {
+    slices.for_each(|slice| outbox.put(slice, &[vec![slice as u8]]).unwrap());
+}
+
+#[test]
+fn measuring_waits_until_the_broker_has_the_oldest_slice() {
+    let (_folder, outbox) = outbox(2, false);
+    put(&outbox, 1..=2);
+    let (sender, receiver) = mpsc::channel();
+    let other = Arc::clone(&outbox);
+    let thread = thread::spawn(move || {
+        put(&other, 3..=3);
+        sender.send(()).unwrap();
+    });
+    // Slice 3 is in the spool, and whoever put it there is not told so yet.
+    while outbox.len() < 3 {
+        thread::yield_now();
+    }
+    assert!(receiver.try_recv().is_err());
+    outbox.ack(1);
+    receiver.recv().unwrap();
+    thread.join().unwrap();
+    assert_eq!(outbox.from(0, 9), [2, 3]);
+}
+
+#[test]
+fn a_live_input_gives_up_the_oldest_slice_and_counts_it() {
+    let (_folder, outbox) = outbox(2, true);
+    put(&outbox, 1..=3);
+    outbox.ack(2);
+    put(&outbox, 4..=4);
+    assert_eq!(outbox.from(0, 9), [3, 4]);
+    assert_eq!(outbox.state().lost, 1, "slice 2 was removed too, but the broker had it");
+}
+
+#[test]
+fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
+    let (_folder, outbox) = outbox(9, false);
+    put(&outbox, 1..=4);
+    outbox.durable(2);
+    assert_eq!(outbox.from(0, 9), [3, 4]);
+    outbox.durable(8);
+    assert_eq!(outbox.from(0, 9), [4]);
+}
+
+#[test]
+fn it_is_done_when_measuring_has_ended_and_all_is_sent_or_durable() {
+    let (_folder, outbox) = outbox(9, false);
+    assert!(!outbox.is_done(0, false));
+    put(&outbox, 1..=3);
+    outbox.end();
+    let done = |durably| [3, 4].map(|next| outbox.is_done(next, durably));
+    assert_eq!((done(false), done(true)), ([false, true], [false, false]));
+    outbox.durable(2);
+    assert_eq!(done(true), [false, false]);
+    outbox.durable(3);
+    assert_eq!(done(true), [false, true]);
+}
+
+#[test]
+fn nothing_measured_is_nothing_to_wait_for() {
+    let (_folder, outbox) = outbox(9, false);
+    outbox.end();
+    assert!(outbox.is_done(0, true));
+}
+
+#[test]
+fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
+    let (folder, outbox) = outbox(2, false);
+    put(&outbox, 1..=2);
+    std::fs::create_dir(folder.path().join("00000000000000000007.tmp")).unwrap();
+    for slice in [3, 7] {
+        let other = Arc::clone(&outbox);
+        let waiting = thread::spawn(move || other.put(slice, &[vec![0]]));
+        outbox.stop();
+        assert!(waiting.join().unwrap().is_err(), "slice {slice}");
+    }
+}

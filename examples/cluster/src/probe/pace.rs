@@ -1,0 +1,85 @@
+//! How fast a probe lets time pass.
+
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// Slices per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// A slice takes as long as it is.
+    Real,
+    /// So many slices per second.
+    PerSecond(f64),
+}
+
+impl FromStr for Pace {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "give real, or slices per second from 0.001 to 1000000";
+        match text {
+            "real" => Ok(Self::Real),
+            number => match number.parse() {
+                Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(Self::PerSecond(rate)),
+                _ => Err(WRONG),
+            },
+        }
+    }
+}
+
+/// Holds slices up until it is their time.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    /// Length of a slice; none where nothing is held up.
+    slice: Option<Duration>,
+    next: Option<Instant>,
+}
+
+impl Pacer {
+    pub(super) fn new(pace: Option<Pace>, slice: Duration) -> Self {
+        let slice = pace.map(|pace| match pace {
+            Pace::Real => slice,
+            Pace::PerSecond(rate) => Duration::from_secs_f64(1.0 / rate),
+        });
+        Self { slice, next: None }
+    }
+
+    /// How long the slice that ends at `now` has to wait. One that is behind is not made up for.
+    pub(super) fn wait(&mut self, now: Instant) -> Duration {
+        let Some(slice) = self.slice else { return Duration::ZERO };
+        let due = self.next.unwrap_or(now + slice);
+        self.next = Some(due.max(now) + slice);
+        due.saturating_duration_since(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_end_at_the_pace_and_lost_time_is_not_made_up_for() {
+        let (start, ms) = (Instant::now(), Duration::from_millis);
+        let mut pacer = Pacer::new(Some(Pace::PerSecond(10.0)), ms(1000));
+        assert_eq!(pacer.wait(start), ms(100));
+        assert_eq!(pacer.wait(start + ms(130)), ms(70));
+        assert_eq!(pacer.wait(start + ms(900)), ms(0));
+        assert_eq!(pacer.wait(start + ms(950)), ms(50));
+    }
+
+    #[test]
+    fn real_time_takes_the_length_of_a_slice_and_no_pace_takes_none() {
+        let (start, slice) = (Instant::now(), Duration::from_secs(5));
+        assert_eq!(Pacer::new(Some(Pace::Real), slice).wait(start), slice);
+        assert_eq!(Pacer::new(None, slice).wait(start), Duration::ZERO);
+    }
+
+    #[test]
+    fn paces_that_are_none_are_refused() {
+        assert_eq!("real".parse(), Ok(Pace::Real));
+        assert_eq!("2.5".parse(), Ok(Pace::PerSecond(2.5)));
+        for text in ["", "0", "-1", "inf", "NaN", "fast"] {
+            assert!(text.parse::<Pace>().is_err(), "{text}");
+        }
+    }
+}

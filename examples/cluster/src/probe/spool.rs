@@ -1,0 +1,178 @@
+//! What a probe has measured and nobody else has on disk yet: a file per slice.
+//!
+//! Shape: a folder that one probe locks; `NUMBER.delta` for each slice ([`file`] has its bytes).
+//! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
+//! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
+//! far this probe has come, whatever ended it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+mod file;
+
+const WHOLE: &str = "delta";
+const TORN: &str = "tmp";
+const DAMAGED: &str = "damaged";
+
+/// Deltas on disk, by slice.
+#[derive(Debug)]
+pub struct Spool {
+    folder: PathBuf,
+    /// Locked until it is closed, by whatever ends the process.
+    _lock: File,
+    slices: BTreeSet<u64>,
+}
+
+/// Why a spool cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message states the rule and names its fields")]
+pub enum SpoolError {
+    #[error("another probe spools to {folder}: give each probe a folder of its own")]
+    InUse { folder: PathBuf },
+    #[error("the spool cannot {doing} {path}: {source}")]
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error(
+        "slice {slice} is damaged in the spool ({why}); it is kept aside as {path}, and not sent"
+    )]
+    Damaged { slice: u64, why: &'static str, path: PathBuf },
+}
+
+impl Spool {
+    /// Takes `folder`, makes it where there is none, and removes what was never finished. Files that are
+    /// damaged are put aside and told.
+    ///
+    /// # Errors
+    /// [`SpoolError::InUse`] as long as another process has it, and [`SpoolError::Io`].
+    pub fn open(folder: &Path) -> Result<(Self, Vec<SpoolError>), SpoolError> {
+        fs::create_dir_all(folder).map_err(cannot("make", folder))?;
+        let lock = lock(folder)?;
+        let mut spool = Self { folder: folder.to_owned(), _lock: lock, slices: BTreeSet::new() };
+        for entry in fs::read_dir(folder).map_err(cannot("read", folder))? {
+            let path = entry.map_err(cannot("read", folder))?.path();
+            if path.extension().is_some_and(|extension| extension == TORN) {
+                fs::remove_file(&path).map_err(cannot("remove", &path))?;
+            }
+            spool.slices.extend(slice_of(&path));
+        }
+        let mut damaged = Vec::new();
+        for slice in spool.slices.clone() {
+            match spool.read(slice) {
+                Err(error @ SpoolError::Damaged { .. }) => damaged.push(error),
+                other => drop(other?),
+            }
+        }
+        Ok((spool, damaged))
+    }
+
+    /// Puts the parts of a slice's delta on disk; when this returns they are there.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`]: the slice is not in the spool then, as if it had never been put there.
+    pub fn put(&mut self, slice: u64, parts: &[Vec<u8>]) -> Result<(), SpoolError> {
+        let path = self.path(slice);
+        let torn = path.with_extension(TORN);
+        let write = || {
+            let mut file = File::create(&torn)?;
+            file.write_all(&file::encode(slice, parts))?;
+            file.sync_all()
+        };
+        if let Err(source) = write() {
+            // What cannot be removed now is overwritten, or removed by the next `open`.
+            let _left = fs::remove_file(&torn);
+            return Err(SpoolError::Io { doing: "write", path, source });
+        }
+        fs::rename(&torn, &path).map_err(cannot("rename", &torn))?;
+        self.sync()?;
+        self.slices.insert(slice);
+        Ok(())
+    }
+
+    /// The parts of a slice's delta; none where the slice is not in the spool.
+    ///
+    /// # Errors
+    /// [`SpoolError::Damaged`], after which the slice is not in the spool any more, and
+    /// [`SpoolError::Io`].
+    pub fn read(&mut self, slice: u64) -> Result<Vec<Bytes>, SpoolError> {
+        if !self.slices.contains(&slice) {
+            return Ok(Vec::new());
+        }
+        let path = self.path(slice);
+        let bytes = fs::read(&path).map_err(cannot("read", &path))?;
+        match file::decode(slice, bytes.into()) {
+            Ok(parts) => Ok(parts),
+            Err(why) => {
+                let aside = path.with_extension(DAMAGED);
+                fs::rename(&path, &aside).map_err(cannot("rename", &path))?;
+                self.sync()?;
+                self.slices.remove(&slice);
+                Err(SpoolError::Damaged { slice, why, path: aside })
+            }
+        }
+    }
+
+    /// Removes all slices up to this one, but never the newest.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`].
+    pub fn remove_up_to(&mut self, slice: u64) -> Result<(), SpoolError> {
+        let Some(newest) = self.mark() else { return Ok(()) };
+        while let Some(&oldest) =
+            self.slices.first().filter(|&&oldest| oldest <= slice && oldest < newest)
+        {
+            let path = self.path(oldest);
+            fs::remove_file(&path).map_err(cannot("remove", &path))?;
+            self.slices.remove(&oldest);
+        }
+        Ok(())
+    }
+
+    /// The newest slice that has ever been put here.
+    #[must_use]
+    pub fn mark(&self) -> Option<u64> {
+        self.slices.last().copied()
+    }
+
+    /// The slices in it.
+    #[must_use]
+    pub fn slices(&self) -> &BTreeSet<u64> {
+        &self.slices
+    }
+
+    fn path(&self, slice: u64) -> PathBuf {
+        self.folder.join(format!("{slice:020}.{WHOLE}"))
+    }
+
+    /// Brings the names of files to disk.
+    fn sync(&self) -> Result<(), SpoolError> {
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(cannot("bring to disk", &self.folder))
+    }
+}
+
+fn slice_of(path: &Path) -> Option<u64> {
+    let whole = path.extension().is_some_and(|extension| extension == WHOLE);
+    path.file_stem()?.to_str()?.parse().ok().filter(|_| whole)
+}
+
+fn lock(folder: &Path) -> Result<File, SpoolError> {
+    let path = folder.join("lock");
+    let lock = File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(cannot("open", &path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(SpoolError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
+    }
+}
+
+fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
+    let path = path.to_owned();
+    move |source| SpoolError::Io { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What a spool keeps, gives and forgets.
+
+use super::*;
+
+fn parts(slice: u64) -> Vec<Vec<u8>> {
+    vec![slice.to_le_bytes().to_vec(), b"second part".to_vec()]
+}
+
+fn open(folder: &Path) -> Spool {
+    let (spool, damaged) = Spool::open(folder).unwrap();
+    assert!(damaged.is_empty(), "{damaged:?}");
+    spool
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn slices_outlive_the_process_part_by_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    for slice in [9, 10, 11] {
+        spool.put(slice, &parts(slice)).unwrap();
+    }
+    drop(spool);
+    let mut spool = open(folder.path());
+    assert_eq!(spool.mark(), Some(11));
+    for slice in [9, 10, 11] {
+        assert_eq!(spool.read(slice).unwrap(), parts(slice));
+    }
+    assert!(spool.read(12).unwrap().is_empty());
+}
+
+#[test]
+fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    for slice in 1..=3 {
+        spool.put(slice, &parts(slice)).unwrap();
+    }
+    spool.remove_up_to(1).unwrap();
+    assert_eq!(spool.slices().iter().copied().collect::<Vec<_>>(), [2, 3]);
+    spool.remove_up_to(100).unwrap();
+    drop(spool);
+    assert_eq!(open(folder.path()).mark(), Some(3));
+    assert_eq!(files(folder.path()), ["00000000000000000003.delta", "lock"]);
+}
+
+#[test]
+fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path());
+    let error = Spool::open(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("give each probe a folder of its own"), "{error}");
+    drop(first);
+    open(folder.path());
+}
+
+#[test]
+fn what_was_never_finished_is_removed_and_files_of_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("00000000000000000005.tmp"), b"half").unwrap();
+    fs::write(folder.path().join("note.txt"), b"mine").unwrap();
+    assert_eq!(open(folder.path()).mark(), None);
+    assert_eq!(files(folder.path()), ["lock", "note.txt"]);
+}
+
+#[test]
+fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    spool.put(1, &parts(1)).unwrap();
+    spool.put(2, &parts(2)).unwrap();
+    drop(spool);
+    let path = folder.path().join("00000000000000000002.delta");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[30] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let (mut spool, damaged) = Spool::open(folder.path()).unwrap();
+    assert_eq!(damaged.len(), 1);
+    let told = damaged[0].to_string();
+    assert!(told.contains("slice 2") && told.contains("00000000000000000002.damaged"), "{told}");
+    assert_eq!((spool.mark(), spool.read(2).unwrap().len()), (Some(1), 0));
+    assert!(path.with_extension(DAMAGED).exists());
+}
+
+#[test]
+fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    // A folder stands where the file would be written.
+    let obstacle = folder.path().join("00000000000000000004.tmp");
+    fs::create_dir(&obstacle).unwrap();
+    assert!(matches!(spool.put(4, &parts(4)), Err(SpoolError::Io { doing: "write", .. })));
+    assert_eq!(spool.mark(), None);
+    fs::remove_dir(&obstacle).unwrap();
+    spool.put(4, &parts(4)).unwrap();
+    assert_eq!(spool.read(4).unwrap(), parts(4));
+}

@@ -1,0 +1,59 @@
+//! What setup writes, who may read it, and that it is written once.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn network() -> Network {
+    let probes = ["a", "b"].map(str::to_owned).to_vec();
+    Network { probes, slice_ms: 1000, part_bytes: PART_BYTES, config: Config::default() }
+}
+
+fn made() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), &network(), &["localhost".to_owned()], 4222).unwrap();
+    folder
+}
+
+#[test]
+fn secrets_are_for_their_owner_alone() {
+    let folder = made();
+    let mut secrets: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|entry| entry.metadata().unwrap().permissions().mode() & 0o077 == 0)
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    secrets.sort();
+    assert_eq!(secrets, ["a.nk", "b.nk", "collector.nk", "network.json", "server.key"]);
+}
+
+#[test]
+fn a_second_setup_in_the_same_folder_changes_nothing() {
+    let folder = made();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let before = ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read);
+    let error = make(folder.path(), &network(), &["localhost".to_owned()], 4222).unwrap_err();
+    assert!(format!("{error:#}").contains("exists"), "{error:#}");
+    assert_eq!(before, ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read));
+}
+
+#[test]
+fn seeds_of_keys_stay_out_of_the_configuration() {
+    let folder = made();
+    let conf = fs::read_to_string(folder.path().join(CONF_FILE)).unwrap();
+    for client in ["a", "b", "collector"] {
+        let seed = fs::read_to_string(key_file(folder.path(), client)).unwrap();
+        let key = KeyPair::from_seed(seed.trim()).unwrap();
+        assert!(conf.contains(&key.public_key()) && !conf.contains(seed.trim()), "{client}");
+    }
+}
+
+#[test]
+fn a_probe_may_write_to_its_own_subject_and_hear_its_own_notices_only() {
+    let conf = fs::read_to_string(made().path().join(CONF_FILE)).unwrap();
+    let a = conf.split("# a\n").nth(1).unwrap().split("# b\n").next().unwrap();
+    let lists: Vec<&str> = a.lines().map(str::trim).filter(|line| line.contains(": [")).collect();
+    let own = ["publish: [\"srlg.delta.a\"]", "subscribe: [\"srlg.durable.a\", \"_INBOX_a.>\"]"];
+    assert_eq!(lists, own);
+}

@@ -1,0 +1,10 @@
+//! Probes and a real broker: who may do what, and that nothing is lost.
+//!
+//! Without `nats-server` the tests say that they were skipped; with `SRLG_REQUIRE_NATS=1` they fail.
+#![allow(unreachable_pub, reason = "a test has no public interface")]
+
+mod access;
+mod input;
+mod net;
+mod node;
+mod spool;

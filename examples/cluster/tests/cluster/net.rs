@@ -1,0 +1,124 @@
+//! A network with a broker, in a folder that goes away with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use async_nats::jetstream::{self, stream};
+use srlg_cluster::broker::Broker;
+use srlg_cluster::connect::{Access, Link};
+use srlg_cluster::network::Network;
+use srlg_cluster::setup;
+use srlg_cluster::subjects::{ALL_DELTAS, STREAM};
+use srlg_host::{Config, Scheme};
+use tempfile::TempDir;
+
+pub const PROBES: [&str; 3] = ["a", "b", "c"];
+
+pub struct Net {
+    folder: TempDir,
+    pub broker: Broker,
+    pub network: Network,
+}
+
+/// Detectors of some 400 kB: a super point has 64 opposite hosts.
+pub fn config() -> Config {
+    Config {
+        scheme: Scheme::Tagged { lines: 4096, tags: 64 },
+        threshold: 64,
+        window: 20,
+        rough_column_bits: 12,
+        bit_stride: 7,
+        linear_width: 1024,
+        seed: 7,
+        ..Config::default()
+    }
+}
+
+impl Net {
+    /// A network of three probes; none where there is no `nats-server`, which is told.
+    pub fn start() -> Option<Self> {
+        Self::of(Self::network())
+    }
+
+    pub fn network() -> Network {
+        let probes = PROBES.map(str::to_owned).to_vec();
+        Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config: config() }
+    }
+
+    /// The same for any network.
+    pub fn of(network: Network) -> Option<Self> {
+        if !Broker::is_installed() {
+            assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
+            eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        setup::make(folder.path(), &network, &["localhost".to_owned()], 4222).unwrap();
+        let broker = Broker::start(folder.path()).unwrap();
+        Some(Self { folder, broker, network })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn spool(&self) -> PathBuf {
+        self.folder().join("spool")
+    }
+
+    pub fn access(&self) -> Access {
+        Access { folder: self.folder().to_owned(), broker: self.broker.address() }
+    }
+
+    /// Connects as `client`, and waits until it is connected.
+    pub async fn link(&self, client: &str) -> Link {
+        let mut link = self.access().connect(client).await.unwrap();
+        link.state.wait_for(|state| state.up).await.unwrap();
+        link
+    }
+
+    /// The stream, made if it is not there, as a collector does it.
+    pub async fn stream(&self) -> stream::Stream {
+        let link = self.link("collector").await;
+        let config = stream::Config {
+            name: STREAM.to_owned(),
+            subjects: vec![ALL_DELTAS.to_owned()],
+            ..stream::Config::default()
+        };
+        jetstream::new(link.client).get_or_create_stream(config).await.unwrap()
+    }
+
+    /// All messages of the stream, in order: subject, header of the part, payload.
+    pub async fn messages(&self) -> Vec<(String, String, Vec<u8>)> {
+        let mut stream = self.stream().await;
+        let last = stream.info().await.unwrap().state.last_sequence;
+        let mut messages = Vec::new();
+        for sequence in 1..=last {
+            let message = stream.get_raw_message(sequence).await.unwrap();
+            let part = message.headers.get("Srlg-Part").map(ToString::to_string);
+            let subject = message.subject.to_string();
+            messages.push((subject, part.unwrap_or_default(), message.payload.to_vec()));
+        }
+        messages
+    }
+
+    /// The deltas of `probe` in the stream: payloads by slice and part. What came twice was the same.
+    pub async fn deltas(&self, probe: &str) -> BTreeMap<(u64, String), Vec<u8>> {
+        let mut deltas = BTreeMap::new();
+        for (subject, part, payload) in self.messages().await {
+            if subject != format!("srlg.delta.{probe}") {
+                continue;
+            }
+            let params = self.network.config.validate().unwrap();
+            let slice = srlg_host::Delta::from_bytes(&payload, &params).unwrap().slice();
+            let before = deltas.insert((slice, part), payload.clone());
+            assert!(before.is_none_or(|before| before == payload), "slice {slice} differs");
+        }
+        deltas
+    }
+}
+
+/// Runs asynchronous work to its end.
+pub fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}
