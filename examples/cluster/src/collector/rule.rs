@@ -43,7 +43,7 @@ pub(super) struct Limits {
     pub(super) quiet: Duration,
     /// A delta more slices than this ahead of the front is refused.
     pub(super) max_skew: u64,
-    /// Bytes of deltas that wait for their slice.
+    /// Bytes of deltas that wait for their slice; those of more than a window ahead get half of it.
     pub(super) max_pending: usize,
     /// Slices in the window: older deltas are of no use.
     pub(super) window: u64,
@@ -189,8 +189,10 @@ impl<T> Rule<T> {
     fn too_far_ahead(&self, now: Moment, slice: u64) -> Option<Refusal> {
         let front = self.front.at(now)?;
         let skew = slice.saturating_sub(front);
-        let refusal = Refusal::TooFarAhead { slice, skew, front };
-        (skew > self.limits.max_skew).then_some(refusal)
+        let Limits { max_skew, window, max_pending, .. } = self.limits;
+        // A probe that is far ahead leaves the others the room that they need.
+        let takes_room = skew > window && self.pending > max_pending / 2;
+        (skew > max_skew || takes_room).then_some(Refusal::TooFarAhead { slice, skew, front })
     }
 
     fn deliver_late(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
