@@ -4,12 +4,13 @@
 //! Both name the sizes and the seed that they belong to, and go by [`envelope`] to bytes and back;
 //! docs/format.md has every one of them.
 
+mod coder;
 mod delta;
 mod envelope;
 mod error;
 mod leb128;
 mod parts;
-mod picked;
+mod pick;
 mod section;
 mod sizes;
 mod snapshot;
@@ -17,13 +18,13 @@ mod snapshot;
 use srlg_core::Params;
 
 use crate::error::Error;
+pub(crate) use coder::Coder;
 pub use delta::Delta;
-pub(crate) use delta::Touched;
 pub use error::FormatError;
 #[cfg(any(feature = "cuda", test))]
-pub(crate) use picked::Picked;
-pub(crate) use picked::{Near, pick};
-pub(crate) use section::{Fold, Section};
+pub(crate) use pick::{Near, code_words};
+pub(crate) use pick::{code, coders};
+pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::Words;

@@ -24,7 +24,7 @@ use crate::backend::{Backend, Survey};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Fold, Near, Section, Touched, Words, pick};
+use crate::state::{Coder, Section, Words, code, coders};
 use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
@@ -278,13 +278,13 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
-    fn recent(&mut self, span: Span) -> Result<Touched, Error> {
+    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let [of_rough, of_linear] = Near::of(params, span);
-        let rough = rough.frozen(|recorders| pick(recorders, of_rough));
-        let linear = linear.frozen(|recorders| pick(recorders, of_linear));
-        Ok(Touched { rough, linear, fold: Fold::of(of_linear) })
+        let [(of_rough, mut rough_coder), (of_linear, mut linear_coder)] = coders(params, span);
+        rough.frozen(|recorders| code(recorders, of_rough, &mut rough_coder));
+        linear.frozen(|recorders| code(recorders, of_linear, &mut linear_coder));
+        Ok([rough_coder, linear_coder])
     }
 
     fn apply(&mut self, [of_rough, of_linear]: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {

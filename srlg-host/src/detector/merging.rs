@@ -57,7 +57,7 @@ impl SlidingDetector {
     pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
         let span = self.span(slices)?;
         let touched = self.backend.alone(|backend| backend.recent(span))?;
-        Ok(Delta::new(&self.params, self.slice, slices, &touched))
+        Ok(Delta::new(&self.params, self.slice, slices, touched))
     }
 
     /// Merges what the last slices of another detector touched. A delta of an earlier slice is

@@ -11,7 +11,7 @@ use super::head::{row_weights, values};
 use super::kernel::{Array, Kernel};
 use super::search::Search;
 use crate::error::Error;
-use crate::state::{Fold, Near, Picked, Section, Touched, Words};
+use crate::state::{Coder, Near, Section, Words, code_words, coders};
 
 /// Hosts whose tallies are brought back together.
 const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
@@ -153,13 +153,11 @@ impl<G: Gpu> Work<G> {
     }
 
     /// What was touched within `span`.
-    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<Touched, Error> {
-        let [of_rough, of_linear] = Near::of(to.params, span);
-        Ok(Touched {
-            rough: self.recent_of(to, (Array::Rough, span.rough_ages), of_rough)?,
-            linear: self.recent_of(to, (Array::Linear, span.ages), of_linear)?,
-            fold: Fold::of(of_linear),
-        })
+    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<[Coder; 2], Error> {
+        let [(of_rough, mut rough), (of_linear, mut linear)] = coders(to.params, span);
+        self.recent_of(to, (Array::Rough, span.rough_ages), of_rough, &mut rough)?;
+        self.recent_of(to, (Array::Linear, span.ages), of_linear, &mut linear)?;
+        Ok([rough, linear])
     }
 
     fn recent_of(
@@ -167,7 +165,8 @@ impl<G: Gpu> Work<G> {
         to: To<'_, G>,
         (array, ages): (Array, u32),
         near: Near,
-    ) -> Result<Picked, Error> {
+        coder: &mut Coder,
+    ) -> Result<(), Error> {
         let count = self.asked.part(0..4);
         to.gpu.fill(&self.queue, count, 0)?;
         let (recorders, recent) = (to.arrays.of(array), self.results.all());
@@ -176,7 +175,8 @@ impl<G: Gpu> Work<G> {
         to.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
         if found > recent.len::<u64>() {
             // The list has no room: from the whole array.
-            return Ok(Picked::of_words(&self.words(to, array)?, near));
+            code_words(&self.words(to, array)?, near, coder);
+            return Ok(());
         }
         let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
         to.fetch(&self.queue, part, &self.results_copy, |bytes| {
@@ -184,9 +184,10 @@ impl<G: Gpu> Work<G> {
         })?;
         entries.sort_unstable();
         // The number of a recorder above its word, 32 bits each.
-        let (places, words) =
+        let (places, words): (Vec<u32>, Vec<u16>) =
             entries.into_iter().map(|entry| ((entry >> 32) as u32, entry as u16)).unzip();
-        Ok(Picked { places, words })
+        coder.append(&places, &words);
+        Ok(())
     }
 
     /// Merges what another detector touched, made so much older.

@@ -2,10 +2,10 @@
 
 use srlg_core::Params;
 
+use super::coder::Coder;
 use super::envelope::{Contents, Kind, open};
 use super::parts::Parts;
-use super::picked::Picked;
-use super::section::{self, Fold, Section};
+use super::section::{self, Section};
 use super::{Fingerprints, FormatError, Shape, shapes};
 use crate::error::Error;
 
@@ -23,24 +23,11 @@ pub struct Delta {
     body: Vec<u8>,
 }
 
-/// Some recorders of both arrays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
-    /// Of the RSRA.
-    pub(crate) rough: Picked,
-    /// Of the SLEA.
-    pub(crate) linear: Picked,
-    /// Of the words of the SLEA.
-    pub(crate) fold: Fold,
-}
-
 impl Delta {
-    /// The delta of what the last `slices`, up to `slice`, `touched`.
-    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: &Touched) -> Self {
+    /// The delta of what the last `slices`, up to `slice`, touched of the RSRA and of the SLEA.
+    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; 2]) -> Self {
         let mut body = Vec::new();
-        let Touched { rough, linear, fold } = touched;
-        section::write(&rough.places, &rough.words, Fold::default(), &mut body);
-        section::write(&linear.places, &linear.words, *fold, &mut body);
+        touched.into_iter().for_each(|coder| coder.finish(&mut body));
         let (fingerprints, shapes) = (Fingerprints::of(params), shapes(params));
         Self { fingerprints, slice, slices, shapes, body }
     }
@@ -113,9 +100,18 @@ impl Delta {
         Parts::of(&self, max_bytes)?.split(bytes.len())
     }
 
-    /// The same header with another body.
-    pub(super) fn with_body(&self, body: Vec<u8>) -> Self {
+    /// The same header, with other recorders.
+    pub(super) fn with(&self, touched: [Coder; 2]) -> Self {
+        let mut body = Vec::new();
+        touched.into_iter().for_each(|coder| coder.finish(&mut body));
         Self { body, ..*self }
+    }
+
+    /// Sections without recorders, for [`with`](Self::with).
+    pub(super) fn coders(&self) -> [Coder; 2] {
+        let [of_rough, of_linear] = self.sections().map(|section| section.fold());
+        let [rough, linear] = self.shapes;
+        [Coder::new(rough, of_rough), Coder::new(linear, of_linear)]
     }
 }
 

@@ -6,16 +6,16 @@
 use std::ops::Range;
 
 use super::Delta;
-use super::picked::Picked;
-use super::section::{self, Fold};
 use crate::error::Error;
+
+/// Recorders, and their words.
+type List = (Vec<u32>, Vec<u16>);
 
 /// A delta on its way to parts.
 pub(super) struct Parts<'a> {
     whole: &'a Delta,
-    rough: Picked,
-    linear: Picked,
-    fold: Fold,
+    rough: List,
+    linear: List,
     max_bytes: usize,
     parts: Vec<Vec<u8>>,
 }
@@ -23,14 +23,13 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub(super) fn of(whole: &'a Delta, max_bytes: usize) -> Result<Self, Error> {
         let [rough, linear] = whole.sections();
-        let fold = linear.fold();
-        let (rough, linear) = (rough.picked()?, linear.picked()?);
-        Ok(Self { whole, rough, linear, fold, max_bytes, parts: Vec::new() })
+        let (rough, linear) = (rough.list()?, linear.list()?);
+        Ok(Self { whole, rough, linear, max_bytes, parts: Vec::new() })
     }
 
     /// The parts of the whole, which has so many `bytes`, and too many.
     pub(super) fn split(mut self, bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
-        self.split_range(0..self.rough.places.len() + self.linear.places.len(), bytes)?;
+        self.split_range(0..self.rough.0.len() + self.linear.0.len(), bytes)?;
         Ok(self.parts)
     }
 
@@ -55,16 +54,13 @@ impl<'a> Parts<'a> {
 
     /// The delta of a range of recorders.
     fn part(&self, range: Range<usize>) -> Delta {
-        let rough_len = self.rough.places.len();
+        let rough_len = self.rough.0.len();
         let of_rough = range.start.min(rough_len)..range.end.min(rough_len);
         let of_linear =
             range.start.max(rough_len) - rough_len..range.end.max(rough_len) - rough_len;
-        let mut body = Vec::new();
-        for (picked, range, fold) in
-            [(&self.rough, of_rough, Fold::default()), (&self.linear, of_linear, self.fold)]
-        {
-            section::write(&picked.places[range.clone()], &picked.words[range], fold, &mut body);
-        }
-        self.whole.with_body(body)
+        let [mut rough, mut linear] = self.whole.coders();
+        rough.append(&self.rough.0[of_rough.clone()], &self.rough.1[of_rough]);
+        linear.append(&self.linear.0[of_linear.clone()], &self.linear.1[of_linear]);
+        self.whole.with([rough, linear])
     }
 }

@@ -1,4 +1,4 @@
-//! A section of a body: some recorders of one array, as bytes.
+//! [`Section`]: some recorders of one array, as the bytes of a body.
 //!
 //! Which they are is written as gaps or as a bitmap, whichever is shorter; then their words, all low
 //! bytes before all high ones, as bytes of equal meaning compress best side by side. What is read
@@ -7,24 +7,23 @@
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::picked::{Near, Picked};
+use super::pick::Near;
 use super::{FormatError, Shape, leb128};
-use crate::vectors::for_wider_vectors;
 
 /// The first bytes of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct Head {
+pub(super) struct Head {
     /// Recorders in the section.
-    count: U32,
+    pub(super) count: U32,
     /// The first of them.
-    first: U32,
+    pub(super) first: U32,
     /// Bytes that say which the others are.
-    places: U32,
-    fold: Fold,
-    layout: u8,
-    planes: u8,
-    reserved: U16,
+    pub(super) places: U32,
+    pub(super) fold: Fold,
+    pub(super) layout: u8,
+    pub(super) planes: u8,
+    pub(super) reserved: U16,
 }
 
 /// How words of two ranges become numbers of one: those from `split + shift` on are written as so
@@ -58,7 +57,7 @@ impl Fold {
     }
 
     #[inline(always)]
-    fn folded(self) -> impl Fn(u16) -> u16 + Copy {
+    pub(super) fn folded(self) -> impl Fn(u16) -> u16 + Copy {
         let (split, shift) = (self.split.get(), self.shift.get());
         move |word| if word < split { word } else { word.wrapping_sub(shift) }
     }
@@ -69,80 +68,17 @@ impl Fold {
 }
 
 /// `layout`: gaps between recorders, less 1, as LEB128.
-const SPARSE: u8 = 0;
-/// `layout`: a bit for each recorder from the first to the last.
-const DENSE: u8 = 1;
+pub(super) const SPARSE: u8 = 0;
+/// `layout`: a bit for each recorder, from the byte of the first to that of the last.
+pub(super) const DENSE: u8 = 1;
 /// `planes`: low bytes are there; all are 0 otherwise.
-const LOW: u8 = 1;
+pub(super) const LOW: u8 = 1;
 /// `planes`: so are high ones.
-const HIGH: u8 = 2;
+pub(super) const HIGH: u8 = 2;
 
 /// The most bytes that a section can have.
 pub(super) fn most(shape: Shape) -> usize {
     size_of::<Head>() + shape.recorders.div_ceil(8) + shape.recorders * shape.bytes
-}
-
-/// Appends the section of some recorders, their `places` and their `words`, to `body`.
-pub(super) fn write(places: &[u32], words: &[u16], fold: Fold, body: &mut Vec<u8>) {
-    let (first, last) = match places {
-        [first, .., last] => (*first, *last),
-        [only] => (*only, *only),
-        [] => (0, 0),
-    };
-    let sparse = leb128::gaps_len(places);
-    let dense = if places.is_empty() { 0 } else { (last - first) as usize / 8 + 1 };
-    let ones = ones(words, fold);
-    let [low, high] = [ones as u8 != 0, ones >> 8 != 0];
-    let head = Head {
-        count: (places.len() as u32).into(),
-        first: first.into(),
-        places: (sparse.min(dense) as u32).into(),
-        fold,
-        layout: if sparse <= dense { SPARSE } else { DENSE },
-        planes: u8::from(low) * LOW | u8::from(high) * HIGH,
-        reserved: 0.into(),
-    };
-    body.reserve(size_of::<Head>() + sparse.min(dense) + 2 * words.len());
-    body.extend_from_slice(head.as_bytes());
-    match head.layout {
-        SPARSE => leb128::write_gaps(places, body),
-        _ => write_bits(places, dense, body),
-    }
-    for (_, shift) in [(low, 0), (high, 8)].into_iter().filter(|(is_there, _)| *is_there) {
-        let start = body.len();
-        body.resize(start + words.len(), 0);
-        write_plane(words, fold, shift, &mut body[start..]);
-    }
-}
-
-for_wider_vectors! {
-    /// The bits that any of `words` has, as it is written.
-    fn ones(words: &[u16], fold: Fold) -> u16 {
-        let (folded, mut ones) = (fold.folded(), 0);
-        for &word in words {
-            ones |= folded(word);
-        }
-        ones
-    }
-
-    /// Writes the low or high bytes of `words`, which are as many as `bytes`.
-    fn write_plane(words: &[u16], fold: Fold, shift: u32, bytes: &mut [u8]) {
-        let folded = fold.folded();
-        let words = &words[..bytes.len()];
-        for i in 0..bytes.len() {
-            bytes[i] = (folded(words[i]) >> shift) as u8;
-        }
-    }
-}
-
-fn write_bits(places: &[u32], len: usize, body: &mut Vec<u8>) {
-    let start = body.len();
-    body.resize(start + len, 0);
-    let bits = &mut body[start..];
-    for place in places {
-        let bit = place - places[0];
-        bits[bit as usize / 8] |= 1 << (bit % 8);
-    }
 }
 
 /// A section whose lengths are right.
@@ -238,7 +174,7 @@ impl<'a> Section<'a> {
             return Err(wrong("a section has not as many bits as recorders"));
         }
         let mut at = 0;
-        for (bytes, place) in self.places.chunks(8).zip((first..).step_by(64)) {
+        for (bytes, place) in self.places.chunks(8).zip((first / 8 * 8..).step_by(64)) {
             let mut block = [0; 8];
             block[..bytes.len()].copy_from_slice(bytes);
             let mut bits = u64::from_le_bytes(block);
@@ -251,14 +187,14 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// All its recorders.
-    pub(super) fn picked(&self) -> Result<Picked, FormatError> {
-        let mut picked = Picked::default();
+    /// All its recorders, and their words.
+    pub(super) fn list(&self) -> Result<(Vec<u32>, Vec<u16>), FormatError> {
+        let (mut places, mut words) = (Vec::new(), Vec::new());
         self.walk(|place, word| {
-            picked.places.push(place as u32);
-            picked.words.push(word);
+            places.push(place as u32);
+            words.push(word);
         })?;
-        Ok(picked)
+        Ok((places, words))
     }
 }
 

@@ -3,9 +3,10 @@
 use srlg_core::Params;
 use zerocopy::IntoBytes;
 
+use super::coder::Coder;
 use super::delta::sections;
 use super::envelope::{Contents, Kind, open};
-use super::picked::{Near, Picked};
+use super::pick::{Near, code_words};
 use super::section::{self, Fold, Section};
 use super::sizes::Sizes;
 use super::{Fingerprints, FormatError, Shape, shapes};
@@ -109,8 +110,9 @@ impl Snapshot {
 
 /// Appends the section of all recorders that were ever touched, of an array with these `words`.
 fn write(words: &[u16], shape: Shape, body: &mut Vec<u8>) {
-    let touched = Picked::of_words(words, Near { recent: shape.untouched(), echo: 0 });
-    section::write(&touched.places, &touched.words, Fold::default(), body);
+    let mut touched = Coder::new(shape, Fold::default());
+    code_words(words, Near { recent: shape.untouched(), echo: 0 }, &mut touched);
+    touched.finish(body);
 }
 
 /// The words of an array; those that are not in its section were never touched.
