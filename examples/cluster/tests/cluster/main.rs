@@ -4,8 +4,11 @@
 #![allow(unreachable_pub, reason = "a test has no public interface")]
 
 mod access;
+mod collector;
 mod errors;
 mod input;
+mod merged;
 mod net;
+mod network_traffic;
 mod node;
 mod spool;
