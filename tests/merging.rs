@@ -56,7 +56,7 @@ proptest! {
         contacts in prop::collection::vec((0u32..40, 0u32..400), 0..300),
         max_bytes in 110usize..2000,
     ) {
-        let leader = detector(small());
+        let mut leader = detector(small());
         let (mut whole, mut parted) = (detector(small()), detector(small()));
         contacts.iter().for_each(|&(aip, bip)| leader.ingest(&[IpPair { aip, bip }]).unwrap());
         let delta = leader.take_delta(1).unwrap();
@@ -162,7 +162,7 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
     let ours = *detector.params();
     let other_lines = Scheme::Tagged { lines: 25, tags: 64 };
     for other in [Config { seed: 1, ..small() }, Config { scheme: other_lines, ..small() }] {
-        let theirs = self::detector(other);
+        let mut theirs = self::detector(other);
         let is_seed = other.seed == 1;
         let fingerprint = |params: &Params| match is_seed {
             true => format!("{:#018x}", params.seed_fingerprint()),

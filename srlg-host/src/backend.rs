@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Touched, Words};
+use crate::state::{Coder, Section, Words};
 
 /// Counts over both arrays, as of one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,9 +134,9 @@ pub(crate) trait Backend: Send + Sync {
         self.merge(words, Ages::default())
     }
 
-    /// What was touched within `span`, in the order of the recorders.
-    fn recent(&self, span: Span) -> Result<Touched, Error>;
+    /// What was touched within `span` of the RSRA and of the SLEA.
+    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error>;
 
-    /// Merges what another detector touched, made so much older.
-    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error>;
+    /// Merges what another detector touched of the RSRA and of the SLEA, made so much older.
+    fn apply(&mut self, touched: &[Section<'_>; 2], ages: Ages) -> Result<(), Error>;
 }

@@ -86,9 +86,10 @@ pub enum Error {
     /// A snapshot or delta is of a detector that has other recorders, or reads them otherwise.
     #[error(
         "it is of a detector of other sizes, fingerprint {theirs:#018x}, and this one's is \
-         {ours:#018x}: give both the same sizes, window, sampling threshold and hash"
+         {ours:#018x}: give both the same sizes, window, sampling threshold and hash{}{differences}",
+        if differences.is_empty() { "" } else { "; here " }
     )]
-    OtherSizes { ours: u64, theirs: u64 },
+    OtherSizes { ours: u64, theirs: u64, differences: String },
     /// A snapshot or delta is of a detector that touches other recorders.
     #[error(
         "it is of a detector of another seed, fingerprint {theirs:#018x}, and this one's is \

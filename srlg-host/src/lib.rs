@@ -23,6 +23,7 @@ mod pinned;
 mod report;
 mod seed;
 mod state;
+mod vectors;
 
 #[cfg(feature = "cuda")]
 pub use cudarc;

@@ -18,7 +18,7 @@ const HOSTS: [u32; 8] = [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 
 enum Way {
     Batch,
     Pinned,
-    State,
+    Snapshot,
     Delta,
 }
 
@@ -38,7 +38,7 @@ fn pairs() -> impl Strategy<Value = Vec<IpPair>> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let ways = [Way::Batch, Way::Pinned, Way::State, Way::Delta];
+    let ways = [Way::Batch, Way::Pinned, Way::Snapshot, Way::Delta];
     let way = prop::sample::select(ways.to_vec());
     let host = prop::sample::select(HOSTS.to_vec());
     prop_oneof![
@@ -76,9 +76,9 @@ fn ingest(tested: &mut SlidingDetector, config: Config, pairs: &[IpPair], way: W
             // The buffer may be filled again at once, and go at once.
             pinned.fill(|buffer| buffer.fill(IpPair { aip: 9, bip: 9 })).unwrap();
         }
-        Way::State => {
-            let state = node().snapshot().unwrap();
-            tested.merge_snapshot(&state).unwrap();
+        Way::Snapshot => {
+            let snapshot = node().snapshot().unwrap();
+            tested.merge_snapshot(&snapshot).unwrap();
         }
         Way::Delta => {
             let delta = node().take_delta(1).unwrap();
@@ -117,7 +117,7 @@ fn anything_in_any_order(device: Device) {
     let outcome = TestRunner::new(cases).run(&(config(), events), |(config, events)| {
         let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));
         events.iter().for_each(|event| happen(&mut tested, &mut one, event, config));
-        assert_equal_recorders(&tested, &one);
+        assert_equal_recorders(&mut tested, &mut one);
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));

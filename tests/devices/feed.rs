@@ -52,17 +52,20 @@ pub(crate) fn assert_equals_one_at_a_time(
     traffic: &[Slice],
     feed: Feed,
 ) {
-    let (reference, expected) = expected(config, traffic);
+    let (mut reference, expected) = expected(config, traffic);
     assert!(expected.iter().any(|report| report.super_points.len() > 3), "nothing to compare");
     let mut tested = detector(device, config);
     assert_eq!(reports(&mut tested, traffic, feed), expected);
-    assert_equal_recorders(&tested, &reference);
+    assert_equal_recorders(&mut tested, &mut reference);
 }
 
-/// Asserts that both detectors have the same recorders, as a state and as a delta.
-pub(crate) fn assert_equal_recorders(tested: &SlidingDetector, reference: &SlidingDetector) {
+/// Asserts that both detectors have the same recorders, as a snapshot and as a delta.
+pub(crate) fn assert_equal_recorders(
+    tested: &mut SlidingDetector,
+    reference: &mut SlidingDetector,
+) {
     // Not assert_eq: a failure would print 31.6 MB.
-    assert!(tested.snapshot().unwrap() == reference.snapshot().unwrap(), "the states differ");
+    assert!(tested.snapshot().unwrap() == reference.snapshot().unwrap(), "the snapshots differ");
     let window = reference.params().window();
     assert!(
         tested.take_delta(window).unwrap() == reference.take_delta(window).unwrap(),

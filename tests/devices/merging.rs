@@ -7,8 +7,8 @@ use crate::feed::{assert_equal_recorders, expected, one_at_a_time, whole};
 use crate::traffic::{Slice, backbone, presets, with_late};
 
 on_every_device!(
-    states_of_all_nodes_merge_into_one_that_saw_everything,
-    states_of_an_earlier_slice_age,
+    snapshots_of_all_nodes_merge_into_one_that_saw_everything,
+    snapshots_of_an_earlier_slice_age,
     deltas_of_every_slice_follow_a_node,
     merging_twice_is_merging_once,
 );
@@ -26,8 +26,8 @@ fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     }
 }
 
-// One node is on the device, one on the CPU: states go both ways.
-fn states_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
+// One node is on the device, one on the CPU: snapshots go both ways.
+fn snapshots_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
     for config in presets(5) {
         let traffic = traffic(21);
         let (mut one, _) = expected(config, &traffic);
@@ -38,17 +38,17 @@ fn states_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
                 node.close_slice().unwrap();
             }
         }
-        let states = [nodes[0].snapshot().unwrap(), nodes[1].snapshot().unwrap()];
-        nodes[0].merge_snapshot(&states[1]).unwrap();
-        nodes[1].merge_snapshot(&states[0]).unwrap();
-        nodes.iter().for_each(|node| assert_equal_recorders(node, &one));
+        let snapshots = [nodes[0].snapshot().unwrap(), nodes[1].snapshot().unwrap()];
+        nodes[0].merge_snapshot(&snapshots[1]).unwrap();
+        nodes[1].merge_snapshot(&snapshots[0]).unwrap();
+        nodes.iter_mut().for_each(|node| assert_equal_recorders(node, &mut one));
         let report = one.close_slice().unwrap();
         assert!(report.super_points.len() > 10);
         nodes.iter_mut().for_each(|node| assert_eq!(node.close_slice().unwrap(), report));
     }
 }
 
-fn states_of_an_earlier_slice_age(device: Device) {
+fn snapshots_of_an_earlier_slice_age(device: Device) {
     for config in presets(5) {
         for slices in [1, 3, 4, 5, 300] {
             let mut one = detector(Device::Cpu, config);
@@ -59,13 +59,13 @@ fn states_of_an_earlier_slice_age(device: Device) {
             one.skip_to(slices).unwrap();
             late.skip_to(slices).unwrap();
             late.merge_snapshot(&early.snapshot().unwrap()).unwrap();
-            assert_equal_recorders(&late, &one);
+            assert_equal_recorders(&mut late, &mut one);
         }
     }
 }
 
 /// Lets `follower` know what `leader` saw of late: pairs are up to four slices late.
-fn follow(follower: &mut SlidingDetector, leader: &SlidingDetector) {
+fn follow(follower: &mut SlidingDetector, leader: &mut SlidingDetector) {
     let delta = leader.take_delta(5).unwrap();
     assert!(delta.recorders() > 1000);
     follower.merge(&delta).unwrap();
@@ -81,19 +81,19 @@ fn deltas_of_every_slice_follow_a_node(device: Device) {
                 whole(&leader, &share(&slice, 0, 2));
                 whole(&follower, &share(&slice, 1, 2));
                 one_at_a_time(&one, &slice);
-                follow(&mut follower, &leader);
+                follow(&mut follower, &mut leader);
                 leader.close_slice().unwrap();
                 assert_eq!(follower.close_slice().unwrap(), one.close_slice().unwrap());
             }
-            assert_equal_recorders(&follower, &one);
+            assert_equal_recorders(&mut follower, &mut one);
         }
     }
 }
 
 fn merging_twice_is_merging_once(device: Device) {
     for config in presets(5).map(|preset| Config { seed: 9, ..preset }) {
-        let (mut tested, one) = (detector(device, config), detector(Device::Cpu, config));
-        let node = detector(Device::Cpu, config);
+        let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));
+        let mut node = detector(Device::Cpu, config);
         let slice = &traffic(24)[0];
         whole(&tested, &share(slice, 0, 3));
         whole(&node, &share(slice, 1, 3));
@@ -105,6 +105,6 @@ fn merging_twice_is_merging_once(device: Device) {
             let own = tested.snapshot().unwrap();
             tested.merge_snapshot(&own).unwrap();
         }
-        assert_equal_recorders(&tested, &one);
+        assert_equal_recorders(&mut tested, &mut one);
     }
 }

@@ -63,7 +63,7 @@ fn windows_of_epochs(device: Device) {
             reference.skip_to(step * 67).unwrap();
         }
         assert!(super_points > 30, "{super_points}");
-        assert_equal_recorders(&tested, &reference);
+        assert_equal_recorders(&mut tested, &mut reference);
     }
 }
 
@@ -97,7 +97,7 @@ fn long_silences(device: Device) {
             }
             tested.skip_to(tested.slice() + jump).unwrap();
             reference.skip_to(reference.slice() + jump).unwrap();
-            assert_equal_recorders(&tested, &reference);
+            assert_equal_recorders(&mut tested, &mut reference);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! at the start is an error.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -99,6 +100,7 @@ impl Access {
         std::fs::metadata(&authority)
             .with_context(|| format!("cannot read {}", authority.display()))?;
         let key = read_secret(&key_file(&self.folder, client))?;
+        let told = AtomicBool::new(false);
         let options = ConnectOptions::with_nkey(key.trim().to_owned())
             .name(client)
             .require_tls(true)
@@ -108,7 +110,7 @@ impl Access {
             .max_reconnects(None)
             .reconnect_delay_callback(wait_before)
             .event_callback(move |event| {
-                on_event(&event, &state);
+                on_event(&event, &state, &told);
                 std::future::ready(())
             });
         Ok(options)
@@ -124,11 +126,13 @@ fn wait_before(attempt: usize) -> Duration {
     Duration::from_millis(25).saturating_mul(1 << doublings).min(LONGEST_WAIT)
 }
 
-fn on_event(event: &Event, state: &watch::Sender<LinkState>) {
+/// Keeps the state, and tells. Of the attempts of one outage only the first is `told`.
+fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) {
     match event {
         Event::Connected => {
             state
                 .send_modify(|state| *state = LinkState { connects: state.connects + 1, up: true });
+            told.store(false, Relaxed);
             info!("connected to the broker");
         }
         Event::Disconnected | Event::Closed => {
@@ -136,7 +140,11 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>) {
             warn!("the connection to the broker is gone");
         }
         Event::ServerError(error) => warn!("the broker says: {error}"),
-        Event::ClientError(error) => warn!("no connection to the broker: {error}"),
+        Event::ClientError(error) => {
+            if !told.swap(true, Relaxed) {
+                warn!("no connection to the broker: {error}; tries again for ever");
+            }
+        }
         other => info!("broker: {other}"),
     }
 }
@@ -157,7 +165,7 @@ mod tests {
         let (sender, state) = watch::channel(LinkState::default());
         let mut seen = Vec::new();
         for event in [Event::Connected, Event::Disconnected, Event::Connected] {
-            on_event(&event, &sender);
+            on_event(&event, &sender, &AtomicBool::new(false));
             seen.push((state.borrow().connects, state.borrow().up));
         }
         assert_eq!(seen, [(1, true), (1, false), (2, true)]);

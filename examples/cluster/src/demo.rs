@@ -2,7 +2,7 @@
 //!
 //! Shape: processes of their own in a temporary folder, which end with the demonstration; generated
 //! traffic of which each probe sees a third of all pairs. Invariant: it succeeds only if the reports of the
-//! last slice agree with the exact answer as far as their standard errors allow ([`verdict`]).
+//! last slice agree with the exact answer as far as their standard errors allow (`verdict`).
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -142,8 +142,9 @@ fn start_measuring(
 ) -> Result<oneshot::Receiver<Result<Measured>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
-        let measurement = Measurement::new(&network, args.late, args.pace, args.device, outbox);
-        let measured = measurement.and_then(|measurement| args.input.read(&network, measurement));
+        let Args { late, pace, device, ref input, .. } = args;
+        let measurement = Measurement::new(&network, late, pace, device, input.live, outbox);
+        let measured = measurement.and_then(|measurement| input.read(&network, measurement));
         // Whoever asked has gone when a signal came.
         let _nobody_waits = sender.send(measured);
     };

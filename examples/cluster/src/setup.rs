@@ -1,7 +1,7 @@
 //! `srlg-cluster setup`: everything that a network needs, in one folder.
 //!
 //! Shape: [`make`] writes `network.json`, an authority's certificate, the broker's certificate and
-//! key, a key for each client, and [`conf`] `nats.conf`, which lets each do its own work and
+//! key, a key for each client, and `nats.conf`, which lets each do its own work and
 //! nothing else. Invariant: nothing is overwritten, secrets are for their owner alone, and the
 //! authority's own key is never written: nobody can sign a second broker.
 

@@ -15,7 +15,7 @@ use super::Arrays;
 use super::pages::Mappable;
 use super::recent::Recent;
 use super::shards::Buckets;
-use super::sweep::for_wider_vectors;
+use crate::vectors::for_wider_vectors;
 
 /// Pairs that are ingested while a lane is locked: some tenths of a millisecond.
 const PIECE: usize = 1 << 14;

@@ -24,14 +24,14 @@ use crate::backend::{Backend, Survey};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Touched, Words};
+use crate::state::{Coder, Section, Words, code, coders};
 use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
 use shards::Shards;
 use share::{share, share_chunks};
 use sweep::PIECE;
-use words::{entries, merge_entries, merge_words, words};
+use words::{merge_section, merge_words, set_words, words};
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -261,23 +261,37 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn merge(&mut self, other: &Words, ages: Ages) -> Result<(), Error> {
-        let Arrays { params, rough, linear, .. } = &self.arrays;
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
         merge_words(rough, &other.rough, ages.rough);
         merge_words(linear, &other.linear, params.step(ages.linear));
         Ok(())
     }
 
-    fn recent(&self, span: Span) -> Result<Touched, Error> {
-        let Arrays { params, rough, linear, .. } = self.drained();
-        let rough = entries(rough, |word| word < span.rough_ages);
-        let linear = entries(linear, |word| params.is_recent(word as u16, span.ages));
-        Ok(Touched { rough, linear })
+    fn replace(&mut self, words: &Words) -> Result<(), Error> {
+        // Pairs that wait, and those that are known of late, are of the past that is forgotten.
+        self.lanes.drain(&self.arrays);
+        self.lanes.forget();
+        let Arrays { rough, linear, .. } = &mut self.arrays;
+        set_words(rough, &words.rough);
+        set_words(linear, &words.linear);
+        Ok(())
     }
 
-    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error> {
-        let Arrays { params, rough, linear, .. } = &self.arrays;
-        merge_entries(rough, &touched.rough, ages.rough);
-        merge_entries(linear, &touched.linear, params.step(ages.linear));
+    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
+        let [(of_rough, mut rough_coder), (of_linear, mut linear_coder)] = coders(params, span);
+        rough.frozen(|recorders| code(recorders, of_rough, &mut rough_coder));
+        linear.frozen(|recorders| code(recorders, of_linear, &mut linear_coder));
+        Ok([rough_coder, linear_coder])
+    }
+
+    fn apply(&mut self, [of_rough, of_linear]: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
+        self.lanes.drain(&self.arrays);
+        let Arrays { params, rough, linear, .. } = &mut self.arrays;
+        merge_section(rough, of_rough, ages.rough);
+        merge_section(linear, of_linear, params.step(ages.linear));
         Ok(())
     }
 }

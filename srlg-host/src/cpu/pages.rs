@@ -92,6 +92,11 @@ impl<R: Mappable> Pages<R> {
         R::shared(&self.0)
     }
 
+    /// The recorders, for one.
+    pub(crate) fn exclusive<T>(&mut self, change: impl FnOnce(&mut [R]) -> T) -> T {
+        R::exclusive(&mut self.0, change)
+    }
+
     /// Looks at the recorders as plain integers, while nobody can touch them.
     pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Frozen]) -> T) -> T {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))

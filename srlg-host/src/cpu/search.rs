@@ -14,8 +14,9 @@ use srlg_core::{Address, Params};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::share::share;
-use super::sweep::{self, for_wider_vectors};
+use super::sweep;
 use crate::backend::high_table;
+use crate::vectors::for_wider_vectors;
 
 /// Masks of one survey, and the table that regains hosts.
 pub(super) struct Search {

@@ -1,7 +1,7 @@
 //! Passes over all recorders, at the speed of the memory.
 //!
-//! They come in pieces, for any number of threads, and are compiled for wider vectors too, which
-//! are taken where there are any; so are the tallies.
+//! They come in pieces, for any number of threads, and are compiled for wider vectors too; so are
+//! the tallies.
 
 use std::ops::Range;
 
@@ -11,21 +11,10 @@ use srlg_core::{
 };
 use srlg_kernels::survey::WEIGHTS;
 
+use crate::vectors::for_wider_vectors;
+
 /// Recorders of a piece.
 pub(super) const PIECE: usize = 1 << 18;
-
-macro_rules! for_wider_vectors {
-    ($($item:item)*) => {
-        $(
-            #[multiversion::multiversion(targets(
-                "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx512bitalg+avx512vbmi+bmi1+bmi2+popcnt",
-                "x86_64+avx2+bmi1+bmi2+popcnt",
-            ))]
-            $item
-        )*
-    };
-}
-pub(super) use for_wider_vectors;
 
 for_wider_vectors! {
     /// The masks of rough estimators, from number `first` on.

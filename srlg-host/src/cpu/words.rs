@@ -1,15 +1,7 @@
-//! Recorders as words, for states and deltas.
+//! Recorders as words, for snapshots and deltas.
 
 use super::pages::{Mappable, Pages};
-use crate::state::entry;
-
-/// Keeps the more recent of each recorder and its word, aged by `step`.
-pub(super) fn merge_words<R: Mappable>(pages: &Pages<R>, words: &[u16], step: u32) {
-    assert_eq!(pages.shared().len(), words.len(), "states of one fingerprint are of one size");
-    for (recorder, &word) in pages.shared().iter().zip(words) {
-        recorder.most_recent(R::grown(R::saturated(word.into()), step));
-    }
-}
+use crate::state::Section;
 
 /// The words of `pages`, which fit in 16 bits.
 pub(super) fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
@@ -17,17 +9,37 @@ pub(super) fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
     words.map(|word: u32| word as u16).collect()
 }
 
-/// The recorders of `pages` whose word `is_recent`.
-pub(super) fn entries<R: Mappable>(pages: &Pages<R>, is_recent: impl Fn(u32) -> bool) -> Vec<u64> {
-    let words = pages.shared().iter().map(|recorder| recorder.word().into()).enumerate();
-    words.filter(|&(_, word)| is_recent(word)).map(|(at, word)| entry(at, word)).collect()
+/// Gives the recorders of `pages` these words.
+pub(super) fn set_words<R: Mappable>(pages: &mut Pages<R>, words: &[u16]) {
+    pages.exclusive(|recorders| {
+        assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
+        for (recorder, &word) in recorders.iter_mut().zip(words) {
+            *recorder = R::new(R::saturated(word.into()));
+        }
+    });
 }
 
-/// Keeps the more recent of each recorder of `entries` and its word there, aged by `step`.
-pub(super) fn merge_entries<R: Mappable>(pages: &Pages<R>, entries: &[u64], step: u32) {
-    let recorders = pages.shared();
-    for &entry in entries {
-        let word = R::grown(R::saturated(entry as u32), step);
-        recorders[(entry >> 32) as usize].most_recent(word);
-    }
+/// Keeps the more recent of each recorder and its word, aged by `step`.
+pub(super) fn merge_words<R: Mappable>(pages: &mut Pages<R>, words: &[u16], step: u32) {
+    pages.exclusive(|recorders| {
+        assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
+        for (recorder, &word) in recorders.iter_mut().zip(words) {
+            let word = R::grown(R::saturated(word.into()), step);
+            *recorder = R::new(recorder.word().min(word));
+        }
+    });
+}
+
+/// Keeps the more recent of each recorder of `section` and its word there, aged by `step`.
+pub(super) fn merge_section<R: Mappable>(pages: &mut Pages<R>, section: &Section<'_>, step: u32) {
+    pages.exclusive(|recorders| {
+        let merged = section.walk(|place, word| {
+            let (word, recorder) =
+                (R::grown(R::saturated(word.into()), step), &mut recorders[place]);
+            if word < recorder.word() {
+                *recorder = R::new(word);
+            }
+        });
+        merged.expect("sections are walked over when they are read");
+    });
 }

@@ -5,7 +5,7 @@ use srlg_core::Ages;
 use super::SlidingDetector;
 use crate::close;
 use crate::error::Error;
-use crate::state::{Delta, Fingerprints, Sizes, Snapshot};
+use crate::state::{Delta, Snapshot};
 
 impl SlidingDetector {
     /// A copy of everything that the detector has seen.
@@ -13,13 +13,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        Ok(Snapshot {
-            fingerprints: Fingerprints::of(&self.params),
-            sizes: Sizes::of(&self.params),
-            slice: self.slice,
-            words: self.backend.shared().export()?,
-            attachment: Vec::new(),
-        })
+        Ok(Snapshot::new(&self.params, self.slice, self.backend.shared().export()?))
     }
 
     /// Becomes the detector of the snapshot, in its slice, whatever this one had seen, and goes on
@@ -29,9 +23,9 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        Fingerprints::of(&self.params).check(snapshot.fingerprints)?;
+        snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
         self.backend.alone(|backend| backend.replace(&snapshot.words))?;
-        self.slice = snapshot.slice;
+        self.slice = snapshot.slice();
         self.health = close::untouched_health(&self.params);
         Ok(())
     }
@@ -45,7 +39,8 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
     /// touches other recorders; [`Error::FromFuture`] when it is ahead of this detector.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        let ages = self.ages_since(snapshot.fingerprints, snapshot.slice)?;
+        snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
+        let ages = self.ages_since(snapshot.slice())?;
         self.backend.alone(|backend| backend.merge(&snapshot.words, ages))
     }
 
@@ -53,14 +48,16 @@ impl SlidingDetector {
     ///
     /// With a delta of one slice per slice another detector can follow this one, see [`Delta`].
     /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
-    /// n slices late take deltas of n + 1.
+    /// n slices late take deltas of n + 1. So with threads and [feeds](Self::feed) that ingest
+    /// between this call and the close: what they bring is in the next delta, if that has a slice
+    /// more.
     ///
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
-    pub fn take_delta(&self, slices: u32) -> Result<Delta, Error> {
-        let touched = self.backend.shared().recent(self.span(slices)?)?;
-        let fingerprints = Fingerprints::of(&self.params);
-        Ok(Delta { fingerprints, slice: self.slice, slices, touched })
+    pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
+        let span = self.span(slices)?;
+        let touched = self.backend.alone(|backend| backend.recent(span))?;
+        Ok(Delta::new(&self.params, self.slice, slices, touched))
     }
 
     /// Merges what the last slices of another detector touched. A delta of an earlier slice is
@@ -69,17 +66,17 @@ impl SlidingDetector {
     /// # Errors
     /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
     pub fn merge(&mut self, delta: &Delta) -> Result<(), Error> {
-        let ages = self.ages_since(delta.fingerprints, delta.slice)?;
-        let window = self.params.window();
-        if self.slice - delta.slice >= u64::from(window) {
-            return Err(Error::OlderThanWindow { ours: self.slice, theirs: delta.slice, window });
+        delta.fingerprints.check(None, &self.params)?;
+        let ages = self.ages_since(delta.slice())?;
+        let (ours, window) = (self.slice, self.params.window());
+        if ours - delta.slice() >= u64::from(window) {
+            return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
-        self.backend.alone(|backend| backend.apply(&delta.touched, ages))
+        self.backend.alone(|backend| backend.apply(&delta.sections(), ages))
     }
 
     /// How much older what was seen up to `slice` is now.
-    fn ages_since(&self, theirs: Fingerprints, slice: u64) -> Result<Ages, Error> {
-        Fingerprints::of(&self.params).check(theirs)?;
+    fn ages_since(&self, slice: u64) -> Result<Ages, Error> {
         if slice > self.slice {
             return Err(Error::FromFuture { ours: self.slice, theirs: slice });
         }

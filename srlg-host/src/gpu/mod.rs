@@ -29,7 +29,7 @@ use crate::device::Device;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
-use crate::state::{Touched, Words};
+use crate::state::{Coder, Section, Words};
 use arrays::{Arrays, To};
 use device::{Gpu, Pinned, Scan};
 use lanes::Lanes;
@@ -221,11 +221,11 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         self.unless_lost(|| self.work()?.merge(self.to(), words, ages))
     }
 
-    fn recent(&self, span: Span) -> Result<Touched, Error> {
+    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
         self.unless_lost(|| self.work()?.recent(self.to(), span))
     }
 
-    fn apply(&mut self, touched: &Touched, ages: Ages) -> Result<(), Error> {
+    fn apply(&mut self, touched: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
         self.unless_lost(|| self.work()?.apply(self.to(), touched, ages))
     }
 }

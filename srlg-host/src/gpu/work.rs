@@ -11,7 +11,7 @@ use super::head::{row_weights, values};
 use super::kernel::{Array, Kernel};
 use super::search::Search;
 use crate::error::Error;
-use crate::state::{Touched, Words, entry};
+use crate::state::{Coder, Near, Section, Words, code_words, coders};
 
 /// Hosts whose tallies are brought back together.
 const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
@@ -153,14 +153,20 @@ impl<G: Gpu> Work<G> {
     }
 
     /// What was touched within `span`.
-    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<Touched, Error> {
-        Ok(Touched {
-            rough: self.recent_of(to, Array::Rough, span.rough_ages)?,
-            linear: self.recent_of(to, Array::Linear, span.ages)?,
-        })
+    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<[Coder; 2], Error> {
+        let [(of_rough, mut rough), (of_linear, mut linear)] = coders(to.params, span);
+        self.recent_of(to, (Array::Rough, span.rough_ages), of_rough, &mut rough)?;
+        self.recent_of(to, (Array::Linear, span.ages), of_linear, &mut linear)?;
+        Ok([rough, linear])
     }
 
-    fn recent_of(&mut self, to: To<'_, G>, array: Array, ages: u32) -> Result<Vec<u64>, Error> {
+    fn recent_of(
+        &mut self,
+        to: To<'_, G>,
+        (array, ages): (Array, u32),
+        near: Near,
+        coder: &mut Coder,
+    ) -> Result<(), Error> {
         let count = self.asked.part(0..4);
         to.gpu.fill(&self.queue, count, 0)?;
         let (recorders, recent) = (to.arrays.of(array), self.results.all());
@@ -168,36 +174,33 @@ impl<G: Gpu> Work<G> {
         let mut found = 0;
         to.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
         if found > recent.len::<u64>() {
-            return self.all_recent_of(to, array, ages);
+            // The list has no room: from the whole array.
+            code_words(&self.words(to, array)?, near, coder);
+            return Ok(());
         }
         let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
         to.fetch(&self.queue, part, &self.results_copy, |bytes| {
             entries.extend_from_slice(<[u64]>::ref_from_bytes(bytes).expect("aligned memory"));
         })?;
         entries.sort_unstable();
-        Ok(entries)
-    }
-
-    /// The same where the list has no room: from the whole array.
-    fn all_recent_of(&mut self, to: To<'_, G>, array: Array, ages: u32) -> Result<Vec<u64>, Error> {
-        let is_recent = |word: u16| match array {
-            Array::Rough => u32::from(word) < ages,
-            Array::Linear => to.params.is_recent(word, ages),
-        };
-        let words = self.words(to, array)?;
-        let recent = words.into_iter().enumerate().filter(|&(_, word)| is_recent(word));
-        Ok(recent.map(|(at, word)| entry(at, word.into())).collect())
+        // The number of a recorder above its word, 32 bits each.
+        let (places, words): (Vec<u32>, Vec<u16>) =
+            entries.into_iter().map(|entry| ((entry >> 32) as u32, entry as u16)).unzip();
+        coder.append(&places, &words);
+        Ok(())
     }
 
     /// Merges what another detector touched, made so much older.
     pub(super) fn apply(
         &mut self,
         to: To<'_, G>,
-        touched: &Touched,
+        [rough, linear]: &[Section<'_>; 2],
         ages: Ages,
     ) -> Result<(), Error> {
-        for (array, entries) in [(Array::Rough, &touched.rough), (Array::Linear, &touched.linear)] {
+        for (array, section) in [(Array::Rough, rough), (Array::Linear, linear)] {
             let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            let mut entries = Vec::with_capacity(section.len());
+            section.walk(|place, word| entries.push((place as u64) << 32 | u64::from(word)))?;
             for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
                 to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
                 let entries = self.results.part(0..size_of_val(run));

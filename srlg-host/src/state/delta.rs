@@ -2,8 +2,11 @@
 
 use srlg_core::Params;
 
+use super::coder::Coder;
 use super::envelope::{Contents, Kind, open};
-use super::{Fingerprints, FormatError, section, shapes};
+use super::parts::Parts;
+use super::section::{self, Section};
+use super::{Fingerprints, FormatError, Shape, shapes};
 use crate::error::Error;
 
 /// What the last slices of a detector touched: the recorders and their words.
@@ -13,26 +16,22 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     pub(crate) fingerprints: Fingerprints,
-    pub(crate) slice: u64,
-    pub(crate) slices: u32,
-    pub(crate) touched: Touched,
-}
-
-/// Some recorders of both arrays: number above word, 32 bits each, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
-    /// Of the RSRA.
-    pub(crate) rough: Vec<u64>,
-    /// Of the SLEA.
-    pub(crate) linear: Vec<u64>,
-}
-
-/// A recorder and its word, as in [`Touched`].
-pub(crate) fn entry(recorder: usize, word: u32) -> u64 {
-    (recorder as u64) << 32 | u64::from(word)
+    slice: u64,
+    slices: u32,
+    shapes: [Shape; 2],
+    /// A section per array, which was walked over without a fault.
+    body: Vec<u8>,
 }
 
 impl Delta {
+    /// The delta of what the last `slices`, up to `slice`, touched of the RSRA and of the SLEA.
+    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; 2]) -> Self {
+        let mut body = Vec::new();
+        touched.into_iter().for_each(|coder| coder.finish(&mut body));
+        let (fingerprints, shapes) = (Fingerprints::of(params), shapes(params));
+        Self { fingerprints, slice, slices, shapes, body }
+    }
+
     /// The slice that was running when the delta was taken.
     #[must_use]
     pub fn slice(&self) -> u64 {
@@ -48,7 +47,12 @@ impl Delta {
     /// Recorders in it.
     #[must_use]
     pub fn recorders(&self) -> usize {
-        self.touched.rough.len() + self.touched.linear.len()
+        self.sections().iter().map(Section::len).sum()
+    }
+
+    /// Its recorders: those of the RSRA, and those of the SLEA.
+    pub(crate) fn sections(&self) -> [Section<'_>; 2] {
+        sections(&self.body, self.shapes).expect("a body that was read or written before")
     }
 
     /// The delta as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
@@ -56,16 +60,9 @@ impl Delta {
     /// # Errors
     /// [`Error::Compress`] where there is no memory to compress them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        self.bytes_of(&self.touched.rough, &self.touched.linear)
-    }
-
-    fn bytes_of(&self, rough: &[u64], linear: &[u64]) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, slice, slices, .. } = *self;
-        let mut body = Vec::new();
-        section::write(rough, &mut body);
-        section::write(linear, &mut body);
         let kind = Kind::Delta;
-        Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&body)
+        Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
     /// The delta of such bytes, for a detector with `params`. It allocates no more than
@@ -74,17 +71,19 @@ impl Delta {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Kind::Delta, 0, params)?;
-        let [rough, linear] = shapes(params);
-        let body = opened.body(section::most(rough) + section::most(linear))?;
-        let mut rest = &body[..];
-        let rough = section::read(&mut rest, rough)?;
-        let linear = section::read(&mut rest, linear)?;
-        if !rest.is_empty() || !opened.contents.attachment.is_empty() {
-            return Err(FormatError::Contents { what: "a delta has more than two sections" }.into());
+        let opened = open(bytes, Kind::Delta, params)?;
+        let shapes = shapes(params);
+        let body = opened.body(shapes.map(section::most).iter().sum())?;
+        let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
+        if slices == 0 || !attachment.is_empty() {
+            return Err(
+                FormatError::Contents { what: "a delta has no slice, or an attachment" }.into()
+            );
         }
-        let Contents { fingerprints, slice, slices, .. } = opened.contents;
-        Ok(Self { fingerprints, slice, slices, touched: Touched { rough, linear } })
+        for section in sections(&body, shapes)? {
+            section.walk(|_, _| ())?;
+        }
+        Ok(Self { fingerprints, slice, slices, shapes, body })
     }
 
     /// The delta as bytes of deltas, each of which has a range of its recorders and no more than
@@ -94,37 +93,37 @@ impl Delta {
     /// # Errors
     /// [`Error::PartSize`] where not even a single recorder fits, and as [`to_bytes`](Self::to_bytes).
     pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let mut parts = Vec::new();
-        self.part(&self.touched.rough, &self.touched.linear, max_bytes, &mut parts)?;
-        Ok(parts)
+        let bytes = self.to_bytes()?;
+        if bytes.len() <= max_bytes {
+            return Ok(vec![bytes]);
+        }
+        Parts::of(&self, max_bytes)?.split(bytes.len())
     }
 
-    fn part(
-        &self,
-        rough: &[u64],
-        linear: &[u64],
-        max_bytes: usize,
-        parts: &mut Vec<Vec<u8>>,
-    ) -> Result<(), Error> {
-        let bytes = self.bytes_of(rough, linear)?;
-        if bytes.len() <= max_bytes {
-            parts.push(bytes);
-            return Ok(());
-        }
-        let recorders = rough.len() + linear.len();
-        if recorders < 2 {
-            return Err(Error::PartSize { max_bytes, least: bytes.len() });
-        }
-        // In halves until they fit would compress everything once more per halving.
-        let pieces = bytes.len().div_ceil(max_bytes.max(1)).clamp(2, recorders);
-        let len = recorders.div_ceil(pieces);
-        for first in (0..recorders).step_by(len) {
-            let (from, to) = (first, recorders.min(first + len));
-            let of_rough = &rough[from.min(rough.len())..to.min(rough.len())];
-            let of_linear =
-                &linear[from.saturating_sub(rough.len())..to.saturating_sub(rough.len())];
-            self.part(of_rough, of_linear, max_bytes, parts)?;
-        }
-        Ok(())
+    /// The same header, with other recorders.
+    pub(super) fn with(&self, touched: [Coder; 2]) -> Self {
+        let mut body = Vec::new();
+        touched.into_iter().for_each(|coder| coder.finish(&mut body));
+        Self { body, ..*self }
+    }
+
+    /// Sections without recorders, for [`with`](Self::with).
+    pub(super) fn coders(&self) -> [Coder; 2] {
+        let [of_rough, of_linear] = self.sections().map(|section| section.fold());
+        let [rough, linear] = self.shapes;
+        [Coder::new(rough, of_rough), Coder::new(linear, of_linear)]
+    }
+}
+
+/// The sections of `body`, which has nothing else.
+pub(super) fn sections(
+    body: &[u8],
+    [rough, linear]: [Shape; 2],
+) -> Result<[Section<'_>; 2], FormatError> {
+    let mut rest = body;
+    let sections = [Section::take(&mut rest, rough)?, Section::take(&mut rest, linear)?];
+    match rest {
+        [] => Ok(sections),
+        _ => Err(FormatError::Contents { what: "a body has more than two sections" }),
     }
 }

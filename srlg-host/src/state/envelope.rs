@@ -7,7 +7,7 @@ use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Fingerprints, FormatError};
+use super::{Fingerprints, FormatError, Sizes};
 use crate::error::Error;
 
 const MAGIC: [u8; 4] = *b"SRLG";
@@ -60,9 +60,22 @@ const CHECKSUM: usize = size_of::<U32>();
 impl Contents<'_> {
     /// All bytes, with `body` compressed.
     pub(super) fn seal(&self, body: &[u8]) -> Result<Vec<u8>, Error> {
-        let frame =
-            zstd::bulk::compress(body, LEVEL).map_err(|source| Error::Compress { source })?;
-        let header = Header {
+        let start = size_of::<Header>() + self.sizes.len();
+        let mut bytes = vec![0; start + zstd::zstd_safe::compress_bound(body.len())];
+        let frame = zstd::bulk::compress_to_buffer(body, &mut bytes[start..], LEVEL);
+        let frame = frame.map_err(|source| Error::Compress { source })?;
+        let header = self.header(body.len(), frame);
+        bytes[..size_of::<Header>()].copy_from_slice(header.as_bytes());
+        bytes[size_of::<Header>()..start].copy_from_slice(self.sizes);
+        bytes.truncate(start + frame);
+        bytes.extend_from_slice(self.attachment);
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    fn header(&self, body: usize, frame: usize) -> Header {
+        Header {
             magic: MAGIC,
             version: VERSION.into(),
             kind: self.kind as u8,
@@ -72,14 +85,10 @@ impl Contents<'_> {
             slice: self.slice.into(),
             slices: self.slices.into(),
             reserved: 0.into(),
-            body: (body.len() as u64).into(),
-            frame: (frame.len() as u64).into(),
+            body: (body as u64).into(),
+            frame: (frame as u64).into(),
             attachment: (self.attachment.len() as u64).into(),
-        };
-        let mut bytes = [header.as_bytes(), self.sizes, &frame, self.attachment].concat();
-        let checksum = crc32fast::hash(&bytes);
-        bytes.extend_from_slice(&checksum.to_le_bytes());
-        Ok(bytes)
+        }
     }
 }
 
@@ -90,35 +99,33 @@ pub(super) struct Opened<'a> {
     frame: &'a [u8],
 }
 
-/// Opens an envelope of `kind`, with so many bytes of sizes, that belongs to `params`.
-pub(super) fn open<'a>(
-    bytes: &'a [u8],
-    kind: Kind,
-    sizes_len: usize,
-    params: &Params,
-) -> Result<Opened<'a>, Error> {
-    let (header, rest) =
-        Header::read_from_prefix(bytes).map_err(|_| length(bytes, size_of::<Header>() as u64))?;
+/// Opens an envelope of `kind` that belongs to `params`.
+pub(super) fn open<'a>(bytes: &'a [u8], kind: Kind, params: &Params) -> Result<Opened<'a>, Error> {
+    let opened = Header::read_from_prefix(bytes);
+    let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
     check_kind(&header, kind)?;
-    let (frame_len, attachment_len) = (header.frame.get(), header.attachment.get());
-    let expected = frame_len.saturating_add(attachment_len);
-    let expected = expected.saturating_add((size_of::<Header>() + sizes_len + CHECKSUM) as u64);
-    if bytes.len() as u64 != expected {
-        return Err(length(bytes, expected));
-    }
+    let sizes_len = if kind == Kind::Snapshot { size_of::<Sizes>() } else { 0 };
+    check_length(&header, sizes_len, bytes)?;
     let (rest, checksum) = rest.split_at(rest.len() - CHECKSUM);
     check_sum(&bytes[..bytes.len() - CHECKSUM], checksum)?;
     if header.flags != 0 || header.reserved != 0 {
         return Err(FormatError::Contents { what: "a reserved field is not 0" }.into());
     }
-    let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
-    Fingerprints::of(params).check(fingerprints)?;
-    // Both lengths are below that of `bytes`.
     let (sizes, rest) = rest.split_at(sizes_len);
-    let (frame, attachment) = rest.split_at(frame_len as usize);
+    let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
+    fingerprints.check(Sizes::read(sizes).ok(), params)?;
+    // Its length, like all others, is below that of `bytes`.
+    let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());
     let contents = Contents { kind, fingerprints, slice, slices, sizes, attachment };
     Ok(Opened { contents, body_len: header.body.get(), frame })
+}
+
+fn check_length(header: &Header, sizes: usize, bytes: &[u8]) -> Result<(), Error> {
+    let fixed = (size_of::<Header>() + sizes + CHECKSUM) as u64;
+    let rest = header.frame.get().saturating_add(header.attachment.get());
+    let expected = fixed.saturating_add(rest);
+    if bytes.len() as u64 == expected { Ok(()) } else { Err(length(bytes, expected)) }
 }
 
 fn length(bytes: &[u8], expected: u64) -> Error {

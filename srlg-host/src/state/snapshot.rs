@@ -2,9 +2,13 @@
 
 use srlg_core::Params;
 use zerocopy::IntoBytes;
-use zerocopy::little_endian::U32;
 
+use super::coder::Coder;
+use super::delta::sections;
 use super::envelope::{Contents, Kind, open};
+use super::pick::{Near, code_words};
+use super::section::{self, Fold, Section};
+use super::sizes::Sizes;
 use super::{Fingerprints, FormatError, Shape, shapes};
 use crate::error::Error;
 
@@ -18,9 +22,10 @@ use crate::error::Error;
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) sizes: Sizes,
-    pub(crate) slice: u64,
+    slice: u64,
+    shapes: [Shape; 2],
     pub(crate) words: Words,
-    pub(crate) attachment: Vec<u8>,
+    attachment: Vec<u8>,
 }
 
 /// The words of both arrays.
@@ -32,39 +37,19 @@ pub(crate) struct Words {
     pub(crate) linear: Vec<u16>,
 }
 
-/// All sizes of a detector, in the order of docs/format.md.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes([U32; SIZES]);
-
-const SIZES: usize = 18;
-
-impl Sizes {
-    pub(crate) fn of(params: &Params) -> Self {
-        let sizes = [
-            params.threshold(),
-            params.window(),
-            params.rough_rows(),
-            params.rough_column_bits(),
-            params.rough_width(),
-            params.bit_stride(),
-            params.lsb_threshold(),
-            params.linear_rows(),
-            params.linear_columns(),
-            params.linear_width(),
-            params.linear_stride(),
-            params.hot_limit(),
-            params.candidate_limit(),
-            params.tags(),
-            params.echo_delay(),
-            params.epoch_slices(),
-            params.rough_epoch_slices(),
-            params.hash_family() as u32,
-        ];
-        Self(sizes.map(U32::new))
-    }
-}
-
 impl Snapshot {
+    /// The snapshot of a detector that has these `words`, without an attachment.
+    pub(crate) fn new(params: &Params, slice: u64, words: Words) -> Self {
+        Self {
+            fingerprints: Fingerprints::of(params),
+            sizes: Sizes::of(params),
+            slice,
+            shapes: shapes(params),
+            words,
+            attachment: Vec::new(),
+        }
+    }
+
     /// The slice that was running when the snapshot was taken.
     #[must_use]
     pub fn slice(&self) -> u64 {
@@ -88,20 +73,16 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Compress`] where there is no memory to compress them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let Self { fingerprints, sizes, slice, words, attachment } = self;
-        let mut body = Vec::with_capacity(2 * (words.rough.len() + words.linear.len()));
-        body.extend(words.rough.iter().map(|&word| word as u8));
-        if sizes.0[13] == 1 {
-            body.extend(words.rough.iter().map(|&word| (word >> 8) as u8));
-        }
-        body.extend(words.linear.iter().map(|&word| word as u8));
-        body.extend(words.linear.iter().map(|&word| (word >> 8) as u8));
+        let Self { fingerprints, sizes, slice, shapes, words, attachment } = self;
+        let mut body = Vec::new();
+        write(&words.rough, shapes[0], &mut body);
+        write(&words.linear, shapes[1], &mut body);
         let contents = Contents {
             kind: Kind::Snapshot,
             fingerprints: *fingerprints,
             slice: *slice,
             slices: 0,
-            sizes: sizes.0.as_bytes(),
+            sizes: sizes.as_bytes(),
             attachment,
         };
         contents.seal(&body)
@@ -113,29 +94,30 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Kind::Snapshot, size_of::<Sizes>(), params)?;
-        let [rough, linear] = shapes(params);
-        let len = rough.recorders * rough.bytes + linear.recorders * linear.bytes;
-        let body = opened.body(len)?;
-        if body.len() != len {
-            return Err(
-                FormatError::Contents { what: "the body is shorter than the arrays" }.into()
-            );
+        let opened = open(bytes, Kind::Snapshot, params)?;
+        let shapes = shapes(params);
+        let body = opened.body(shapes.map(section::most).iter().sum())?;
+        let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
+        if slices != 0 {
+            return Err(FormatError::Contents { what: "a snapshot counts slices" }.into());
         }
-        let (of_rough, of_linear) = body.split_at(rough.recorders * rough.bytes);
-        let words = Words { rough: words(of_rough, rough), linear: words(of_linear, linear) };
-        let Contents { fingerprints, slice, sizes, attachment, .. } = opened.contents;
-        let mut theirs = Sizes::of(params);
-        theirs.0.as_mut_bytes().copy_from_slice(sizes);
-        Ok(Self { fingerprints, sizes: theirs, slice, words, attachment: attachment.into() })
+        let [rough, linear] = sections(&body, shapes)?;
+        let words = Words { rough: read(rough, shapes[0])?, linear: read(linear, shapes[1])? };
+        let (sizes, attachment) = (Sizes::read(sizes)?, attachment.into());
+        Ok(Self { fingerprints, sizes, slice, shapes, words, attachment })
     }
 }
 
-/// The words of planes.
-fn words(planes: &[u8], shape: Shape) -> Vec<u16> {
-    let (low, high) = planes.split_at(shape.recorders);
-    match shape.bytes {
-        1 => low.iter().copied().map(u16::from).collect(),
-        _ => low.iter().zip(high).map(|(&low, &high)| u16::from_le_bytes([low, high])).collect(),
-    }
+/// Appends the section of all recorders that were ever touched, of an array with these `words`.
+fn write(words: &[u16], shape: Shape, body: &mut Vec<u8>) {
+    let mut touched = Coder::new(shape, Fold::default());
+    code_words(words, Near { recent: shape.untouched(), echo: 0 }, &mut touched);
+    touched.finish(body);
+}
+
+/// The words of an array; those that are not in its section were never touched.
+fn read(section: Section<'_>, shape: Shape) -> Result<Vec<u16>, FormatError> {
+    let mut words = vec![shape.untouched(); shape.recorders];
+    section.walk(|place, word| words[place] = word)?;
+    Ok(words)
 }

@@ -14,6 +14,7 @@ use crate::network::Network;
 
 /// What `srlg-cluster collector` takes.
 #[derive(Clone, Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Args {
     /// The network and its broker.
     #[command(flatten)]

@@ -21,8 +21,12 @@ use crate::network::Network;
 /// Pairs are handed to the detector in batches of at most this many.
 const BATCH: usize = 1 << 14;
 
-/// No capture is from later than a day ahead of this machine's clock.
-const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
+/// A time stamp further ahead of this machine's clock is broken: it would move the window on, and everything
+/// that comes after it would be late.
+const SKEW: Duration = Duration::from_secs(86_400);
+
+/// The same where the packets come from this machine, now.
+const LIVE_SKEW: Duration = Duration::from_secs(2);
 
 pub(super) struct Measurement {
     detector: SlidingDetector,
@@ -33,6 +37,9 @@ pub(super) struct Measurement {
     batch: Vec<IpPair>,
     /// The running slice; none before the first contact.
     slice: Option<u64>,
+    skew: Duration,
+    /// Time stamps up to this one, nanoseconds since the epoch, are known to be believable.
+    believed: u64,
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,
     mark: Option<u64>,
@@ -59,15 +66,17 @@ impl Measurement {
         late: u32,
         pace: Option<Pace>,
         device: Device,
+        live: bool,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
-        let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
         // Later than the window no pair counts.
         let late = late.min(network.config.window - 1);
         let clock = SliceClock::new(network.slice(), late, Duration::MAX)?;
         Ok(Self {
             detector: SlidingDetector::new(network.config, device)?,
-            clock: clock.with_latest(u64::try_from(latest.as_nanos())?),
+            clock,
+            skew: if live { LIVE_SKEW } else { SKEW },
+            believed: 0,
             pacer: Pacer::new(pace, network.slice()),
             mark: outbox.mark(),
             outbox,
@@ -81,6 +90,10 @@ impl Measurement {
 
     /// Takes pairs that were in contact at `time_ns`.
     pub(super) fn take(&mut self, time_ns: u64, pairs: impl Iterator<Item = IpPair>) -> Result<()> {
+        if !self.believes(time_ns)? {
+            self.totals.future += 1;
+            return Ok(());
+        }
         if let Some(late) = self.place(time_ns)? {
             for pair in pairs {
                 self.totals.pairs += 1;
@@ -112,8 +125,17 @@ impl Measurement {
         if let Some(slice) = self.slice {
             self.end(slice)?;
         }
-        (self.totals.too_late, self.totals.future) = (self.clock.too_late(), self.clock.future());
+        self.totals.too_late = self.clock.too_late();
         Ok(self.totals)
+    }
+
+    /// Whether a packet may be from then. It asks this machine's clock only about what is later than all before.
+    fn believes(&mut self, time_ns: u64) -> Result<bool> {
+        if time_ns > self.believed {
+            let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + self.skew;
+            self.believed = u64::try_from(latest.as_nanos())?;
+        }
+        Ok(time_ns <= self.believed)
     }
 
     /// Moves on to the slice of `time_ns`; by how many slices it is late, if it counts at all.

@@ -1,6 +1,6 @@
 //! What a probe has measured and nobody else has on disk yet: a file per slice.
 //!
-//! Shape: a folder that one probe locks; `NUMBER.delta` for each slice ([`file`] has its bytes).
+//! Shape: a folder that one probe locks; `NUMBER.delta` for each slice (`file` has its bytes).
 //! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
 //! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
 //! far this probe has come, whatever ended it.

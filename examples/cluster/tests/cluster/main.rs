@@ -5,7 +5,12 @@
 
 mod access;
 mod collector;
+mod errors;
+mod handmade;
 mod input;
+mod merged;
 mod net;
+mod network_traffic;
 mod node;
+mod reporting;
 mod spool;

@@ -36,10 +36,14 @@ enum Event {
     Skip {
         slices: u64,
     },
-    /// What another node saw in its last slices is merged, as a state or as a delta.
+    /// What another node saw in its last slices is merged, as a snapshot or as a delta.
     Merge {
         pairs: Vec<(usize, u32)>,
         delta: Option<u32>,
+    },
+    /// It becomes what another node is.
+    Restore {
+        pairs: Vec<(usize, u32)>,
     },
 }
 
@@ -81,6 +85,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (0..HOSTS.len(), 1u32..8).prop_map(|(host, window)| Event::Query { host, window }),
         3 => Just(Event::Close),
         1 => (0u64..5).prop_map(|slices| Event::Skip { slices }),
+        1 => pairs().prop_map(|pairs| Event::Restore { pairs }),
         1 => (pairs(), prop::option::of(1u32..4)).prop_map(|(pairs, delta)| Event::Merge { pairs, delta }),
     ];
     prop::collection::vec(event, 1..14)
@@ -116,6 +121,14 @@ fn happen(detector: &mut SlidingDetector, event: &Event, other: &mut SlidingDete
             format!("{report:?}")
         }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
+        Event::Restore { pairs } => {
+            other.skip_to(detector.slice()).unwrap();
+            other.ingest(&pairs_of(pairs)).unwrap();
+            let snapshot = other.snapshot().unwrap();
+            detector.restore(&snapshot).unwrap();
+            assert!(detector.snapshot().unwrap() == snapshot);
+            String::new()
+        }
         Event::Merge { pairs, delta } => {
             other.skip_to(detector.slice()).unwrap();
             other.ingest(&pairs_of(pairs)).unwrap();
@@ -218,7 +231,7 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
 #[test]
 fn delta_that_no_list_has_room_for_is_whole() {
     let config = Config { scheme: Scheme::Tagged { lines: 400, tags: 64 }, ..small() };
-    let (gpu, cpu) = (on(&Simulated::new(6), config).unwrap(), cpu(config));
+    let (mut gpu, mut cpu) = (on(&Simulated::new(6), config).unwrap(), cpu(config));
     for detector in [&gpu, &cpu] {
         detector.ingest(&contacts(40, 200)).unwrap();
     }

@@ -25,7 +25,7 @@ fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let (spool, _) = Spool::open(folder).unwrap();
     let outbox = Arc::new(Outbox::new(spool, 1000, false));
     let to = Arc::clone(&outbox);
-    (Measurement::new(network, 5, None, Device::Cpu, to).unwrap(), outbox)
+    (Measurement::new(network, 5, None, Device::Cpu, false, to).unwrap(), outbox)
 }
 
 /// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
@@ -121,4 +121,16 @@ fn time_does_not_pass_before_the_first_contact_and_never_backwards() {
     assert_eq!(outbox.len(), 0);
     measurement.finish().unwrap();
     assert_eq!(outbox.from(0, 99), [100]);
+}
+
+#[test]
+fn a_broken_time_stamp_is_counted_and_moves_nothing() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let (mut measurement, outbox) = measurement(&network, folder.path());
+    take(&mut measurement, contacts(100..101));
+    take(&mut measurement, [(u64::MAX, IpPair { aip: 1, bip: 2 })].into_iter());
+    take(&mut measurement, contacts(101..102));
+    let totals = measurement.finish().unwrap();
+    assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
+    assert_eq!(outbox.from(0, 99), [100, 101]);
 }

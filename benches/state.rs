@@ -1,0 +1,78 @@
+//! Snapshots and deltas to bytes and back, one thread; the default preset with 5 M distinct pairs
+//! in the window. Sizes go to standard error.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use srlg::{Config, Delta, Device, IpPair, SlidingDetector, Snapshot};
+use srlg_evaluation::traffic::distinct_pairs;
+
+const WINDOW: u64 = 300;
+
+/// Deltas, by about how many recorders they have, and the pairs of a slice that touch so many.
+const DELTAS: [(&str, usize); 2] = [("50k", 24_000), ("1M", 590_000)];
+
+/// A detector whose window has 5 M distinct pairs, and `pairs` more in its running slice.
+fn filled(pairs: usize) -> SlidingDetector {
+    let mut detector =
+        SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");
+    let window: Vec<IpPair> = distinct_pairs(1, 200_000, 5_000_000).collect();
+    for (slice, pairs) in (1..).zip(window.chunks(window.len() / WINDOW as usize)) {
+        detector.ingest(pairs).expect("the CPU takes all pairs");
+        detector.skip_to(slice).expect("time moves forward");
+    }
+    let slice: Vec<IpPair> = distinct_pairs(2, 200_000, pairs as u64).collect();
+    detector.ingest(&slice).expect("the CPU takes all pairs");
+    detector
+}
+
+fn deltas(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("delta");
+    for (name, pairs) in DELTAS {
+        let mut detector = filled(pairs);
+        let delta = detector.take_delta(1).expect("a window has a slice");
+        let bytes = delta.to_bytes().expect("a delta is compressed");
+        eprintln!("delta/{name}: {} recorders, {} bytes", delta.recorders(), bytes.len());
+        group.bench_function(format!("take/{name}"), |bencher| {
+            bencher.iter(|| detector.take_delta(1).expect("a window has a slice"));
+        });
+        group.bench_function(format!("take and to_bytes/{name}"), |bencher| {
+            bencher.iter(|| {
+                let delta = detector.take_delta(1).expect("a window has a slice");
+                delta.to_bytes().expect("a delta is compressed")
+            });
+        });
+        group.bench_function(format!("from_bytes and merge/{name}"), |bencher| {
+            let params = *detector.params();
+            bencher.iter(|| {
+                let delta = Delta::from_bytes(black_box(&bytes), &params).expect("as written");
+                detector.merge(&delta).expect("of the running slice");
+            });
+        });
+    }
+    group.finish();
+}
+
+fn snapshots(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("snapshot");
+    group.sample_size(20);
+    let mut detector = filled(0);
+    let take = || detector.snapshot().expect("the CPU copies");
+    let bytes = take().to_bytes().expect("a snapshot is compressed");
+    eprintln!("snapshot: {} bytes", bytes.len());
+    group.bench_function("take", |bencher| bencher.iter(take));
+    group.bench_function("take and to_bytes", |bencher| {
+        bencher.iter(|| take().to_bytes().expect("a snapshot is compressed"));
+    });
+    group.bench_function("from_bytes and restore", |bencher| {
+        let params = *detector.params();
+        bencher.iter(|| {
+            let snapshot = Snapshot::from_bytes(black_box(&bytes), &params).expect("as written");
+            detector.restore(&snapshot).expect("of the same detector");
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, deltas, snapshots);
+criterion_main!(benches);

@@ -1,0 +1,56 @@
+//! Traffic of three routers, and what one node says that sees all of it.
+//!
+//! Three hosts have 2 new opposite hosts per slice at each router: 40 in a window of 20 slices, which
+//! is less than θ = 64, and 120 in all.
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use srlg_host::{Device, IpPair, SliceReport, SlidingDetector, Snapshot};
+
+use crate::input::Random;
+use crate::net::config;
+
+/// Hosts that no router sees as super points.
+pub const SPREAD: Range<u32> = 0x0A00_0000..0x0A00_0003;
+
+/// What router `probe` of three sees in `slice`.
+pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
+    let mut random = Random(slice << 8 | probe as u64);
+    let mut pairs = Vec::new();
+    for aip in SPREAD {
+        for index in 0..2 {
+            let bip = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
+            pairs.push(IpPair { aip, bip });
+        }
+    }
+    // 400 hosts of some ten opposite hosts each.
+    pairs.extend((0..200).map(|_| IpPair {
+        aip: 0x0A01_0000 + random.below(400) as u32,
+        bip: 0xD000_0000 + random.below(1 << 24) as u32,
+    }));
+    pairs
+}
+
+/// Reports and last state of one node that is given everything that some routers see.
+pub struct OneNode {
+    pub reports: Vec<SliceReport>,
+    pub snapshot: Snapshot,
+}
+
+impl OneNode {
+    pub fn of(probes: &[usize], slices: Range<u64>) -> Self {
+        let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
+        detector.skip_to(slices.start).unwrap();
+        let reports = slices.map(|slice| {
+            probes.iter().for_each(|&probe| detector.ingest(&seen(probe, slice)).unwrap());
+            detector.close_slice().unwrap()
+        });
+        Self { reports: reports.collect(), snapshot: detector.snapshot().unwrap() }
+    }
+
+    /// Hosts of the last report.
+    pub fn hosts(&self) -> Vec<Ipv4Addr> {
+        self.reports.last().unwrap().super_points.iter().map(|point| point.host).collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! [`Sizes`]: every size of a detector, written with its snapshots.
+
+use srlg_core::Params;
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::FormatError;
+
+/// All sizes, in the order of docs/format.md; the seed is none.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(transparent)]
+pub(crate) struct Sizes([U32; COUNT]);
+
+const COUNT: usize = 18;
+
+/// What is called how, and how large it is.
+type Named = (&'static str, fn(&Params) -> u32);
+
+const NAMED: [Named; COUNT] = [
+    ("threshold", Params::threshold),
+    ("window", Params::window),
+    ("rough_rows", Params::rough_rows),
+    ("rough_column_bits", Params::rough_column_bits),
+    ("rough_width", Params::rough_width),
+    ("bit_stride", Params::bit_stride),
+    ("lsb_threshold", Params::lsb_threshold),
+    ("linear_rows", Params::linear_rows),
+    ("linear_columns", Params::linear_columns),
+    ("linear_width", Params::linear_width),
+    ("linear_stride", Params::linear_stride),
+    ("hot_limit", Params::hot_limit),
+    ("candidate_limit", Params::candidate_limit),
+    ("tags", Params::tags),
+    ("echo_delay", Params::echo_delay),
+    ("epoch_slices", Params::epoch_slices),
+    ("rough_epoch_slices", Params::rough_epoch_slices),
+    ("hash", |params| params.hash_family() as u32),
+];
+
+impl Sizes {
+    pub(crate) fn of(params: &Params) -> Self {
+        Self(NAMED.map(|(_, size)| size(params).into()))
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, FormatError> {
+        let wrong = |_| FormatError::Contents { what: "a snapshot has not all sizes" };
+        Self::read_from_bytes(bytes).map_err(wrong)
+    }
+
+    /// Those that are others than `theirs`, for people.
+    pub(crate) fn differences(self, theirs: Self) -> String {
+        let sizes = NAMED.iter().zip(self.0.into_iter().zip(theirs.0));
+        let differ = sizes.filter(|(_, (ours, theirs))| ours != theirs);
+        let texts: Vec<_> = differ
+            .map(|((name, _), (ours, theirs))| format!("{name} is {ours}, not {theirs}"))
+            .collect();
+        texts.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use srlg_core::{Config, Hash};
+
+    #[test]
+    fn differences_name_what_differs_and_nothing_else() {
+        let sizes = |config: Config| Sizes::of(&config.validate().unwrap());
+        let paper = Config::paper();
+        assert_eq!(sizes(paper).differences(sizes(Config { seed: 3, ..paper })), "");
+        let other = Config { window: 60, hash: Hash::HalfSip13, ..paper };
+        let expected = "window is 300, not 60; hash is 0, not 1";
+        assert_eq!(sizes(paper).differences(sizes(other)), expected);
+    }
+}

@@ -1,0 +1,201 @@
+//! Whatever bytes are read as a snapshot or a delta, and merged: an error or what they say, and no
+//! more memory than docs/format.md states.
+
+use proptest::prelude::*;
+use srlg::{Config, Delta, Device, Error, IpPair, Scheme, SlidingDetector, Snapshot};
+
+/// `small` arrays in either scheme.
+fn config(is_tagged: bool) -> Config {
+    Config {
+        threshold: 32,
+        window: 8,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: match is_tagged {
+            true => Scheme::Tagged { lines: 24, tags: 64 },
+            false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
+        },
+        linear_width: 256,
+        ..Config::default()
+    }
+}
+
+fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
+    let detector = SlidingDetector::new(config(is_tagged), Device::Cpu).unwrap();
+    let pairs: Vec<IpPair> = (0..contacts).map(|bip| IpPair { aip: bip % 9, bip }).collect();
+    detector.ingest(&pairs).unwrap();
+    detector
+}
+
+/// What somebody does to bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(prop::sample::Index, u8),
+    /// A number of some bytes, at a place that has numbers.
+    Number(usize, u64, usize),
+    Cut(prop::sample::Index),
+    Repeat(prop::sample::Index),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let number = prop_oneof![Just(u64::MAX), Just(u64::MAX >> 1), 0u64..1000, any::<u64>()];
+    let place = prop_oneof![0usize..64, 64usize..136];
+    prop_oneof![
+        (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
+        (place, number, prop::sample::select(vec![1, 2, 4, 8]))
+            .prop_map(|(at, number, len)| Damage::Number(at, number, len)),
+        any::<prop::sample::Index>().prop_map(Damage::Cut),
+        any::<prop::sample::Index>().prop_map(Damage::Repeat),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
+    if bytes.is_empty() {
+        return;
+    }
+    match damage {
+        Damage::Set(at, byte) => {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        Damage::Number(at, number, len) => {
+            let behind = bytes.iter_mut().skip(*at).take(*len);
+            behind.zip(number.to_le_bytes()).for_each(|(place, byte)| *place = byte);
+        }
+        Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),
+        Damage::Repeat(at) => {
+            let again = bytes[at.index(bytes.len())..].to_vec();
+            bytes.extend(again);
+        }
+    }
+}
+
+/// Lets damage pass for what was written.
+fn fix_up(bytes: &mut [u8]) {
+    if let Some(end) = bytes.len().checked_sub(4) {
+        let sum = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Lets a damaged body into an envelope that is right.
+fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (body, frame) = (number(40), number(48));
+    let mut body = zstd::bulk::decompress(&bytes[start..start + frame], body).unwrap();
+    change(&mut body);
+    let compressed = zstd::bulk::compress(&body, 1).unwrap();
+    let mut forged = [&bytes[..start], &compressed, &bytes[start + frame..]].concat();
+    forged[40..48].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    forged[48..56].copy_from_slice(&(compressed.len() as u64).to_le_bytes());
+    fix_up(&mut forged);
+    forged
+}
+
+/// The most that docs/format.md allows, but for the words and the attachment of a snapshot.
+fn most(detector: &SlidingDetector) -> u64 {
+    let params = detector.params();
+    let (rough, linear) = (params.rough_recorders() as u64, params.linear_recorders() as u64);
+    let bytes = if params.is_tagged() { 1 } else { 2 };
+    40 + rough.div_ceil(8) + rough * bytes + linear.div_ceil(8) + 2 * linear + (64 << 10)
+}
+
+/// Reads `bytes` as either, and merges and restores what they say; whether they say something.
+fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
+    let (params, most) = (*detector.params(), most(detector));
+    let mut said = false;
+    let mut delta = None;
+    let allocated = allocation_counter::measure(|| delta = Some(Delta::from_bytes(bytes, &params)));
+    assert!(allocated.bytes_total <= most, "a delta: {} of {most} bytes", allocated.bytes_total);
+    if let Some(Ok(delta)) = delta {
+        said = true;
+        let allocated = allocation_counter::measure(|| match detector.merge(&delta) {
+            Ok(()) | Err(Error::FromFuture { .. } | Error::OlderThanWindow { .. }) => {}
+            Err(error) => panic!("{error}"),
+        });
+        assert!(allocated.bytes_total < 64 << 10);
+        assert!(delta.into_parts(200).is_ok_and(|parts| !parts.is_empty()));
+    }
+    let words = 2 * (params.rough_recorders() + params.linear_recorders()) as u64;
+    let most = most + words + bytes.len() as u64;
+    let mut snapshot = None;
+    let read = || snapshot = Some(Snapshot::from_bytes(bytes, &params));
+    let allocated = allocation_counter::measure(read);
+    assert!(allocated.bytes_total <= most, "a snapshot: {} of {most}", allocated.bytes_total);
+    if let Some(Ok(snapshot)) = snapshot {
+        said = true;
+        detector.restore(&snapshot).unwrap();
+        detector.merge_snapshot(&snapshot).unwrap();
+        detector.cardinality([10, 0, 0, 1].into()).unwrap();
+    }
+    said
+}
+
+/// Bytes of a delta and of a snapshot, and where their frames start.
+fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
+    let mut detector = filled(is_tagged, contacts);
+    let snapshot = detector.snapshot().unwrap().with_attachment(vec![7; 30]);
+    let delta = detector.take_delta(1).unwrap();
+    [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 136)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn damaged_bytes_are_refused_and_forged_ones_take_no_more_than_is_stated(
+        is_tagged: bool,
+        contacts in prop_oneof![Just(0u32), 1u32..3000],
+        damages in prop::collection::vec(damage(), 1..6),
+    ) {
+        let mut detector = filled(is_tagged, 100);
+        for (bytes, start) in originals(is_tagged, contacts) {
+            let mut damaged = bytes.clone();
+            damages.iter().for_each(|damage| apply(&mut damaged, damage));
+            let changed = damaged != bytes;
+            prop_assert_eq!(take(&mut detector, &damaged), !changed, "the checksum finds it");
+            fix_up(&mut damaged);
+            take(&mut detector, &damaged);
+            let damage_all = |body: &mut Vec<u8>| damages.iter().for_each(|damage| apply(body, damage));
+            take(&mut detector, &with_body(&bytes, start, damage_all));
+        }
+    }
+
+    #[test]
+    fn random_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(!take(&mut filled(true, 1), &bytes));
+    }
+
+    #[test]
+    fn random_bodies_take_no_more_than_is_stated(
+        is_tagged: bool,
+        body in prop::collection::vec(prop_oneof![3 => 0u8..3, 1 => any::<u8>()], 0..400),
+    ) {
+        let mut detector = filled(is_tagged, 1);
+        for (bytes, start) in originals(is_tagged, 50) {
+            take(&mut detector, &with_body(&bytes, start, |old| *old = body));
+            break;
+        }
+    }
+}
+
+// A few bytes that say that they were gigabytes.
+#[test]
+fn bombs_are_refused_before_memory_is_asked_for() {
+    let mut detector = filled(true, 10);
+    for (bytes, start) in originals(true, 10) {
+        for claimed in [1u64 << 20, 1 << 33, u64::MAX] {
+            let mut bomb = bytes.clone();
+            bomb[40..48].copy_from_slice(&claimed.to_le_bytes());
+            fix_up(&mut bomb);
+            assert!(!take(&mut detector, &bomb));
+        }
+        // 64 MiB of zeros compress to a few kilobytes; the length that is written is a lie.
+        let mut bomb = with_body(&bytes, start, |body| *body = vec![0; 64 << 20]);
+        assert!(bomb.len() < 16 << 10);
+        assert!(!take(&mut detector, &bomb));
+        bomb[40..48].copy_from_slice(&1000u64.to_le_bytes());
+        fix_up(&mut bomb);
+        assert!(!take(&mut detector, &bomb));
+    }
+}
