@@ -121,11 +121,17 @@ async fn serve(
     let (events, queue) = mpsc::channel(QUEUE);
     stop_on_signals(events.clone())?;
     let reader = Reader::new(link, args.retention(network), position, events);
-    tokio::spawn(reader.run());
-    let engine = tokio::task::spawn_blocking(move || {
+    let reader = tokio::spawn(reader.run());
+    let mut engine = tokio::task::spawn_blocking(move || {
         metrics::with_local_recorder(&recorder, || engine.run(queue))
     });
-    engine.await.context("the engine has died")??;
+    let done = tokio::select! {
+        biased;
+        done = &mut engine => done,
+        // Where it has not died, it has nobody left to read for.
+        read = reader => { read.context("the reader has died")?; engine.await }
+    };
+    done.context("the engine has died")??;
     // The engine is gone, and its notices end with the last ones.
     notices.await.context("no notices")
 }

@@ -96,9 +96,12 @@ impl Reader {
 
     /// Reads as long as the connection lasts.
     async fn connection(&mut self) -> Result<(), Deaf> {
+        // No time passes until it is known how much there is to read.
+        self.tell(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
-            return self.wait().await;
+            tokio::time::sleep(RETRY).await;
+            return Ok(());
         }
         match self.open().await {
             Ok((mut messages, opened)) => {
@@ -114,15 +117,10 @@ impl Reader {
                     warn!("the stream cannot be read yet: {error}");
                     self.trouble = Some(error);
                 }
-                self.wait().await
+                tokio::time::sleep(RETRY).await;
+                Ok(())
             }
         }
-    }
-
-    async fn wait(&mut self) -> Result<(), Deaf> {
-        self.tell(Event::Away).await?;
-        tokio::time::sleep(RETRY).await;
-        Ok(())
     }
 
     /// A consumer that goes on where the last one was.
@@ -177,9 +175,10 @@ impl Reader {
                     },
                     Some(Err(error)) => {
                         warn!("the stream cannot be read on: {error}");
-                        return self.wait().await;
+                        tokio::time::sleep(RETRY).await;
+                        return Ok(());
                     }
-                    None => return self.wait().await,
+                    None => return Ok(()),
                 },
                 _ = ticks.tick() => {
                     let state = *self.link.state.borrow();

@@ -306,6 +306,19 @@ fn memory_for_what_waits_is_bounded_by_closing_the_oldest() {
 }
 
 #[test]
+fn a_probe_far_ahead_leaves_the_others_half_of_the_memory() {
+    let limits = Limits { max_pending: 20, max_skew: 1000, ..LIMITS };
+    let mut collector = Collector::new(3, limits);
+    (0..3).for_each(|probe| collector.take(NOW, arrival(probe, 0, 1)));
+    for slice in 500..600 {
+        collector.take(NOW, arrival(2, slice, 1));
+    }
+    assert_eq!((collector.rule.pending(), collector.refused.len()), (11, 89));
+    (1..8).for_each(|slice| collector.take(NOW, arrival(0, slice, 1)));
+    assert_eq!(collector.slices(), [0], "nothing closes because of it");
+}
+
+#[test]
 fn a_silence_longer_than_the_window_is_skipped() {
     let mut collector = Collector::new(1, LIMITS);
     for slice in [0, 1, 1_000_000] {
