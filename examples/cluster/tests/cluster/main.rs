@@ -6,6 +6,7 @@
 mod access;
 mod collector;
 mod errors;
+mod handmade;
 mod input;
 mod merged;
 mod net;
