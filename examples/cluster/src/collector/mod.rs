@@ -1,21 +1,159 @@
-//! The collector: merges the deltas of all probes, and reports.
+//! The collector: merges the deltas of all probes, closes slices, and reports.
+//!
+//! Shape, along the way of a message:
+//!
+//! - [`stream`], [`reader`]: from the broker, in order and without a gap.
+//! - [`arrival`]: what it says, or why it is refused.
+//! - [`rule`]: what becomes of it, and which slice may close; no input or output.
+//! - [`engine`]: does as the rule says, in a thread of its own, with [`reports`] and [`checkpoint`]s.
+//! - [`notices`], [`status`], [`tally`], [`http`]: what others are told.
+//!
+//! Invariant: as long as no deadline passes, the reports are those of one node that saw everything, bit
+//! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
+//! has changes nothing.
 
-use anyhow::{Result, bail};
+mod arrival;
+mod checkpoint;
+mod engine;
+mod http;
+mod notices;
+mod options;
+mod reader;
+mod reports;
+mod rule;
+mod status;
+mod stream;
+mod tally;
 
-use crate::connect::Access;
+use anyhow::{Context, Result};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use srlg_host::{Checkpoints, SlidingDetector};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tracing::info;
 
-/// What `srlg-cluster collector` takes.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// The network and its broker.
-    #[command(flatten)]
-    pub access: Access,
-}
+use crate::network::Network;
+use crate::subjects::COLLECTOR;
+use checkpoint::Attachment;
+use engine::{Engine, Progress};
+pub use options::Args;
+use reader::{Event, Reader};
+use reports::Reports;
+use rule::Rule;
+use status::Status;
+use stream::Witness;
+use tally::Tally;
 
-/// Runs until it is told to stop.
+/// Messages between the broker and the engine.
+const QUEUE: usize = 16;
+
+/// Where to read on, and what was there.
+type Position = (u64, Option<Witness>);
+
+/// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
 ///
 /// # Errors
-/// Always: there is no collector yet.
-pub fn run(_args: Args) -> Result<()> {
-    bail!("there is no collector yet")
+/// What is wrong with its files, its key, its disk or its device.
+pub fn run(args: Args) -> Result<()> {
+    let network = args.access.network()?;
+    args.check(&network)?;
+    let (engine, position) = open(&args, &network)?;
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("no runtime")?;
+    let done = runtime.block_on(serve(&args, &network, engine, position, recorder));
+    // Nothing that is left has to end well.
+    runtime.shutdown_background();
+    done
+}
+
+/// Everything that is on this machine's disk.
+fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
+    let mut checkpoints = Checkpoints::open(&args.state)?;
+    let mut detector = SlidingDetector::new(network.config, args.device)?;
+    let kept = checkpoint::restore(&mut checkpoints, &mut detector)?;
+    let reports = Reports::open(&args.reports, kept.as_ref().map(|kept| kept.reports))?;
+    let (names, limits) = (network.probes.clone(), args.limits(network));
+    let rule = match &kept {
+        Some(Attachment { rule, .. }) => Rule::restore(&names, limits, rule),
+        None => Rule::new(names.len(), limits),
+    };
+    let (position, witness) =
+        kept.as_ref().map_or((0, None), |kept| (kept.replay_after, kept.witness));
+    let mut engine = Engine {
+        progress: Progress::since(rule.running()),
+        detector,
+        rule,
+        checkpoints,
+        reports,
+        numbers: names.iter().cloned().zip(0..).collect(),
+        slice_ms: network.slice_ms,
+        every: args.checkpoint_every,
+        until: args.until_slice,
+        position,
+        witness,
+        tally: Tally::new(&names),
+        durable: watch::Sender::new(vec![None; names.len()]),
+        status: watch::Sender::new(Status::default()),
+        names,
+    };
+    match kept {
+        Some(_) => engine.tell_durable(),
+        // So that whatever comes next, the length of the reports is known.
+        None => engine.save()?,
+    }
+    Ok((engine, (position, witness)))
+}
+
+async fn serve(
+    args: &Args,
+    network: &Network,
+    engine: Engine,
+    position: Position,
+    recorder: PrometheusRecorder,
+) -> Result<()> {
+    let (status, durable) = (engine.status.subscribe(), engine.durable.subscribe());
+    listen(args, recorder.handle(), status).await?;
+    let link = args.access.connect(COLLECTOR).await?;
+    let notices = tokio::spawn(notices::send(link.clone(), network.probes.clone(), durable));
+    let (events, queue) = mpsc::channel(QUEUE);
+    stop_on_signals(events.clone())?;
+    let reader = Reader::new(link, args.retention(network), position, events);
+    tokio::spawn(reader.run());
+    let engine = tokio::task::spawn_blocking(move || {
+        metrics::with_local_recorder(&recorder, || engine.run(queue))
+    });
+    engine.await.context("the engine has died")??;
+    // The engine is gone, and its notices end with the last ones.
+    notices.await.context("no notices")
+}
+
+async fn listen(
+    args: &Args,
+    metrics: PrometheusHandle,
+    status: watch::Receiver<Status>,
+) -> Result<()> {
+    let Some(address) = args.http else { return Ok(()) };
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
+    info!("status and metrics at http://{}", listener.local_addr()?);
+    let router = http::router(http::Told { metrics, status });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(())
+}
+
+fn stop_on_signals(events: mpsc::Sender<Event>) -> Result<()> {
+    let mut terminated = signal(SignalKind::terminate()).context("no signals")?;
+    let mut interrupted = signal(SignalKind::interrupt()).context("no signals")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+        }
+        // An engine that has ended need not be told.
+        let _told = events.send(Event::Stop).await;
+    });
+    Ok(())
 }

@@ -4,7 +4,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream;
 use srlg_host::{Config, Delta, Device, SlidingDetector};
 
-use crate::collector::Collector;
+use crate::collecting::Collector;
 use crate::input::Random;
 use crate::net::{Net, PROBES, config, run};
 use crate::network_traffic::{OneNode, seen};

@@ -30,8 +30,16 @@ impl Node {
 
     /// Waits for a line that contains `text`.
     pub fn wait_for(&mut self, text: &str) {
+        self.wait_for_line(text);
+    }
+
+    /// The same, and gives the line.
+    pub fn wait_for_line(&mut self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
-        while !self.said.iter().any(|line| line.contains(text)) {
+        loop {
+            if let Some(line) = self.said.iter().find(|line| line.contains(text)) {
+                return line.clone();
+            }
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => self.said.push(line),

@@ -1,0 +1,98 @@
+//! [`Attachment`]: what a checkpoint has beside the detector's snapshot, in the same file.
+//!
+//! Shape: JSON. Invariant: detector, rule, position in the stream and length of the reports are of one
+//! moment, for they are saved in one step. So whichever checkpoint a collector begins with, it
+//! reads on where that one was, and writes the same reports again.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
+use tracing::{info, warn};
+
+use super::rule::Memory;
+use super::stream::Witness;
+
+/// Of this module's JSON.
+const VERSION: u32 = 1;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Attachment {
+    version: u32,
+    pub(super) rule: Memory,
+    /// The message after which to read on.
+    pub(super) replay_after: u64,
+    /// The last message that was read.
+    pub(super) witness: Option<Witness>,
+    /// Length of the file of reports.
+    pub(super) reports: u64,
+}
+
+impl Attachment {
+    pub(super) fn new(
+        rule: Memory,
+        replay_after: u64,
+        witness: Option<Witness>,
+        reports: u64,
+    ) -> Self {
+        Self { version: VERSION, rule, replay_after, witness, reports }
+    }
+}
+
+/// Saves everything at once.
+///
+/// # Errors
+/// What the system says; then the checkpoints that were there are as they were.
+pub(super) fn save(
+    checkpoints: &mut Checkpoints,
+    detector: &SlidingDetector,
+    attachment: &Attachment,
+) -> Result<()> {
+    let attachment = serde_json::to_vec(attachment)?;
+    checkpoints.save(&detector.snapshot()?.with_attachment(attachment))?;
+    Ok(())
+}
+
+/// The newest checkpoint that is whole, if there ever was one: `detector` becomes that of it.
+///
+/// # Errors
+/// Checkpoints of another network, and checkpoints none of which is whole.
+pub(super) fn restore(
+    checkpoints: &mut Checkpoints,
+    detector: &mut SlidingDetector,
+) -> Result<Option<Attachment>> {
+    let latest = checkpoints.latest(detector.params())?;
+    for damaged in &latest.damaged {
+        warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
+    }
+    let Some(snapshot) = latest.snapshot else {
+        if latest.damaged.is_empty() {
+            return Ok(None);
+        }
+        bail!(
+            "no checkpoint is whole: start again to begin with what the stream has, and nothing else"
+        )
+    };
+    let attachment = read(&snapshot)?;
+    detector.restore(&snapshot)?;
+    info!("a checkpoint is restored: slice {} runs", snapshot.slice());
+    Ok(Some(attachment))
+}
+
+fn read(snapshot: &Snapshot) -> Result<Attachment> {
+    let attachment: Attachment = serde_json::from_slice(snapshot.attachment()).context(
+        "the checkpoint is not one of a collector: give a folder of its own with --state",
+    )?;
+    ensure!(
+        attachment.version == VERSION,
+        "the checkpoint is of version {}, and this collector reads {VERSION}: update it",
+        attachment.version
+    );
+    let running = attachment.rule.running;
+    ensure!(
+        running.is_none_or(|running| running == snapshot.slice()),
+        "the checkpoint contradicts itself: {running:?} runs, the snapshot is of {}",
+        snapshot.slice()
+    );
+    Ok(attachment)
+}

@@ -1,0 +1,231 @@
+//! [`Engine`]: everything that a collector knows, in one thread.
+//!
+//! Shape: [`Event`]s in, reports, checkpoints and notices out. It decodes, merges, closes slices and waits for the
+//! disk, all of which would hold up an asynchronous runtime; so it has a thread of its own, and as
+//! nothing else touches its state there is no lock. Time passes only while it waits for messages, and
+//! has read all that there are: nobody is late because the collector, or the broker, was.
+//!
+//! Invariant: a checkpoint is taken between two messages, and notices say no more than the last one has.
+
+mod duties;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use metrics::{counter, histogram};
+use srlg_host::{Checkpoints, Delta, SlidingDetector};
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use super::arrival::{self, Rejection};
+use super::reader::{Event, Message};
+use super::reports::Reports;
+use super::rule::{Arrival, Closed, Moment, Rule, Step, Verdict};
+use super::status::{LastReport, Status};
+use super::stream::Witness;
+use super::tally::Tally;
+
+/// See the module.
+pub(super) struct Engine {
+    pub(super) detector: SlidingDetector,
+    pub(super) rule: Rule<Delta>,
+    pub(super) checkpoints: Checkpoints,
+    pub(super) reports: Reports,
+    pub(super) names: Vec<String>,
+    pub(super) numbers: HashMap<String, usize>,
+    pub(super) slice_ms: u64,
+    /// Closes between two checkpoints.
+    pub(super) every: u64,
+    /// The last slice, after which to end.
+    pub(super) until: Option<u64>,
+    /// The last message that was read or need not be. Not the witness: after a restart that one is
+    /// ahead of what is to be read again.
+    pub(super) position: u64,
+    pub(super) witness: Option<Witness>,
+    pub(super) tally: Tally,
+    pub(super) progress: Progress,
+    /// Per probe the slice up to which everything of it is in a checkpoint.
+    pub(super) durable: watch::Sender<Vec<Option<u64>>>,
+    pub(super) status: watch::Sender<Status>,
+}
+
+/// Where the engine is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    now: Moment,
+    /// Messages are to come that the broker has already, or it is away.
+    resting: bool,
+    reading: bool,
+    unread: u64,
+    /// Closes since the last checkpoint.
+    closes: u64,
+    checkpoint: Option<u64>,
+    last_report: Option<LastReport>,
+    done: bool,
+    /// When the status was published last.
+    published: Option<Instant>,
+}
+
+impl Progress {
+    /// Since a checkpoint with that running slice.
+    pub(super) fn since(checkpoint: Option<u64>) -> Self {
+        Self { checkpoint, resting: true, ..Self::default() }
+    }
+}
+
+impl Engine {
+    /// Runs until it is told to stop, or the last slice has closed; then there is a checkpoint of
+    /// everything.
+    ///
+    /// # Errors
+    /// What the disk or the device says. What was not saved is read from the stream again.
+    pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
+        while !self.progress.done {
+            let waiting = Instant::now();
+            let Some(event) = events.blocking_recv() else { break };
+            self.pass(waiting.elapsed());
+            self.take(event)?;
+            self.close_what_may()?;
+            self.publish_status();
+        }
+        self.save()?;
+        info!("the collector ends; a checkpoint has everything");
+        Ok(())
+    }
+
+    fn pass(&mut self, waited: Duration) {
+        if !self.progress.resting {
+            self.progress.now += waited;
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Opened { created, unread, anew } => self.begin_stream(created, unread, anew),
+            Event::Message(message) => return self.read(&message),
+            Event::Tick => {}
+            Event::Away => (self.progress.resting, self.progress.reading) = (true, false),
+            Event::Stop => self.progress.done = true,
+        }
+        Ok(())
+    }
+
+    fn begin_stream(&mut self, created: i64, unread: u64, anew: bool) {
+        if anew {
+            self.rule.renumber();
+            (self.position, self.witness) = (0, None);
+        }
+        self.witness.get_or_insert(Witness { created, sequence: 0, time: 0 });
+        self.progress.reading = true;
+        self.rest_for(unread);
+    }
+
+    fn rest_for(&mut self, unread: u64) {
+        (self.progress.unread, self.progress.resting) = (unread, unread > 0);
+    }
+
+    fn read(&mut self, message: &Message) -> Result<()> {
+        self.position = message.sequence;
+        if let Some(witness) = &mut self.witness {
+            (witness.sequence, witness.time) = (message.sequence, message.time);
+        }
+        self.rest_for(message.unread);
+        counter!("srlg_messages_total").increment(1);
+        let probe = match arrival::sender(message, &self.numbers) {
+            Ok(probe) => probe,
+            Err(rejection) => {
+                self.tally.rejected(None, &rejection);
+                return Ok(());
+            }
+        };
+        let sender = (probe, &self.names[probe][..]);
+        match arrival::read(message, sender, self.detector.params()) {
+            Ok(arrival) => self.deliver(arrival),
+            Err(rejection) => {
+                self.tally.rejected(Some(probe), &rejection);
+                Ok(())
+            }
+        }
+    }
+
+    fn deliver(&mut self, arrival: Arrival<Delta>) -> Result<()> {
+        let probe = arrival.probe;
+        match self.rule.deliver(self.progress.now, arrival) {
+            Verdict::Merge { delta, late } => {
+                if late > 0 {
+                    self.tally.late(probe)
+                } else {
+                    self.tally.in_time(probe)
+                }
+                self.merge(&delta)?;
+            }
+            // What waits for the first slice comes here once more when that is known.
+            Verdict::Held if self.rule.running().is_none() => {}
+            Verdict::Held => self.tally.in_time(probe),
+            Verdict::Repeated => self.tally.repeated(probe),
+            Verdict::Refused(refusal) => {
+                self.tally.rejected(Some(probe), &Rejection::Refused(refusal));
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, delta: &Delta) -> Result<()> {
+        let begun = Instant::now();
+        self.detector.merge(delta).context("cannot merge")?;
+        histogram!("srlg_merge_seconds").record(begun.elapsed());
+        Ok(())
+    }
+
+    fn close_what_may(&mut self) -> Result<()> {
+        while let (false, Some(step)) = (self.progress.done, self.rule.step(self.progress.now)) {
+            match step {
+                Step::Begin { slice, waiting } => self.begin(slice, waiting)?,
+                Step::Skip { slice, merge } => {
+                    warn!("nobody said anything for a whole window: slice {slice} is next");
+                    self.detector.skip_to(slice)?;
+                    merge.iter().try_for_each(|delta| self.merge(delta))?;
+                }
+                Step::Close { closed, merge } => {
+                    self.close(&closed)?;
+                    merge.iter().try_for_each(|delta| self.merge(delta))?;
+                    self.after_close(closed.slice)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<Delta>>) -> Result<()> {
+        info!("slice {slice} is the first one");
+        self.detector.skip_to(slice)?;
+        waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
+    }
+
+    fn close(&mut self, closed: &Closed) -> Result<()> {
+        let begun = Instant::now();
+        let report = self.detector.close_slice()?;
+        histogram!("srlg_close_seconds").record(begun.elapsed());
+        counter!("srlg_slices_closed_total", "cause" => closed.cause.name()).increment(1);
+        self.reports.write(&self.names, self.slice_ms, closed, &report)?;
+        let named = |probes: &[usize]| probes.iter().map(|&p| self.names[p].clone()).collect();
+        let (late, missing): (Vec<String>, Vec<String>) =
+            (named(&closed.late), named(&closed.missing));
+        if late.len() + missing.len() > 0 {
+            let (slice, cause) = (closed.slice, closed.cause.name());
+            warn!("slice {slice} closes without some, {cause}: late {late:?}, missing {missing:?}");
+        }
+        self.progress.last_report = Some(LastReport {
+            slice: closed.slice,
+            closed: closed.cause.name(),
+            super_points: report.super_points.len(),
+            late,
+            missing,
+        });
+        Ok(())
+    }
+}

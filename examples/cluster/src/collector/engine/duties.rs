@@ -1,0 +1,83 @@
+//! What an engine owes to others after a close: a checkpoint, notices, its status.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use metrics::histogram;
+
+use super::Engine;
+use crate::collector::checkpoint::{self, Attachment};
+use crate::collector::status::{OfProbe, Status};
+
+/// A status may be so old, for it is work.
+const FRESH: Duration = Duration::from_millis(40);
+
+impl Engine {
+    pub(super) fn after_close(&mut self, slice: u64) -> Result<()> {
+        self.progress.closes += 1;
+        self.progress.done = self.until.is_some_and(|until| slice >= until);
+        // At the end there is one anyway.
+        if self.progress.closes >= self.every && !self.progress.done {
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Saves a checkpoint, then says what need not be kept any longer.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(in crate::collector) fn save(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        // Reports first: a checkpoint must not know of more than there is on disk.
+        let reports = self.reports.sync()?;
+        let memory = self.rule.memory(&self.names);
+        let running = memory.running;
+        let replay_after = self.rule.replay_after(self.position);
+        let attachment = Attachment::new(memory, replay_after, self.witness, reports);
+        checkpoint::save(&mut self.checkpoints, &self.detector, &attachment).context(
+            "no checkpoint; everything since the last one is read from the stream again",
+        )?;
+        histogram!("srlg_checkpoint_seconds").record(begun.elapsed());
+        self.progress.closes = 0;
+        self.progress.checkpoint = running;
+        self.tell_durable();
+        Ok(())
+    }
+
+    /// Says what the last checkpoint has.
+    pub(in crate::collector) fn tell_durable(&mut self) {
+        let covered = (0..self.names.len()).map(|probe| self.rule.covered(probe));
+        self.durable.send_replace(covered.collect());
+    }
+
+    /// Publishes how things are, unless that was done just now.
+    pub(super) fn publish_status(&mut self) {
+        if self.progress.published.is_some_and(|at| at.elapsed() < FRESH) {
+            return;
+        }
+        self.progress.published = Some(Instant::now());
+        let now = self.progress.now;
+        let durable = self.durable.borrow().clone();
+        let probes = self.names.iter().enumerate().map(|(probe, name)| {
+            let (newest, silent) = self.rule.heard(probe, now);
+            let counts = self.tally.counts[probe];
+            OfProbe { name: name.clone(), newest, silent, durable: durable[probe], counts }
+        });
+        let status = Status {
+            reading: self.progress.reading,
+            device: self.detector.device().to_string(),
+            running: self.rule.running(),
+            front: self.rule.front(now),
+            pending_bytes: self.rule.pending(),
+            sequence: self.position,
+            unread: self.progress.unread,
+            checkpoint: self.progress.checkpoint,
+            last_report: self.progress.last_report.clone(),
+            refused: self.tally.refused.clone(),
+            probes: probes.collect(),
+        };
+        status.to_gauges();
+        self.status.send_replace(status);
+    }
+}

@@ -1,0 +1,85 @@
+//! The engine without a broker: what it merges, and how fast.
+
+use std::path::Path;
+use std::time::Instant;
+
+use async_nats::HeaderMap;
+use clap::Parser;
+use srlg_host::{Config, Device, IpPair};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::collector::{Args, open};
+use crate::network::Network;
+use crate::subjects::{self, PART_HEADER, Part};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn engine(folder: &Path, network: &Network) -> Engine {
+    let state = folder.join("state");
+    let reports = folder.join("reports.ndjson");
+    let command = ["", "--device", "cpu", "--state", state.to_str().unwrap(), "--reports"];
+    let args = command.into_iter().chain([reports.to_str().unwrap()]);
+    open(&Command::parse_from(args).args, network).unwrap().0
+}
+
+fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
+    let part = Part { number: 1, count: 1 };
+    let mut headers = HeaderMap::new();
+    headers.insert(PART_HEADER, part.to_string());
+    let id = subjects::message_id(probe, delta.slice(), part);
+    headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
+    Event::Message(Message {
+        subject: subjects::delta(probe),
+        headers,
+        payload: delta.to_bytes().unwrap().into(),
+        sequence,
+        time: 0,
+        unread: 0,
+    })
+}
+
+/// A delta of at least so many recorders.
+fn delta(config: Config, slice: u64, probe: u32, recorders: usize) -> Delta {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.skip_to(slice).unwrap();
+    let mut from = probe << 28 | (slice as u32) << 20;
+    loop {
+        let pairs = (from..from + 500).map(|i| IpPair { aip: i.wrapping_mul(0x9E37_79B9), bip: i });
+        detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+        from += 500;
+        let delta = detector.take_delta(1).unwrap();
+        if delta.recorders() >= recorders {
+            return delta;
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p srlg-cluster --lib engine -- --ignored --nocapture"]
+fn deltas_of_50_000_recorders_merge_200_times_a_second() {
+    let probes: Vec<String> = (0..10).map(|probe| format!("p{probe}")).collect();
+    let config = Config::default();
+    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(folder.path(), &network);
+    let mut messages = Vec::new();
+    for slice in 0..20 {
+        for (probe, name) in (0..).zip(&network.probes) {
+            let delta = delta(config, 1000 + slice, probe, 50_000);
+            messages.push(message(name, &delta, messages.len() as u64 + 1));
+        }
+    }
+    let (count, (sender, events)) = (messages.len(), mpsc::channel(messages.len()));
+    messages.into_iter().for_each(|message| sender.try_send(message).unwrap());
+    drop(sender);
+    let begun = Instant::now();
+    engine.run(events).unwrap();
+    let rate = count as f64 / begun.elapsed().as_secs_f64();
+    println!("{rate:.0} deltas/s with 20 closes and 3 checkpoints, on one thread");
+    assert!(rate >= 200.0, "{rate} deltas/s");
+}

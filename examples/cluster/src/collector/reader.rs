@@ -1,0 +1,216 @@
+//! [`Reader`]: messages of the stream, in order and without a gap, for ever.
+//!
+//! Shape: an ordered pull consumer per connection, whose messages go into a queue as [`Event`]s,
+//! with ticks between them. Invariant: between two connections it looks whether the stream still is
+//! what was read from. If so it reads on after the last message; if not, from the beginning.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::{self};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{info, warn};
+
+use super::stream::{self, Fate, Retention, Witness, nanoseconds};
+use crate::connect::Link;
+
+/// Time passes in steps of this.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The broker may take so long to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two attempts.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// What the collector hears.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The stream is read from here on; so many messages are there already. `anew`: from its
+    /// beginning, with other numbers than before.
+    Opened {
+        created: i64,
+        unread: u64,
+        anew: bool,
+    },
+    Message(Message),
+    /// Nothing has come of late.
+    Tick,
+    /// The broker is away.
+    Away,
+    /// There is no time left: end.
+    Stop,
+}
+
+/// A message of the stream.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) subject: String,
+    pub(super) headers: HeaderMap,
+    pub(super) payload: Bytes,
+    pub(super) sequence: u64,
+    /// When the broker got it, in nanoseconds since 1970.
+    pub(super) time: i64,
+    /// How many come after it.
+    pub(super) unread: u64,
+}
+
+/// See the module.
+pub(super) struct Reader {
+    link: Link,
+    context: jetstream::Context,
+    retention: Retention,
+    /// The last message that was read or need not be.
+    position: u64,
+    witness: Option<Witness>,
+    events: Sender<Event>,
+    trouble: Option<String>,
+}
+
+/// Nobody listens any more.
+struct Deaf;
+
+impl Reader {
+    /// A reader that begins after `position` of the stream that `witness` is of.
+    pub(super) fn new(
+        link: Link,
+        retention: Retention,
+        (position, witness): (u64, Option<Witness>),
+        events: Sender<Event>,
+    ) -> Self {
+        let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client.clone());
+        Self { link, context, retention, position, witness, events, trouble: None }
+    }
+
+    /// Reads until nobody listens any more.
+    pub(super) async fn run(mut self) {
+        while self.connection().await.is_ok() {}
+    }
+
+    /// Reads as long as the connection lasts.
+    async fn connection(&mut self) -> Result<(), Deaf> {
+        let state = *self.link.state.borrow();
+        if !state.up {
+            return self.wait().await;
+        }
+        match self.open().await {
+            Ok((mut messages, opened)) => {
+                if self.trouble.take().is_some() {
+                    info!("the stream can be read");
+                }
+                self.tell(opened).await?;
+                self.read(&mut messages, state.connects).await
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                if self.trouble.as_ref() != Some(&error) {
+                    warn!("the stream cannot be read yet: {error}");
+                    self.trouble = Some(error);
+                }
+                self.wait().await
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Result<(), Deaf> {
+        self.tell(Event::Away).await?;
+        tokio::time::sleep(RETRY).await;
+        Ok(())
+    }
+
+    /// A consumer that goes on where the last one was.
+    async fn open(&mut self) -> Result<(Ordered, Event)> {
+        let mut stream = stream::open(&self.context, self.retention).await?;
+        let created = nanoseconds(stream.info().await?.created);
+        let anew = self.must_begin_anew(&stream).await?;
+        if anew {
+            self.position = 0;
+        }
+        let first = stream.cached_info().state.first_sequence;
+        if self.position > 0 && first > self.position + 1 {
+            let gone = self.position + 1;
+            warn!(
+                "messages {gone} to {} are gone from the stream before they were read",
+                first - 1
+            );
+        }
+        let known = self.witness.filter(|_| !anew);
+        self.witness = Some(known.unwrap_or(Witness { created, sequence: 0, time: 0 }));
+        let start_sequence = self.position + 1;
+        let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence };
+        let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
+        let consumer = stream.create_consumer(config).await.context("no consumer")?;
+        let unread = consumer.cached_info().num_pending;
+        let messages = consumer.messages().await.context("no messages")?;
+        Ok((messages, Event::Opened { created, unread, anew }))
+    }
+
+    async fn must_begin_anew(&self, stream: &Stream) -> Result<bool> {
+        let Some(witness) = self.witness else { return Ok(false) };
+        let fate = witness.check(stream).await?;
+        match fate {
+            Fate::Same => return Ok(false),
+            Fate::Recreated => warn!("the stream was made anew: it is read from its beginning"),
+            Fate::Truncated => warn!("the stream has lost messages: it is read from its beginning"),
+        }
+        Ok(true)
+    }
+
+    async fn read(&mut self, messages: &mut Ordered, connects: u64) -> Result<(), Deaf> {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                message = messages.next() => match message {
+                    Some(Ok(message)) => match self.take(message) {
+                        Ok(Some(message)) => self.tell(Event::Message(message)).await?,
+                        Ok(None) => {}
+                        Err(error) => warn!("the broker's message has no place in the stream: {error}"),
+                    },
+                    Some(Err(error)) => {
+                        warn!("the stream cannot be read on: {error}");
+                        return self.wait().await;
+                    }
+                    None => return self.wait().await,
+                },
+                _ = ticks.tick() => {
+                    let state = *self.link.state.borrow();
+                    if state.connects != connects {
+                        return Ok(());
+                    }
+                    self.tell(if state.up { Event::Tick } else { Event::Away }).await?;
+                }
+            }
+        }
+    }
+
+    /// A message that was not read before.
+    fn take(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
+        let info = message.info().map_err(|error| anyhow!(error))?;
+        let (sequence, time) = (info.stream_sequence, nanoseconds(info.published));
+        let unread = info.pending;
+        if sequence <= self.position {
+            return Ok(None);
+        }
+        self.position = sequence;
+        if let Some(witness) = &mut self.witness {
+            (witness.sequence, witness.time) = (sequence, time);
+        }
+        let jetstream::Message { message, .. } = message;
+        let headers = message.headers.unwrap_or_default();
+        let (subject, payload) = (message.subject.to_string(), message.payload);
+        Ok(Some(Message { subject, headers, payload, sequence, time, unread }))
+    }
+
+    async fn tell(&self, event: Event) -> Result<(), Deaf> {
+        self.events.send(event).await.map_err(|_| Deaf)
+    }
+}

@@ -1,0 +1,105 @@
+//! How slices begin and close.
+//!
+//! Shape: [`Rule::step`], from one running slice to the next. Invariant: only here does a slice become
+//! the running one, and never a lower one than before.
+
+use super::{Cause, Closed, Moment, Rule, Slot, Step};
+
+impl<T> Rule<T> {
+    /// What happens next, if anything may; to be asked until nothing does.
+    pub(in super::super) fn step(&mut self, now: Moment) -> Option<Step<T>> {
+        let Some(running) = self.running else { return self.begin(now) };
+        self.advance_front(now);
+        if let Some(slice) = self.end_of_silence(running) {
+            return Some(self.skip_to(slice));
+        }
+        let cause = self.may_close(running, now)?;
+        Some(self.close(running, cause, now))
+    }
+
+    fn advance_front(&mut self, now: Moment) {
+        // Where nobody says any more where the network is, it is where it got to.
+        let highest = || self.open.last_key_value().map(|(&slice, _)| slice);
+        if let Some(front) = self.front.at(now).or_else(highest) {
+            self.front.advance(front, now);
+        }
+    }
+
+    /// The first slice is known once every probe has spoken, or had the time to.
+    fn begin(&mut self, now: Moment) -> Option<Step<T>> {
+        let crowded = self.pending > self.limits.max_pending;
+        let expired = now >= self.waiting_since? + self.limits.quiet;
+        if !(self.front.is_whole() || expired || crowded) {
+            return None;
+        }
+        let front = self.front.at(now).or_else(|| self.front.of_all())?;
+        let slices = self.waiting.iter().map(|arrival| arrival.slice);
+        // A probe far behind the others does not make them wait for slices that they never had.
+        let near = slices.filter(|slice| slice.abs_diff(front) <= self.limits.max_skew);
+        let first = near.min().unwrap_or(front);
+        self.known_from.fill(first);
+        self.running = Some(first);
+        self.pending = 0;
+        Some(Step::Begin { slice: first, waiting: std::mem::take(&mut self.waiting) })
+    }
+
+    /// After a window without a word all is forgotten: what silence is left is skipped.
+    fn end_of_silence(&self, running: u64) -> Option<u64> {
+        let furthest = self.front.furthest()?;
+        let next = self.open.first_key_value().map_or(furthest, |(&slice, _)| slice.min(furthest));
+        (self.silent >= self.limits.window && next > running).then_some(next)
+    }
+
+    fn skip_to(&mut self, slice: u64) -> Step<T> {
+        self.run(slice);
+        self.known_from.fill(slice);
+        self.silent = 0;
+        Step::Skip { slice, merge: self.release(slice) }
+    }
+
+    fn may_close(&self, running: u64, now: Moment) -> Option<Cause> {
+        let complete = self.open.get(&running).map_or(0, Slot::complete);
+        if complete == self.known_from.len() {
+            return Some(Cause::Complete);
+        }
+        if self.pending > self.limits.max_pending {
+            return Some(Cause::Crowded);
+        }
+        let reached = self.front.reached(running)?;
+        (now >= reached + self.limits.deadline).then_some(Cause::Deadline)
+    }
+
+    fn close(&mut self, slice: u64, cause: Cause, now: Moment) -> Step<T> {
+        let mut slot = self.open.remove(&slice).unwrap_or_default();
+        self.silent = if slot.is_silent() { self.silent + 1 } else { 0 };
+        let mut closed = Closed { slice, cause, delivered: vec![], late: vec![], missing: vec![] };
+        for probe in 0..self.known_from.len() {
+            let parts = slot.take(probe);
+            let list = if parts.are_complete() {
+                &mut closed.delivered
+            } else {
+                self.owed.insert((slice, probe), parts);
+                let silent = self.front.is_silent(probe, now);
+                if silent { &mut closed.missing } else { &mut closed.late }
+            };
+            list.push(probe);
+        }
+        self.run(slice + 1);
+        Step::Close { closed, merge: self.release(slice + 1) }
+    }
+
+    fn run(&mut self, slice: u64) {
+        self.running = Some(slice);
+        self.front.forget_before(slice);
+        // What has left the window is not owed any more.
+        let oldest = (slice + 1).saturating_sub(self.limits.window);
+        self.owed = self.owed.split_off(&(oldest, 0));
+    }
+
+    fn release(&mut self, slice: u64) -> Vec<T> {
+        let Some(slot) = self.open.get_mut(&slice) else { return Vec::new() };
+        let (held, bytes) = slot.release();
+        self.pending -= bytes;
+        held
+    }
+}

@@ -1,0 +1,74 @@
+//! [`Status`]: how the collector fares, as JSON and as gauges.
+//!
+//! Invariant: nothing secret is in it.
+
+use std::collections::BTreeMap;
+
+use metrics::gauge;
+use serde::Serialize;
+
+use super::tally::Counts;
+
+/// See the module. Slices by their numbers; what is not known yet is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Status {
+    /// Whether the stream is being read.
+    pub(super) reading: bool,
+    pub(super) device: String,
+    pub(super) running: Option<u64>,
+    /// Where the probes are.
+    pub(super) front: Option<u64>,
+    pub(super) pending_bytes: usize,
+    /// The last message that was read, and how many come after it.
+    pub(super) sequence: u64,
+    pub(super) unread: u64,
+    /// The running slice of the last checkpoint.
+    pub(super) checkpoint: Option<u64>,
+    pub(super) last_report: Option<LastReport>,
+    /// Messages that were not merged, by reason.
+    pub(super) refused: BTreeMap<&'static str, u64>,
+    pub(super) probes: Vec<OfProbe>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LastReport {
+    pub(super) slice: u64,
+    pub(super) closed: &'static str,
+    pub(super) super_points: usize,
+    pub(super) late: Vec<String>,
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct OfProbe {
+    pub(super) name: String,
+    /// The slice that it spoke of last.
+    pub(super) newest: Option<u64>,
+    pub(super) silent: bool,
+    /// The slice up to which everything of it is in a checkpoint.
+    pub(super) durable: Option<u64>,
+    #[serde(flatten)]
+    pub(super) counts: Counts,
+}
+
+impl Status {
+    /// The same for Prometheus; its numbers are exact up to 2^53.
+    pub(super) fn to_gauges(&self) {
+        let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
+        set("srlg_reading", self.reading.into());
+        set("srlg_running_slice", self.running.unwrap_or(0));
+        set("srlg_front_slice", self.front.unwrap_or(0));
+        set("srlg_pending_bytes", self.pending_bytes as u64);
+        set("srlg_stream_sequence", self.sequence);
+        set("srlg_stream_unread_messages", self.unread);
+        set("srlg_checkpoint_slice", self.checkpoint.unwrap_or(0));
+        for OfProbe { name, newest, silent, durable, .. } in &self.probes {
+            let of_probe = |gauge: &'static str, value: u64| {
+                gauge!(gauge, "probe" => name.clone()).set(value as f64);
+            };
+            of_probe("srlg_probe_newest_slice", newest.unwrap_or(0));
+            of_probe("srlg_probe_durable_slice", durable.unwrap_or(0));
+            of_probe("srlg_probe_silent", (*silent).into());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! [`Tally`]: what became of every message, counted, and told where it is of use.
+//!
+//! Shape: counts for `/status` beside the same for `/metrics`. Invariant: names come from the network
+//! and reasons from this program: what a stranger sends makes neither new series nor more than a
+//! line of log in a while.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use metrics::counter;
+use serde::Serialize;
+use tracing::warn;
+
+use super::arrival::Rejection;
+
+/// Between two lines about the same reason.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Messages of one probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    /// Merged while their slice ran, or held for it.
+    pub(super) in_time: u64,
+    /// Merged after their slice had closed.
+    pub(super) late: u64,
+    /// Delivered before.
+    pub(super) repeated: u64,
+    pub(super) refused: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    names: Vec<String>,
+    pub(super) counts: Vec<Counts>,
+    pub(super) refused: BTreeMap<&'static str, u64>,
+    told: BTreeMap<&'static str, Told>,
+}
+
+/// When a reason was told last, and how often it came since.
+#[derive(Debug)]
+struct Told {
+    at: Instant,
+    since: u64,
+}
+
+impl Tally {
+    pub(super) fn new(names: &[String]) -> Self {
+        let counts = vec![Counts::default(); names.len()];
+        Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
+    }
+
+    pub(super) fn in_time(&mut self, probe: usize) {
+        self.counts[probe].in_time += 1;
+        self.count(probe, "in_time");
+    }
+
+    pub(super) fn late(&mut self, probe: usize) {
+        self.counts[probe].late += 1;
+        self.count(probe, "late");
+    }
+
+    pub(super) fn repeated(&mut self, probe: usize) {
+        self.counts[probe].repeated += 1;
+        self.count(probe, "repeated");
+    }
+
+    fn count(&self, probe: usize, result: &'static str) {
+        counter!("srlg_deltas_total", "probe" => self.names[probe].clone(), "result" => result)
+            .increment(1);
+    }
+
+    /// Counts a message that is not merged; `probe` where it is of one of the network.
+    pub(super) fn rejected(&mut self, probe: Option<usize>, rejection: &Rejection) {
+        let reason = rejection.reason();
+        let name = probe.map(|probe| {
+            self.counts[probe].refused += 1;
+            self.names[probe].clone()
+        });
+        *self.refused.entry(reason).or_default() += 1;
+        let probe = name.clone().unwrap_or_default();
+        counter!("srlg_refused_total", "probe" => probe, "reason" => reason).increment(1);
+        if let Some(others) = self.may_tell(reason) {
+            let name = name.unwrap_or_else(|| "a stranger".to_owned());
+            let more = if others > 0 { format!(" ({others} more since)") } else { String::new() };
+            warn!("a message of {name} is refused, {reason}: {rejection}{more}");
+        }
+    }
+
+    /// Whether a line about `reason` is due; if so, how many there would have been since the last one.
+    fn may_tell(&mut self, reason: &'static str) -> Option<u64> {
+        let now = Instant::now();
+        let told = self.told.get_mut(reason);
+        if let Some(told) = told {
+            told.since += 1;
+            if now - told.at < SILENCE {
+                return None;
+            }
+        }
+        let before = self.told.insert(reason, Told { at: now, since: 0 });
+        Some(before.map_or(0, |told| told.since - 1))
+    }
+}
