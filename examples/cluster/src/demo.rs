@@ -106,7 +106,8 @@ struct Node {
 
 impl Nodes {
     fn start(folder: &Path, broker: &str) -> Result<Self> {
-        let options = ["--state", "state", "--reports", REPORTS].map(str::to_owned);
+        let options =
+            ["--state", "state", "--reports", REPORTS, "--device", "cpu"].map(str::to_owned);
         let collector = Node::start(folder, broker, "collector", &options)?;
         let probes = Share::all(PROBES.len() as u32).zip(PROBES).map(|(share, name)| {
             let traffic = [

@@ -1,6 +1,6 @@
 //! Three probes and a collector are one node that sees everything, bit for bit, whatever dies.
 
-use crate::collector::{Collector, start_probe};
+use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
 use crate::net::{Net, PROBES, run};
 use crate::network_traffic::{OneNode, SPREAD};
