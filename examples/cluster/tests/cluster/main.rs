@@ -13,5 +13,4 @@ mod merged;
 mod net;
 mod network_traffic;
 mod node;
-mod reporting;
 mod spool;
