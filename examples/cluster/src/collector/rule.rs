@@ -20,107 +20,16 @@ mod closing;
 mod front;
 mod memory;
 mod slot;
+mod terms;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::subjects::Part;
 use front::Front;
 pub(super) use memory::Memory;
 use slot::{Added, Parts, Slot};
-
-/// A point in time, since the collector was started; time rests while it catches up.
-pub(super) type Moment = Duration;
-
-/// What bounds the rule.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// How long a slice waits for the last probes once the front has reached it.
-    pub(super) deadline: Duration,
-    /// A probe that was not heard for so long is silent: it has no say in where the front is.
-    pub(super) quiet: Duration,
-    /// A delta more slices than this ahead of the front is refused.
-    pub(super) max_skew: u64,
-    /// Bytes of deltas that wait for their slice; those of more than a window ahead get half of it.
-    pub(super) max_pending: usize,
-    /// Slices in the window: older deltas are of no use.
-    pub(super) window: u64,
-}
-
-/// A part of a delta, as it arrives. `T` is the delta itself: the rule never looks into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Arrival<T> {
-    /// Number of the probe.
-    pub(super) probe: usize,
-    pub(super) slice: u64,
-    pub(super) part: Part,
-    /// Of the message in its stream.
-    pub(super) sequence: u64,
-    /// What it takes to hold it.
-    pub(super) bytes: usize,
-    pub(super) delta: T,
-}
-
-/// What becomes of an arrival.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict<T> {
-    /// Merge it: it is of the running slice, or so many slices late.
-    Merge {
-        delta: T,
-        late: u64,
-    },
-    /// It waits for its slice.
-    Held,
-    /// It was delivered before: there is nothing to do.
-    Repeated,
-    Refused(Refusal),
-}
-
-/// Why an arrival is of no use.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
-    #[error("slice {slice} has left the window, {running} is running")]
-    TooOld { slice: u64, running: u64 },
-    #[error("slice {slice} is {skew} slices ahead of the others, at {front}: is the clock right?")]
-    TooFarAhead { slice: u64, skew: u64, front: u64 },
-    #[error("{count} parts are more than the {most} of any delta")]
-    TooManyParts { count: u32, most: u32 },
-}
-
-/// What happens next.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step<T> {
-    /// The first slice runs: skip to it, and deliver what waited for it.
-    Begin { slice: u64, waiting: Vec<Arrival<T>> },
-    /// The first slice after a long silence runs: skip to it, and `merge`.
-    Skip { slice: u64, merge: Vec<T> },
-    /// The running slice closes; then `merge` is of the next one.
-    Close { closed: Closed, merge: Vec<T> },
-}
-
-/// How a slice closed. Probes by their numbers, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Closed {
-    pub(super) slice: u64,
-    pub(super) cause: Cause,
-    /// Delivered all of it.
-    pub(super) delivered: Vec<usize>,
-    /// Did not, and were heard of late.
-    pub(super) late: Vec<usize>,
-    /// Did not, and are silent.
-    pub(super) missing: Vec<usize>,
-}
-
-/// Why a slice closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    Complete,
-    Deadline,
-    /// What waits for it fills the memory.
-    Crowded,
-}
+pub(super) use terms::{Arrival, Cause, Closed, Limits, Moment, Refusal, Step, Verdict};
 
 /// See the module.
 #[derive(Debug)]

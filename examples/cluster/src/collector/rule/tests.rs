@@ -1,10 +1,14 @@
 //! The rule against a network that is simulated: what is merged, and how often each slice closes.
 
+mod cases;
+
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::subjects::Part;
 
 /// A delta is its probe, slice and part.
 type Token = (usize, u64, u32);
@@ -208,144 +212,4 @@ proptest! {
         all[first..].iter().for_each(|arrival| restored.take(NOW, arrival.clone()));
         prop_assert_eq!((restored.closed, restored.merged), (through.closed, through.merged));
     }
-}
-
-#[test]
-fn the_first_slice_is_the_lowest_once_every_probe_has_spoken() {
-    let mut collector = Collector::new(3, LIMITS);
-    for (probe, slice) in [(0, 101), (0, 102), (1, 100), (1, 101)] {
-        collector.take(NOW, arrival(probe, slice, 1));
-        assert_eq!(collector.rule.running(), None);
-    }
-    assert_eq!(collector.rule.replay_after(4), 0);
-    collector.take(NOW, arrival(2, 102, 5));
-    assert_eq!(collector.rule.running(), Some(100));
-    collector.take(NOW, arrival(0, 100, 6));
-    collector.take(NOW, arrival(2, 100, 7));
-    assert_eq!(collector.slices(), [100]);
-}
-
-#[test]
-fn the_first_slice_does_not_wait_for_a_silent_probe_for_ever() {
-    let mut collector = Collector::new(2, LIMITS);
-    collector.take(NOW, arrival(0, 100, 1));
-    collector.pass(LIMITS.quiet - SECOND);
-    assert_eq!(collector.rule.running(), None);
-    collector.pass(LIMITS.quiet);
-    assert_eq!(collector.rule.running(), Some(100));
-    collector.pass(LIMITS.quiet + LIMITS.deadline);
-    let closed = &collector.closed[0];
-    assert_eq!(
-        (closed.cause, &closed.delivered[..], &closed.missing[..]),
-        (Cause::Deadline, &[0][..], &[1][..])
-    );
-}
-
-#[test]
-fn a_clock_that_runs_ahead_moves_nobody_else() {
-    for ahead in [1, 15, 1000, 1 << 40] {
-        let mut collector = Collector::new(3, LIMITS);
-        for slice in 0..60 {
-            let now = SECOND * slice as u32;
-            collector.take(now, arrival(2, slice + ahead, 1));
-            assert!(collector.rule.running().is_none_or(|running| running <= slice));
-            collector.take(now, arrival(0, slice, 1));
-            collector.take(now, arrival(1, slice, 1));
-        }
-        // 100 slices ahead of a front is refused, less waits; nothing of it is in a slice that it is not of.
-        let refused = collector.refused.len();
-        assert_eq!(refused > 0, ahead > LIMITS.max_skew, "{ahead} ahead: {refused} refused");
-        assert!(
-            collector.closed.iter().skip(20).all(|closed| closed.delivered.starts_with(&[0, 1]))
-        );
-        assert!(
-            collector.closed.len() as u64 + 6 >= 60 - ahead.min(5),
-            "{}",
-            collector.closed.len()
-        );
-    }
-}
-
-#[test]
-fn what_is_refused_is_named() {
-    let mut collector = Collector::new(1, Limits { max_skew: 2, ..LIMITS });
-    collector.take(NOW, arrival(0, 100, 1));
-    collector.take(NOW, arrival(0, 71, 2));
-    assert_eq!(collector.refused.pop(), Some(Refusal::TooOld { slice: 71, running: 101 }));
-    collector.take(NOW, part_of(0, 101, Part { number: 1, count: u32::MAX }, 3));
-    let many = collector.refused.pop().unwrap().to_string();
-    assert_eq!(many, "4294967295 parts are more than the 65536 of any delta");
-}
-
-#[test]
-fn a_late_delta_is_merged_once_and_then_repeated() {
-    let mut collector = Collector::new(2, LIMITS);
-    collector.take(NOW, arrival(0, 10, 1));
-    collector.take(NOW, arrival(1, 9, 2));
-    (1..=12).for_each(|second| collector.pass(SECOND * second));
-    assert_eq!(collector.slices(), [9, 10]);
-    assert_eq!(collector.rule.covered(1), Some(9));
-    collector.take(SECOND * 12, arrival(1, 10, 3));
-    assert!(collector.merged.contains(&(1, 10, 1)));
-    assert_eq!(collector.rule.covered(1), Some(10));
-    collector.take(SECOND * 12, arrival(1, 10, 3));
-    assert_eq!((collector.repeated, collector.refused.len()), (1, 0));
-}
-
-#[test]
-fn memory_for_what_waits_is_bounded_by_closing_the_oldest() {
-    let mut collector = Collector::new(2, Limits { max_pending: 4, ..LIMITS });
-    collector.take(NOW, arrival(1, 0, 1));
-    for slice in 0..12 {
-        collector.take(NOW, arrival(0, slice, slice + 2));
-        assert!(collector.rule.pending() <= 4);
-    }
-    let causes: Vec<Cause> = collector.closed.iter().map(|closed| closed.cause).collect();
-    assert_eq!(causes[..2], [Cause::Complete, Cause::Crowded]);
-    assert_eq!(collector.closed.len(), 7, "the running one, and 4 that wait, are open");
-}
-
-#[test]
-fn a_probe_far_ahead_leaves_the_others_half_of_the_memory() {
-    let limits = Limits { max_pending: 20, max_skew: 1000, ..LIMITS };
-    let mut collector = Collector::new(3, limits);
-    (0..3).for_each(|probe| collector.take(NOW, arrival(probe, 0, 1)));
-    for slice in 500..600 {
-        collector.take(NOW, arrival(2, slice, 1));
-    }
-    assert_eq!((collector.rule.pending(), collector.refused.len()), (11, 89));
-    (1..8).for_each(|slice| collector.take(NOW, arrival(0, slice, 1)));
-    assert_eq!(collector.slices(), [0], "nothing closes because of it");
-}
-
-#[test]
-fn a_silence_longer_than_the_window_is_skipped() {
-    let mut collector = Collector::new(1, LIMITS);
-    for slice in [0, 1, 1_000_000] {
-        collector.take(NOW, arrival(0, slice, 1));
-    }
-    (1..=5).for_each(|second| collector.pass(SECOND * second));
-    let silent = 2..2 + LIMITS.window;
-    let expected: Vec<u64> = [0, 1].into_iter().chain(silent).chain([1_000_000]).collect();
-    assert_eq!(collector.slices(), expected);
-}
-
-#[test]
-fn a_probe_that_is_new_to_a_network_repeats_nothing() {
-    let mut collector = Collector::new(1, LIMITS);
-    (0..5).for_each(|slice| collector.take(NOW, arrival(0, slice, slice + 1)));
-    let memory = collector.rule.memory(&names(1));
-    let mut collector = Collector::of(Rule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
-    collector.take(NOW, arrival(1, 3, 6));
-    assert!(collector.merged.contains(&(1, 3, 1)));
-    assert_eq!(collector.rule.covered(1), None);
-}
-
-#[test]
-fn deltas_of_open_slices_are_read_again_from_a_stream_that_begins_anew() {
-    let mut collector = Collector::of(begun(2), BTreeSet::new());
-    collector.take(NOW, arrival(0, 0, 17));
-    assert_eq!(collector.rule.replay_after(17), 16);
-    collector.rule.renumber();
-    assert_eq!(collector.rule.replay_after(3), 0);
 }
