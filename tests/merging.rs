@@ -1,7 +1,7 @@
 //! Many writers, one answer: threads and nodes end with the bits of one that saw everything.
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Error, IpPair, Scheme, SlidingDetector};
+use srlg::{Config, Delta, Device, Error, IpPair, Params, Scheme, SlidingDetector, Snapshot};
 use srlg_evaluation::reference::PaperModel;
 
 /// Small arrays, so that contacts collide.
@@ -43,15 +43,38 @@ proptest! {
             nodes.iter_mut().for_each(|node| { node.close_slice().unwrap(); });
         }
         let [first, second, third] = &mut nodes;
-        first.merge(&third.state().unwrap()).unwrap();
-        first.merge(&second.state().unwrap()).unwrap();
-        first.merge(&third.state().unwrap()).unwrap(); // twice: idempotent
-        prop_assert_eq!(first.state().unwrap(), one.state().unwrap());
+        let third_as_bytes = third.snapshot().unwrap().to_bytes().unwrap();
+        first.merge_snapshot(&Snapshot::from_bytes(&third_as_bytes, first.params()).unwrap()).unwrap();
+        first.merge_snapshot(&second.snapshot().unwrap()).unwrap();
+        first.merge_snapshot(&third.snapshot().unwrap()).unwrap(); // twice: idempotent
+        prop_assert_eq!(first.snapshot().unwrap(), one.snapshot().unwrap());
         prop_assert_eq!(first.close_slice().unwrap(), one.close_slice().unwrap());
     }
 
     #[test]
-    fn state_of_an_earlier_slice_is_aged_to_the_running_one(
+    fn parts_of_a_delta_are_deltas_that_fit_and_make_the_whole(
+        contacts in prop::collection::vec((0u32..40, 0u32..400), 0..300),
+        max_bytes in 110usize..2000,
+    ) {
+        let leader = detector(small());
+        let (mut whole, mut parted) = (detector(small()), detector(small()));
+        contacts.iter().for_each(|&(aip, bip)| leader.ingest(&[IpPair { aip, bip }]).unwrap());
+        let delta = leader.take_delta(1).unwrap();
+        let bytes = delta.to_bytes().unwrap();
+        prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
+        whole.merge(&delta).unwrap();
+        let parts = delta.into_parts(max_bytes).unwrap();
+        for part in parts.iter().rev() {
+            prop_assert!(part.len() <= max_bytes);
+            parted.merge(&Delta::from_bytes(part, leader.params()).unwrap()).unwrap();
+        }
+        prop_assert_eq!(parts.len() == 1, bytes.len() <= max_bytes);
+        prop_assert_eq!(parted.snapshot().unwrap(), whole.snapshot().unwrap());
+        prop_assert_eq!(whole.snapshot().unwrap(), leader.snapshot().unwrap());
+    }
+
+    #[test]
+    fn snapshot_of_an_earlier_slice_is_aged_to_the_running_one(
         before in prop::collection::vec((0u32..40, 0u32..400), 1..200),
         slices in 1u64..12,
     ) {
@@ -61,8 +84,8 @@ proptest! {
         early.ingest(&pairs).unwrap();
         one.skip_to(slices).unwrap();
         late.skip_to(slices).unwrap();
-        late.merge(&early.state().unwrap()).unwrap();
-        prop_assert_eq!(late.state().unwrap(), one.state().unwrap());
+        late.merge_snapshot(&early.snapshot().unwrap()).unwrap();
+        prop_assert_eq!(late.snapshot().unwrap(), one.snapshot().unwrap());
     }
 }
 
@@ -106,7 +129,7 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
         // Late touches race with touches of the running slice, which must win.
         scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
     });
-    assert_eq!(one.state().unwrap(), many.state().unwrap());
+    assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
 }
 
 #[test]
@@ -129,24 +152,54 @@ fn closes_on_3_threads_equal_closes_on_1() {
             assert!(report.super_points.len() >= 40, "{}", report.super_points.len());
             assert_eq!(of_many, report);
         }
-        assert_eq!(one.state().unwrap(), many.state().unwrap());
+        assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
     }
 }
 
 #[test]
-fn states_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
+fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
     let mut detector = detector(small());
+    let ours = *detector.params();
     let other_lines = Scheme::Tagged { lines: 25, tags: 64 };
     for other in [Config { seed: 1, ..small() }, Config { scheme: other_lines, ..small() }] {
-        let state = self::detector(other).state().unwrap();
-        let error = detector.merge(&state).unwrap_err();
-        let ours = format!("{:#018x}", detector.params().fingerprint());
-        assert!(matches!(error, Error::Fingerprint { .. }));
-        assert!(error.to_string().contains(&ours), "{error}");
-        assert!(error.to_string().contains(&format!("{:#018x}", state.fingerprint())), "{error}");
+        let theirs = self::detector(other);
+        let is_seed = other.seed == 1;
+        let fingerprint = |params: &Params| match is_seed {
+            true => format!("{:#018x}", params.seed_fingerprint()),
+            false => format!("{:#018x}", params.sizes_fingerprint()),
+        };
+        let snapshot = theirs.snapshot().unwrap();
+        let delta = theirs.take_delta(1).unwrap();
+        let of_bytes = Snapshot::from_bytes(&snapshot.to_bytes().unwrap(), &ours);
+        let delta_of_bytes = Delta::from_bytes(&delta.to_bytes().unwrap(), &ours);
+        for error in [
+            detector.merge_snapshot(&snapshot).unwrap_err(),
+            detector.restore(&snapshot).unwrap_err(),
+            detector.merge(&delta).unwrap_err(),
+            of_bytes.unwrap_err(),
+            delta_of_bytes.unwrap_err(),
+        ] {
+            assert_eq!(is_seed, matches!(error, Error::OtherSeed { .. }), "{error}");
+            assert_eq!(!is_seed, matches!(error, Error::OtherSizes { .. }), "{error}");
+            assert!(error.to_string().contains(&fingerprint(&ours)), "{error}");
+            assert!(error.to_string().contains(&fingerprint(theirs.params())), "{error}");
+        }
     }
     let mut ahead = self::detector(small());
     ahead.skip_to(1).unwrap();
-    let error = detector.merge(&ahead.state().unwrap()).unwrap_err();
-    assert!(matches!(error, Error::StateFromFuture { ours: 0, theirs: 1 }));
+    let error = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
+    assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1 }));
+    let error = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
+    assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1 }));
+}
+
+#[test]
+fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
+    let delta = detector(small()).take_delta(1).unwrap();
+    let mut late = detector(small());
+    late.skip_to(7).unwrap();
+    late.merge(&delta).unwrap();
+    late.skip_to(8).unwrap();
+    let error = late.merge(&delta).unwrap_err();
+    assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
 }

@@ -134,7 +134,7 @@ fn advancing_reports_what_closing_by_hand_reports() {
         walked.retain(|(_, points)| !points.is_empty());
         jumped.retain(|(_, points)| !points.is_empty());
         assert_eq!(jumped, walked);
-        assert_eq!(jumper.state().unwrap(), walker.state().unwrap());
+        assert_eq!(jumper.snapshot().unwrap(), walker.snapshot().unwrap());
         jumper.ingest(&pairs(HOST, peers.clone())).unwrap();
         walker.ingest(&pairs(HOST, peers)).unwrap();
     }

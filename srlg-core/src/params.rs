@@ -183,28 +183,46 @@ impl Params {
         self.rough_recorders() * rough_bytes + self.linear_recorders() * 2
     }
 
-    /// Names the sizes and keys that decide which recorder a pair touches: detectors
-    /// with equal fingerprints can merge their states.
+    /// Names the sizes that decide which recorder a pair touches and what its word means, and the
+    /// hash family: detectors that merge have equal ones, and equal [seeds](Self::seed_fingerprint).
     ///
     /// The limits are left out, and the paper's scheme leaves out the window: they only decide
     /// how recorders are read.
     #[must_use]
-    pub fn fingerprint(&self) -> u64 {
+    pub fn sizes_fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
-        const VERSION: u64 = 2;
+        const VERSION: u64 = 3;
         let sizes = [
             (self.rough_rows, self.rough_column_bits),
             (self.rough_width, self.bit_stride),
             (self.lsb_threshold, self.linear_rows),
             (self.linear_columns, self.linear_width),
-            (self.linear_stride, self.hash(0, self.opposite_key)),
-            (self.hash(0, self.position_key), self.hash(0, self.low_key)),
+            (self.linear_stride, self.hash as u32),
             (self.tags, self.echo_delay),
             (self.epoch_slices, self.rough_epoch_slices),
         ];
         sizes.into_iter().fold(VERSION, |sum, (high, low)| {
             hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
         })
+    }
+
+    /// Names the seed: the hashes of 0 and 1 under the last of its column keys, which only the
+    /// paper's scheme uses, and only with all of its rows.
+    ///
+    /// It is written beside what a detector has seen, and does not say the seed. It lets somebody
+    /// test a guess of the seed, as what a known host touches does. So a seed that can be
+    /// guessed is no secret, nor is any seed under [`Hash::Murmur`], which can be inverted. Under
+    /// [`Hash::HalfSip13`] nobody is known to do better than to guess all of its 64 bits.
+    #[must_use]
+    pub fn seed_fingerprint(&self) -> u64 {
+        let key = self.column_keys[MAX_LINEAR_ROWS - 1];
+        u64::from(self.hash(0, key)) << 32 | u64::from(self.hash(1, key))
+    }
+
+    /// The family of every hash.
+    #[must_use]
+    pub const fn hash_family(&self) -> Hash {
+        self.hash
     }
 }
 
@@ -252,7 +270,10 @@ mod tests {
 
     #[test]
     fn fingerprint_tells_what_shapes_recorders_and_ignores_what_reads_them() {
-        let of = |config: Config| config.validate().unwrap().fingerprint();
+        let of = |config: Config| {
+            let params = config.validate().unwrap();
+            (params.sizes_fingerprint(), params.seed_fingerprint())
+        };
         let paper = Config::paper();
         assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, candidate_limit: 1, ..paper }));
         let tagged = Config::default();

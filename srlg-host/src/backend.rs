@@ -127,6 +127,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Merges the words of both arrays, made so much older, by minimum.
     fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error>;
 
+    /// Forgets everything, and holds `words` instead.
+    fn replace(&mut self, words: &Words) -> Result<(), Error> {
+        // After so many ages no recorder remembers anything.
+        self.age(Ages { rough: u32::MAX, linear: u32::MAX })?;
+        self.merge(words, Ages::default())
+    }
+
     /// What was touched within `span`, in the order of the recorders.
     fn recent(&self, span: Span) -> Result<Touched, Error>;
 

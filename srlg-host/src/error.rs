@@ -1,6 +1,10 @@
 //! [`Error`]: what can go wrong with a detector, and the way out.
 
+use std::path::PathBuf;
+
 use srlg_core::ConfigError;
+
+use crate::state::FormatError;
 
 /// An error of a detector. What the detector has seen stays as it was, but for errors of a GPU
 /// ([`Driver`](Self::Driver)) that say otherwise.
@@ -79,15 +83,48 @@ pub enum Error {
     /// A window of a query is not covered by what the detector remembers.
     #[error("a window of {window} slices was asked for: give 1 to {max}, the detector's own")]
     QueryWindow { window: u32, max: u32 },
-    /// A state was written by a detector that touches other recorders.
+    /// A snapshot or delta is of a detector that has other recorders, or reads them otherwise.
     #[error(
-        "the state's fingerprint {theirs:#018x} is not this detector's {ours:#018x}: \
-         merge detectors of the same sizes, sampling threshold, hash and seed"
+        "it is of a detector of other sizes, fingerprint {theirs:#018x}, and this one's is \
+         {ours:#018x}: give both the same sizes, window, sampling threshold and hash"
     )]
-    Fingerprint { ours: u64, theirs: u64 },
-    /// A state is ahead of the detector that shall take it.
-    #[error("the state is at slice {theirs}, this detector at {ours}: close slices up to it first")]
-    StateFromFuture { ours: u64, theirs: u64 },
+    OtherSizes { ours: u64, theirs: u64 },
+    /// A snapshot or delta is of a detector that touches other recorders.
+    #[error(
+        "it is of a detector of another seed, fingerprint {theirs:#018x}, and this one's is \
+         {ours:#018x}: give both the same seed"
+    )]
+    OtherSeed { ours: u64, theirs: u64 },
+    /// A snapshot or delta is ahead of the detector that shall merge it.
+    #[error("it is of slice {theirs}, this detector at {ours}: close slices up to it first")]
+    FromFuture { ours: u64, theirs: u64 },
+    /// A delta has nothing that is in the window any more.
+    #[error(
+        "it is of slice {theirs}, and a window of {window} slices that ends with {ours} is past \
+         it: deltas are merged while their slice is in the window"
+    )]
+    OlderThanWindow { ours: u64, theirs: u64, window: u32 },
+    /// Bytes are no snapshot or delta.
+    #[error("these bytes cannot be read: {0}")]
+    Format(#[from] FormatError),
+    /// Bytes were written by a later version.
+    #[error("these bytes are of format {theirs}, and this srlg reads up to {newest}: update it")]
+    Version { theirs: u16, newest: u16 },
+    /// A snapshot or delta could not be compressed.
+    #[error("cannot compress: free some memory")]
+    Compress { source: std::io::Error },
+    /// A delta was to be split into parts that are too small.
+    #[error("parts of {max_bytes} bytes were asked for: give at least {least}, for a recorder")]
+    PartSize { max_bytes: usize, least: usize },
+    /// Something cannot be done with the files of checkpoints.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Checkpoint { doing: &'static str, path: PathBuf, source: std::io::Error },
+    /// Another process, or another part of this one, keeps its checkpoints there.
+    #[error(
+        "the checkpoints in {} are in use by another process: stop it, or take another folder",
+        path.display()
+    )]
+    CheckpointsInUse { path: PathBuf },
     /// The detector was sent back in time.
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },

@@ -5,6 +5,7 @@
 //! timestamps into slices for it. [`Config`] holds every size.
 
 mod backend;
+mod checkpoint;
 mod clock;
 mod close;
 mod cpu;
@@ -26,6 +27,7 @@ mod state;
 #[cfg(feature = "cuda")]
 pub use cudarc;
 
+pub use checkpoint::{Checkpoints, Damaged, Latest};
 pub use clock::{Placement, SliceClock};
 pub use detector::SlidingDetector;
 pub use device::Device;
@@ -38,4 +40,4 @@ pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
 pub use srlg_core::estimate::{Estimate, EstimateRange};
 pub use srlg_core::{Config, ConfigError, Hash, IpPair, Params, Plan, Scheme};
-pub use state::{Delta, State};
+pub use state::{Delta, FormatError, Snapshot};

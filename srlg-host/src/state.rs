@@ -1,81 +1,61 @@
-//! [`State`] and [`Delta`]: what a detector has seen, as plain integers.
+//! What a detector has seen, as plain integers: [`Snapshot`] has all of it, [`Delta`] what the last
+//! slices touched.
+//!
+//! Both name the sizes and the seed that they belong to, and go by [`envelope`] to bytes and back;
+//! docs/format.md has every one of them.
 
-/// A copy of a detector's recorders, to be merged into another detector.
-///
-/// Merging keeps the more recent of two recorders. It is commutative, associative and
-/// idempotent, so the states of any number of nodes, in any order and any number of
-/// times, give the answer of one node that saw everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    pub(crate) fingerprint: u64,
-    pub(crate) slice: u64,
-    pub(crate) words: Words,
+mod delta;
+mod envelope;
+mod error;
+mod section;
+mod snapshot;
+
+use srlg_core::Params;
+
+use crate::error::Error;
+pub use delta::Delta;
+pub(crate) use delta::{Touched, entry};
+pub use error::FormatError;
+pub use snapshot::Snapshot;
+pub(crate) use snapshot::{Sizes, Words};
+
+/// Whose recorders they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprints {
+    pub(crate) sizes: u64,
+    pub(crate) seed: u64,
 }
 
-/// The words of both arrays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
-    /// Of the RSRA, 8 bits or 16.
-    pub(crate) rough: Vec<u16>,
-    /// Of the SLEA.
-    pub(crate) linear: Vec<u16>,
-}
-
-/// What the last slices of a detector touched: the recorders and their words.
-///
-/// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// gives the answers that it would give had it merged the states.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delta {
-    pub(crate) fingerprint: u64,
-    pub(crate) slice: u64,
-    pub(crate) touched: Touched,
-}
-
-/// Some recorders of both arrays: number above word, 32 bits each, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
-    /// Of the RSRA.
-    pub(crate) rough: Vec<u64>,
-    /// Of the SLEA.
-    pub(crate) linear: Vec<u64>,
-}
-
-/// A recorder and its word, as in [`Touched`].
-pub(crate) fn entry(recorder: usize, word: u32) -> u64 {
-    (recorder as u64) << 32 | u64::from(word)
-}
-
-impl State {
-    /// Names the sizes and keys that the state belongs to.
-    #[must_use]
-    pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+impl Fingerprints {
+    pub(crate) fn of(params: &Params) -> Self {
+        Self { sizes: params.sizes_fingerprint(), seed: params.seed_fingerprint() }
     }
 
-    /// The slice that was running when the state was taken.
-    #[must_use]
-    pub fn slice(&self) -> u64 {
-        self.slice
+    /// Refuses `theirs` unless they are these.
+    pub(crate) fn check(self, theirs: Self) -> Result<(), Error> {
+        if theirs.sizes != self.sizes {
+            return Err(Error::OtherSizes { ours: self.sizes, theirs: theirs.sizes });
+        }
+        if theirs.seed != self.seed {
+            return Err(Error::OtherSeed { ours: self.seed, theirs: theirs.seed });
+        }
+        Ok(())
     }
 }
 
-impl Delta {
-    /// Names the sizes and keys that the delta belongs to.
-    #[must_use]
-    pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
-    }
+/// Recorders of the RSRA, bytes of each; recorders of the SLEA, which have two.
+pub(crate) fn shapes(params: &Params) -> [Shape; 2] {
+    let rough_bytes = if params.is_tagged() { 1 } else { 2 };
+    [
+        Shape { recorders: params.rough_recorders(), bytes: rough_bytes },
+        Shape { recorders: params.linear_recorders(), bytes: 2 },
+    ]
+}
 
-    /// The slice that was running when the delta was taken.
-    #[must_use]
-    pub fn slice(&self) -> u64 {
-        self.slice
-    }
-
-    /// Recorders in it.
-    #[must_use]
-    pub fn recorders(&self) -> usize {
-        self.touched.rough.len() + self.touched.linear.len()
-    }
+/// An array of recorders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) recorders: usize,
+    /// Bytes of a recorder, 1 or 2.
+    pub(crate) bytes: usize,
 }

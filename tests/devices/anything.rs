@@ -77,12 +77,12 @@ fn ingest(tested: &mut SlidingDetector, config: Config, pairs: &[IpPair], way: W
             pinned.fill(|buffer| buffer.fill(IpPair { aip: 9, bip: 9 })).unwrap();
         }
         Way::State => {
-            let state = node().state().unwrap();
-            tested.merge(&state).unwrap();
+            let state = node().snapshot().unwrap();
+            tested.merge_snapshot(&state).unwrap();
         }
         Way::Delta => {
-            let delta = node().delta(1).unwrap();
-            tested.merge_delta(&delta).unwrap();
+            let delta = node().take_delta(1).unwrap();
+            tested.merge(&delta).unwrap();
         }
     }
 }

@@ -103,7 +103,7 @@ fn pinned_pairs(device: Device) {
 fn no_pairs_at_all(device: Device) {
     for config in presets(WINDOW) {
         let mut tested = detector(device, config);
-        let untouched = tested.state().unwrap();
+        let untouched = tested.snapshot().unwrap();
         let empty = tested.pinned_pairs(0).unwrap();
         assert!(empty.is_empty());
         tested.ingest(&[]).unwrap();
@@ -112,12 +112,12 @@ fn no_pairs_at_all(device: Device) {
         tested.flush().unwrap();
         let report = tested.close_slice().unwrap();
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
-        assert_eq!(tested.delta(1).unwrap().recorders(), 0);
+        assert_eq!(tested.take_delta(1).unwrap().recorders(), 0);
         tested.skip_to(u64::MAX / 2).unwrap();
         let mut other = detector(device, config);
         other.skip_to(1).unwrap();
         // Untouched recorders are as old as they can be, and stay so.
-        other.merge(&untouched).unwrap();
+        other.merge_snapshot(&untouched).unwrap();
         assert_eq!(other.close_slice().unwrap().candidates, 0);
     }
 }

@@ -38,9 +38,9 @@ fn states_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
                 node.close_slice().unwrap();
             }
         }
-        let states = [nodes[0].state().unwrap(), nodes[1].state().unwrap()];
-        nodes[0].merge(&states[1]).unwrap();
-        nodes[1].merge(&states[0]).unwrap();
+        let states = [nodes[0].snapshot().unwrap(), nodes[1].snapshot().unwrap()];
+        nodes[0].merge_snapshot(&states[1]).unwrap();
+        nodes[1].merge_snapshot(&states[0]).unwrap();
         nodes.iter().for_each(|node| assert_equal_recorders(node, &one));
         let report = one.close_slice().unwrap();
         assert!(report.super_points.len() > 10);
@@ -58,7 +58,7 @@ fn states_of_an_earlier_slice_age(device: Device) {
             whole(&early, slice);
             one.skip_to(slices).unwrap();
             late.skip_to(slices).unwrap();
-            late.merge(&early.state().unwrap()).unwrap();
+            late.merge_snapshot(&early.snapshot().unwrap()).unwrap();
             assert_equal_recorders(&late, &one);
         }
     }
@@ -66,9 +66,9 @@ fn states_of_an_earlier_slice_age(device: Device) {
 
 /// Lets `follower` know what `leader` saw of late: pairs are up to four slices late.
 fn follow(follower: &mut SlidingDetector, leader: &SlidingDetector) {
-    let delta = leader.delta(5).unwrap();
+    let delta = leader.take_delta(5).unwrap();
     assert!(delta.recorders() > 1000);
-    follower.merge_delta(&delta).unwrap();
+    follower.merge(&delta).unwrap();
 }
 
 fn deltas_of_every_slice_follow_a_node(device: Device) {
@@ -100,10 +100,10 @@ fn merging_twice_is_merging_once(device: Device) {
         one_at_a_time(&one, &share(slice, 0, 3));
         one_at_a_time(&one, &share(slice, 1, 3));
         for _ in 0..2 {
-            tested.merge(&node.state().unwrap()).unwrap();
-            tested.merge_delta(&node.delta(1).unwrap()).unwrap();
-            let own = tested.state().unwrap();
-            tested.merge(&own).unwrap();
+            tested.merge_snapshot(&node.snapshot().unwrap()).unwrap();
+            tested.merge(&node.take_delta(1).unwrap()).unwrap();
+            let own = tested.snapshot().unwrap();
+            tested.merge_snapshot(&own).unwrap();
         }
         assert_equal_recorders(&tested, &one);
     }

@@ -1,35 +1,55 @@
-//! What detectors tell each other: states and deltas.
+//! What detectors tell each other and keep: snapshots and deltas.
 
 use srlg_core::Ages;
 
 use super::SlidingDetector;
+use crate::close;
 use crate::error::Error;
-use crate::state::{Delta, State};
+use crate::state::{Delta, Fingerprints, Sizes, Snapshot};
 
 impl SlidingDetector {
     /// A copy of everything that the detector has seen.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
-    pub fn state(&self) -> Result<State, Error> {
-        let words = self.backend.shared().export()?;
-        Ok(State { fingerprint: self.params.fingerprint(), slice: self.slice, words })
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        Ok(Snapshot {
+            fingerprints: Fingerprints::of(&self.params),
+            sizes: Sizes::of(&self.params),
+            slice: self.slice,
+            words: self.backend.shared().export()?,
+            attachment: Vec::new(),
+        })
+    }
+
+    /// Becomes the detector of the snapshot, in its slice, whatever this one had seen, and goes on
+    /// as that one would. [`health`](Self::health) is that of an untouched detector until the next
+    /// close.
+    ///
+    /// # Errors
+    /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        Fingerprints::of(&self.params).check(snapshot.fingerprints)?;
+        self.backend.alone(|backend| backend.replace(&snapshot.words))?;
+        self.slice = snapshot.slice;
+        self.health = close::untouched_health(&self.params);
+        Ok(())
     }
 
     /// Merges what another detector has seen: from the next report on, the answer is as
     /// if this detector had seen it too, bit for bit.
     ///
-    /// A state of an earlier slice is aged to the running one.
+    /// A snapshot of an earlier slice is aged to the running one.
     ///
     /// # Errors
-    /// [`Error::Fingerprint`] when the state belongs to other sizes, keys or sampling;
-    /// [`Error::StateFromFuture`] when it is ahead of this detector.
-    pub fn merge(&mut self, state: &State) -> Result<(), Error> {
-        let ages = self.ages_since(state.fingerprint, state.slice)?;
-        self.backend.alone(|backend| backend.merge(&state.words, ages))
+    /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
+    /// touches other recorders; [`Error::FromFuture`] when it is ahead of this detector.
+    pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        let ages = self.ages_since(snapshot.fingerprints, snapshot.slice)?;
+        self.backend.alone(|backend| backend.merge(&snapshot.words, ages))
     }
 
-    /// What the last `slices` touched, the running one included: a small part of a state.
+    /// What the last `slices` touched, the running one included: a small part of a snapshot.
     ///
     /// With a delta of one slice per slice another detector can follow this one, see [`Delta`].
     /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
@@ -37,29 +57,31 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
-    pub fn delta(&self, slices: u32) -> Result<Delta, Error> {
+    pub fn take_delta(&self, slices: u32) -> Result<Delta, Error> {
         let touched = self.backend.shared().recent(self.span(slices)?)?;
-        Ok(Delta { fingerprint: self.params.fingerprint(), slice: self.slice, touched })
+        let fingerprints = Fingerprints::of(&self.params);
+        Ok(Delta { fingerprints, slice: self.slice, slices, touched })
     }
 
-    /// Merges what the last slices of another detector touched; a delta of an earlier slice is
-    /// aged to the running one.
+    /// Merges what the last slices of another detector touched. A delta of an earlier slice is
+    /// aged to the running one, as far as it is within the window.
     ///
     /// # Errors
-    /// As [`merge`](Self::merge).
-    pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
-        let ages = self.ages_since(delta.fingerprint, delta.slice)?;
+    /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
+    pub fn merge(&mut self, delta: &Delta) -> Result<(), Error> {
+        let ages = self.ages_since(delta.fingerprints, delta.slice)?;
+        let window = self.params.window();
+        if self.slice - delta.slice >= u64::from(window) {
+            return Err(Error::OlderThanWindow { ours: self.slice, theirs: delta.slice, window });
+        }
         self.backend.alone(|backend| backend.apply(&delta.touched, ages))
     }
 
     /// How much older what was seen up to `slice` is now.
-    fn ages_since(&self, fingerprint: u64, slice: u64) -> Result<Ages, Error> {
-        let ours = self.params.fingerprint();
-        if fingerprint != ours {
-            return Err(Error::Fingerprint { ours, theirs: fingerprint });
-        }
+    fn ages_since(&self, theirs: Fingerprints, slice: u64) -> Result<Ages, Error> {
+        Fingerprints::of(&self.params).check(theirs)?;
         if slice > self.slice {
-            return Err(Error::StateFromFuture { ours: self.slice, theirs: slice });
+            return Err(Error::FromFuture { ours: self.slice, theirs: slice });
         }
         Ok(self.params.ages_between(slice, self.slice))
     }

@@ -122,9 +122,9 @@ fn happen(detector: &mut SlidingDetector, event: &Event, other: &mut SlidingDete
             match delta {
                 Some(slices) => {
                     let slices = (*slices).min(other.params().window());
-                    detector.merge_delta(&other.delta(slices).unwrap()).unwrap();
+                    detector.merge(&other.take_delta(slices).unwrap()).unwrap();
                 }
-                None => detector.merge(&other.state().unwrap()).unwrap(),
+                None => detector.merge_snapshot(&other.snapshot().unwrap()).unwrap(),
             }
             String::new()
         }
@@ -147,8 +147,8 @@ proptest! {
             prop_assert_eq!(happen(&mut gpu, event, &mut other_gpu), expected);
         }
         let window = cpu.params().window();
-        prop_assert_eq!(gpu.delta(window).unwrap(), cpu.delta(window).unwrap());
-        prop_assert_eq!(gpu.state().unwrap(), cpu.state().unwrap());
+        prop_assert_eq!(gpu.take_delta(window).unwrap(), cpu.take_delta(window).unwrap());
+        prop_assert_eq!(gpu.snapshot().unwrap(), cpu.snapshot().unwrap());
     }
 }
 
@@ -172,7 +172,7 @@ fn threads_that_ingest_at_once_equal_one_on_the_cpu() {
             });
             assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());
         }
-        assert_eq!(gpu.state().unwrap(), cpu.state().unwrap());
+        assert_eq!(gpu.snapshot().unwrap(), cpu.snapshot().unwrap());
     }
 }
 
@@ -222,9 +222,9 @@ fn delta_that_no_list_has_room_for_is_whole() {
     for detector in [&gpu, &cpu] {
         detector.ingest(&contacts(40, 200)).unwrap();
     }
-    let delta = gpu.delta(1).unwrap();
+    let delta = gpu.take_delta(1).unwrap();
     assert!(delta.recorders() > 3840, "{}", delta.recorders());
-    assert_eq!(delta, cpu.delta(1).unwrap());
+    assert_eq!(delta, cpu.take_delta(1).unwrap());
 }
 
 // The first close does not know how many candidates there will be, the later ones do.

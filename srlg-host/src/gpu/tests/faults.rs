@@ -54,9 +54,9 @@ fn device_that_fails_is_lost_and_says_so() {
                 detector.flush()?;
                 detector.ingest_pinned(&detector.pinned_pairs(60)?)?;
                 detector.cardinality([10, 0, 0, 1].into())?;
-                let (state, delta) = (detector.state()?, detector.delta(1)?);
-                detector.merge(&state)?;
-                detector.merge_delta(&delta)?;
+                let (state, delta) = (detector.snapshot()?, detector.take_delta(1)?);
+                detector.merge_snapshot(&state)?;
+                detector.merge(&delta)?;
                 detector.close_slice().map(drop)
             };
             let Err(error) = a_slice() else { break };
@@ -68,7 +68,7 @@ fn device_that_fails_is_lost_and_says_so() {
                     detector.cardinality([10, 0, 0, 1].into()),
                     Err(Error::DeviceLost)
                 ));
-                assert!(matches!(detector.state(), Err(Error::DeviceLost)));
+                assert!(matches!(detector.snapshot(), Err(Error::DeviceLost)));
             }
             drop(detector);
             assert_eq!(gpu.memories(), 0);

@@ -1,0 +1,180 @@
+//! [`Checkpoints`]: snapshots in a folder, of which the last complete one survives whatever
+//! happens to the process or the machine.
+//!
+//! A checkpoint is written under another name, brought to disk, and renamed: a file that has the
+//! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
+//! later leaves another. Numbers ascend and are never used again.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use srlg_core::Params;
+
+use crate::error::Error;
+use crate::state::Snapshot;
+
+/// Checkpoints that stay.
+const KEPT: usize = 2;
+
+const PREFIX: &str = "checkpoint-";
+const WHOLE: &str = "srlg";
+const TORN: &str = "tmp";
+const DAMAGED: &str = "damaged";
+
+/// A folder of checkpoints, which nobody else uses as long as this lives.
+#[derive(Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    /// Locked until it is closed, by whatever ends the process.
+    _lock: File,
+    next: u64,
+}
+
+/// What a folder of checkpoints has.
+#[derive(Debug)]
+pub struct Latest {
+    /// The newest checkpoint that is whole, if there is any.
+    pub snapshot: Option<Snapshot>,
+    /// Newer ones that are not.
+    pub damaged: Vec<Damaged>,
+}
+
+/// A checkpoint that cannot be read.
+#[derive(Debug)]
+pub struct Damaged {
+    /// Where it is kept, out of the way.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: Error,
+}
+
+impl Checkpoints {
+    /// Takes `folder` for checkpoints, and makes it where there is none. What is left there of
+    /// checkpoints that were never finished is removed.
+    ///
+    /// # Errors
+    /// [`Error::CheckpointsInUse`] as long as another process has the folder,
+    /// [`Error::Checkpoint`] where it cannot be used.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
+        let folder = folder.into();
+        fs::create_dir_all(&folder).map_err(cannot("make the folder", &folder))?;
+        let lock = lock(&folder)?;
+        let mut next = 1;
+        for path in paths(&folder)? {
+            if path.extension().is_some_and(|extension| extension == TORN) {
+                fs::remove_file(&path).map_err(cannot("remove", &path))?;
+            } else if let Some(number) = number(&path) {
+                next = next.max(number + 1);
+            }
+        }
+        Ok(Self { folder, _lock: lock, next })
+    }
+
+    /// Saves a checkpoint; when this returns, it is on disk. All but the newest two are removed.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] where it cannot be written: those that were there before are as they
+    /// were.
+    pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
+        let bytes = snapshot.to_bytes()?;
+        let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
+        let torn = path.with_extension(TORN);
+        if let Err(error) = write(&torn, &bytes) {
+            // What cannot be removed now is removed by the next `open`.
+            let _left = fs::remove_file(&torn);
+            return Err(error);
+        }
+        fs::rename(&torn, &path).map_err(cannot("rename", &torn))?;
+        sync_folder(&self.folder)?;
+        self.next += 1;
+        for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
+            fs::remove_file(&old).map_err(cannot("remove", &old))?;
+        }
+        Ok(path)
+    }
+
+    /// The newest checkpoint, for a detector with `params`. Those that are damaged are renamed and
+    /// named, and the one before is taken.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,
+    /// another seed or a later version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
+    /// [`Error::Version`].
+    pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
+        let mut damaged = Vec::new();
+        for (_, path) in self.newest_first()? {
+            let bytes = fs::read(&path).map_err(cannot("read", &path))?;
+            match Snapshot::from_bytes(&bytes, params) {
+                Ok(snapshot) => return Ok(Latest { snapshot: Some(snapshot), damaged }),
+                Err(why @ Error::Format(_)) => {
+                    damaged.push(Damaged { path: self.put_aside(&path)?, why });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Latest { snapshot: None, damaged })
+    }
+
+    fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
+        let aside = path.with_extension(DAMAGED);
+        fs::rename(path, &aside).map_err(cannot("rename", path))?;
+        sync_folder(&self.folder)?;
+        Ok(aside)
+    }
+
+    /// All checkpoints, with their numbers.
+    fn newest_first(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
+        let whole = |path: &PathBuf| path.extension().is_some_and(|extension| extension == WHOLE);
+        let paths = paths(&self.folder)?.into_iter().filter(whole);
+        let mut all: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(all)
+    }
+}
+
+/// The lock of `folder`.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let path = folder.join("lock");
+    let mut options = File::options();
+    let lock = options.create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(cannot("open", &path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::CheckpointsInUse { path: folder.into() }),
+        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
+    }
+}
+
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(folder).map_err(cannot("read the folder", folder))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
+}
+
+/// The number of a checkpoint, whatever became of it.
+fn number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()
+}
+
+/// Writes a file, down to the disk.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut file = File::create(path).map_err(cannot("make", path))?;
+    file.write_all(bytes).map_err(cannot("write", path))?;
+    file.sync_all().map_err(cannot("bring to disk", path))
+}
+
+/// Brings the names of files to disk.
+fn sync_folder(folder: &Path) -> Result<(), Error> {
+    // Elsewhere a folder is no file that can be opened, and a rename is its own.
+    if cfg!(unix) {
+        let opened = File::open(folder).and_then(|folder| folder.sync_all());
+        opened.map_err(cannot("bring to disk", folder))?;
+    }
+    Ok(())
+}
+
+fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Checkpoint { doing, path, source }
+}
