@@ -32,8 +32,8 @@ impl Collector {
     }
 
     /// What it tells the collector above it: one delta of all that it merged.
-    pub(super) fn send(&self) -> Result<Sent> {
-        node::told(&self.detector)
+    pub(super) fn send(&mut self) -> Result<Sent> {
+        node::told(&mut self.detector)
     }
 
     /// Closes the slice; how long that takes.

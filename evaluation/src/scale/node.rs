@@ -23,10 +23,10 @@ pub(super) const SLICE: u64 = 1 << 32;
 /// A node that has seen nothing but the `pairs` of the running slice: in a window that is full
 /// already fewer recorders show anything new, so that its deltas are the largest there are.
 pub(super) fn send(setting: &Setting<'_>, pairs: &[IpPair]) -> Result<Sent> {
-    let detector = detector(setting)?;
+    let mut detector = detector(setting)?;
     detector.ingest(pairs)?;
     detector.flush()?;
-    told(&detector)
+    told(&mut detector)
 }
 
 /// A detector in the slice [`SLICE`] that has seen nothing.
@@ -37,7 +37,7 @@ pub(super) fn detector(setting: &Setting<'_>) -> Result<SlidingDetector> {
 }
 
 /// The delta of the running slice, as bytes.
-pub(super) fn told(detector: &SlidingDetector) -> Result<Sent> {
+pub(super) fn told(detector: &mut SlidingDetector) -> Result<Sent> {
     let start = Instant::now();
     let delta = detector.take_delta(1)?;
     let bytes = delta.to_bytes()?;

@@ -69,7 +69,7 @@ impl Tree {
         self.latency = slowest(nodes.iter().map(|sent| sent.time));
         let mut level = self.level(setting, nodes, fan_in)?;
         while level.len() > 1 {
-            let sent = level.iter().map(Collector::send).collect::<Result<Vec<_>>>()?;
+            let sent = level.iter_mut().map(Collector::send).collect::<Result<Vec<_>>>()?;
             let times = level.iter().zip(&sent);
             self.latency += slowest(times.map(|(collector, sent)| collector.time + sent.time));
             level = self.level(setting, &sent, fan_in)?;
