@@ -17,6 +17,7 @@ mod pcap_writer;
 mod plot;
 mod preset;
 mod progress;
+mod scale;
 mod speed;
 mod study;
 mod table;
@@ -31,6 +32,7 @@ use comparison::Peers;
 use growth::Growth;
 use output::Output;
 use paper::Paper;
+use scale::Scale;
 use speed::Speed;
 use srlg_core::IpPair;
 use srlg_evaluation::trace::Trace;
@@ -72,6 +74,8 @@ enum Command {
     Speed(Speed),
     /// Show how time and memory grow with distinct pairs, slices and threads: tables and plots
     Growth(Growth),
+    /// Show what many nodes cost: bytes, a collector's time, trees of collectors: tables and plots
+    Scale(Scale),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -127,6 +131,7 @@ fn main() -> ExitCode {
         Command::Characterise(options) => characterise::run(&options),
         Command::Speed(options) => speed::run(&options),
         Command::Growth(options) => growth::run(&options),
+        Command::Scale(options) => scale::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
