@@ -54,7 +54,7 @@ fn run(task: Option<Task>) -> Result<ExitCode> {
     match task {
         Some(Task::Setup(args)) => setup::run(&args)?,
         Some(Task::Probe(args)) => probe::run(*args)?,
-        Some(Task::Collector(args)) => collector::run(args)?,
+        Some(Task::Collector(args)) => collector::run(&args)?,
         Some(Task::Demo) | None => return demo::run(),
     }
     Ok(ExitCode::SUCCESS)

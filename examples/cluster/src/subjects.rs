@@ -15,6 +15,10 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header of a delta: which part of its slice it is, as [`Part`] writes it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
+/// What the collector tells probes in place of a slice: the broker has lost messages, so send again what is not
+/// on my disk. Who misses it connects anew, and then does so anyway.
+pub const AGAIN: &str = "again";
+
 /// The collector's name, as user of the broker; no probe may have it.
 pub const COLLECTOR: &str = "collector";
 
@@ -29,7 +33,7 @@ pub fn delta(probe: &str) -> String {
 }
 
 /// Where the collector tells `probe` what need not be kept any longer: a slice's number in ASCII.
-/// Everything of this probe up to that slice is in a checkpoint on disk.
+/// Everything of this probe up to that slice is in a checkpoint on disk. Or [`AGAIN`].
 ///
 /// Core NATS, no stream: who is away misses it. So the collector says it again every few seconds.
 #[must_use]

@@ -1,7 +1,7 @@
 //! From a message to an [`Arrival`], or to the reason why it is none.
 //!
 //! Shape: [`read`] believes nothing but the broker's word for the subject, which tells the probe.
-//! Invariant: what comes out is a delta of this network's sizes and seed, and its headers agree with it.
+//! Invariant: what comes out is a delta of this network's sizes and seed.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,6 @@ pub(super) enum Rejection {
     Unknown { subject: String },
     #[error("it has no header {PART_HEADER} with a part of a delta")]
     NoPart,
-    #[error("its headers say {said:?}, its subject and contents {found:?}")]
-    Headers { said: String, found: String },
     #[error("there is no slice {slice}")]
     NoSlice { slice: u64 },
     #[error(transparent)]
@@ -39,15 +37,15 @@ impl Rejection {
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "unknown_probe",
-            Self::NoPart | Self::Headers { .. } => "headers",
+            Self::NoPart => "headers",
             Self::NoSlice { .. } => "no_slice",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
             Self::Delta(Error::Version { .. }) => "later_version",
             Self::Delta(_) => "corrupt",
-            Self::Refused(Refusal::TooOld { .. }) => "too_old",
-            Self::Refused(Refusal::TooFarAhead { .. }) => "too_far_ahead",
-            Self::Refused(Refusal::TooManyParts { .. }) => "too_many_parts",
+            Self::Refused(Refusal::Old { .. }) => "too_old",
+            Self::Refused(Refusal::Ahead { .. }) => "too_far_ahead",
+            Self::Refused(Refusal::Parts { .. }) => "too_many_parts",
         }
     }
 }
@@ -62,28 +60,19 @@ pub(super) fn sender(
     probes.get(name).copied().ok_or_else(unknown)
 }
 
-/// What a message of `probe`, whose name is `name`, delivers.
+/// What a message of `probe` delivers.
 pub(super) fn read(
     message: &Message,
-    (probe, name): (usize, &str),
+    probe: usize,
     params: &Params,
 ) -> Result<Arrival<Delta>, Rejection> {
-    let part = header(message, PART_HEADER).and_then(|part| part.parse::<Part>().ok());
+    let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let delta = Delta::from_bytes(&message.payload, params)?;
     let slice = delta.slice();
     if slice >= MOST_SLICES {
         return Err(Rejection::NoSlice { slice });
     }
-    let said = header(message, async_nats::header::NATS_MESSAGE_ID.as_ref()).unwrap_or_default();
-    let found = subjects::message_id(name, slice, part);
-    if said != found {
-        return Err(Rejection::Headers { said: said.to_owned(), found });
-    }
     let bytes = delta.recorders() * size_of::<u64>() + FRAME;
     Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
-}
-
-fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
-    message.headers.get(name).map(async_nats::HeaderValue::as_str)
 }

@@ -84,6 +84,8 @@ impl Engine {
     /// # Errors
     /// What the disk or the device says. What was not saved is read from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
+        // The last slice may have closed before the restart.
+        self.progress.done = self.rule.running().is_some_and(|running| self.is_past_end(running));
         while !self.progress.done {
             let waiting = Instant::now();
             let Some(event) = events.blocking_recv() else { break };
@@ -142,8 +144,7 @@ impl Engine {
                 return Ok(());
             }
         };
-        let sender = (probe, &self.names[probe][..]);
-        match arrival::read(message, sender, self.detector.params()) {
+        match arrival::read(message, probe, self.detector.params()) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);
@@ -157,9 +158,9 @@ impl Engine {
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
                 if late > 0 {
-                    self.tally.late(probe)
+                    self.tally.late(probe);
                 } else {
-                    self.tally.in_time(probe)
+                    self.tally.in_time(probe);
                 }
                 self.merge(&delta)?;
             }

@@ -55,15 +55,15 @@ type Position = (u64, Option<Witness>);
 ///
 /// # Errors
 /// What is wrong with its files, its key, its disk or its device.
-pub fn run(args: Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let network = args.access.network()?;
     args.check(&network)?;
-    let (engine, position) = open(&args, &network)?;
+    let (engine, position) = open(args, &network)?;
     let recorder = PrometheusBuilder::new().build_recorder();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("no runtime")?;
-    let done = runtime.block_on(serve(&args, &network, engine, position, recorder));
+    let done = runtime.block_on(serve(args, &network, engine, position, recorder));
     // Nothing that is left has to end well.
     runtime.shutdown_background();
     done
@@ -114,13 +114,14 @@ async fn serve(
     position: Position,
     recorder: PrometheusRecorder,
 ) -> Result<()> {
+    let (events, queue) = mpsc::channel(QUEUE);
+    stop_on_signals(events.clone())?;
     let (status, durable) = (engine.status.subscribe(), engine.durable.subscribe());
     listen(args, recorder.handle(), status).await?;
     let link = args.access.connect(COLLECTOR).await?;
-    let notices = tokio::spawn(notices::send(link.clone(), network.probes.clone(), durable));
-    let (events, queue) = mpsc::channel(QUEUE);
-    stop_on_signals(events.clone())?;
-    let reader = Reader::new(link, args.retention(network), position, events);
+    let reader = Reader::new(link.clone(), args.retention(network), position, events);
+    let notices = notices::send(link, network.probes.clone(), durable, reader.losses());
+    let notices = tokio::spawn(notices);
     let reader = tokio::spawn(reader.run());
     let mut engine = tokio::task::spawn_blocking(move || {
         metrics::with_local_recorder(&recorder, || engine.run(queue))

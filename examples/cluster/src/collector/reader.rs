@@ -4,7 +4,7 @@
 //! with ticks between them. Invariant: between two connections it looks whether the stream still is
 //! what was read from. If so it reads on after the last message; if not, from the beginning.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use async_nats::HeaderMap;
@@ -15,6 +15,7 @@ use async_nats::jetstream::{self};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
@@ -71,7 +72,17 @@ pub(super) struct Reader {
     position: u64,
     witness: Option<Witness>,
     events: Sender<Event>,
+    losses: watch::Sender<Option<Loss>>,
+    /// How long the broker drops repetitions.
+    duplicates: Duration,
     trouble: Option<String>,
+}
+
+/// Messages are gone from the stream that were not read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    /// Sent again before then, the broker would take them for repetitions and drop them.
+    pub(super) curable: Instant,
 }
 
 /// Nobody listens any more.
@@ -86,7 +97,13 @@ impl Reader {
         events: Sender<Event>,
     ) -> Self {
         let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client.clone());
-        Self { link, context, retention, position, witness, events, trouble: None }
+        let (losses, duplicates, trouble) = (watch::Sender::new(None), Duration::ZERO, None);
+        Self { link, context, retention, position, witness, events, losses, duplicates, trouble }
+    }
+
+    /// Messages that are lost, whenever that is noticed.
+    pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
+        self.losses.subscribe()
     }
 
     /// Reads until nobody listens any more.
@@ -127,17 +144,11 @@ impl Reader {
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
         let created = nanoseconds(stream.info().await?.created);
+        self.duplicates = stream.cached_info().config.duplicate_window;
         let anew = self.must_begin_anew(&stream).await?;
         if anew {
             self.position = 0;
-        }
-        let first = stream.cached_info().state.first_sequence;
-        if self.position > 0 && first > self.position + 1 {
-            let gone = self.position + 1;
-            warn!(
-                "messages {gone} to {} are gone from the stream before they were read",
-                first - 1
-            );
+            self.lost();
         }
         let known = self.witness.filter(|_| !anew);
         self.witness = Some(known.unwrap_or(Witness { created, sequence: 0, time: 0 }));
@@ -199,6 +210,11 @@ impl Reader {
         if sequence <= self.position {
             return Ok(None);
         }
+        if sequence > self.position + 1 {
+            let (gone, last) = (self.position + 1, sequence - 1);
+            warn!("messages {gone} to {last} are gone from the stream before they were read");
+            self.lost();
+        }
         self.position = sequence;
         if let Some(witness) = &mut self.witness {
             (witness.sequence, witness.time) = (sequence, time);
@@ -207,6 +223,10 @@ impl Reader {
         let headers = message.headers.unwrap_or_default();
         let (subject, payload) = (message.subject.to_string(), message.payload);
         Ok(Some(Message { subject, headers, payload, sequence, time, unread }))
+    }
+
+    fn lost(&self) {
+        self.losses.send_replace(Some(Loss { curable: Instant::now() + self.duplicates }));
     }
 
     async fn tell(&self, event: Event) -> Result<(), Deaf> {

@@ -77,7 +77,7 @@ impl<T> Rule<T> {
         let Some(running) = self.running else { return self.wait(now, arrival) };
         let Arrival { slice, part, .. } = arrival;
         let refused = if slice.saturating_add(self.limits.window) <= running {
-            Some(Refusal::TooOld { slice, running })
+            Some(Refusal::Old { slice, running })
         } else {
             slot::check(part).err().or_else(|| self.too_far_ahead(now, slice))
         };
@@ -101,7 +101,7 @@ impl<T> Rule<T> {
         let Limits { max_skew, window, max_pending, .. } = self.limits;
         // A probe that is far ahead leaves the others the room that they need.
         let takes_room = skew > window && self.pending > max_pending / 2;
-        (skew > max_skew || takes_room).then_some(Refusal::TooFarAhead { slice, skew, front })
+        (skew > max_skew || takes_room).then_some(Refusal::Ahead { slice, skew, front })
     }
 
     fn deliver_late(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {

@@ -2,8 +2,8 @@
 //!
 //! Shape: [`Publisher::run`] sends the slices of the spool in order, some of them ahead of the
 //! acknowledgements, and hears the collector's notices. Invariant: after every connection it begins
-//! with the oldest slice of the spool again. A broker that was restarted may have lost what it had acknowledged, if its disk had
-//! not; sending again is harmless, as merging again changes nothing.
+//! with the oldest slice of the spool again, and whenever the collector asks for it. A broker may lose
+//! what it had acknowledged; sending again is harmless, as merging again changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 use async_nats::jetstream::context::{Context as JetStream, PublishError};
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use crate::connect::{Link, LinkState};
-use crate::subjects::{self, PART_HEADER, Part, STREAM};
+use crate::subjects::{self, AGAIN, PART_HEADER, Part, STREAM};
 
 /// Slices that are on their way at once.
 const AHEAD: usize = 16;
@@ -35,6 +35,8 @@ pub(super) struct Publisher {
     probe: String,
     subject: String,
     outbox: Arc<Outbox>,
+    /// The collector wants everything again.
+    again: Arc<Notify>,
     notices: JoinHandle<()>,
 }
 
@@ -43,15 +45,16 @@ impl Publisher {
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
         let mut notices = notices.context("cannot hear the collector's notices")?;
-        let durable = Arc::clone(&outbox);
+        let (durable, again) = (Arc::clone(&outbox), Arc::new(Notify::new()));
+        let wanted = Arc::clone(&again);
         let notices = tokio::spawn(async move {
             while let Some(notice) = notices.next().await {
-                hear(&durable, &notice.payload);
+                hear(&durable, &wanted, &notice.payload);
             }
         });
         let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
         let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
-        Ok(Self { state: link.state, stream, probe, subject, outbox, notices })
+        Ok(Self { state: link.state, stream, probe, subject, outbox, again, notices })
     }
 
     /// Sends until the input has ended and the broker has everything; with `durably`, until the
@@ -69,6 +72,7 @@ impl Publisher {
             tokio::select! {
                 () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
                 _ = gone.wait_for(|link| !link.up || link.connects != connects) => {}
+                () = self.again.notified() => info!("the broker has lost messages: what is in the spool is sent again"),
             }
         }
     }
@@ -131,12 +135,18 @@ impl Drop for Publisher {
     }
 }
 
-/// A notice that is no number is told, and nothing else comes of it.
-fn hear(outbox: &Outbox, notice: &[u8]) {
+/// A notice that makes no sense is told, and nothing else comes of it.
+fn hear(outbox: &Outbox, again: &Notify, notice: &[u8]) {
+    if notice == AGAIN.as_bytes() {
+        return again.notify_one();
+    }
     let number = std::str::from_utf8(notice).ok().and_then(|text| text.trim().parse().ok());
     match number {
         Some(slice) => outbox.durable(slice),
-        None => warn!("a notice is no slice's number: {:?}", String::from_utf8_lossy(notice)),
+        None => warn!(
+            "a notice is neither a slice's number nor {AGAIN:?}: {:?}",
+            String::from_utf8_lossy(notice)
+        ),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A collector, and what it has reported and saved.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -70,6 +71,45 @@ impl Collector {
         }
     }
 
+    pub fn wait_for(&mut self, text: &str) {
+        self.node.wait_for(text);
+    }
+
+    pub fn ends_within(&mut self, patience: Duration) -> bool {
+        self.node.wait(patience).is_some()
+    }
+
+    /// Its end, which comes without a word from here.
+    pub fn end(&mut self) -> (Option<i32>, String) {
+        self.node.end()
+    }
+
+    /// What it answers to GET.
+    pub fn get(&mut self, path: &str) -> String {
+        let line = self.node.wait_for_line("status and metrics at http://");
+        let address = line.split("http://").nth(1).unwrap().trim();
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// The status, once `is` says that it is the one.
+    pub fn status(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let status = serde_json::from_str(&self.get("/status")).unwrap();
+            if is(&status) {
+                return status;
+            }
+            let ended = self.node.wait(Duration::from_millis(10));
+            let goes_on = ended.is_none() && start.elapsed() < PATIENCE;
+            assert!(goes_on, "{status}\n{}", self.stop().1);
+        }
+    }
+
     /// SIGTERM, and what it had said.
     pub fn stop(&mut self) -> (Option<i32>, String) {
         if self.node.wait(Duration::ZERO).is_none() {
@@ -78,17 +118,18 @@ impl Collector {
         self.node.end()
     }
 
-    /// Ends it: its reports and its last checkpoint are those of one node, bit for bit.
-    pub fn assert_is(&mut self, net: &Net, one: &OneNode) {
-        self.assert_last_is(net, one);
+    /// Ends it: its reports and its last checkpoint are those of one node, bit for bit. What it had said.
+    pub fn assert_is(&mut self, net: &Net, one: &OneNode) -> String {
+        let said = self.assert_last_is(net, one);
         let reports = self.reports();
         assert!(reports.iter().all(|report| report["closed"] == "complete"));
         let found: Vec<_> = reports.iter().map(line).collect();
         assert_eq!(found, one.reports.iter().map(bits).collect::<Vec<_>>());
+        said
     }
 
     /// The same of its last report and its last checkpoint alone.
-    pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) {
+    pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let (code, said) = self.stop();
         assert_eq!(code, Some(0), "{said}");
         assert_eq!(self.reports().last().map(line), one.reports.last().map(bits), "{said}");
@@ -97,6 +138,7 @@ impl Collector {
         assert!(latest.damaged.is_empty());
         let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
         assert!(snapshot == one.snapshot, "another state: {said}");
+        said
     }
 }
 

@@ -1,122 +1,126 @@
 //! Messages that no probe sends in this order: repeated, shuffled, late, of another time, broken.
 
-use async_nats::HeaderMap;
-use async_nats::jetstream;
-use srlg_host::{Config, Delta, Device, SlidingDetector};
+use srlg_host::Config;
 
 use crate::collecting::Collector;
 use crate::input::Random;
-use crate::net::{Net, PROBES, config, run};
-use crate::network_traffic::{OneNode, seen};
+use crate::messages::{Message, in_parts, of_slice, publish, whole};
+use crate::net::{Net, config, run};
+use crate::network_traffic::OneNode;
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
 
-/// A delta of a probe.
-#[derive(Clone)]
-struct Message {
-    probe: usize,
-    slice: u64,
-    payload: Vec<u8>,
-}
-
-/// What `probe` of a network with this configuration sends.
-fn deltas(config: Config, probe: usize) -> Vec<Message> {
-    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    let delta = |slice| {
-        detector.skip_to(slice).unwrap();
-        detector.ingest(&seen(probe, slice)).unwrap();
-        let payload = detector.take_delta(1).unwrap().to_bytes().unwrap();
-        Message { probe, slice, payload }
-    };
-    SLICES.map(delta).collect()
-}
-
-/// What all probes send, slice by slice.
-fn all_deltas() -> Vec<Message> {
-    let mut all: Vec<_> = (0..3).flat_map(|probe| deltas(config(), probe)).collect();
-    all.sort_by_key(|message| (message.slice, message.probe));
-    all
-}
-
-/// Publishes in this order. Names are new each time: the broker drops no repetition.
-async fn publish(net: &Net, messages: &[Message]) {
-    let mut streams = Vec::new();
-    for probe in PROBES {
-        streams.push(jetstream::new(net.link(probe).await.client));
-    }
-    for message in messages {
-        let mut headers = HeaderMap::new();
-        headers.insert("Srlg-Part", "1/1");
-        let subject = format!("srlg.delta.{}", PROBES[message.probe]);
-        let payload = message.payload.clone().into();
-        let ack = streams[message.probe].publish_with_headers(subject, headers, payload).await;
-        ack.unwrap().await.unwrap();
-    }
-}
-
-/// Runs a collector over these messages; it has to say the same as one node with all traffic.
-fn assert_is_one_node(messages: &[Message]) {
+#[test]
+fn repeated_and_shuffled_parts_of_deltas_make_no_difference() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
+    let (mut random, mut messages) = (Random(5), Vec::new());
+    for message in in_parts(SLICES, 1200) {
+        (0..=random.below(3)).for_each(|_| messages.push(message.clone()));
+    }
+    assert!(messages.iter().any(|message| message.part.ends_with("/2")));
+    // Each message up to sixty places from where it was; the very first slice tells where to begin.
+    let first = messages.iter().take_while(|message| message.slice == SLICES.start).count();
+    for start in (first..messages.len()).step_by(60) {
+        let end = messages.len().min(start + 60);
+        for at in (start + 1..end).rev() {
+            messages.swap(at, start + random.below((at - start + 1) as u64) as usize);
+        }
+    }
     let mut collector = Collector::start(&net, &[]);
-    run(publish(&net, messages));
+    run(publish(&net, &messages));
     collector.wait_for_slice(SLICES.end - 1);
     collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
 }
 
 #[test]
-fn repeated_and_shuffled_deltas_make_no_difference() {
-    let (mut random, mut messages) = (Random(5), Vec::new());
-    for message in all_deltas() {
-        (0..=random.below(3)).for_each(|_| messages.push(message.clone()));
-    }
-    // Each message up to thirty places from where it was; the very first slice tells where to begin.
-    let first = messages.iter().take_while(|message| message.slice == SLICES.start).count();
-    for start in (first..messages.len()).step_by(30) {
-        let end = messages.len().min(start + 30);
-        for at in (start + 1..end).rev() {
-            messages.swap(at, start + random.below((at - start + 1) as u64) as usize);
-        }
-    }
-    assert_is_one_node(&messages);
-}
-
-#[test]
-fn messages_that_are_broken_or_of_another_network_make_no_difference() {
-    let other_seed = deltas(Config { seed: 8, ..config() }, 0);
-    let other_sizes = deltas(Config { linear_width: 2048, ..config() }, 1);
-    let mut messages = Vec::new();
-    for (index, message) in all_deltas().into_iter().enumerate() {
+fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let good = whole(SLICES);
+    let of = |config| of_slice(config, 0, (SLICES.start, SLICES.start), 1 << 20).remove(0);
+    let far = (SLICES.start, SLICES.start + 1_000_000);
+    let bad = [
+        Message { payload: b"nonsense".to_vec(), ..good[3].clone() },
+        of(Config { seed: 8, ..config() }),
+        of(Config { linear_width: 2048, ..config() }),
+        Message { part: "2/1".to_owned(), ..good[3].clone() },
+        Message { part: "1/65537".to_owned(), ..good[3].clone() },
+        of_slice(config(), 0, far, 1 << 20).remove(0),
+    ];
+    let mut messages = good.clone();
+    messages.splice(3..3, bad);
+    let mut damaged = 0;
+    for (index, message) in good.iter().enumerate() {
         let mut broken = message.clone();
         let at = index * 7 % broken.payload.len();
         broken.payload[at] ^= 1 << (index % 8);
         let mut cut = message.clone();
         cut.payload.truncate(index * 5 % message.payload.len());
-        let slice = (message.slice - SLICES.start) as usize;
-        messages.extend([broken, cut, other_seed[slice].clone(), other_sizes[slice].clone()]);
-        messages.push(message);
+        messages.insert(12 + 2 * index, broken);
+        messages.insert(13 + 2 * index, cut);
+        damaged += 2;
     }
-    assert_is_one_node(&messages);
+    messages.extend(of_slice(config(), 0, (SLICES.start, SLICES.start - 5), 1 << 20));
+    let mut collector = Collector::start(&net, &["--http", "0", "--max-skew", "10000"]);
+    run(publish(&net, &messages));
+    let status = collector.status(|status| status["refused"]["too_old"] == 1);
+    let mut refused = status["refused"].clone();
+    // A changed bit may be one of the header: then it is another version, or of other sizes.
+    let other = ["corrupt", "other_sizes", "other_seed", "later_version"]
+        .map(|reason| refused.as_object_mut().unwrap().remove(reason).unwrap_or_default());
+    let other: u64 = other.iter().filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(other, damaged + 3);
+    let rest =
+        serde_json::json!({"headers": 1, "too_far_ahead": 1, "too_many_parts": 1, "too_old": 1});
+    assert_eq!(refused, rest);
+    let metrics = collector.get("/metrics");
+    for line in [
+        "srlg_refused_total{probe=\"a\",reason=\"headers\"} 1",
+        "srlg_slices_closed_total{cause=\"complete\"} 30",
+    ] {
+        assert!(metrics.contains(line), "{metrics}");
+    }
+    let said = collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+    assert!(said.contains("a message of a is refused, corrupt"), "{said}");
 }
 
 #[test]
 fn a_late_delta_counts_in_its_own_slice_from_then_on() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    let mut collector = Collector::start(&net, &["--deadline", "300ms"]);
+    let mut collector = Collector::start(&net, &["--deadline", "300ms", "--http", "0"]);
     let (late, rest): (Vec<_>, Vec<_>) =
-        all_deltas().into_iter().partition(|message| (message.probe, message.slice) == (2, 7010));
+        whole(SLICES).into_iter().partition(|message| (message.probe, message.slice) == (2, 7010));
     let (before, after) = rest.split_at(rest.len() - 3);
     run(publish(&net, before));
     collector.wait_for_slice(SLICES.end - 2);
     run(publish(&net, &late));
+    let status = collector.status(|status| status["probes"][2]["late"] == 1);
+    assert_eq!(status["last_report"]["slice"], SLICES.end - 2);
     run(publish(&net, after));
     collector.wait_for_slice(SLICES.end - 1);
     let reports = collector.reports();
     let of_slice = reports.iter().find(|report| report["slice"] == 7010).unwrap();
     assert_eq!(of_slice["closed"], "deadline");
     assert_eq!(of_slice["delivered"], serde_json::json!(["a", "b"]));
+    assert_eq!((&of_slice["late"], &of_slice["missing"]), (&["c"][..].into(), &[""; 0][..].into()));
     collector.assert_last_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+}
+
+#[test]
+fn a_probe_that_says_nothing_is_missing_after_the_deadline() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let mut collector = Collector::start(&net, &["--deadline", "300ms"]);
+    let of_two: Vec<_> = whole(SLICES).into_iter().filter(|message| message.probe < 2).collect();
+    run(publish(&net, &of_two));
+    collector.wait_for_slice(SLICES.end - 1);
+    for report in collector.reports() {
+        assert_eq!(report["closed"], "deadline");
+        assert_eq!((&report["late"], &report["missing"]), (&[""; 0][..].into(), &["c"][..].into()));
+    }
+    collector.assert_last_is(&net, &OneNode::of(&[0, 1], SLICES));
 }
 
 #[test]
@@ -125,22 +129,12 @@ fn a_probe_whose_clock_is_far_ahead_neither_moves_nor_stops_the_others() {
     run(net.stream());
     let mut collector = Collector::start(&net, &["--deadline", "300ms", "--max-skew", "15"]);
     // What `c` sees, it calls slices of a thousand later.
-    let ahead = |message: Message| {
-        if message.probe < 2 {
-            return message;
-        }
-        let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
-        detector.skip_to(message.slice + 1000).unwrap();
-        detector.ingest(&seen(2, message.slice)).unwrap();
-        let payload = detector.take_delta(1).unwrap().to_bytes().unwrap();
-        assert_eq!(
-            Delta::from_bytes(&payload, detector.params()).unwrap().slice(),
-            message.slice + 1000
-        );
-        Message { payload, slice: message.slice + 1000, ..message }
+    let of_probe = |slice, probe| {
+        let ahead = if probe == 2 { 1000 } else { 0 };
+        of_slice(config(), probe, (slice, slice + ahead), 1 << 20)
     };
-    let messages: Vec<_> = all_deltas().into_iter().map(ahead).collect();
-    run(publish(&net, &messages));
+    let messages = SLICES.flat_map(|slice| (0..3).flat_map(move |probe| of_probe(slice, probe)));
+    run(publish(&net, &messages.collect::<Vec<_>>()));
     collector.wait_for_slice(SLICES.end - 1);
     collector.assert_last_is(&net, &OneNode::of(&[0, 1], SLICES));
 }

@@ -10,6 +10,7 @@ mod errors;
 mod handmade;
 mod input;
 mod merged;
+mod messages;
 mod net;
 mod network_traffic;
 mod node;

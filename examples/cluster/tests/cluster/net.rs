@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use srlg_cluster::broker::Broker;
@@ -20,14 +21,14 @@ pub struct Net {
     pub network: Network,
 }
 
-/// Detectors of some 400 kB: a super point has 64 opposite hosts.
+/// Detectors of some MB: a super point has 64 opposite hosts.
 pub fn config() -> Config {
     Config {
         scheme: Scheme::Tagged { lines: 4096, tags: 64 },
         threshold: 64,
         window: 20,
-        rough_column_bits: 12,
-        bit_stride: 7,
+        rough_column_bits: 14,
+        bit_stride: 6,
         linear_width: 1024,
         seed: 7,
         ..Config::default()
@@ -83,9 +84,19 @@ impl Net {
         let config = stream::Config {
             name: STREAM.to_owned(),
             subjects: vec![ALL_DELTAS.to_owned()],
+            // What is sent again after a loss need not wait for two minutes.
+            duplicate_window: Duration::from_millis(500),
             ..stream::Config::default()
         };
         jetstream::new(link.client).get_or_create_stream(config).await.unwrap()
+    }
+
+    /// Waits until so many messages have come.
+    pub async fn wait_for_messages(&self, count: u64) {
+        let mut stream = self.stream().await;
+        while stream.info().await.unwrap().state.last_sequence < count {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// All messages of the stream, in order: subject, header of the part, payload.

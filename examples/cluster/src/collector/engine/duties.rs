@@ -15,12 +15,17 @@ const FRESH: Duration = Duration::from_millis(40);
 impl Engine {
     pub(super) fn after_close(&mut self, slice: u64) -> Result<()> {
         self.progress.closes += 1;
-        self.progress.done = self.until.is_some_and(|until| slice >= until);
+        self.progress.done = self.is_past_end(slice + 1);
         // At the end there is one anyway.
         if self.progress.closes >= self.every && !self.progress.done {
             self.save()?;
         }
         Ok(())
+    }
+
+    /// Whether nothing is left to do once `running` runs.
+    pub(super) fn is_past_end(&self, running: u64) -> bool {
+        self.until.is_some_and(|until| running > until)
     }
 
     /// Saves a checkpoint, then says what need not be kept any longer.

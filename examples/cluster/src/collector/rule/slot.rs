@@ -36,7 +36,7 @@ pub(super) struct Slot<T> {
 /// Whether a delta can have so many parts.
 pub(super) fn check(part: Part) -> Result<(), Refusal> {
     let (count, most) = (part.count, MOST_PARTS);
-    if count > most { Err(Refusal::TooManyParts { count, most }) } else { Ok(()) }
+    if count > most { Err(Refusal::Parts { count, most }) } else { Ok(()) }
 }
 
 impl Parts {

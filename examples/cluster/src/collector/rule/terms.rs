@@ -55,11 +55,11 @@ pub(in super::super) enum Verdict<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum Refusal {
     #[error("slice {slice} has left the window, {running} is running")]
-    TooOld { slice: u64, running: u64 },
+    Old { slice: u64, running: u64 },
     #[error("slice {slice} is {skew} slices ahead of the others, at {front}: is the clock right?")]
-    TooFarAhead { slice: u64, skew: u64, front: u64 },
+    Ahead { slice: u64, skew: u64, front: u64 },
     #[error("{count} parts are more than the {most} of any delta")]
-    TooManyParts { count: u32, most: u32 },
+    Parts { count: u32, most: u32 },
 }
 
 /// What happens next.

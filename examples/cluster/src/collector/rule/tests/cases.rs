@@ -63,7 +63,7 @@ fn what_is_refused_is_named() {
     let mut collector = Collector::new(1, Limits { max_skew: 2, ..LIMITS });
     collector.take(NOW, arrival(0, 100, 1));
     collector.take(NOW, arrival(0, 71, 2));
-    assert_eq!(collector.refused.pop(), Some(Refusal::TooOld { slice: 71, running: 101 }));
+    assert_eq!(collector.refused.pop(), Some(Refusal::Old { slice: 71, running: 101 }));
     collector.take(NOW, part_of(0, 101, Part { number: 1, count: u32::MAX }, 3));
     let many = collector.refused.pop().unwrap().to_string();
     assert_eq!(many, "4294967295 parts are more than the 65536 of any delta");

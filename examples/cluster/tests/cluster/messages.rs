@@ -1,0 +1,69 @@
+//! Messages that the test itself sends, in whatever order.
+
+use std::ops::Range;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream;
+use srlg_cluster::subjects::{PART_HEADER, Part, delta};
+use srlg_host::{Config, Device, SlidingDetector};
+
+use crate::net::{Net, PROBES, config};
+use crate::network_traffic::seen;
+
+/// A part of a delta of a probe.
+#[derive(Clone)]
+pub struct Message {
+    pub probe: usize,
+    pub slice: u64,
+    pub part: String,
+    pub payload: Vec<u8>,
+}
+
+/// What `probe` of a network with this configuration sends of a slice that it calls `called`, in parts of so many
+/// bytes.
+pub fn of_slice(
+    config: Config,
+    probe: usize,
+    (slice, called): (u64, u64),
+    bytes: usize,
+) -> Vec<Message> {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.skip_to(called).unwrap();
+    detector.ingest(&seen(probe, slice)).unwrap();
+    let parts = detector.take_delta(1).unwrap().into_parts(bytes).unwrap();
+    let count = parts.len() as u32;
+    let message = |(number, payload)| {
+        let part = Part { number, count }.to_string();
+        Message { probe, slice: called, part, payload }
+    };
+    (1..).zip(parts).map(message).collect()
+}
+
+/// What all probes send of `slices`, slice by slice, in parts of so many bytes.
+pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
+    let of_probes = |slice| {
+        (0..PROBES.len()).flat_map(move |probe| of_slice(config(), probe, (slice, slice), bytes))
+    };
+    slices.flat_map(of_probes).collect()
+}
+
+/// The same, each delta in one message.
+pub fn whole(slices: Range<u64>) -> Vec<Message> {
+    in_parts(slices, 1 << 20)
+}
+
+/// Publishes in this order. Messages have no names: the broker drops no repetition.
+pub async fn publish(net: &Net, messages: &[Message]) {
+    let mut streams = Vec::new();
+    for probe in PROBES {
+        streams.push(jetstream::new(net.link(probe).await.client));
+    }
+    for message in messages {
+        let mut headers = HeaderMap::new();
+        headers.insert(PART_HEADER, message.part.as_str());
+        let subject = delta(PROBES[message.probe]);
+        let payload = message.payload.clone().into();
+        let ack = streams[message.probe].publish_with_headers(subject, headers, payload).await;
+        ack.unwrap().await.unwrap();
+    }
+}
