@@ -1,0 +1,145 @@
+//! Nodes tell a collector what they saw, in bytes: late, repeated, in any order, in parts. It ends
+//! with the bits of one node that saw everything.
+
+use proptest::prelude::*;
+use srlg::{Config, Delta, Device, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+
+const WINDOW: u32 = 8;
+
+/// Slices that a pair may be late.
+const LATE: u32 = 2;
+
+const NODES: usize = 3;
+
+/// Small arrays, so that contacts collide, in either scheme.
+fn small(is_tagged: bool) -> Config {
+    Config {
+        threshold: 32,
+        window: WINDOW,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: match is_tagged {
+            true => Scheme::Tagged { lines: 24, tags: 64 },
+            false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
+        },
+        linear_width: 256,
+        ..Config::default()
+    }
+}
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+/// A contact, the node that sees it, and how many slices late.
+type Contact = (IpPair, usize, u32);
+
+fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
+    let pair = (0u32..20, 0u32..300).prop_map(|(aip, bip)| IpPair { aip, bip });
+    let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
+    prop::collection::vec(prop::collection::vec(contact, 0..120), 1..7)
+}
+
+/// How a node tells of a slice.
+#[derive(Clone, Debug)]
+enum Telling {
+    Whole,
+    Parts(usize),
+    Snapshot,
+}
+
+fn telling() -> impl Strategy<Value = Telling> {
+    prop_oneof![
+        Just(Telling::Whole),
+        (130usize..400).prop_map(Telling::Parts),
+        Just(Telling::Snapshot),
+    ]
+}
+
+/// What is on its way, how many slices it takes, and its place among what arrives with it.
+#[derive(Clone, Debug)]
+struct Message {
+    bytes: Vec<u8>,
+    arrives: u64,
+    place: u32,
+}
+
+/// What `node` tells of its running slice.
+fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
+    match telling {
+        Telling::Whole => vec![node.take_delta(1 + LATE).unwrap().to_bytes().unwrap()],
+        Telling::Parts(most) => {
+            let parts = node.take_delta(1 + LATE).unwrap().into_parts(*most).unwrap();
+            assert!(parts.iter().all(|part| part.len() <= *most));
+            parts
+        }
+        Telling::Snapshot => vec![node.snapshot().unwrap().to_bytes().unwrap()],
+    }
+}
+
+fn merge(collector: &mut SlidingDetector, bytes: &[u8], params: &Params) {
+    match Delta::from_bytes(bytes, params) {
+        Ok(delta) => collector.merge(&delta).unwrap(),
+        Err(_) => collector.merge_snapshot(&Snapshot::from_bytes(bytes, params).unwrap()).unwrap(),
+    }
+}
+
+/// Merges whatever arrives by `slice`.
+fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: u64) {
+    let params = *collector.params();
+    messages.sort_by_key(|message| message.place);
+    for message in messages.extract_if(.., |message| message.arrives <= slice) {
+        merge(collector, &message.bytes, &params);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn nodes_that_tell_in_bytes_equal_one_node_that_saw_everything(
+        is_tagged: bool,
+        slices in slices(),
+        tellings in prop::collection::vec((telling(), 0..u64::from(WINDOW), 1usize..3), 1..9),
+        places in prop::collection::vec(any::<u32>(), 1..9),
+    ) {
+        let new = || detector(small(is_tagged));
+        let (mut one, mut prompt, mut late) = (new(), new(), new());
+        let mut nodes = [new(), new(), new()];
+        let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
+        let mut places = places.iter().cycle();
+        for (slice, contacts) in (0..).zip(&slices) {
+            for &(pair, node, late) in contacts {
+                one.ingest_late(&[pair], late).unwrap();
+                nodes[node].ingest_late(&[pair], late).unwrap();
+            }
+            let mut now = Vec::new();
+            for node in &mut nodes {
+                let (telling, delay, times) = tellings.next().unwrap();
+                for bytes in told(node, telling) {
+                    for again in 0..*times {
+                        let place = *places.next().unwrap();
+                        let arrives = slice + (delay + again as u64) % u64::from(WINDOW);
+                        now.push(Message { bytes: bytes.clone(), arrives: slice, place });
+                        on_their_way.push(Message { bytes: bytes.clone(), arrives, place });
+                    }
+                }
+                node.skip_to(slice + 1).unwrap();
+            }
+            // All in time: the same reports. Some late: the same recorders, once they are there.
+            deliver(&mut prompt, &mut now, slice);
+            deliver(&mut late, &mut on_their_way, slice);
+            prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
+            late.skip_to(slice + 1).unwrap();
+        }
+        prop_assert!(prompt.snapshot().unwrap() == one.snapshot().unwrap());
+        for slice in slices.len() as u64..(slices.len() as u64 + u64::from(WINDOW)) {
+            one.skip_to(slice).unwrap();
+            late.skip_to(slice).unwrap();
+            deliver(&mut late, &mut on_their_way, slice);
+        }
+        prop_assert!(on_their_way.is_empty());
+        prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());
+        prop_assert_eq!(late.close_slice().unwrap(), one.close_slice().unwrap());
+    }
+}
