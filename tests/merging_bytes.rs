@@ -1,6 +1,8 @@
 //! Nodes tell a collector what they saw, in bytes: late, repeated, in any order, in parts. It ends
 //! with the bits of one node that saw everything.
 
+use std::cell::RefCell;
+
 use proptest::prelude::*;
 use srlg::{Config, Delta, Device, IpPair, Params, Scheme, SlidingDetector, Snapshot};
 
@@ -94,6 +96,33 @@ fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: 
     }
 }
 
+/// Detectors for one case after the other: to make one takes longer than to use it.
+struct Detectors {
+    one: SlidingDetector,
+    prompt: SlidingDetector,
+    late: SlidingDetector,
+    nodes: [SlidingDetector; NODES],
+    untouched: Snapshot,
+}
+
+impl Detectors {
+    fn new(is_tagged: bool) -> Self {
+        let new = || detector(small(is_tagged));
+        let untouched = new().snapshot().unwrap();
+        Self { one: new(), prompt: new(), late: new(), nodes: [new(), new(), new()], untouched }
+    }
+
+    fn forget(&mut self) {
+        let Self { one, prompt, late, nodes, untouched } = self;
+        let all = [one, prompt, late].into_iter().chain(nodes);
+        all.for_each(|detector| detector.restore(untouched).unwrap());
+    }
+}
+
+thread_local! {
+    static DETECTORS: RefCell<[Detectors; 2]> = RefCell::new([false, true].map(Detectors::new));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -103,43 +132,56 @@ proptest! {
         tellings in prop::collection::vec((telling(), 0..u64::from(WINDOW), 1usize..3), 1..9),
         places in prop::collection::vec(any::<u32>(), 1..9),
     ) {
-        let new = || detector(small(is_tagged));
-        let (mut one, mut prompt, mut late) = (new(), new(), new());
-        let mut nodes = [new(), new(), new()];
-        let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
-        let mut places = places.iter().cycle();
-        for (slice, contacts) in (0..).zip(&slices) {
-            for &(pair, node, late) in contacts {
-                one.ingest_late(&[pair], late).unwrap();
-                nodes[node].ingest_late(&[pair], late).unwrap();
-            }
-            let mut now = Vec::new();
-            for node in &mut nodes {
-                let (telling, delay, times) = tellings.next().unwrap();
-                for bytes in told(node, telling) {
-                    for again in 0..*times {
-                        let place = *places.next().unwrap();
-                        let arrives = slice + (delay + again as u64) % u64::from(WINDOW);
-                        now.push(Message { bytes: bytes.clone(), arrives: slice, place });
-                        on_their_way.push(Message { bytes: bytes.clone(), arrives, place });
-                    }
-                }
-                node.skip_to(slice + 1).unwrap();
-            }
-            // All in time: the same reports. Some late: the same recorders, once they are there.
-            deliver(&mut prompt, &mut now, slice);
-            deliver(&mut late, &mut on_their_way, slice);
-            prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
-            late.skip_to(slice + 1).unwrap();
-        }
-        prop_assert!(prompt.snapshot().unwrap() == one.snapshot().unwrap());
-        for slice in slices.len() as u64..(slices.len() as u64 + u64::from(WINDOW)) {
-            one.skip_to(slice).unwrap();
-            late.skip_to(slice).unwrap();
-            deliver(&mut late, &mut on_their_way, slice);
-        }
-        prop_assert!(on_their_way.is_empty());
-        prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());
-        prop_assert_eq!(late.close_slice().unwrap(), one.close_slice().unwrap());
+        DETECTORS.with_borrow_mut(|detectors| {
+            let detectors = &mut detectors[usize::from(is_tagged)];
+            detectors.forget();
+            all_tell(detectors, &slices, &tellings, &places)
+        })?;
     }
+}
+
+/// Lets nodes and the one detector see `slices`, and the nodes tell of them.
+fn all_tell(
+    detectors: &mut Detectors,
+    slices: &[Vec<Contact>],
+    tellings: &[(Telling, u64, usize)],
+    places: &[u32],
+) -> Result<(), TestCaseError> {
+    let Detectors { one, prompt, late, nodes, .. } = detectors;
+    let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
+    let mut places = places.iter().cycle();
+    for (slice, contacts) in (0..).zip(slices) {
+        for &(pair, node, late) in contacts {
+            one.ingest_late(&[pair], late).unwrap();
+            nodes[node].ingest_late(&[pair], late).unwrap();
+        }
+        let mut now = Vec::new();
+        for node in &mut *nodes {
+            let (telling, delay, times) = tellings.next().unwrap();
+            for bytes in told(node, telling) {
+                for again in 0..*times {
+                    let place = *places.next().unwrap();
+                    let arrives = slice + (delay + again as u64) % u64::from(WINDOW);
+                    now.push(Message { bytes: bytes.clone(), arrives: slice, place });
+                    on_their_way.push(Message { bytes: bytes.clone(), arrives, place });
+                }
+            }
+            node.skip_to(slice + 1).unwrap();
+        }
+        // All in time: the same reports. Some late: the same recorders, once they are there.
+        deliver(prompt, &mut now, slice);
+        deliver(late, &mut on_their_way, slice);
+        prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
+        late.skip_to(slice + 1).unwrap();
+    }
+    prop_assert!(prompt.snapshot().unwrap() == one.snapshot().unwrap());
+    for slice in slices.len() as u64..(slices.len() as u64 + u64::from(WINDOW)) {
+        one.skip_to(slice).unwrap();
+        late.skip_to(slice).unwrap();
+        deliver(late, &mut on_their_way, slice);
+    }
+    prop_assert!(on_their_way.is_empty());
+    prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());
+    prop_assert_eq!(late.close_slice().unwrap(), one.close_slice().unwrap());
+    Ok(())
 }
