@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use srlg::{Config, Delta, Device, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::{Config, Delta, Device, Error, IpPair, Scheme, SlidingDetector, Snapshot};
 
 /// Small arrays, and a seed that is no default.
 fn tagged() -> Config {
@@ -136,6 +136,27 @@ fn headers_are_as_they_are_documented() {
                 assert_eq!((of(64, 4), of(68, 4), of(64 + 13 * 4, 4)), (32, window, tags));
                 assert_eq!(&bytes[bytes.len() - 16..bytes.len() - 4], b"kept with it");
             }
+        }
+    }
+}
+
+#[test]
+fn later_version_is_told_apart_from_a_damaged_number() {
+    for (name, detector, slices) in golden() {
+        let mut bytes = std::fs::read(path(name)).unwrap();
+        let read = |bytes: &[u8]| match slices {
+            None => Snapshot::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
+            Some(_) => Delta::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
+        };
+        for (version, is_later) in [(0, false), (2, true), (0x4001, true)] {
+            bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
+            assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
+            let end = bytes.len() - 4;
+            let sum = crc(&bytes[..end]) as u32;
+            bytes[end..].copy_from_slice(&sum.to_le_bytes());
+            let error = read(&bytes);
+            let found = matches!(error, Error::Version { theirs, newest: 1 } if theirs == version);
+            assert_eq!(found, is_later, "{name} {version}: {error}");
         }
     }
 }
