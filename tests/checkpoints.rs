@@ -157,8 +157,13 @@ fn killed_at_any_moment_the_last_complete_one_is_there() {
 
 #[test]
 fn damaged_checkpoint_is_named_and_kept_aside_and_the_one_before_is_used() {
-    let damages: [fn(&mut Vec<u8>); 3] =
-        [|bytes| bytes.truncate(bytes.len() / 2), |bytes| bytes[100] ^= 4, Vec::clear];
+    let damages: [fn(&mut Vec<u8>); 5] = [
+        |bytes| bytes.truncate(bytes.len() / 2),
+        |bytes| bytes[100] ^= 4,
+        |bytes| bytes[5] ^= 4, // looks like a later version
+        |bytes| bytes.push(0),
+        Vec::clear,
+    ];
     for (number, damage) in damages.into_iter().enumerate() {
         let folder = Folder::new(&format!("damaged-{number}"));
         let mut checkpoints = folder.open();
@@ -179,6 +184,50 @@ fn damaged_checkpoint_is_named_and_kept_aside_and_the_one_before_is_used() {
         assert!(next > newest);
         assert_eq!(latest(&mut folder.open()), Some(3));
     }
+}
+
+#[test]
+fn both_damaged_leave_nothing_and_are_both_kept() {
+    let folder = Folder::new("both");
+    let mut checkpoints = folder.open();
+    let paths = [1, 2].map(|slice| checkpoints.save(&snapshot(slice)).unwrap());
+    paths.iter().for_each(|path| fs::write(path, b"SRLG").unwrap());
+    let found = checkpoints.latest(&small().validate().unwrap()).unwrap();
+    assert!(found.snapshot.is_none());
+    let aside: Vec<_> = found.damaged.into_iter().map(|damaged| damaged.path).collect();
+    assert_eq!(aside, [1, 0].map(|newest| paths[newest].with_extension("damaged")));
+    assert!(checkpoints.save(&snapshot(3)).unwrap() > paths[1]);
+    assert_eq!(latest(&mut checkpoints), Some(3));
+}
+
+#[test]
+fn damaged_checkpoint_never_takes_the_place_of_another() {
+    let folder = Folder::new("again");
+    let mut checkpoints = folder.open();
+    let path = checkpoints.save(&snapshot(1)).unwrap();
+    let mut kept = Vec::new();
+    for damage in [&b"first"[..], b"second", b"third"] {
+        fs::write(&path, damage).unwrap();
+        let found = checkpoints.latest(&small().validate().unwrap()).unwrap();
+        kept.push((found.damaged[0].path.clone(), damage));
+        assert!(kept.iter().all(|(path, damage)| fs::read(path).unwrap() == *damage));
+    }
+}
+
+// What is read comes from a file whose first page no process has.
+#[test]
+#[cfg(target_os = "linux")]
+fn checkpoint_that_the_disk_cannot_read_is_damaged() {
+    let folder = Folder::new("unreadable");
+    let mut checkpoints = folder.open();
+    checkpoints.save(&snapshot(1)).unwrap();
+    let newest = checkpoints.save(&snapshot(2)).unwrap();
+    fs::remove_file(&newest).unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", &newest).unwrap();
+    let found = checkpoints.latest(&small().validate().unwrap()).unwrap();
+    assert!(found.snapshot.unwrap() == snapshot(1));
+    assert_eq!(found.damaged[0].path, newest.with_extension("damaged"));
+    assert!(matches!(found.damaged[0].why, Error::Checkpoint { .. }), "{}", found.damaged[0].why);
 }
 
 #[test]
@@ -214,6 +263,33 @@ fn leftovers_of_a_torn_write_are_removed() {
     fs::write(torn, b"SRLG").unwrap();
     assert_eq!(latest(&mut folder.open()), Some(1));
     assert_eq!(folder.names().len(), 1);
+}
+
+#[test]
+fn files_of_others_are_left_alone() {
+    let folder = Folder::new("others");
+    let others = ["notes.tmp", "checkpoint-18446744073709551615.srlg", "checkpoint-new.srlg"];
+    others.iter().for_each(|name| fs::write(folder.0.join(name), b"mine").unwrap());
+    let mut checkpoints = folder.open();
+    assert_eq!(latest(&mut checkpoints), None);
+    (1..5).for_each(|slice| _ = checkpoints.save(&snapshot(slice)).unwrap());
+    assert_eq!(latest(&mut checkpoints), Some(4));
+    assert!(others.iter().all(|name| fs::read(folder.0.join(name)).unwrap() == b"mine"));
+}
+
+#[test]
+fn folders_are_made_on_the_way_and_a_file_is_none() {
+    let folder = Folder::new("nested");
+    let nested = folder.0.join("one").join("two");
+    Checkpoints::open(&nested).unwrap().save(&snapshot(1)).unwrap();
+    assert_eq!(latest(&mut Checkpoints::open(&nested).unwrap()), Some(1));
+    let file = folder.0.join("file");
+    fs::write(&file, b"").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let error = Checkpoints::open(path).unwrap_err();
+        assert!(matches!(error, Error::Checkpoint { .. }));
+        assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+    }
 }
 
 // What is written goes to a device that is always full.

@@ -3,7 +3,7 @@
 //!
 //! A checkpoint is written under another name, brought to disk, and renamed: a file that has the
 //! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
-//! later leaves another. Numbers ascend and are never used again.
+//! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -58,14 +58,14 @@ impl Checkpoints {
     /// [`Error::Checkpoint`] where it cannot be used.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(cannot("make the folder", &folder))?;
+        make(&folder)?;
         let lock = lock(&folder)?;
         let mut next = 1;
         for path in paths(&folder)? {
-            if path.extension().is_some_and(|extension| extension == TORN) {
+            let Some(number) = number(&path) else { continue };
+            next = next.max(number + 1);
+            if has_extension(&path, TORN) {
                 fs::remove_file(&path).map_err(cannot("remove", &path))?;
-            } else if let Some(number) = number(&path) {
-                next = next.max(number + 1);
             }
         }
         Ok(Self { folder, _lock: lock, next })
@@ -75,19 +75,20 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where it cannot be written: those that were there before are as they
-    /// were.
+    /// were. So where an old one cannot be removed: then the new one is there as well.
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
         let torn = path.with_extension(TORN);
-        if let Err(error) = write(&torn, &bytes) {
+        let renamed = || fs::rename(&torn, &path).map_err(cannot("rename", &torn));
+        if let Err(error) = write(&torn, &bytes).and_then(|()| renamed()) {
             // What cannot be removed now is removed by the next `open`.
             let _left = fs::remove_file(&torn);
             return Err(error);
         }
-        fs::rename(&torn, &path).map_err(cannot("rename", &torn))?;
-        sync_folder(&self.folder)?;
+        // The number is taken, whether or not the name comes to disk.
         self.next += 1;
+        sync_folder(&self.folder)?;
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
             fs::remove_file(&old).map_err(cannot("remove", &old))?;
         }
@@ -104,10 +105,9 @@ impl Checkpoints {
     pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
         let mut damaged = Vec::new();
         for (_, path) in self.newest_first()? {
-            let bytes = fs::read(&path).map_err(cannot("read", &path))?;
-            match Snapshot::from_bytes(&bytes, params) {
+            match load(&path, params) {
                 Ok(snapshot) => return Ok(Latest { snapshot: Some(snapshot), damaged }),
-                Err(why @ Error::Format(_)) => {
+                Err(why) if is_damage(&why) => {
                     damaged.push(Damaged { path: self.put_aside(&path)?, why });
                 }
                 Err(error) => return Err(error),
@@ -117,7 +117,14 @@ impl Checkpoints {
     }
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
-        let aside = path.with_extension(DAMAGED);
+        let mut aside = path.with_extension(DAMAGED);
+        // One that somebody put back under its old name may be damaged again.
+        for again in 2.. {
+            if !aside.try_exists().map_err(cannot("look for", &aside))? {
+                break;
+            }
+            aside = path.with_extension(format!("{DAMAGED}-{again}"));
+        }
         fs::rename(path, &aside).map_err(cannot("rename", path))?;
         sync_folder(&self.folder)?;
         Ok(aside)
@@ -125,12 +132,48 @@ impl Checkpoints {
 
     /// All checkpoints, with their numbers.
     fn newest_first(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
-        let whole = |path: &PathBuf| path.extension().is_some_and(|extension| extension == WHOLE);
-        let paths = paths(&self.folder)?.into_iter().filter(whole);
+        let paths = paths(&self.folder)?.into_iter().filter(|path| has_extension(path, WHOLE));
         let mut all: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         Ok(all)
     }
+}
+
+fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
+    let bytes = fs::read(path).map_err(cannot("read", path))?;
+    Snapshot::from_bytes(&bytes, params)
+}
+
+/// Whether a checkpoint, which cannot be loaded for that reason, is damaged.
+fn is_damage(why: &Error) -> bool {
+    // EIO on every Unix: the disk cannot give what it was given. The standard library has no name for it.
+    const DISK_FAILED: i32 = 5;
+    match why {
+        Error::Format(_) => true,
+        Error::Checkpoint { source, .. } => {
+            cfg!(unix) && source.raw_os_error() == Some(DISK_FAILED)
+        }
+        _ => false,
+    }
+}
+
+/// Makes `folder` where there is none, and brings its name to disk, and those of all folders on the
+/// way that were not there either.
+fn make(folder: &Path) -> Result<(), Error> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    make(parent)?;
+    match fs::create_dir(folder) {
+        // Another process was faster.
+        Err(_) if folder.is_dir() => {}
+        made => made.map_err(cannot("make the folder", folder))?,
+    }
+    sync_folder(parent)
 }
 
 /// The lock of `folder`.
@@ -152,9 +195,14 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
 }
 
-/// The number of a checkpoint, whatever became of it.
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// The number of a checkpoint, whatever became of it. The largest is none: no other could follow.
 fn number(path: &Path) -> Option<u64> {
-    path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()
+    let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+    (number < u64::MAX).then_some(number)
 }
 
 /// Writes a file, down to the disk.
