@@ -26,8 +26,8 @@ const DAMAGED: &str = "damaged";
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Locked until it is closed, by whatever ends the process.
-    _lock: File,
+    /// Locked until this is dropped, or whatever ends the process closes it.
+    lock: File,
     next: u64,
 }
 
@@ -68,7 +68,7 @@ impl Checkpoints {
                 fs::remove_file(&path).map_err(cannot("remove", &path))?;
             }
         }
-        Ok(Self { folder, _lock: lock, next })
+        Ok(Self { folder, lock, next })
     }
 
     /// Saves a checkpoint; when this returns, it is on disk. All but the newest two are removed.
@@ -136,6 +136,14 @@ impl Checkpoints {
         let mut all: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         Ok(all)
+    }
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        // To close it is not enough: a child that was forked and has not yet begun has it too. What
+        // cannot be unlocked is closed all the same.
+        let _closed = self.lock.unlock();
     }
 }
 
@@ -225,4 +233,23 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
 fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Checkpoint { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_is_free_once_it_is_dropped_whoever_else_holds_its_files() {
+        let name = format!("srlg-{}-free", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let first = Checkpoints::open(&folder).unwrap();
+        // As a child has it between fork and exec.
+        let of_child = first.lock.try_clone().unwrap();
+        assert!(matches!(Checkpoints::open(&folder), Err(Error::CheckpointsInUse { .. })));
+        drop(first);
+        Checkpoints::open(&folder).unwrap();
+        drop(of_child);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
