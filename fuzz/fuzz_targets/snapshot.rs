@@ -1,11 +1,11 @@
-//! Any bytes as a snapshot: read, restored, merged, written again, and asked.
+//! Any bytes as a snapshot: read, restored, merged, asked, closed, and written again.
 #![no_main]
 
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::{bytes_of, detector};
-use srlg_host::{SlidingDetector, Snapshot};
+use srlg_host::{Error, SlidingDetector, Snapshot};
 
 thread_local! {
     static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));
@@ -26,6 +26,10 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     );
     detector.merge_snapshot(&snapshot).expect("of the same slice");
     detector.cardinality([10, 0, 0, 1].into()).expect("a window");
+    match detector.close_slice() {
+        Ok(_) | Err(Error::LastSlice { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
     let written = snapshot.to_bytes().expect("room for a few bytes");
     assert!(Snapshot::from_bytes(&written, detector.params()).expect("as written") == snapshot);
     // A slice near the end of time is no slice to go on from.
