@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+use srlg::{Config, Delta, Device, Hash, IpPair, Params, Scheme, SlidingDetector, Snapshot};
 
 const WINDOW: u32 = 8;
 
@@ -13,22 +13,30 @@ const LATE: u32 = 2;
 
 const NODES: usize = 3;
 
-/// Small arrays, so that contacts collide, in either scheme.
-fn small(is_tagged: bool) -> Config {
-    Config {
+/// Small arrays, so that contacts collide: either scheme, epochs of two slices, another hash.
+fn kinds() -> [Config; 4] {
+    let tagged = Config {
         threshold: 32,
         window: WINDOW,
         rough_column_bits: 12,
         bit_stride: 10,
         rough_rows: 4,
-        scheme: match is_tagged {
-            true => Scheme::Tagged { lines: 24, tags: 64 },
-            false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
-        },
+        scheme: Scheme::Tagged { lines: 24, tags: 64 },
         linear_width: 256,
         ..Config::default()
-    }
+    };
+    let paper = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
+    let epochs = Scheme::Tagged { lines: 24, tags: 5000 };
+    [
+        tagged,
+        Config { scheme: paper, ..tagged },
+        Config { scheme: epochs, ..tagged },
+        Config { hash: Hash::HalfSip13, seed: 9, ..tagged },
+    ]
 }
+
+/// Slices to begin with: within an epoch, and near the last that has a number.
+const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
 fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
@@ -106,36 +114,45 @@ struct Detectors {
 }
 
 impl Detectors {
-    fn new(is_tagged: bool) -> Self {
-        let new = || detector(small(is_tagged));
+    fn new(config: Config) -> Self {
+        let new = || detector(config);
         let untouched = new().snapshot().unwrap();
         Self { one: new(), prompt: new(), late: new(), nodes: [new(), new(), new()], untouched }
     }
 
-    fn forget(&mut self) {
+    fn begin(&mut self, first: u64) {
         let Self { one, prompt, late, nodes, untouched } = self;
         let all = [one, prompt, late].into_iter().chain(nodes);
-        all.for_each(|detector| detector.restore(untouched).unwrap());
+        for detector in all {
+            detector.restore(untouched).unwrap();
+            detector.skip_to(first).unwrap();
+        }
     }
 }
 
 thread_local! {
-    static DETECTORS: RefCell<[Detectors; 2]> = RefCell::new([false, true].map(Detectors::new));
+    static DETECTORS: RefCell<[Detectors; 4]> = RefCell::new(kinds().map(Detectors::new));
+}
+
+#[test]
+fn one_kind_has_epochs_of_several_slices() {
+    let epochs = kinds().map(|config| config.validate().unwrap().epoch_slices());
+    assert_eq!(epochs, [1, 1, 2, 1]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn nodes_that_tell_in_bytes_equal_one_node_that_saw_everything(
-        is_tagged: bool,
+        kind in 0usize..4,
+        first in prop::sample::select(FIRST.to_vec()),
         slices in slices(),
         tellings in prop::collection::vec((telling(), 0..u64::from(WINDOW), 1usize..3), 1..9),
         places in prop::collection::vec(any::<u32>(), 1..9),
     ) {
         DETECTORS.with_borrow_mut(|detectors| {
-            let detectors = &mut detectors[usize::from(is_tagged)];
-            detectors.forget();
-            all_tell(detectors, &slices, &tellings, &places)
+            detectors[kind].begin(first);
+            all_tell(&mut detectors[kind], &slices, &tellings, &places)
         })?;
     }
 }
@@ -150,7 +167,8 @@ fn all_tell(
     let Detectors { one, prompt, late, nodes, .. } = detectors;
     let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
     let mut places = places.iter().cycle();
-    for (slice, contacts) in (0..).zip(slices) {
+    let first = one.slice();
+    for (slice, contacts) in (first..).zip(slices) {
         for &(pair, node, late) in contacts {
             one.ingest_late(&[pair], late).unwrap();
             nodes[node].ingest_late(&[pair], late).unwrap();
@@ -175,7 +193,8 @@ fn all_tell(
         late.skip_to(slice + 1).unwrap();
     }
     prop_assert!(prompt.snapshot().unwrap() == one.snapshot().unwrap());
-    for slice in slices.len() as u64..(slices.len() as u64 + u64::from(WINDOW)) {
+    let end = first + slices.len() as u64;
+    for slice in end..end + u64::from(WINDOW) {
         one.skip_to(slice).unwrap();
         late.skip_to(slice).unwrap();
         deliver(late, &mut on_their_way, slice);
