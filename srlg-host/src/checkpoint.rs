@@ -5,14 +5,16 @@
 //! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
 //! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+mod disk;
+
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use srlg_core::Params;
 
 use crate::error::Error;
 use crate::state::Snapshot;
+use disk::{cannot, lock, make, paths, sync_folder, write};
 
 /// Checkpoints that stay.
 const KEPT: usize = 2;
@@ -23,6 +25,24 @@ const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
 /// A folder of checkpoints, which nobody else uses as long as this lives.
+///
+/// ```
+/// use srlg_host::{Checkpoints, Config, Device, SlidingDetector};
+///
+/// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// # let folder = std::env::temp_dir().join(format!("srlg-{}-example", std::process::id()));
+/// let mut checkpoints = Checkpoints::open(&folder)?;
+/// let latest = checkpoints.latest(detector.params())?;
+/// for damaged in latest.damaged {
+///     eprintln!("{} is damaged: {}", damaged.path.display(), damaged.why);
+/// }
+/// if let Some(snapshot) = latest.snapshot {
+///     detector.restore(&snapshot)?;
+/// }
+/// checkpoints.save(&detector.snapshot()?)?; // now and then
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
@@ -165,44 +185,6 @@ fn is_damage(why: &Error) -> bool {
     }
 }
 
-/// Makes `folder` where there is none, and brings its name to disk, and those of all folders on the
-/// way that were not there either.
-fn make(folder: &Path) -> Result<(), Error> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let parent = match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    make(parent)?;
-    match fs::create_dir(folder) {
-        // Another process was faster.
-        Err(_) if folder.is_dir() => {}
-        made => made.map_err(cannot("make the folder", folder))?,
-    }
-    sync_folder(parent)
-}
-
-/// The lock of `folder`.
-fn lock(folder: &Path) -> Result<File, Error> {
-    let path = folder.join("lock");
-    let mut options = File::options();
-    let lock = options.create(true).truncate(false).write(true).open(&path);
-    let lock = lock.map_err(cannot("open", &path))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(Error::CheckpointsInUse { path: folder.into() }),
-        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
-    }
-}
-
-fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(cannot("read the folder", folder))?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
-}
-
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
@@ -211,28 +193,6 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)
-}
-
-/// Writes a file, down to the disk.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut file = File::create(path).map_err(cannot("make", path))?;
-    file.write_all(bytes).map_err(cannot("write", path))?;
-    file.sync_all().map_err(cannot("bring to disk", path))
-}
-
-/// Brings the names of files to disk.
-fn sync_folder(folder: &Path) -> Result<(), Error> {
-    // Elsewhere a folder is no file that can be opened, and a rename is its own.
-    if cfg!(unix) {
-        let opened = File::open(folder).and_then(|folder| folder.sync_all());
-        opened.map_err(cannot("bring to disk", folder))?;
-    }
-    Ok(())
-}
-
-fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Checkpoint { doing, path, source }
 }
 
 #[cfg(test)]
