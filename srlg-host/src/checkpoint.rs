@@ -123,17 +123,22 @@ impl Checkpoints {
     /// another seed or a later version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
     /// [`Error::Version`].
     pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
-        let mut damaged = Vec::new();
+        let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {
             match load(&path, params) {
-                Ok(snapshot) => return Ok(Latest { snapshot: Some(snapshot), damaged }),
-                Err(why) if is_damage(&why) => {
-                    damaged.push(Damaged { path: self.put_aside(&path)?, why });
+                Ok(loaded) => {
+                    snapshot = Some(loaded);
+                    break;
                 }
+                Err(why) if is_damage(&why) => damaged.push(Damaged { path, why }),
                 Err(error) => return Err(error),
             }
         }
-        Ok(Latest { snapshot: None, damaged })
+        // Not before: an error would hide which they were.
+        for damaged in &mut damaged {
+            damaged.path = self.put_aside(&damaged.path)?;
+        }
+        Ok(Latest { snapshot, damaged })
     }
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {

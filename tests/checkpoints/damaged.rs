@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use srlg::Error;
+use srlg::{Config, Error};
 
 use crate::folder::{Folder, latest, small, snapshot};
 
@@ -49,6 +49,20 @@ fn both_damaged_leave_nothing_and_are_both_kept() {
     assert_eq!(aside, [1, 0].map(|newest| paths[newest].with_extension("damaged")));
     assert!(checkpoints.save(&snapshot(3)).unwrap() > paths[1]);
     assert_eq!(latest(&mut checkpoints), Some(3));
+}
+
+// Else nobody would ever be told of it.
+#[test]
+fn damaged_checkpoint_stays_where_it_is_until_it_is_named() {
+    let folder = Folder::new("untold");
+    let mut checkpoints = folder.open();
+    checkpoints.save(&snapshot(1)).unwrap();
+    let newest = checkpoints.save(&snapshot(2)).unwrap();
+    fs::write(&newest, b"SRLG").unwrap();
+    let other_seed = Config { seed: 1, ..small() }.validate().unwrap();
+    assert!(matches!(checkpoints.latest(&other_seed), Err(Error::OtherSeed { .. })));
+    let found = checkpoints.latest(&small().validate().unwrap()).unwrap();
+    assert_eq!(found.damaged[0].path, newest.with_extension("damaged"));
 }
 
 #[test]
