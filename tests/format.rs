@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use srlg::{Config, Delta, Device, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::{Config, Delta, Device, Error, IpPair, Scheme, SlidingDetector, Snapshot};
 
 /// Small arrays, and a seed that is no default.
 fn tagged() -> Config {
@@ -39,13 +39,21 @@ fn seen(config: Config, contacts: u32) -> SlidingDetector {
     detector
 }
 
+/// The same two silent slices later: no recorder of it is of age 0.
+fn aged(mut detector: SlidingDetector) -> SlidingDetector {
+    detector.skip_to(8).unwrap();
+    detector
+}
+
 /// A file of version 1, the detector that it is of, and how many slices, if it is a delta.
 fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),
+        ("tagged-snapshot-aged", aged(seen(tagged(), 2000)), None),
         ("tagged-delta-dense", seen(tagged(), 2000), Some(2)),
         ("tagged-delta-sparse", seen(tagged(), 20), Some(1)),
         ("tagged-delta-empty", seen(tagged(), 0), Some(1)),
+        ("paper-snapshot-aged", aged(seen(paper(), 2000)), None),
         ("paper-snapshot", seen(paper(), 2000), None),
         ("paper-delta-dense", seen(paper(), 2000), Some(2)),
         ("paper-delta-sparse", seen(paper(), 20), Some(1)),
@@ -124,7 +132,10 @@ fn headers_are_as_they_are_documented() {
                 (of(8, 8), of(16, 8)),
                 (params.sizes_fingerprint(), params.seed_fingerprint())
             );
-            assert_eq!((of(24, 8), of(32, 4), of(36, 4)), (6, slices.unwrap_or(0).into(), 0));
+            assert_eq!(
+                (of(24, 8), of(32, 4), of(36, 4)),
+                (detector.slice(), slices.unwrap_or(0).into(), 0)
+            );
             let (sizes, attachment) = if slices.is_none() { (72, 12) } else { (0, 0) };
             assert_eq!(
                 (of(56, 8), of(48, 8)),
@@ -136,6 +147,27 @@ fn headers_are_as_they_are_documented() {
                 assert_eq!((of(64, 4), of(68, 4), of(64 + 13 * 4, 4)), (32, window, tags));
                 assert_eq!(&bytes[bytes.len() - 16..bytes.len() - 4], b"kept with it");
             }
+        }
+    }
+}
+
+#[test]
+fn later_version_is_told_apart_from_a_damaged_number() {
+    for (name, detector, slices) in golden() {
+        let mut bytes = std::fs::read(path(name)).unwrap();
+        let read = |bytes: &[u8]| match slices {
+            None => Snapshot::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
+            Some(_) => Delta::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
+        };
+        for (version, is_later) in [(0, false), (2, true), (0x4001, true)] {
+            bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
+            assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
+            let end = bytes.len() - 4;
+            let sum = crc(&bytes[..end]) as u32;
+            bytes[end..].copy_from_slice(&sum.to_le_bytes());
+            let error = read(&bytes);
+            let found = matches!(error, Error::Version { theirs, newest: 1 } if theirs == version);
+            assert_eq!(found, is_later, "{name} {version}: {error}");
         }
     }
 }
@@ -183,9 +215,11 @@ fn bodies_are_as_they_are_documented() {
             assert_eq!((body.len(), end.len()), (number(&bytes, 40, 8) as usize, 0), "{name}");
             layouts[usize::from(body[16])] += rough.len();
             layouts[usize::from(rest[16])] += linear.len();
-            // A detector that merged nothing but what the section says is the same one.
+            // Slices 2 to 6 were touched, and a delta has the last ones.
+            let is_aged = name.ends_with("aged");
+            assert!(rough.iter().all(|&(_, age)| (age >= 2) == is_aged), "{name}");
             assert!(linear.iter().all(|&(at, _)| at < params.linear_recorders() as u64));
-            let most = 1 + slices.map_or(3, |slices| u64::from(slices) - 1);
+            let most = slices.map_or(detector.slice() - 1, u64::from);
             let age = |word: u64| word / u64::from(params.tags());
             let is_recent =
                 |word| age(word) < most || (8..8 + most).contains(&age(word)) && params.is_tagged();

@@ -128,6 +128,10 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
         detector.restore(&snapshot).unwrap();
         detector.merge_snapshot(&snapshot).unwrap();
         detector.cardinality([10, 0, 0, 1].into()).unwrap();
+        match detector.close_slice() {
+            Ok(_) | Err(Error::LastSlice { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
     said
 }
@@ -173,9 +177,41 @@ proptest! {
     ) {
         let mut detector = filled(is_tagged, 1);
         for (bytes, start) in originals(is_tagged, 50) {
-            take(&mut detector, &with_body(&bytes, start, |old| *old = body));
-            break;
+            take(&mut detector, &with_body(&bytes, start, |old| old.clone_from(&body)));
         }
+    }
+}
+
+#[test]
+fn detector_that_is_restored_at_the_end_of_time_stays_there() {
+    let mut detector = filled(true, 10);
+    let [_, (mut bytes, _)] = originals(true, 10);
+    bytes[24..32].fill(0xff);
+    fix_up(&mut bytes);
+    detector.restore(&Snapshot::from_bytes(&bytes, detector.params()).unwrap()).unwrap();
+    for _ in 0..2 {
+        let error = detector.close_slice().unwrap_err();
+        assert!(matches!(error, Error::LastSlice { running: u64::MAX }), "{error}");
+    }
+    assert_eq!(detector.slice(), u64::MAX);
+}
+
+// Decoders of zstd differ in what they make of several frames.
+#[test]
+fn body_of_two_frames_is_refused() {
+    let mut detector = filled(true, 10);
+    for (bytes, start) in originals(true, 10) {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+        let (body, frame) = (number(40), number(48));
+        let body = zstd::bulk::decompress(&bytes[start..start + frame], body).unwrap();
+        let frames = body.chunks(body.len() / 2 + 1).map(|half| zstd::bulk::compress(half, 1));
+        let frames = frames.collect::<Result<Vec<_>, _>>().unwrap();
+        assert_eq!(frames.len(), 2);
+        let frames = frames.concat();
+        let mut forged = [&bytes[..start], &frames, &bytes[start + frame..]].concat();
+        forged[48..56].copy_from_slice(&(frames.len() as u64).to_le_bytes());
+        fix_up(&mut forged);
+        assert!(!take(&mut detector, &forged));
     }
 }
 

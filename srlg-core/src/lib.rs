@@ -32,6 +32,7 @@ mod config;
 pub mod detection;
 mod epoch;
 pub mod estimate;
+mod fingerprint;
 pub mod hash;
 mod linear;
 mod pair;

@@ -3,16 +3,18 @@
 //!
 //! A checkpoint is written under another name, brought to disk, and renamed: a file that has the
 //! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
-//! later leaves another. Numbers ascend and are never used again.
+//! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+mod disk;
+
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use srlg_core::Params;
 
 use crate::error::Error;
 use crate::state::Snapshot;
+use disk::{cannot, lock, make, paths, sync_folder, write};
 
 /// Checkpoints that stay.
 const KEPT: usize = 2;
@@ -23,11 +25,29 @@ const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
 /// A folder of checkpoints, which nobody else uses as long as this lives.
+///
+/// ```
+/// use srlg_host::{Checkpoints, Config, Device, SlidingDetector};
+///
+/// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// # let folder = std::env::temp_dir().join(format!("srlg-{}-example", std::process::id()));
+/// let mut checkpoints = Checkpoints::open(&folder)?;
+/// let latest = checkpoints.latest(detector.params())?;
+/// for damaged in latest.damaged {
+///     eprintln!("{} is damaged: {}", damaged.path.display(), damaged.why);
+/// }
+/// if let Some(snapshot) = latest.snapshot {
+///     detector.restore(&snapshot)?;
+/// }
+/// checkpoints.save(&detector.snapshot()?)?; // now and then
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Locked until it is closed, by whatever ends the process.
-    _lock: File,
+    /// Locked until this is dropped, or whatever ends the process closes it.
+    lock: File,
     next: u64,
 }
 
@@ -58,36 +78,37 @@ impl Checkpoints {
     /// [`Error::Checkpoint`] where it cannot be used.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(cannot("make the folder", &folder))?;
+        make(&folder)?;
         let lock = lock(&folder)?;
         let mut next = 1;
         for path in paths(&folder)? {
-            if path.extension().is_some_and(|extension| extension == TORN) {
+            let Some(number) = number(&path) else { continue };
+            next = next.max(number + 1);
+            if has_extension(&path, TORN) {
                 fs::remove_file(&path).map_err(cannot("remove", &path))?;
-            } else if let Some(number) = number(&path) {
-                next = next.max(number + 1);
             }
         }
-        Ok(Self { folder, _lock: lock, next })
+        Ok(Self { folder, lock, next })
     }
 
     /// Saves a checkpoint; when this returns, it is on disk. All but the newest two are removed.
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where it cannot be written: those that were there before are as they
-    /// were.
+    /// were. So where an old one cannot be removed: then the new one is there as well.
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
         let torn = path.with_extension(TORN);
-        if let Err(error) = write(&torn, &bytes) {
+        let renamed = || fs::rename(&torn, &path).map_err(cannot("rename", &torn));
+        if let Err(error) = write(&torn, &bytes).and_then(|()| renamed()) {
             // What cannot be removed now is removed by the next `open`.
             let _left = fs::remove_file(&torn);
             return Err(error);
         }
-        fs::rename(&torn, &path).map_err(cannot("rename", &torn))?;
-        sync_folder(&self.folder)?;
+        // The number is taken, whether or not the name comes to disk.
         self.next += 1;
+        sync_folder(&self.folder)?;
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
             fs::remove_file(&old).map_err(cannot("remove", &old))?;
         }
@@ -102,22 +123,33 @@ impl Checkpoints {
     /// another seed or a later version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
     /// [`Error::Version`].
     pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
-        let mut damaged = Vec::new();
+        let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {
-            let bytes = fs::read(&path).map_err(cannot("read", &path))?;
-            match Snapshot::from_bytes(&bytes, params) {
-                Ok(snapshot) => return Ok(Latest { snapshot: Some(snapshot), damaged }),
-                Err(why @ Error::Format(_)) => {
-                    damaged.push(Damaged { path: self.put_aside(&path)?, why });
+            match load(&path, params) {
+                Ok(loaded) => {
+                    snapshot = Some(loaded);
+                    break;
                 }
+                Err(why) if is_damage(&why) => damaged.push(Damaged { path, why }),
                 Err(error) => return Err(error),
             }
         }
-        Ok(Latest { snapshot: None, damaged })
+        // Not before: an error would hide which they were.
+        for damaged in &mut damaged {
+            damaged.path = self.put_aside(&damaged.path)?;
+        }
+        Ok(Latest { snapshot, damaged })
     }
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
-        let aside = path.with_extension(DAMAGED);
+        let mut aside = path.with_extension(DAMAGED);
+        // One that somebody put back under its old name may be damaged again.
+        for again in 2.. {
+            if !aside.try_exists().map_err(cannot("look for", &aside))? {
+                break;
+            }
+            aside = path.with_extension(format!("{DAMAGED}-{again}"));
+        }
         fs::rename(path, &aside).map_err(cannot("rename", path))?;
         sync_folder(&self.folder)?;
         Ok(aside)
@@ -125,56 +157,64 @@ impl Checkpoints {
 
     /// All checkpoints, with their numbers.
     fn newest_first(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
-        let whole = |path: &PathBuf| path.extension().is_some_and(|extension| extension == WHOLE);
-        let paths = paths(&self.folder)?.into_iter().filter(whole);
+        let paths = paths(&self.folder)?.into_iter().filter(|path| has_extension(path, WHOLE));
         let mut all: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         Ok(all)
     }
 }
 
-/// The lock of `folder`.
-fn lock(folder: &Path) -> Result<File, Error> {
-    let path = folder.join("lock");
-    let mut options = File::options();
-    let lock = options.create(true).truncate(false).write(true).open(&path);
-    let lock = lock.map_err(cannot("open", &path))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(Error::CheckpointsInUse { path: folder.into() }),
-        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        // To close it is not enough: a child that was forked and has not yet begun has it too. What
+        // cannot be unlocked is closed all the same.
+        let _closed = self.lock.unlock();
     }
 }
 
-fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(cannot("read the folder", folder))?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
+fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
+    let bytes = fs::read(path).map_err(cannot("read", path))?;
+    Snapshot::from_bytes(&bytes, params)
 }
 
-/// The number of a checkpoint, whatever became of it.
+/// Whether a checkpoint, which cannot be loaded for that reason, is damaged.
+fn is_damage(why: &Error) -> bool {
+    // EIO on every Unix: the disk cannot give what it was given. The standard library has no name for it.
+    const DISK_FAILED: i32 = 5;
+    match why {
+        Error::Format(_) => true,
+        Error::Checkpoint { source, .. } => {
+            cfg!(unix) && source.raw_os_error() == Some(DISK_FAILED)
+        }
+        _ => false,
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// The number of a checkpoint, whatever became of it. The largest is none: no other could follow.
 fn number(path: &Path) -> Option<u64> {
-    path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()
+    let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+    (number < u64::MAX).then_some(number)
 }
 
-/// Writes a file, down to the disk.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut file = File::create(path).map_err(cannot("make", path))?;
-    file.write_all(bytes).map_err(cannot("write", path))?;
-    file.sync_all().map_err(cannot("bring to disk", path))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Brings the names of files to disk.
-fn sync_folder(folder: &Path) -> Result<(), Error> {
-    // Elsewhere a folder is no file that can be opened, and a rename is its own.
-    if cfg!(unix) {
-        let opened = File::open(folder).and_then(|folder| folder.sync_all());
-        opened.map_err(cannot("bring to disk", folder))?;
+    #[test]
+    fn folder_is_free_once_it_is_dropped_whoever_else_holds_its_files() {
+        let name = format!("srlg-{}-free", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let first = Checkpoints::open(&folder).unwrap();
+        // As a child has it between fork and exec.
+        let of_child = first.lock.try_clone().unwrap();
+        assert!(matches!(Checkpoints::open(&folder), Err(Error::CheckpointsInUse { .. })));
+        drop(first);
+        Checkpoints::open(&folder).unwrap();
+        drop(of_child);
+        fs::remove_dir_all(&folder).unwrap();
     }
-    Ok(())
-}
-
-fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Checkpoint { doing, path, source }
 }

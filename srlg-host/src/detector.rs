@@ -72,7 +72,7 @@ impl SlidingDetector {
     /// moves the window by one slice.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         let Self { params, backend, slice, health } = self;
         backend.alone(|backend| close(params, backend, slice, health))
@@ -204,9 +204,10 @@ fn close(
     running: &mut u64,
     health: &mut Health,
 ) -> Result<SliceReport, Error> {
-    let ages = params.ages_between(*running, *running + 1);
+    let next = running.checked_add(1).ok_or(Error::LastSlice { running: *running })?;
+    let ages = params.ages_between(*running, next);
     let report = close::report(params, backend, *running, ages)?;
-    *running += 1;
+    *running = next;
     *health = report.health.clone();
     Ok(report)
 }

@@ -129,6 +129,11 @@ pub enum Error {
     /// The detector was sent back in time.
     #[error("slice {asked} is closed, {running} is running: time only moves forward")]
     SliceInPast { running: u64, asked: u64 },
+    /// A slice was to be closed that none can follow.
+    #[error(
+        "slice {running} is the last that has a number: it runs for ever, start from a lower one"
+    )]
+    LastSlice { running: u64 },
     /// A feed was asked for that keeps more pairs than there is memory for.
     #[error("no memory for a feed that keeps {room} pairs: give it less room")]
     FeedMemory { room: usize },

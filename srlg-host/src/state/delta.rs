@@ -13,6 +13,19 @@ use crate::error::Error;
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
 /// gives the answers that it would give had it merged the snapshots.
+///
+/// ```
+/// use srlg_host::{Config, Delta, Device, IpPair, SlidingDetector};
+///
+/// let mut router = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// let pairs: Vec<IpPair> = (0..5000).map(|bip| IpPair { aip: 7, bip }).collect();
+/// router.ingest(&pairs)?;
+/// let message = router.take_delta(1)?.to_bytes()?; // at the end of each slice
+/// collector.merge(&Delta::from_bytes(&message, collector.params())?)?;
+/// assert_eq!(collector.close_slice()?, router.close_slice()?);
+/// # Ok::<(), srlg_host::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     pub(crate) fingerprints: Fingerprints,

@@ -103,11 +103,14 @@ pub(super) struct Opened<'a> {
 pub(super) fn open<'a>(bytes: &'a [u8], kind: Kind, params: &Params) -> Result<Opened<'a>, Error> {
     let opened = Header::read_from_prefix(bytes);
     let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
-    check_kind(&header, kind)?;
+    check_version(&header, bytes)?;
+    if header.kind != kind as u8 {
+        return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
+    }
     let sizes_len = if kind == Kind::Snapshot { size_of::<Sizes>() } else { 0 };
     check_length(&header, sizes_len, bytes)?;
-    let (rest, checksum) = rest.split_at(rest.len() - CHECKSUM);
-    check_sum(&bytes[..bytes.len() - CHECKSUM], checksum)?;
+    check_sum(bytes)?;
+    let rest = &rest[..rest.len() - CHECKSUM];
     if header.flags != 0 || header.reserved != 0 {
         return Err(FormatError::Contents { what: "a reserved field is not 0" }.into());
     }
@@ -125,33 +128,34 @@ fn check_length(header: &Header, sizes: usize, bytes: &[u8]) -> Result<(), Error
     let fixed = (size_of::<Header>() + sizes + CHECKSUM) as u64;
     let rest = header.frame.get().saturating_add(header.attachment.get());
     let expected = fixed.saturating_add(rest);
-    if bytes.len() as u64 == expected { Ok(()) } else { Err(length(bytes, expected)) }
+    if bytes.len() as u64 == expected { Ok(()) } else { Err(length(bytes, expected).into()) }
 }
 
-fn length(bytes: &[u8], expected: u64) -> Error {
-    FormatError::Length { found: bytes.len() as u64, expected }.into()
+fn length(bytes: &[u8], expected: u64) -> FormatError {
+    FormatError::Length { found: bytes.len() as u64, expected }
 }
 
-fn check_kind(header: &Header, kind: Kind) -> Result<(), Error> {
+fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     if header.magic != MAGIC {
         return Err(FormatError::Magic { found: header.magic }.into());
     }
-    if header.version != VERSION {
-        return Err(Error::Version { theirs: header.version.get(), newest: VERSION });
+    let theirs = header.version.get();
+    if theirs == VERSION {
+        return Ok(());
     }
-    if header.kind != kind as u8 {
-        return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
+    // Whether it is another version, or a damaged number.
+    check_sum(bytes)?;
+    if theirs < VERSION {
+        return Err(FormatError::Contents { what: "there is no version 0" }.into());
     }
-    Ok(())
+    Err(Error::Version { theirs, newest: VERSION })
 }
 
-fn check_sum(bytes: &[u8], checksum: &[u8]) -> Result<(), Error> {
-    let found = crc32fast::hash(bytes);
-    let named = checksum.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
-    if found != named {
-        return Err(FormatError::Checksum { found, named }.into());
-    }
-    Ok(())
+/// Compares the checksum of `bytes` with their last ones, which name it in every version.
+fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
+    let (bytes, named) = bytes.split_last_chunk().ok_or(length(bytes, CHECKSUM as u64))?;
+    let (found, named) = (crc32fast::hash(bytes), u32::from_le_bytes(*named));
+    if found == named { Ok(()) } else { Err(FormatError::Checksum { found, named }) }
 }
 
 impl Opened<'_> {
@@ -160,6 +164,9 @@ impl Opened<'_> {
         let wrong = |what| Error::Format(FormatError::Contents { what });
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow"));
+        }
+        if zstd::zstd_safe::find_frame_compressed_size(self.frame) != Ok(self.frame.len()) {
+            return Err(wrong("the body is not one zstd frame"));
         }
         let mut body = vec![0; self.body_len as usize];
         let found = zstd::bulk::decompress_to_buffer(self.frame, &mut body);

@@ -116,8 +116,8 @@ fn hits<R: Reading>(block: &[R; BLOCK], near: Near) -> u64 {
     }
     // Eight bytes of a bit each become one, in eight lanes of a vector.
     let (eights, mut hits) = (bytes.as_chunks().0, 0);
-    for i in 0..8 {
-        let mut eight = u64::from_le_bytes(eights[i]);
+    for (i, eight) in eights.iter().enumerate() {
+        let mut eight = u64::from_le_bytes(*eight);
         eight |= eight >> 32;
         eight |= eight >> 16;
         eight |= eight >> 8;

@@ -1,0 +1,42 @@
+//! Any bytes as a snapshot: read, restored, merged, asked, closed, and written again.
+#![no_main]
+
+use std::cell::RefCell;
+
+use libfuzzer_sys::fuzz_target;
+use srlg_fuzz::{bytes_of, detector};
+use srlg_host::{Error, SlidingDetector, Snapshot};
+
+thread_local! {
+    static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));
+}
+
+fuzz_target!(|input: &[u8]| {
+    DETECTORS.with_borrow_mut(|detectors| detectors.iter_mut().for_each(|one| take(one, input)));
+});
+
+fn take(detector: &mut SlidingDetector, input: &[u8]) {
+    let envelope = detector.snapshot().expect("the CPU copies").to_bytes();
+    let bytes = bytes_of(input, &envelope.expect("room for a few bytes"), 136);
+    let Ok(snapshot) = Snapshot::from_bytes(&bytes, detector.params()) else { return };
+    detector.restore(&snapshot).expect("of the same sizes");
+    assert!(
+        detector.snapshot().expect("the CPU copies").with_attachment(snapshot.attachment().into())
+            == snapshot
+    );
+    detector.merge_snapshot(&snapshot).expect("of the same slice");
+    detector.cardinality([10, 0, 0, 1].into()).expect("a window");
+    match detector.close_slice() {
+        Ok(_) | Err(Error::LastSlice { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let written = snapshot.to_bytes().expect("room for a few bytes");
+    assert!(Snapshot::from_bytes(&written, detector.params()).expect("as written") == snapshot);
+    // A slice near the end of time is no slice to go on from.
+    let untouched = srlg_fuzz::detector(true);
+    *detector = if detector.params() == untouched.params() {
+        untouched
+    } else {
+        srlg_fuzz::detector(false)
+    };
+}

@@ -1,0 +1,56 @@
+//! What the fuzz targets share: small detectors, and ways behind checksum and compression.
+//!
+//! The first byte of an input says how the others are taken: as they are; with the checksum set
+//! right; or as a body that is compressed into an envelope in which all lengths are right. A
+//! fuzzer alone would hardly get past the checksum.
+
+use srlg_host::{Config, Device, Scheme, SlidingDetector};
+
+/// A detector of either scheme, in slice 5.
+pub fn detector(is_tagged: bool) -> SlidingDetector {
+    let scheme = match is_tagged {
+        true => Scheme::Tagged { lines: 24, tags: 64 },
+        false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
+    };
+    let config = Config {
+        threshold: 32,
+        window: 8,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme,
+        linear_width: 256,
+        ..Config::default()
+    };
+    let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a valid config");
+    detector.skip_to(5).expect("time moves forward");
+    detector
+}
+
+/// The bytes that `input` stands for; `envelope` is one of the same kind, whose frame starts there.
+pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
+    let Some((way, rest)) = input.split_first() else { return Vec::new() };
+    match way % 3 {
+        0 => rest.to_vec(),
+        1 => with_checksum(rest.to_vec()),
+        _ => with_body(rest, envelope, start),
+    }
+}
+
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(end) = bytes.len().checked_sub(4) {
+        let sum = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    }
+    bytes
+}
+
+fn with_body(body: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
+    let frame = zstd::bulk::compress(body, 1).expect("room for a few bytes");
+    let mut bytes = [&envelope[..start], &frame].concat();
+    bytes[40..48].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    bytes[48..56].copy_from_slice(&(frame.len() as u64).to_le_bytes());
+    bytes[56..64].fill(0);
+    bytes.extend([0; 4]);
+    with_checksum(bytes)
+}

@@ -1,0 +1,67 @@
+//! What all tests of checkpoints share: snapshots that are known, and a folder for them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use srlg::{Checkpoints, Config, Device, IpPair, Scheme, SlidingDetector, Snapshot};
+
+pub(crate) fn small() -> Config {
+    Config {
+        threshold: 32,
+        window: 8,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: Scheme::Tagged { lines: 24, tags: 64 },
+        linear_width: 256,
+        ..Config::default()
+    }
+}
+
+/// What a detector has seen up to `slice`, which is attached.
+pub(crate) fn snapshot(slice: u64) -> Snapshot {
+    let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
+    for slice in slice.saturating_sub(3)..=slice {
+        detector.skip_to(slice).unwrap();
+        let pair = |bip| IpPair { aip: slice as u32, bip };
+        detector.ingest(&(0..300).map(pair).collect::<Vec<_>>()).unwrap();
+    }
+    detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())
+}
+
+/// An empty folder of this test's own, removed at its end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = format!("srlg-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(folder);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn open(&self) -> Checkpoints {
+        Checkpoints::open(&self.0).unwrap()
+    }
+
+    /// The names of all files, but for the lock.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name != "lock").collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+pub(crate) fn latest(checkpoints: &mut Checkpoints) -> Option<u64> {
+    let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
+    assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);
+    latest.snapshot.map(|snapshot| snapshot.slice())
+}

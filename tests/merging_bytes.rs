@@ -1,0 +1,206 @@
+//! Nodes tell a collector what they saw, in bytes: late, repeated, in any order, in parts. It ends
+//! with the bits of one node that saw everything.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use srlg::{Config, Delta, Device, Hash, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+
+const WINDOW: u32 = 8;
+
+/// Slices that a pair may be late.
+const LATE: u32 = 2;
+
+const NODES: usize = 3;
+
+/// Small arrays, so that contacts collide: either scheme, epochs of two slices, another hash.
+fn kinds() -> [Config; 4] {
+    let tagged = Config {
+        threshold: 32,
+        window: WINDOW,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: Scheme::Tagged { lines: 24, tags: 64 },
+        linear_width: 256,
+        ..Config::default()
+    };
+    let paper = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
+    let epochs = Scheme::Tagged { lines: 24, tags: 5000 };
+    [
+        tagged,
+        Config { scheme: paper, ..tagged },
+        Config { scheme: epochs, ..tagged },
+        Config { hash: Hash::HalfSip13, seed: 9, ..tagged },
+    ]
+}
+
+/// Slices to begin with: within an epoch, and near the last that has a number.
+const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+/// A contact, the node that sees it, and how many slices late.
+type Contact = (IpPair, usize, u32);
+
+fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
+    let pair = (0u32..20, 0u32..300).prop_map(|(aip, bip)| IpPair { aip, bip });
+    let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
+    prop::collection::vec(prop::collection::vec(contact, 0..120), 1..7)
+}
+
+/// How a node tells of a slice.
+#[derive(Clone, Debug)]
+enum Telling {
+    Whole,
+    Parts(usize),
+    Snapshot,
+}
+
+fn telling() -> impl Strategy<Value = Telling> {
+    prop_oneof![
+        Just(Telling::Whole),
+        (130usize..400).prop_map(Telling::Parts),
+        Just(Telling::Snapshot),
+    ]
+}
+
+/// What is on its way, how many slices it takes, and its place among what arrives with it.
+#[derive(Clone, Debug)]
+struct Message {
+    bytes: Vec<u8>,
+    arrives: u64,
+    place: u32,
+}
+
+/// What `node` tells of its running slice.
+fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
+    match telling {
+        Telling::Whole => vec![node.take_delta(1 + LATE).unwrap().to_bytes().unwrap()],
+        Telling::Parts(most) => {
+            let parts = node.take_delta(1 + LATE).unwrap().into_parts(*most).unwrap();
+            assert!(parts.iter().all(|part| part.len() <= *most));
+            parts
+        }
+        Telling::Snapshot => vec![node.snapshot().unwrap().to_bytes().unwrap()],
+    }
+}
+
+fn merge(collector: &mut SlidingDetector, bytes: &[u8], params: &Params) {
+    match Delta::from_bytes(bytes, params) {
+        Ok(delta) => collector.merge(&delta).unwrap(),
+        Err(_) => collector.merge_snapshot(&Snapshot::from_bytes(bytes, params).unwrap()).unwrap(),
+    }
+}
+
+/// Merges whatever arrives by `slice`.
+fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: u64) {
+    let params = *collector.params();
+    messages.sort_by_key(|message| message.place);
+    for message in messages.extract_if(.., |message| message.arrives <= slice) {
+        merge(collector, &message.bytes, &params);
+    }
+}
+
+/// Detectors for one case after the other: to make one takes longer than to use it.
+struct Detectors {
+    one: SlidingDetector,
+    prompt: SlidingDetector,
+    late: SlidingDetector,
+    nodes: [SlidingDetector; NODES],
+    untouched: Snapshot,
+}
+
+impl Detectors {
+    fn new(config: Config) -> Self {
+        let new = || detector(config);
+        let untouched = new().snapshot().unwrap();
+        Self { one: new(), prompt: new(), late: new(), nodes: [new(), new(), new()], untouched }
+    }
+
+    fn begin(&mut self, first: u64) {
+        let Self { one, prompt, late, nodes, untouched } = self;
+        let all = [one, prompt, late].into_iter().chain(nodes);
+        for detector in all {
+            detector.restore(untouched).unwrap();
+            detector.skip_to(first).unwrap();
+        }
+    }
+}
+
+thread_local! {
+    static DETECTORS: RefCell<[Detectors; 4]> = RefCell::new(kinds().map(Detectors::new));
+}
+
+#[test]
+fn one_kind_has_epochs_of_several_slices() {
+    let epochs = kinds().map(|config| config.validate().unwrap().epoch_slices());
+    assert_eq!(epochs, [1, 1, 2, 1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn nodes_that_tell_in_bytes_equal_one_node_that_saw_everything(
+        kind in 0usize..4,
+        first in prop::sample::select(FIRST.to_vec()),
+        slices in slices(),
+        tellings in prop::collection::vec((telling(), 0..u64::from(WINDOW), 1usize..3), 1..9),
+        places in prop::collection::vec(any::<u32>(), 1..9),
+    ) {
+        DETECTORS.with_borrow_mut(|detectors| {
+            detectors[kind].begin(first);
+            all_tell(&mut detectors[kind], &slices, &tellings, &places)
+        })?;
+    }
+}
+
+/// Lets nodes and the one detector see `slices`, and the nodes tell of them.
+fn all_tell(
+    detectors: &mut Detectors,
+    slices: &[Vec<Contact>],
+    tellings: &[(Telling, u64, usize)],
+    places: &[u32],
+) -> Result<(), TestCaseError> {
+    let Detectors { one, prompt, late, nodes, .. } = detectors;
+    let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
+    let mut places = places.iter().cycle();
+    let first = one.slice();
+    for (slice, contacts) in (first..).zip(slices) {
+        for &(pair, node, late) in contacts {
+            one.ingest_late(&[pair], late).unwrap();
+            nodes[node].ingest_late(&[pair], late).unwrap();
+        }
+        let mut now = Vec::new();
+        for node in &mut *nodes {
+            let (telling, delay, times) = tellings.next().unwrap();
+            for bytes in told(node, telling) {
+                for again in 0..*times {
+                    let place = *places.next().unwrap();
+                    let arrives = slice + (delay + again as u64) % u64::from(WINDOW);
+                    now.push(Message { bytes: bytes.clone(), arrives: slice, place });
+                    on_their_way.push(Message { bytes: bytes.clone(), arrives, place });
+                }
+            }
+            node.skip_to(slice + 1).unwrap();
+        }
+        // All in time: the same reports. Some late: the same recorders, once they are there.
+        deliver(prompt, &mut now, slice);
+        deliver(late, &mut on_their_way, slice);
+        prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
+        late.skip_to(slice + 1).unwrap();
+    }
+    prop_assert!(prompt.snapshot().unwrap() == one.snapshot().unwrap());
+    let end = first + slices.len() as u64;
+    for slice in end..end + u64::from(WINDOW) {
+        one.skip_to(slice).unwrap();
+        late.skip_to(slice).unwrap();
+        deliver(late, &mut on_their_way, slice);
+    }
+    prop_assert!(on_their_way.is_empty());
+    prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());
+    prop_assert_eq!(late.close_slice().unwrap(), one.close_slice().unwrap());
+    Ok(())
+}
