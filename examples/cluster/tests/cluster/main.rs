@@ -14,4 +14,5 @@ mod messages;
 mod net;
 mod network_traffic;
 mod node;
+mod rate;
 mod spool;

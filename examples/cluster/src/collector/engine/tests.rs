@@ -60,7 +60,7 @@ fn delta(config: Config, slice: u64, probe: u32, recorders: usize) -> Delta {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test --release -p srlg-cluster --lib engine -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test -p srlg-cluster --lib engine -- --ignored --nocapture"]
 fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let probes: Vec<String> = (0..10).map(|probe| format!("p{probe}")).collect();
     let config = Config::default();
