@@ -47,10 +47,13 @@ impl Coder {
                 }
                 leb128::write_gaps(places, gaps);
                 if gaps.len() > self.shape.recorders.div_ceil(8) {
-                    self.places = Places::Bits(bits_of(first, gaps));
+                    self.places = Places::Bits(bits_of(first, *new_last, gaps));
                 }
             }
-            Places::Bits(bits) => places.iter().for_each(|&place| set_bit(bits, first, place)),
+            Places::Bits(bits) => {
+                bits.resize(dense(first, *new_last), 0);
+                places.iter().for_each(|&place| set_bit(bits, first, place));
+            }
         }
         self.ends = Some((first, *new_last));
         self.append_words(words);
@@ -68,10 +71,10 @@ impl Coder {
     /// Appends the section to `body`.
     pub(super) fn finish(self, body: &mut Vec<u8>) {
         let (first, last) = self.ends.unwrap_or_default();
-        let dense = if self.count == 0 { 0 } else { bit_of(first, last) / 8 + 1 };
+        let dense = if self.count == 0 { 0 } else { dense(first, last) };
         let (layout, places) = match self.places {
             Places::Gaps(gaps) if gaps.len() <= dense => (SPARSE, gaps),
-            Places::Gaps(gaps) => (DENSE, bits_of(first, &gaps)),
+            Places::Gaps(gaps) => (DENSE, bits_of(first, last, &gaps)),
             Places::Bits(bits) => (DENSE, bits),
         };
         let low = if self.low.iter().all(|&byte| byte == 0) { Vec::new() } else { self.low };
@@ -97,15 +100,19 @@ fn bit_of(first: u32, place: u32) -> usize {
     (place - first / 8 * 8) as usize
 }
 
-fn set_bit(bits: &mut Vec<u8>, first: u32, place: u32) {
+/// Bytes of a bitmap of recorders from `first` to `last`.
+fn dense(first: u32, last: u32) -> usize {
+    bit_of(first, last) / 8 + 1
+}
+
+fn set_bit(bits: &mut [u8], first: u32, place: u32) {
     let bit = bit_of(first, place);
-    bits.resize(bits.len().max(bit / 8 + 1), 0);
     bits[bit / 8] |= 1 << (bit % 8);
 }
 
-/// The bitmap of `first` and of what is behind it by `gaps`.
-fn bits_of(first: u32, gaps: &[u8]) -> Vec<u8> {
-    let (mut bits, mut place, mut gaps) = (Vec::new(), first, gaps.iter());
+/// The bitmap of `first` and of what is behind it by `gaps`, up to `last`.
+fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
+    let (mut bits, mut place, mut gaps) = (vec![0; dense(first, last)], first, gaps.iter());
     set_bit(&mut bits, first, place);
     while let Some(gap) = leb128::read(&mut gaps) {
         place += gap + 1;

@@ -63,14 +63,14 @@ const RUN: usize = 1 << 16;
 /// Recorders that are looked at together.
 const BLOCK: usize = 64;
 
-/// Blocks that are looked at before any recorder is picked of them: so many are in the first cache.
-const BLOCKS: usize = 64;
-
 /// Recorders that are picked without asking whether there are so many.
 const STEP: usize = 8;
 
 /// Recorders on their way from an array to a section, of which no more than [`RUN`] come at once.
 struct Tray {
+    /// Blocks with a near recorder: their numbers in the run, and a bit for each recorder.
+    blocks: Vec<u32>,
+    bits: Vec<u64>,
     places: Vec<u32>,
     words: Vec<u16>,
     len: usize,
@@ -78,19 +78,22 @@ struct Tray {
 
 for_wider_vectors! {
     /// Picks those of `recorders`, the first of which has the number `first`, whose words are near.
-    fn pick<R: Reading>(recorders: &[R], near: Near, mut first: u32, tray: &mut Tray) {
+    fn pick<R: Reading>(recorders: &[R], near: Near, first: u32, tray: &mut Tray) {
         let (blocks, rest) = recorders.as_chunks::<BLOCK>();
-        for blocks in blocks.chunks(BLOCKS) {
-            let mut all = [0; BLOCKS];
-            for i in 0..blocks.len().min(BLOCKS) {
-                all[i] = hits(&blocks[i], near);
-            }
-            for i in 0..blocks.len().min(BLOCKS) {
-                tray.pick(&blocks[i], all[i], first);
-                first += BLOCK as u32;
-            }
+        let mut found = 0;
+        let (numbers, bits) = (&mut tray.blocks[..], &mut tray.bits[..]);
+        for (number, block) in (0..).zip(blocks) {
+            let hits = hits(block, near);
+            numbers[found] = number;
+            bits[found] = hits;
+            // No branch: it could not be foreseen.
+            found += usize::from(hits != 0);
         }
-        for (recorder, place) in rest.iter().zip(first..) {
+        for at in 0..found {
+            tray.pick(blocks, at, first);
+        }
+        let behind = first + (blocks.len() * BLOCK) as u32;
+        for (recorder, place) in rest.iter().zip(behind..) {
             if near.holds(short(recorder)) {
                 tray.places[tray.len] = place;
                 tray.words[tray.len] = short(recorder);
@@ -110,40 +113,35 @@ fn short<R: Reading>(recorder: &R) -> u16 {
 /// Bit i for recorder i.
 #[inline(always)]
 fn hits<R: Reading>(block: &[R; BLOCK], near: Near) -> u64 {
-    let mut bytes = [0u8; BLOCK];
-    for i in 0..BLOCK {
-        bytes[i] = u8::from(near.holds(short(&block[i]))) << (i % 8);
-    }
-    // Eight bytes of a bit each become one, in eight lanes of a vector.
-    let (eights, mut hits) = (bytes.as_chunks().0, 0);
-    for (i, eight) in eights.iter().enumerate() {
-        let mut eight = u64::from_le_bytes(*eight);
-        eight |= eight >> 32;
-        eight |= eight >> 16;
-        eight |= eight >> 8;
-        hits |= (eight & 0xff) << (8 * i);
+    let mut hits = 0;
+    for (i, recorder) in block.iter().enumerate() {
+        hits |= u64::from(near.holds(short(recorder))) << i;
     }
     hits
 }
 
 impl Tray {
     fn new() -> Self {
-        Self { places: vec![0; RUN + STEP], words: vec![0; RUN + STEP], len: 0 }
+        let blocks = RUN / BLOCK + 1;
+        let (blocks, bits) = (vec![0; blocks], vec![0; blocks]);
+        Self { blocks, bits, places: vec![0; RUN + BLOCK], words: vec![0; RUN + BLOCK], len: 0 }
     }
 
-    /// Picks the recorders of `block` that have a bit in `hits`; its first one has the number
-    /// `first`.
+    /// Picks the recorders of the block that was found as number `at`.
     #[inline(always)]
-    fn pick<R: Reading>(&mut self, block: &[R; BLOCK], mut hits: u64, first: u32) {
-        while hits != 0 {
-            let places = &mut self.places[self.len..self.len + STEP];
-            let words = &mut self.words[self.len..self.len + STEP];
-            self.len += STEP.min(hits.count_ones() as usize);
-            // What is behind the last hit is written over.
-            for i in 0..STEP {
+    fn pick<R: Reading>(&mut self, blocks: &[[R; BLOCK]], at: usize, first: u32) {
+        let (number, mut hits) = (self.blocks[at], self.bits[at]);
+        let (block, first) = (&blocks[number as usize], first + number * BLOCK as u32);
+        let places = &mut self.places[self.len..self.len + BLOCK];
+        let words = &mut self.words[self.len..self.len + BLOCK];
+        let count = hits.count_ones() as usize;
+        self.len += count;
+        // What is behind the last one is written over.
+        for i in (0..count).step_by(STEP) {
+            for i in i..i + STEP {
                 let at = hits.trailing_zeros();
-                places[i] = first.wrapping_add(at);
-                words[i] = short(&block[at as usize % BLOCK]);
+                places[i % BLOCK] = first.wrapping_add(at);
+                words[i % BLOCK] = short(&block[at as usize % BLOCK]);
                 hits &= hits.wrapping_sub(1);
             }
         }
