@@ -53,10 +53,14 @@ pub fn inbox_prefix(client: &str) -> String {
     format!("_INBOX_{client}")
 }
 
-/// Names a message, the same whenever it is sent: the broker drops repetitions of late.
+/// Names a message, the same whenever it is sent: the broker drops repetitions of late, of whatever probe. The
+/// checksum of the payload is part of it, so that nothing is dropped for another message's sake: for that of another
+/// probe under this one's name, or of the same slice measured once more.
 #[must_use]
-pub fn message_id(probe: &str, slice: u64, part: Part) -> String {
-    format!("{probe}/{slice}/{}", part.number)
+pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
+    // A delta ends with its own checksum, with which that of the whole would be the same for all.
+    let body = payload.len().saturating_sub(4);
+    format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
 
 /// One of the parts of a slice's delta, as `NUMBER/COUNT`.
@@ -138,8 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_the_same_name_whenever_it_is_sent() {
-        assert_eq!(message_id("a", 17, Part { number: 2, count: 3 }), "a/17/2");
+    fn a_message_has_the_same_name_whenever_it_is_sent_and_no_other_message_has_it() {
+        let part = Part { number: 2, count: 3 };
+        // The checksum of "123456789" that every CRC-32 of Ethernet is told by.
+        assert_eq!(message_id("a", 17, part, b"123456789...."), "a/17/2/cbf43926");
+        let name = |payload: &[u8]| message_id("a", 17, part, payload);
+        assert_ne!(name(b"123456789...."), name(b"123456780...."));
     }
 
     #[test]

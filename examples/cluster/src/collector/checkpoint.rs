@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
 use tracing::{info, warn};
 
+use super::reports::Kept;
 use super::rule::Memory;
 use super::stream::Witness;
 
@@ -24,8 +25,8 @@ pub(super) struct Attachment {
     pub(super) replay_after: u64,
     /// The last message that was read.
     pub(super) witness: Option<Witness>,
-    /// Length of the file of reports.
-    pub(super) reports: u64,
+    /// The file of reports, if they go to one, and its length.
+    pub(super) reports: Option<Kept>,
 }
 
 impl Attachment {
@@ -33,7 +34,7 @@ impl Attachment {
         rule: Memory,
         replay_after: u64,
         witness: Option<Witness>,
-        reports: u64,
+        reports: Option<Kept>,
     ) -> Self {
         Self { version: VERSION, rule, replay_after, witness, reports }
     }

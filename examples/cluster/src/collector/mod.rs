@@ -25,6 +25,8 @@ mod status;
 mod stream;
 mod tally;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use srlg_host::{Checkpoints, SlidingDetector};
@@ -47,6 +49,9 @@ use tally::Tally;
 
 /// Messages between the broker and the engine.
 const QUEUE: usize = 16;
+
+/// Between two sums of what was measured.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Where to read on, and what was there.
 type Position = (u64, Option<Witness>);
@@ -74,7 +79,8 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
     let mut checkpoints = Checkpoints::open(&args.state)?;
     let mut detector = SlidingDetector::new(network.config, args.device)?;
     let kept = checkpoint::restore(&mut checkpoints, &mut detector)?;
-    let reports = Reports::open(&args.reports, kept.as_ref().map(|kept| kept.reports))?;
+    let reports =
+        Reports::open(&args.reports, kept.as_ref().and_then(|kept| kept.reports.as_ref()))?;
     let (names, limits) = (network.probes.clone(), args.limits(network));
     let rule = match &kept {
         Some(Attachment { rule, .. }) => Rule::restore(&names, limits, rule),
@@ -117,6 +123,7 @@ async fn serve(
     let (events, queue) = mpsc::channel(QUEUE);
     stop_on_signals(events.clone())?;
     let (status, durable) = (engine.status.subscribe(), engine.durable.subscribe());
+    tokio::spawn(keep_up(recorder.handle()));
     listen(args, recorder.handle(), status).await?;
     let link = args.access.connect(COLLECTOR).await?;
     let reader = Reader::new(link.clone(), args.retention(network), position, events);
@@ -135,6 +142,14 @@ async fn serve(
     done.context("the engine has died")??;
     // The engine is gone, and its notices end with the last ones.
     notices.await.context("no notices")
+}
+
+/// Samples of histograms wait until somebody asks for them, which nobody may ever do: they are summed up now and then.
+async fn keep_up(metrics: PrometheusHandle) {
+    loop {
+        tokio::time::sleep(UPKEEP).await;
+        metrics.run_upkeep();
+    }
 }
 
 async fn listen(

@@ -50,7 +50,9 @@ pub(super) async fn send(
         }
     }
     // The last ones are on their way; probes that miss them keep what they have a little longer.
-    let _flushed = timeout(PATIENCE, link.client.flush()).await;
+    if link.state.borrow().up {
+        let _flushed = timeout(PATIENCE, link.client.flush()).await;
+    }
 }
 
 async fn notify(link: &Link, probe: &str, notice: String) {

@@ -1,12 +1,13 @@
 //! [`Reader`]: messages of the stream, in order and without a gap, for ever.
 //!
-//! Shape: an ordered pull consumer per connection, whose messages go into a queue as [`Event`]s,
-//! with ticks between them. Invariant: between two connections it looks whether the stream still is
-//! what was read from. If so it reads on after the last message; if not, from the beginning.
+//! Shape: an ordered pull consumer, whose messages go into a queue as [`Event`]s, with ticks between them. Where
+//! anything is wrong with it, another one takes its place. Invariant: before each of them it looks whether the stream
+//! still is what was read from. If so it reads on after the last message; if not, from the beginning. The client
+//! itself would replace a consumer without looking: then what comes next is not taken, and this makes one of its own.
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
@@ -21,12 +22,16 @@ use tracing::{info, warn};
 
 use super::stream::{self, Fate, Retention, Witness, nanoseconds};
 use crate::connect::Link;
+use crate::subjects::STREAM;
 
 /// Time passes in steps of this.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The broker may take so long to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// After so long without a message it looks whether the stream is there.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
@@ -70,6 +75,8 @@ pub(super) struct Reader {
     retention: Retention,
     /// The last message that was read or need not be.
     position: u64,
+    /// Messages of the running consumer.
+    delivered: u64,
     witness: Option<Witness>,
     events: Sender<Event>,
     losses: watch::Sender<Option<Loss>>,
@@ -98,7 +105,19 @@ impl Reader {
     ) -> Self {
         let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client.clone());
         let (losses, duplicates, trouble) = (watch::Sender::new(None), Duration::ZERO, None);
-        Self { link, context, retention, position, witness, events, losses, duplicates, trouble }
+        let delivered = 0;
+        Self {
+            link,
+            context,
+            retention,
+            position,
+            delivered,
+            witness,
+            events,
+            losses,
+            duplicates,
+            trouble,
+        }
     }
 
     /// Messages that are lost, whenever that is noticed.
@@ -150,12 +169,14 @@ impl Reader {
             self.position = 0;
             self.lost();
         }
+        self.pass_over(stream.cached_info().state.first_sequence.saturating_sub(1));
         let known = self.witness.filter(|_| !anew);
         self.witness = Some(known.unwrap_or(Witness { created, sequence: 0, time: 0 }));
         let start_sequence = self.position + 1;
         let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence };
         let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
         let consumer = stream.create_consumer(config).await.context("no consumer")?;
+        self.delivered = 0;
         let unread = consumer.cached_info().num_pending;
         let messages = consumer.messages().await.context("no messages")?;
         Ok((messages, Event::Opened { created, unread, anew }))
@@ -175,31 +196,51 @@ impl Reader {
     async fn read(&mut self, messages: &mut Ordered, connects: u64) -> Result<(), Deaf> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut quiet_since = Instant::now();
         loop {
             tokio::select! {
                 biased;
-                message = messages.next() => match message {
-                    Some(Ok(message)) => match self.take(message) {
+                message = messages.next() => {
+                    let Some(message) = message else { return Ok(()) };
+                    match message.map_err(Error::from).and_then(|message| self.take(message)) {
                         Ok(Some(message)) => self.tell(Event::Message(message)).await?,
                         Ok(None) => {}
-                        Err(error) => warn!("the broker's message has no place in the stream: {error}"),
-                    },
-                    Some(Err(error)) => {
-                        warn!("the stream cannot be read on: {error}");
-                        tokio::time::sleep(RETRY).await;
-                        return Ok(());
+                        Err(error) => {
+                            warn!("the stream is opened again after message {}: {error}", self.position);
+                            tokio::time::sleep(RETRY).await;
+                            return Ok(());
+                        }
                     }
-                    None => return Ok(()),
-                },
-                _ = ticks.tick() => {
-                    let state = *self.link.state.borrow();
-                    if state.connects != connects {
-                        return Ok(());
-                    }
-                    self.tell(if state.up { Event::Tick } else { Event::Away }).await?;
+                    quiet_since = Instant::now();
                 }
+                _ = ticks.tick() => if !self.tick(connects, &mut quiet_since).await? {
+                    return Ok(());
+                },
             }
         }
+    }
+
+    /// Whether to read on.
+    async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, Deaf> {
+        let state = *self.link.state.borrow();
+        if state.connects != connects {
+            return Ok(false);
+        }
+        if state.up && quiet_since.elapsed() > QUIET {
+            *quiet_since = Instant::now();
+            if !self.is_there().await {
+                return Ok(false);
+            }
+        }
+        self.tell(if state.up { Event::Tick } else { Event::Away }).await?;
+        Ok(true)
+    }
+
+    /// Whether the stream is the one that was opened: nobody says when it is removed.
+    async fn is_there(&self) -> bool {
+        let stream = self.context.get_stream(STREAM).await;
+        let created = stream.map(|stream| nanoseconds(stream.cached_info().created));
+        created.ok() == self.witness.map(|witness| witness.created)
     }
 
     /// A message that was not read before.
@@ -207,14 +248,13 @@ impl Reader {
         let info = message.info().map_err(|error| anyhow!(error))?;
         let (sequence, time) = (info.stream_sequence, nanoseconds(info.published));
         let unread = info.pending;
+        self.delivered += 1;
+        let (delivered, expected) = (info.consumer_sequence, self.delivered);
+        ensure!(delivered == expected, "message {delivered} came, and {expected} is due");
         if sequence <= self.position {
             return Ok(None);
         }
-        if sequence > self.position + 1 {
-            let (gone, last) = (self.position + 1, sequence - 1);
-            warn!("messages {gone} to {last} are gone from the stream before they were read");
-            self.lost();
-        }
+        self.pass_over(sequence - 1);
         self.position = sequence;
         if let Some(witness) = &mut self.witness {
             (witness.sequence, witness.time) = (sequence, time);
@@ -223,6 +263,16 @@ impl Reader {
         let headers = message.headers.unwrap_or_default();
         let (subject, payload) = (message.subject.to_string(), message.payload);
         Ok(Some(Message { subject, headers, payload, sequence, time, unread }))
+    }
+
+    /// What the stream no longer has, up to `last`.
+    fn pass_over(&mut self, last: u64) {
+        if last > self.position {
+            let gone = self.position + 1;
+            warn!("messages {gone} to {last} are gone from the stream before they were read");
+            self.lost();
+            self.position = last;
+        }
     }
 
     fn lost(&self) {

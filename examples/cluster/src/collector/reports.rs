@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use srlg_host::{EstimateRange, Overload, SliceReport};
 use tracing::warn;
 
@@ -20,6 +20,13 @@ use super::rule::{Cause, Closed};
 pub(super) enum Reports {
     Stdout,
     File { path: PathBuf, file: File, len: u64 },
+}
+
+/// What a checkpoint knows of a file of reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    path: PathBuf,
+    len: u64,
 }
 
 /// A line.
@@ -46,12 +53,12 @@ struct Point {
 }
 
 impl Reports {
-    /// Reports into `path`, which is `-` for standard output. A file is cut to `len`, what a
-    /// checkpoint knows of it; without one it is appended to.
+    /// Reports into `path`, which is `-` for standard output. The file that a checkpoint knows is cut to the length
+    /// that it had then; any other one is appended to.
     ///
     /// # Errors
     /// A file that cannot be used, or is shorter than it was.
-    pub(super) fn open(path: &Path, len: Option<u64>) -> Result<Self> {
+    pub(super) fn open(path: &Path, kept: Option<&Kept>) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
@@ -59,7 +66,8 @@ impl Reports {
         let open = File::options().create(true).truncate(false).write(true).open(path);
         let mut file = open.with_context(|| format!("cannot write {shown}"))?;
         let found = file.metadata()?.len();
-        let len = len.unwrap_or(found);
+        let path = path.canonicalize().with_context(|| format!("where is {shown}?"))?;
+        let len = kept.filter(|kept| kept.path == path).map_or(found, |kept| kept.len);
         ensure!(
             found == 0 || found >= len,
             "{shown} has {found} bytes, and had {len} at the last checkpoint: bring it back, or move it away \
@@ -69,9 +77,11 @@ impl Reports {
             warn!("{shown} is gone: reports go on in a new one");
         }
         let len = len.min(found);
-        file.set_len(len).with_context(|| format!("cannot cut {shown}"))?;
+        if len < found {
+            file.set_len(len).with_context(|| format!("cannot cut {shown}"))?;
+        }
         file.seek(SeekFrom::Start(len))?;
-        Ok(Self::File { path: path.to_owned(), file, len })
+        Ok(Self::File { path, file, len })
     }
 
     /// Writes the line of a slice.
@@ -102,17 +112,17 @@ impl Reports {
         }
     }
 
-    /// Brings what was written to disk, and says how much there is.
+    /// Brings what was written to disk, and says which file it is in, and how much there is.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn sync(&self) -> Result<u64> {
+    pub(super) fn sync(&self) -> Result<Option<Kept>> {
         match self {
-            Self::Stdout => Ok(0),
+            Self::Stdout => Ok(None),
             Self::File { path, file, len } => {
                 let synced = file.sync_data();
                 synced.with_context(|| format!("cannot bring {} to disk", path.display()))?;
-                Ok(*len)
+                Ok(Some(Kept { path: path.clone(), len: *len }))
             }
         }
     }
@@ -159,5 +169,29 @@ impl Cause {
             Self::Deadline => "deadline",
             Self::Crowded => "crowded",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_file_that_a_checkpoint_knows_is_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
+        std::fs::write(&own, "one\n").unwrap();
+        let kept = Reports::open(&own, None).unwrap().sync().unwrap();
+        for path in [&own, &other] {
+            std::fs::write(path, "one\ntwo\nthr").unwrap();
+        }
+        // A collector that wrote to standard output knows of no file.
+        for (path, kept, left) in [(&other, &None, 11), (&other, &kept, 11), (&own, &kept, 4)] {
+            drop(Reports::open(path, kept.as_ref()).unwrap());
+            assert_eq!(std::fs::metadata(path).unwrap().len(), left, "{kept:?}");
+        }
+        std::fs::write(&own, "o").unwrap();
+        let error = Reports::open(&own, kept.as_ref()).unwrap_err().to_string();
+        assert!(error.contains("has 1 bytes, and had 4"), "{error}");
     }
 }

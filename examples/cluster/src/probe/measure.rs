@@ -28,6 +28,9 @@ const SKEW: Duration = Duration::from_secs(86_400);
 /// The same where the packets come from this machine, now.
 const LIVE_SKEW: Duration = Duration::from_secs(2);
 
+/// Between two lines about packets that are dropped.
+const SILENCE: Duration = Duration::from_secs(60);
+
 pub(super) struct Measurement {
     detector: SlidingDetector,
     clock: SliceClock,
@@ -44,6 +47,8 @@ pub(super) struct Measurement {
     latest: u32,
     mark: Option<u64>,
     totals: Totals,
+    /// When it was told last that packets are dropped.
+    told: Option<Instant>,
 }
 
 /// What a whole run amounts to.
@@ -85,6 +90,7 @@ impl Measurement {
             slice: None,
             latest: 0,
             totals: Totals::default(),
+            told: None,
         })
     }
 
@@ -92,26 +98,40 @@ impl Measurement {
     pub(super) fn take(&mut self, time_ns: u64, pairs: impl Iterator<Item = IpPair>) -> Result<()> {
         if !self.believes(time_ns)? {
             self.totals.future += 1;
+            self.tell_dropped("from the future");
             return Ok(());
         }
-        if let Some(late) = self.place(time_ns)? {
-            for pair in pairs {
-                self.totals.pairs += 1;
-                if self.is_passed_over() {
-                    continue;
-                }
-                if late > 0 {
-                    self.latest = self.latest.max(late);
-                    self.detector.ingest_late(&[pair], late)?;
-                    continue;
-                }
-                self.batch.push(pair);
-                if self.batch.len() == BATCH {
-                    self.flush()?;
-                }
+        let Some(late) = self.place(time_ns)? else {
+            self.tell_dropped("too late");
+            return Ok(());
+        };
+        for pair in pairs {
+            self.totals.pairs += 1;
+            if self.is_passed_over() {
+                continue;
+            }
+            if late > 0 {
+                self.latest = self.latest.max(late);
+                self.detector.ingest_late(&[pair], late)?;
+                continue;
+            }
+            self.batch.push(pair);
+            if self.batch.len() == BATCH {
+                self.flush()?;
             }
         }
         Ok(())
+    }
+
+    /// A capture that goes on has no end at which to say it: after a clock was put back, all of it is dropped.
+    fn tell_dropped(&mut self, why: &str) {
+        if self.told.is_none_or(|told| told.elapsed() >= SILENCE) {
+            let (late, future) = (self.clock.too_late(), self.totals.future);
+            warn!(
+                "packets {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
+            );
+            self.told = Some(Instant::now());
+        }
     }
 
     /// Lets time pass until `time_ns`, in which there was no contact.
@@ -146,8 +166,8 @@ impl Measurement {
             Placement::TooLate | Placement::Future => Ok(None),
             Placement::Start { slice } => {
                 self.begin(slice)?;
-                if self.is_passed_over() {
-                    info!("slices from {slice} on are in the spool already and are passed over");
+                if let Some(mark) = self.mark.filter(|mark| slice <= *mark) {
+                    info!("slices {slice} to {mark} are in the spool already and are passed over");
                 }
                 Ok(Some(0))
             }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use super::spool::Spool;
+use super::spool::{Spool, SpoolError};
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -98,17 +98,24 @@ impl Outbox {
     }
 
     /// The parts of a slice; none where it is gone or damaged, which is told.
-    pub(super) fn read(&self, slice: u64) -> Vec<Bytes> {
-        self.state().spool.read(slice).unwrap_or_else(|error| {
-            warn!("{error}");
-            Vec::new()
-        })
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`]: it may be read later.
+    pub(super) fn read(&self, slice: u64) -> Result<Vec<Bytes>, SpoolError> {
+        match self.state().spool.read(slice) {
+            Err(damaged @ SpoolError::Damaged { .. }) => {
+                warn!("{damaged}");
+                Ok(Vec::new())
+            }
+            read => read,
+        }
     }
 
     /// The broker has every slice up to this one.
     pub(super) fn ack(&self, slice: u64) {
         let mut state = self.state();
         state.acked = state.acked.max(Some(slice));
+        state.forget();
         self.room.notify_all();
     }
 
@@ -116,7 +123,7 @@ impl Outbox {
     pub(super) fn durable(&self, slice: u64) {
         let mut state = self.state();
         state.durable = state.durable.max(Some(slice));
-        remove(&mut state.spool, slice);
+        state.forget();
         self.room.notify_all();
         self.news.notify_one();
     }
@@ -162,6 +169,16 @@ impl Outbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect(UNPOISONED)
+    }
+}
+
+impl State {
+    /// Removes what is durable. Not before the broker has it: what it refused of the very first slices
+    /// the collector has never heard of, and does not miss.
+    fn forget(&mut self) {
+        if let Some(slice) = self.durable.min(self.acked) {
+            remove(&mut self.spool, slice);
+        }
     }
 }
 

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use async_nats::jetstream::context::{Context as JetStream, PublishError};
+use anyhow::{Context, Error, Result};
+use async_nats::jetstream::context::Context as JetStream;
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use tokio::sync::{Notify, watch};
@@ -109,15 +109,15 @@ impl Publisher {
     }
 
     /// Sends a slice, all its parts at once, and waits until the broker has them.
-    async fn send(&self, slice: u64) -> Result<u64, PublishError> {
-        let parts = self.outbox.read(slice);
+    async fn send(&self, slice: u64) -> Result<u64> {
+        let parts = self.outbox.read(slice)?;
         let count = parts.len() as u32;
         let mut acks = Vec::with_capacity(parts.len());
         for (number, payload) in (1..).zip(parts) {
             let part = Part { number, count };
             let message = PublishMessage::build()
+                .message_id(subjects::message_id(&self.probe, slice, part, &payload))
                 .payload(payload)
-                .message_id(subjects::message_id(&self.probe, slice, part))
                 .expected_stream(STREAM)
                 .header(PART_HEADER, part.to_string().as_str());
             acks.push(self.stream.send_publish(self.subject.clone(), message).await?);
@@ -155,10 +155,10 @@ fn hear(outbox: &Outbox, again: &Notify, notice: &[u8]) {
 struct Trouble(Option<String>);
 
 impl Trouble {
-    fn is(&mut self, error: &PublishError) {
-        let error = error.to_string();
+    fn is(&mut self, error: &Error) {
+        let error = format!("{error:#}");
         if self.0.as_ref() != Some(&error) {
-            warn!("the broker does not take slices yet, which stay in the spool: {error}");
+            warn!("slices are not sent yet, and stay in the spool: {error}");
             self.0 = Some(error);
         }
     }

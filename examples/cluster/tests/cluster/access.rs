@@ -130,6 +130,34 @@ fn a_probe_writes_to_its_own_subject_only() {
     assert_nothing_came_in(&net);
 }
 
+/// The broker sends an acknowledgement to whatever subject a message names for it, also to one that the sender
+/// may not publish to. One of those would purge the stream.
+#[test]
+fn a_probe_cannot_make_the_broker_speak_for_it() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        net.stream().await;
+        let (a, b) = (net.link("a").await.client, net.link("b").await.client);
+        let collector = net.link("collector").await.client;
+        let mut heard = b.subscribe("srlg.durable.b").await.unwrap();
+        b.flush().await.unwrap();
+        for reply in [
+            "srlg.durable.b",
+            "srlg.delta.b",
+            "$JS.API.STREAM.PURGE.SRLG",
+            "$JS.API.STREAM.DELETE.SRLG",
+        ] {
+            a.publish_with_reply("srlg.delta.a", reply, "x".into()).await.unwrap();
+        }
+        // Acknowledgements go out in order.
+        jetstream::new(a).publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        collector.publish("srlg.durable.b", "8".into()).await.unwrap();
+        assert_eq!(heard.next().await.unwrap().payload, "8");
+    });
+    let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
+}
+
 #[test]
 fn a_probe_hears_neither_the_deltas_of_others_nor_their_notices_nor_their_inboxes() {
     let Some(net) = Net::start() else { return };

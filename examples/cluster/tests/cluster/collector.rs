@@ -100,6 +100,27 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
     collector.assert_is(&net, &one());
 }
 
+/// Nobody connects anew: what was read from it, the collector alone can tell.
+#[test]
+fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (before, after) = messages.split_at(60);
+    run(publish(&net, before));
+    let mut collector = Collector::start(&net, &["--http", "0"]);
+    collector.status(|status| status["sequence"] == 60);
+    run(async {
+        let link = net.link("collector").await;
+        jetstream::new(link.client).delete_stream(STREAM).await.unwrap();
+    });
+    // The collector makes it.
+    collector.wait_for("the stream was made anew");
+    run(publish(&net, after));
+    collector.wait_for_slice(SLICES.end - 1);
+    collector.assert_is(&net, &one());
+}
+
 #[test]
 fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     let Some(net) = Net::start() else { return };

@@ -31,8 +31,6 @@ fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
     let part = Part { number: 1, count: 1 };
     let mut headers = HeaderMap::new();
     headers.insert(PART_HEADER, part.to_string());
-    let id = subjects::message_id(probe, delta.slice(), part);
-    headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
     Event::Message(Message {
         subject: subjects::delta(probe),
         headers,

@@ -24,15 +24,17 @@ struct OfProbe {
     /// The slice that it spoke of last.
     newest: Option<u64>,
     known_from: u64,
-    /// Closed slices of the window that it has not delivered.
-    owed: Vec<u64>,
+    /// Closed slices of the window that it has not delivered, and what it has of them.
+    owed: BTreeMap<u64, Parts>,
 }
 
 impl<T> Rule<T> {
     /// What to keep, with the names of the probes.
     pub(in super::super) fn memory(&self, names: &[String]) -> Memory {
-        let mut owed = vec![Vec::new(); names.len()];
-        self.owed.keys().for_each(|&(slice, probe)| owed[probe].push(slice));
+        let mut owed = vec![BTreeMap::new(); names.len()];
+        for (&(slice, probe), parts) in &self.owed {
+            owed[probe].insert(slice, parts.clone());
+        }
         let of_probe = |(probe, owed)| OfProbe {
             newest: self.front.newest(probe),
             known_from: self.known_from[probe],
@@ -55,7 +57,8 @@ impl<T> Rule<T> {
                 continue;
             };
             rule.known_from[probe] = kept.known_from;
-            rule.owed.extend(kept.owed.iter().map(|&slice| ((slice, probe), Parts::default())));
+            let owed = kept.owed.iter().map(|(&slice, parts)| ((slice, probe), parts.clone()));
+            rule.owed.extend(owed);
             // It has a say until it had the time to speak: else the first to speak would be the network.
             if let Some(slice) = kept.newest {
                 rule.front.hear(probe, slice, Moment::ZERO);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::Refusal;
 use crate::subjects::Part;
 
@@ -17,7 +19,7 @@ pub(super) enum Added {
 }
 
 /// The parts that a probe has delivered of a slice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parts {
     count: u32,
     numbers: BTreeSet<u32>,

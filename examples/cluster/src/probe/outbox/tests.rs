@@ -52,9 +52,22 @@ fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
     let (_folder, outbox) = outbox(9, false);
     put(&outbox, 1..=4);
     outbox.durable(2);
+    assert_eq!(outbox.from(0, 9), [1, 2, 3, 4], "the collector cannot have what nobody sent");
+    outbox.ack(3);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     outbox.durable(8);
     assert_eq!(outbox.from(0, 9), [4]);
+}
+
+#[test]
+fn what_cannot_be_read_now_is_an_error_and_not_a_slice_without_parts() {
+    let (folder, outbox) = outbox(9, false);
+    put(&outbox, 1..=1);
+    let (file, aside) = (folder.path().join("00000000000000000001.delta"), folder.path().join("x"));
+    std::fs::rename(&file, &aside).unwrap();
+    assert!(outbox.read(1).is_err());
+    std::fs::rename(&aside, &file).unwrap();
+    assert_eq!(outbox.read(1).unwrap(), [vec![1]]);
 }
 
 #[test]

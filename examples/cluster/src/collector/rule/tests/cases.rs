@@ -134,6 +134,20 @@ fn a_probe_that_is_new_to_a_network_repeats_nothing() {
 }
 
 #[test]
+fn a_late_delta_of_which_a_part_came_before_a_restart_is_whole_with_the_others() {
+    let mut collector = Collector::of(begun(2), BTreeSet::new());
+    collector.take(NOW, arrival(0, 0, 1));
+    collector.take(NOW, part_of(1, 0, Part { number: 1, count: 2 }, 2));
+    collector.pass(LIMITS.deadline);
+    assert_eq!((collector.slices(), collector.rule.covered(1)), (vec![0], None));
+    let memory = serde_json::to_string(&collector.rule.memory(&names(2))).unwrap();
+    let memory = serde_json::from_str(&memory).unwrap();
+    let mut collector = Collector::of(Rule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
+    collector.take(NOW, part_of(1, 0, Part { number: 2, count: 2 }, 3));
+    assert_eq!(collector.rule.covered(1), Some(0));
+}
+
+#[test]
 fn deltas_of_open_slices_are_read_again_from_a_stream_that_begins_anew() {
     let mut collector = Collector::of(begun(2), BTreeSet::new());
     collector.take(NOW, arrival(0, 0, 17));
