@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -30,8 +30,8 @@ pub struct Access {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub folder: PathBuf,
 
-    /// The broker
-    #[arg(long, value_name = "HOST:PORT", default_value = "localhost:4222")]
+    /// The broker; the port is 4222 where none is given, an IPv6 address goes in brackets
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost:4222", value_parser = address)]
     pub broker: String,
 }
 
@@ -117,6 +117,17 @@ impl Access {
     }
 }
 
+/// `broker.example`, `192.0.2.7:4222`, `[2001:db8::7]:4222`.
+fn address(text: &str) -> Result<String, String> {
+    // What may follow in the address of a page is none of a broker.
+    let plain = !text.contains(['/', '@', '?', '#']);
+    let broker = text.parse::<ServerAddr>().ok();
+    if plain && broker.is_some_and(|broker| !broker.host().is_empty()) {
+        return Ok(text.to_owned());
+    }
+    Err("give HOST or HOST:PORT, an IPv6 address in brackets, as in [2001:db8::7]:4222".to_owned())
+}
+
 /// The first attempt comes at once, later ones ever less often.
 fn wait_before(attempt: usize) -> Duration {
     let doublings = u32::try_from(attempt).unwrap_or(u32::MAX).min(10);
@@ -158,6 +169,26 @@ mod tests {
         let waits: Vec<u128> = (0..6).map(|attempt| wait_before(attempt).as_millis()).collect();
         assert_eq!(waits, [0, 0, 100, 200, 400, 800]);
         assert_eq!([100, usize::MAX].map(wait_before), [LONGEST_WAIT; 2]);
+    }
+
+    #[test]
+    fn a_broker_is_a_name_or_an_address_with_or_without_a_port() {
+        for (text, host, port) in [
+            ("broker.example", "broker.example", 4222),
+            ("broker.example:7422", "broker.example", 7422),
+            ("192.0.2.7", "192.0.2.7", 4222),
+            ("[2001:db8::7]", "2001:db8::7", 4222),
+            ("[2001:db8::7]:7422", "2001:db8::7", 7422),
+        ] {
+            let broker: ServerAddr = address(text).unwrap().parse().unwrap();
+            assert_eq!((broker.host(), broker.port()), (host, port), "{text}");
+        }
+        for text in
+            ["", ":4222", "2001:db8::7", "host:port", "host:65536", "tls://host", "a@b", "a/b"]
+        {
+            let error = address(text).expect_err(text);
+            assert!(error.contains("[2001:db8::7]:4222"), "{error}");
+        }
     }
 
     #[test]

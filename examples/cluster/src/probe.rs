@@ -99,8 +99,11 @@ pub fn run(args: Args) -> Result<()> {
     let outbox = Arc::new(Outbox::new(spool, keep, args.input.live));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let done = runtime.context("cannot start")?.block_on(work(args, network, &outbox));
+    let runtime = runtime.context("cannot start")?;
+    let done = runtime.block_on(work(args, network, &outbox));
     outbox.stop();
+    // A lookup of the broker's name may be on its way, and nobody can cut it short.
+    runtime.shutdown_background();
     done
 }
 

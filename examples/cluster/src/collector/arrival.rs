@@ -1,9 +1,11 @@
 //! From a message to an [`Arrival`], or to the reason why it is none.
 //!
 //! Shape: [`read`] believes nothing but the broker's word for the subject, which tells the probe.
-//! Invariant: what comes out is a delta of this network's sizes and seed.
+//! Invariant: what comes out is a delta of this network's sizes and seed, and of no time that is far from coming.
+//! The rule compares probes with each other, and knows nothing better than the word of one that speaks alone.
 
 use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
 
 use srlg_host::{Delta, Error, Params};
 
@@ -11,8 +13,12 @@ use super::reader::Message;
 use super::rule::{Arrival, Refusal};
 use crate::subjects::{self, PART_HEADER, Part};
 
-/// No slice has a higher number, whatever its length: that is the year 2,300,000 in milliseconds.
-const MOST_SLICES: u64 = 1 << 56;
+/// No slice begins later than this after the clock of this machine: no time zone, and no clock that is nearly right,
+/// is off by more.
+const FUTURE: Duration = Duration::from_secs(86_400);
+
+/// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
+const HIGHEST: u64 = 1 << 56;
 
 /// Bytes that a delta takes beside its recorders.
 const FRAME: usize = 256;
@@ -24,8 +30,11 @@ pub(super) enum Rejection {
     Unknown { subject: String },
     #[error("it has no header {PART_HEADER} with a part of a delta")]
     NoPart,
-    #[error("there is no slice {slice}")]
-    NoSlice { slice: u64 },
+    #[error(
+        "slice {slice} begins more than a day after this machine's clock, {latest} is the last one that does not: which \
+         clock is wrong?"
+    )]
+    Future { slice: u64, latest: u64 },
     #[error(transparent)]
     Delta(#[from] Error),
     #[error(transparent)]
@@ -38,7 +47,7 @@ impl Rejection {
         match self {
             Self::Unknown { .. } => "unknown_probe",
             Self::NoPart => "headers",
-            Self::NoSlice { .. } => "no_slice",
+            Self::Future { .. } => "from_the_future",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
             Self::Delta(Error::Version { .. }) => "later_version",
@@ -60,19 +69,76 @@ pub(super) fn sender(
     probes.get(name).copied().ok_or_else(unknown)
 }
 
-/// What a message of `probe` delivers.
+/// The last slice that is believed when the clock says `now`.
+pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
+    // A clock before 1970 is wrong, and is told to be with the first message.
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let slice = now.saturating_add(FUTURE).as_millis() / u128::from(slice_ms);
+    u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
+}
+
+/// What a message of `probe` delivers, if it is of no slice after `latest`.
 pub(super) fn read(
     message: &Message,
     probe: usize,
     params: &Params,
+    latest: u64,
 ) -> Result<Arrival<Delta>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let delta = Delta::from_bytes(&message.payload, params)?;
     let slice = delta.slice();
-    if slice >= MOST_SLICES {
-        return Err(Rejection::NoSlice { slice });
+    if slice > latest {
+        return Err(Rejection::Future { slice, latest });
     }
     let bytes = delta.recorders() * size_of::<u64>() + FRAME;
     Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Config, Device, SlidingDetector};
+
+    use super::*;
+
+    /// In the middle of 2026, as `date -u -d 2026-07-01 +%s` has it.
+    const NOW: Duration = Duration::from_secs(1_782_864_000);
+
+    fn message(slice: u64) -> Message {
+        let mut detector = SlidingDetector::new(Config::default(), Device::Cpu).unwrap();
+        detector.skip_to(slice).unwrap();
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert(PART_HEADER, "1/1");
+        Message {
+            subject: subjects::delta("a"),
+            headers,
+            payload: detector.take_delta(1).unwrap().to_bytes().unwrap().into(),
+            sequence: 1,
+            time: 0,
+            unread: 0,
+        }
+    }
+
+    #[test]
+    fn a_slice_that_begins_more_than_a_day_from_now_is_refused_and_none_of_the_past_is() {
+        let params = Config::default().validate().unwrap();
+        for (slice, slice_ms, reason) in [
+            (0, 1000, None),
+            (1000, 1000, None),
+            (1_782_864_000, 1000, None),
+            (1_782_864_000 + 86_400, 1000, None),
+            (1_782_864_000 + 86_401, 1000, Some("from_the_future")),
+            // 2026 in seconds is long ago in milliseconds.
+            (1_782_864_000 + 86_401, 1, None),
+            // The day after tomorrow, in days: 20635 is the first of July.
+            (20_636, 86_400_000, None),
+            (20_637, 86_400_000, Some("from_the_future")),
+            (u64::MAX >> 1, 1, Some("from_the_future")),
+        ] {
+            let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
+            let read = read(&message(slice), 0, &params, latest);
+            let refused = read.err().map(|rejection| rejection.reason());
+            assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
+        }
+    }
 }

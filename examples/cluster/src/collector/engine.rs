@@ -12,7 +12,7 @@ mod duties;
 mod tests;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use metrics::{counter, histogram};
@@ -144,7 +144,8 @@ impl Engine {
                 return Ok(());
             }
         };
-        match arrival::read(message, probe, self.detector.params()) {
+        let latest = arrival::latest(SystemTime::now(), self.slice_ms);
+        match arrival::read(message, probe, self.detector.params(), latest) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);

@@ -24,7 +24,8 @@ pub struct Traffic {
     #[arg(long, value_name = "N", default_value_t = 60, requires = "generate")]
     pub slices: u32,
 
-    /// Number of the first generated slice [default: the one that this machine's clock is in]
+    /// Number of the first generated slice [default: the one that this machine's clock is in]; a collector refuses
+    /// those of more than a day from now
     #[arg(long, value_name = "SLICE", requires = "generate")]
     pub first_slice: Option<u64>,
 

@@ -50,6 +50,8 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     ];
     let mut messages = good.clone();
     messages.splice(3..3, bad);
+    // The first one to speak, and alone, is not believed what time it is either.
+    messages.splice(0..0, of_slice(config(), 0, (SLICES.start, 1 << 40), 1 << 20));
     let mut damaged = 0;
     for (index, message) in good.iter().enumerate() {
         let mut broken = message.clone();
@@ -71,8 +73,9 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
         .map(|reason| refused.as_object_mut().unwrap().remove(reason).unwrap_or_default());
     let other: u64 = other.iter().filter_map(serde_json::Value::as_u64).sum();
     assert_eq!(other, damaged + 3);
-    let rest =
-        serde_json::json!({"headers": 1, "too_far_ahead": 1, "too_many_parts": 1, "too_old": 1});
+    let rest = serde_json::json!({
+        "from_the_future": 1, "headers": 1, "too_far_ahead": 1, "too_many_parts": 1, "too_old": 1
+    });
     assert_eq!(refused, rest);
     let metrics = collector.get("/metrics");
     for line in [

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use srlg_cluster::network::Network;
 
+use crate::full_disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, run};
 use crate::node::Node;
@@ -111,14 +111,11 @@ fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
 #[test]
 fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
     let Some(net) = Net::start() else { return };
-    let Some(disk) = SmallDisk::new() else {
-        eprintln!("SKIPPED: only root can mount a small disk");
-        return;
-    };
+    let Some(disk) = SmallDisk::new("256k") else { return };
     run(net.stream());
-    let filler = disk.0.path().join("filler");
+    let filler = disk.folder().join("filler");
     fs::write(&filler, vec![0; 200_000]).unwrap();
-    let mut probe = probe(&net, disk.0.path(), &file(&net), &["--keep", "100"]);
+    let mut probe = probe(&net, disk.folder(), &file(&net), &["--keep", "100"]);
     probe.wait_for("stays in memory until it can be written");
     fs::remove_file(&filler).unwrap();
     probe.wait_for("the spool can be written again");
@@ -147,23 +144,4 @@ fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
     probe.hang_up();
     let (code, said) = probe.end();
     assert_eq!(code, Some(0), "{said}");
-}
-
-/// A file system of 256 kB.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(folder.path());
-        mount.output().is_ok_and(|done| done.status.success()).then_some(Self(folder))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a probe may still be on its way out.
-        let _gone = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
 }

@@ -1,0 +1,100 @@
+//! A collector whose disk is full says so, ends, and goes on exactly once there is room.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use crate::collecting::Collector;
+use crate::messages::{publish, whole};
+use crate::net::{Net, run};
+use crate::network_traffic::OneNode;
+
+const SLICES: std::ops::Range<u64> = 3000..3040;
+
+/// The slice that runs when the disk gets full; a checkpoint has just been taken.
+const FULL: u64 = SLICES.start + 20;
+
+/// The collector's `path` is that of `target` on a disk that gets full: it ends, and says `why`.
+fn a_full_disk_ends_it_and_room_lets_it_go_on(path: &str, target: &str, why: &str) {
+    let (Some(net), Some(disk)) = (Net::start(), SmallDisk::new("4m")) else { return };
+    symlink(disk.folder().join(target), net.folder().join(path)).unwrap();
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (before, after) = messages.split_at(messages.len() / 2);
+    let every = ["--checkpoint-every", "5", "--http", "0"];
+    let mut collector = Collector::start(&net, &every);
+    run(publish(&net, before));
+    collector.status(|status| status["checkpoint"] == FULL);
+    disk.fill();
+    run(publish(&net, after));
+    let (code, said) = collector.end();
+    assert_eq!(code, Some(2), "{said}");
+    let mut told = said.lines().filter(|line| line.contains("No space left on device"));
+    let line = told.next().unwrap_or_default();
+    assert!(line.starts_with("srlg-cluster: ") && line.contains(why), "{said}");
+    assert_eq!(told.next(), None, "{said}");
+
+    disk.free();
+    let mut collector = Collector::start(&net, &every);
+    collector.wait_for_slice(SLICES.end - 1);
+    collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+}
+
+#[test]
+fn a_full_disk_of_checkpoints_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
+    a_full_disk_ends_it_and_room_lets_it_go_on(
+        "state",
+        "",
+        "no checkpoint; everything since the last one is read from the stream again",
+    );
+}
+
+#[test]
+fn a_full_disk_of_reports_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
+    a_full_disk_ends_it_and_room_lets_it_go_on(
+        "reports.ndjson",
+        "reports.ndjson",
+        "it is made again from the last checkpoint and the stream once there is room",
+    );
+}
+
+/// A file system of few bytes.
+pub struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// One of so many bytes, as `mount` takes them; none where nobody may mount it, which is told.
+    pub fn new(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder.path());
+        if !mount.output().is_ok_and(|done| done.status.success()) {
+            eprintln!("SKIPPED: only root can mount a small disk");
+            return None;
+        }
+        Some(Self(folder))
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Fills it to the last block.
+    pub fn fill(&self) {
+        let mut filler = File::create(self.folder().join("filler")).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    /// Undoes that.
+    pub fn free(&self) {
+        fs::remove_file(self.folder().join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a process may still be on its way out.
+        let _gone = Command::new("umount").arg("-l").arg(self.folder()).status();
+    }
+}
