@@ -34,8 +34,8 @@ impl Params {
     ///
     /// It is written beside what a detector has seen, and does not say the seed. It lets somebody
     /// test a guess of the seed, as what a known host touches does. So a seed that can be
-    /// guessed is no secret, nor is any seed under [`Hash::Murmur`], which can be inverted. Under
-    /// [`Hash::HalfSip13`] nobody is known to do better than to guess all of its 64 bits.
+    /// guessed is no secret, nor is any seed under [`Hash::Murmur`](crate::Hash::Murmur), which can be inverted. Under
+    /// [`Hash::HalfSip13`](crate::Hash::HalfSip13) nobody is known to do better than to guess all of its 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
         let key = self.column_keys[MAX_LINEAR_ROWS - 1];

@@ -2,11 +2,11 @@
 //!
 //! Shape, along the way of a message:
 //!
-//! - [`stream`], [`reader`]: from the broker, in order and without a gap.
-//! - [`arrival`]: what it says, or why it is refused.
-//! - [`rule`]: what becomes of it, and which slice may close; no input or output.
-//! - [`engine`]: does as the rule says, in a thread of its own, with [`reports`] and [`checkpoint`]s.
-//! - [`notices`], [`status`], [`tally`], [`http`]: what others are told.
+//! - `stream`, `reader`: from the broker, in order and without a gap.
+//! - `arrival`: what it says, or why it is refused.
+//! - `rule`: what becomes of it, and which slice may close; no input or output.
+//! - `engine`: does as the rule says, in a thread of its own, with `reports` and `checkpoint`s.
+//! - `notices`, `status`, `tally`, `http`: what others are told.
 //!
 //! Invariant: as long as no deadline passes, the reports are those of one node that saw everything, bit
 //! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
