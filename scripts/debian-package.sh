@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# debian-package.sh PROGRAM ELSEWHERE: sets up a program that Debian has in a package of the same name, by apt-get
+# when run as root. What is there stays. ELSEWHERE says what to install where there is no Debian.
+set -euo pipefail
+
+program=$1 elsewhere=$2
+
+fail() {
+    echo "$program: $*" >&2
+    exit 1
+}
+
+# Runs a command in silence; when it fails, its output comes before the line of the failure.
+quietly() {
+    local reason=$1 said
+    shift
+    said=$("$@" 2>&1) || { echo "$said" >&2; fail "$reason"; }
+}
+
+# Debian has servers where the PATH of most users does not look.
+PATH=$PATH:/usr/sbin
+if ! command -v "$program" >/dev/null; then
+    command -v apt-get >/dev/null || fail "this is not Debian: install $elsewhere"
+    [ "$(id -u)" = 0 ] || fail "install it as root: apt-get install $program"
+    echo "installing $program"
+    quietly "apt-get update fails" apt-get update
+    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $program" \
+        apt-get install -y --no-install-recommends "$program"
+fi
+"$program" --version
