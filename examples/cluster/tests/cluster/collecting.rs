@@ -13,9 +13,7 @@ use srlg_host::{Checkpoints, SliceReport, SuperPoint};
 use crate::input::csv;
 use crate::net::{Net, PROBES};
 use crate::network_traffic::{OneNode, seen};
-use crate::node::Node;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::node::{Node, PATIENCE};
 
 /// Probe number `probe` on what its router sees.
 pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -> Node {

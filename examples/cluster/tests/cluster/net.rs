@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{self, stream};
 use srlg_cluster::broker::Broker;
@@ -12,6 +12,8 @@ use srlg_cluster::setup;
 use srlg_cluster::subjects::{ALL_DELTAS, STREAM};
 use srlg_host::{Config, Scheme};
 use tempfile::TempDir;
+
+use crate::node::PATIENCE;
 
 pub const PROBES: [&str; 3] = ["a", "b", "c"];
 
@@ -93,8 +95,9 @@ impl Net {
 
     /// Waits until so many messages have come.
     pub async fn wait_for_messages(&self, count: u64) {
-        let mut stream = self.stream().await;
+        let (mut stream, start) = (self.stream().await, Instant::now());
         while stream.info().await.unwrap().state.last_sequence < count {
+            assert!(start.elapsed() < PATIENCE, "less than {count} messages have come");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use async_nats::jetstream;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use srlg_cluster::subjects::delta;
 
 use crate::net::{Net, PROBES, run};
 
@@ -15,7 +16,7 @@ async fn publish(net: &Net, probe: &str, count: usize, payload: &[u8]) {
     let link = net.link(probe).await;
     let context = jetstream::new(link.client);
     let (context, payload) = (&context, bytes::Bytes::copy_from_slice(payload));
-    let subject = format!("srlg.delta.{probe}");
+    let subject = delta(probe);
     stream::iter(0..count)
         .map(|_| {
             let (subject, payload) = (subject.clone(), payload.clone());
