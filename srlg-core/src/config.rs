@@ -1,44 +1,16 @@
 //! [`Config`]: every size of a detector, as plain public fields.
 //!
 //! A `Config` may hold anything; [`Config::validate`] checks it against the rules of
-//! the paper and turns it into [`Params`](crate::Params), the only way in.
+//! the paper and turns it into [`Params`](crate::Params), the only way in. The rules of a finder or
+//! a counter are where its params are.
 
-mod error;
-mod plan;
-mod rules;
-
-pub use error::ConfigError;
-pub use plan::Plan;
-use rules::LEAST_TAGS;
-
-use crate::epoch::{shortest_epoch, window_ages};
-use crate::hash::{Hash, Key, KeySequence};
-use crate::linear::LINE;
-use crate::params::{MAX_LINEAR_ROWS, Params};
-
-/// What a recorder remembers, and how the SLEA is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
-    /// touches set on average.
-    Paper {
-        /// r': rows of the SLEA.
-        rows: u32,
-        /// Linear estimators in a row (`2^q'` in the paper; any number here).
-        columns: u32,
-        /// δ': recorders between the starts of two neighbouring linear estimators.
-        stride: u32,
-    },
-    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
-    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
-    Tagged {
-        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
-        lines: u32,
-        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
-        /// Where the window has too many slices for that, ages count epochs of several.
-        tags: u32,
-    },
-}
+use crate::counter::{Setting, tagged::LEAST_TAGS};
+use crate::epoch::LARGEST_AGE;
+use crate::error::ConfigError;
+use crate::finder::{RsraParams, RsraSizes};
+use crate::hash::{Hash, Keys};
+use crate::params::Params;
+use crate::scheme::Scheme;
 
 /// Sizes of a detector. Symbols are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,87 +78,35 @@ impl Config {
     /// # Errors
     /// The first rule that does not hold, with its values and the way out.
     pub fn validate(&self) -> Result<Params, ConfigError> {
-        self.check_rough()?;
-        self.check_linear()?;
-        let lsb_threshold = self.lsb_threshold()?;
+        let Self { threshold, window, hash, candidate_limit, .. } = *self;
         let max = LARGEST_AGE - 1;
-        if self.window == 0 || self.window > max {
-            return Err(ConfigError::Window { window: self.window, max });
+        if window == 0 || window > max {
+            return Err(ConfigError::Window { window, max });
         }
-        if self.hot_limit == 0 || self.candidate_limit == 0 {
+        if candidate_limit == 0 {
             return Err(ConfigError::Limits);
         }
-        Ok(self.derive(lsb_threshold))
+        let keys = Keys::of(self.seed);
+        let ages = (window, self.scheme.finder_ages());
+        let finder = RsraParams::new(self.rsra_sizes(), ages, hash, &keys)?;
+        let setting = Setting { threshold, window, width: self.linear_width, hash };
+        let counter = self.scheme.counter(setting, &keys)?;
+        let [.., seed_key] = keys.columns;
+        Ok(Params { threshold, window, candidate_limit, hash, seed_key, finder, counter })
     }
 
-    fn derive(&self, lsb_threshold: u32) -> Params {
-        let mut keys = KeySequence::new(self.seed);
-        let (opposite_key, position_key) = (keys.next_key(), keys.next_key());
-        let (low_key, high_key) = (keys.next_key(), keys.next_key());
-        let mut column_keys = [Key::default(); MAX_LINEAR_ROWS];
-        column_keys.fill_with(|| keys.next_key());
-        let (line_key, tag_key) = (keys.next_key(), keys.next_key());
-        let words = self.words();
-        let (linear_rows, linear_columns, linear_stride, linear_row_len) = match self.scheme {
-            Scheme::Paper { rows, columns, stride } => {
-                (rows, columns, stride, (columns - 1) * stride + self.linear_width)
-            }
-            Scheme::Tagged { lines, .. } => (1, lines, LINE, lines * LINE),
-        };
-        Params {
+    /// The sizes of the RSRA.
+    pub(crate) fn rsra_sizes(&self) -> RsraSizes {
+        RsraSizes {
             threshold: self.threshold,
-            window: self.window,
-            rough_rows: self.rough_rows,
-            rough_column_bits: self.rough_column_bits,
-            rough_width: self.rough_width,
+            rows: self.rough_rows,
+            column_bits: self.rough_column_bits,
+            width: self.rough_width,
             bit_stride: self.bit_stride,
-            lsb_threshold,
-            hot_weight: hot_weight(self.rough_width),
-            linear_rows,
-            linear_columns,
-            linear_width: self.linear_width,
-            linear_stride,
-            linear_row_len,
+            oversampling_bits: self.oversampling_bits,
             hot_limit: self.hot_limit,
-            candidate_limit: self.candidate_limit,
-            tags: words.tags,
-            echo_delay: words.echo_delay,
-            epoch_slices: words.epoch,
-            rough_epoch_slices: words.rough_epoch,
-            hash: self.hash,
-            opposite_key,
-            position_key,
-            low_key,
-            high_key,
-            column_keys,
-            line_key,
-            tag_key,
         }
     }
-
-    /// How words are divided: as few slices per age as the window and the tags allow.
-    fn words(&self) -> Words {
-        let Scheme::Tagged { tags, .. } = self.scheme else {
-            return Words { tags: 1, echo_delay: 0, epoch: 1, rough_epoch: 1 };
-        };
-        // Ages of touches, then as many of echoes; the largest word stands for 'long ago'.
-        let epoch = shortest_epoch(self.window, LARGEST_AGE / (2 * tags));
-        let ages = window_ages(self.window, epoch);
-        let rough_epoch = shortest_epoch(self.window, u8::MAX.into());
-        Words { tags: LARGEST_AGE / (2 * ages), echo_delay: ages, epoch, rough_epoch }
-    }
-}
-
-/// How the words of both arrays are divided.
-struct Words {
-    /// Tags of a SLEA recorder.
-    tags: u32,
-    /// Ages by which an echo looks older than its touch.
-    echo_delay: u32,
-    /// Slices per age of the SLEA.
-    epoch: u32,
-    /// Slices per age of the RSRA.
-    rough_epoch: u32,
 }
 
 impl Default for Config {
@@ -202,15 +122,6 @@ impl Default for Config {
             ..Self::paper()
         }
     }
-}
-
-/// Largest age of a recorder of 16 bits: 'long ago, or never'.
-const LARGEST_AGE: u32 = u16::MAX as u32;
-
-/// `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2, 3 for η = 2, 4, 8.
-const fn hot_weight(rough_width: u32) -> u32 {
-    const RHO_PER_MILLION: u32 = 280_634;
-    (rough_width * RHO_PER_MILLION).div_ceil(1_000_000)
 }
 
 #[cfg(test)]

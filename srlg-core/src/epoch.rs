@@ -1,32 +1,36 @@
 //! Epochs: the unit of ages.
 //!
 //! An age of few bits cannot count every slice of a long window, so ages count epochs of
-//! several slices; the arrays have epochs of their own, [`Params::epoch_slices`] and
-//! [`Params::rough_epoch_slices`]. Epochs are aligned to the absolute number of a slice, so
+//! several slices; the finder and the counter have epochs of their own,
+//! [`RsraParams::epoch_slices`](crate::finder::RsraParams::epoch_slices) and
+//! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to the absolute number of a slice, so
 //! that all nodes age their recorders at the same time. A window that does not begin with an
 //! epoch holds a part of its oldest one: a [`Span`] says how many of its slices, and an
-//! estimate counts that epoch pro rata. The RSRA takes it as a whole: it may offer a
+//! estimate counts that epoch pro rata. The finder takes it as a whole: it may offer a
 //! candidate too many, never one too few.
 
 use crate::params::Params;
+
+/// Largest age of a recorder of 16 bits: 'long ago, or never'.
+pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
 
 /// How long ago something was, in the epochs of either array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Ages {
-    /// Epochs of the RSRA.
-    pub rough: u32,
-    /// Epochs of the SLEA.
-    pub linear: u32,
+    /// Epochs of the finder.
+    pub finder: u32,
+    /// Epochs of the counter.
+    pub counter: u32,
 }
 
 /// A window in epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {
-    /// Ages of RSRA recorders that may be in the window: 0 to `rough_ages - 1`.
-    pub rough_ages: u32,
-    /// Ages of SLEA recorders in the window: 0 to `ages - 1`, the oldest of which may be
+    /// Ages of the finder's recorders that may be in the window: 0 to `finder_ages - 1`.
+    pub finder_ages: u32,
+    /// Ages of the counter's recorders in the window: 0 to `ages - 1`, the oldest of which may be
     /// there in part.
     pub ages: u32,
     /// Slices of the oldest epoch that are in the window, at least 1.
@@ -56,7 +60,10 @@ impl Params {
             u32::try_from((to / epoch_slices).saturating_sub(from / epoch_slices))
                 .unwrap_or(u32::MAX)
         };
-        Ages { rough: begun(self.rough_epoch_slices), linear: begun(self.epoch_slices) }
+        Ages {
+            finder: begun(self.finder.epoch_slices),
+            counter: begun(self.counter_sizes().epoch_slices),
+        }
     }
 
     /// Age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
@@ -65,18 +72,18 @@ impl Params {
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
         match slice.checked_sub(late.into()) {
             Some(then) => self.ages_between(then, slice),
-            None => Ages { rough: u32::MAX, linear: u32::MAX },
+            None => Ages { finder: u32::MAX, counter: u32::MAX },
         }
     }
 
-    /// By how much the word of a SLEA recorder grows in `epochs`.
+    /// By how much the word of a recorder of the counter grows in `epochs`.
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
         // More epochs than 16 bits can count are as good as that.
-        epochs.min(u16::MAX.into()) * self.tags
+        epochs.min(LARGEST_AGE) * self.counter_sizes().tags
     }
 
-    /// Whether a recorder of the SLEA has the `word` of a touch, or of the echo of a touch, of
+    /// Whether a recorder of the counter has the `word` of a touch, or of the echo of a touch, of
     /// the last `ages` epochs, no more than the window has.
     ///
     /// In the tagged scheme it may as well be a touch that left the window long ago: an echo's
@@ -85,13 +92,13 @@ impl Params {
     #[must_use]
     pub fn is_recent(&self, word: u16, ages: u32) -> bool {
         let (word, recent) = (u32::from(word), self.step(ages));
-        word < recent || word.wrapping_sub(self.step(self.echo_delay)) < recent
+        word < recent || word.wrapping_sub(self.step(self.counter_sizes().echo_delay)) < recent
     }
 
     /// The last `window` slices, the last of which is `slice`.
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {
-        let epoch = u64::from(self.epoch_slices);
+        let epoch = u64::from(self.counter_sizes().epoch_slices);
         // Slices of the running epoch up to `slice`, and whole epochs before it.
         let running = slice % epoch + 1;
         let before = u64::from(window).saturating_sub(running);
@@ -100,10 +107,10 @@ impl Params {
             0 => (u64::from(window), running),
             _ => (before - (ages - 2) * epoch, epoch),
         };
-        let rough_epoch = u64::from(self.rough_epoch_slices);
+        let rough_epoch = u64::from(self.finder.epoch_slices);
         let rough_before = u64::from(window).saturating_sub(slice % rough_epoch + 1);
         Span {
-            rough_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
+            finder_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
             ages: ages as u32,
             oldest_slices: oldest as u32,
             oldest_length: length as u32,
@@ -146,11 +153,13 @@ mod tests {
             (60_000, 64, 118, 64, 237),
         ] {
             let params = tagged(window, least);
-            let found = (params.epoch_slices(), params.tags(), params.rough_epoch_slices());
+            let counter = params.counter_sizes();
+            let found = (counter.epoch_slices, counter.tags, params.rsra().epoch_slices());
             assert_eq!(found, (epoch, tags, rough_epoch), "{window} {least}");
         }
         let paper = Config::paper().validate().unwrap();
-        assert_eq!((paper.epoch_slices(), paper.tags(), paper.rough_epoch_slices()), (1, 1, 1));
+        let counter = paper.counter_sizes();
+        assert_eq!((counter.epoch_slices, counter.tags, paper.rsra().epoch_slices()), (1, 1, 1));
     }
 
     proptest! {
@@ -167,26 +176,26 @@ mod tests {
             let ages: Vec<Ages> = (0..asked).map(|late| params.ages(slice, late)).collect();
             let oldest = *ages.last().unwrap();
             let span = params.span(slice, asked);
-            prop_assert_eq!((span.ages, span.rough_ages), (oldest.linear + 1, oldest.rough + 1));
-            let in_oldest = ages.iter().filter(|ages| ages.linear == oldest.linear).count();
+            prop_assert_eq!((span.ages, span.finder_ages), (oldest.counter + 1, oldest.finder + 1));
+            let in_oldest = ages.iter().filter(|ages| ages.counter == oldest.counter).count();
             prop_assert_eq!(span.oldest_slices as usize, in_oldest);
-            let epoch = |slice| slice / u64::from(params.epoch_slices());
+            let epoch = |slice| slice / u64::from(params.counter_sizes().epoch_slices);
             let so_far = (0..=slice).rev().take_while(|&other| epoch(other) == epoch(slice));
-            let whole = oldest.linear > 0;
-            let length = if whole { params.epoch_slices() } else { so_far.count() as u32 };
+            let whole = oldest.counter > 0;
+            let length = if whole { params.counter_sizes().epoch_slices } else { so_far.count() as u32 };
             prop_assert_eq!(span.oldest_length, length);
             // Touches of the window and their echoes fit below 'long ago', for either array.
-            prop_assert!(params.step(span.ages + params.echo_delay()) <= u32::from(u16::MAX));
-            prop_assert!(span.ages <= params.echo_delay());
-            prop_assert!(span.rough_ages <= u32::from(u8::MAX));
+            prop_assert!(params.step(span.ages + params.counter_sizes().echo_delay) <= u32::from(u16::MAX));
+            prop_assert!(span.ages <= params.counter_sizes().echo_delay);
+            prop_assert!(span.finder_ages <= u32::from(u8::MAX));
         }
     }
 
     #[test]
     fn what_happened_before_time_began_has_the_largest_age() {
         let params = Config::default().validate().unwrap();
-        assert_eq!(params.ages(5, 6), Ages { rough: u32::MAX, linear: u32::MAX });
-        let longest = Ages { rough: u32::MAX / 2, linear: u32::MAX };
+        assert_eq!(params.ages(5, 6), Ages { finder: u32::MAX, counter: u32::MAX });
+        let longest = Ages { finder: u32::MAX / 2, counter: u32::MAX };
         assert_eq!(params.ages(u64::MAX, u32::MAX), longest);
     }
 }

@@ -3,7 +3,7 @@
 //! There are two, as there are two ways out where they differ: of the sizes, and of the seed.
 
 use crate::hash;
-use crate::params::{MAX_LINEAR_ROWS, Params};
+use crate::params::Params;
 
 impl Params {
     /// Names the sizes that decide which recorder a pair touches and what its word means, and the
@@ -15,14 +15,15 @@ impl Params {
     pub fn sizes_fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
         const VERSION: u64 = 3;
+        let (finder, counter) = (self.finder, self.counter_sizes());
         let sizes = [
-            (self.rough_rows, self.rough_column_bits),
-            (self.rough_width, self.bit_stride),
-            (self.lsb_threshold, self.linear_rows),
-            (self.linear_columns, self.linear_width),
-            (self.linear_stride, self.hash as u32),
-            (self.tags, self.echo_delay),
-            (self.epoch_slices, self.rough_epoch_slices),
+            (finder.rows, finder.column_bits),
+            (finder.width, finder.bit_stride),
+            (finder.lsb_threshold, counter.rows),
+            (counter.columns, counter.width),
+            (counter.stride, self.hash as u32),
+            (counter.tags, counter.echo_delay),
+            (counter.epoch_slices, finder.epoch_slices),
         ];
         sizes.into_iter().fold(VERSION, |sum, (high, low)| {
             hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
@@ -38,8 +39,8 @@ impl Params {
     /// [`Hash::HalfSip13`](crate::Hash::HalfSip13) nobody is known to do better than to guess all of its 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
-        let key = self.column_keys[MAX_LINEAR_ROWS - 1];
-        u64::from(self.hash(0, key)) << 32 | u64::from(self.hash(1, key))
+        let hash = |address| u64::from(self.hash.of(address, self.seed_key));
+        hash(0) << 32 | hash(1)
     }
 }
 

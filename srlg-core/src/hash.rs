@@ -13,7 +13,6 @@
 mod half_sip;
 
 use crate::pair::Address;
-use crate::params::Params;
 use half_sip::half_sip;
 
 /// A family of keyed hashes.
@@ -41,22 +40,8 @@ impl Hash {
     }
 }
 
-impl Params {
-    /// Hash of `address` by the family of these params.
-    #[inline(always)]
-    pub(crate) fn hash(&self, address: Address, key: Key) -> u32 {
-        self.hash.of(address, key)
-    }
-
-    /// These params, which hash by `family` already.
-    #[inline(always)]
-    pub(crate) const fn hashing_by(&self, family: Hash) -> Self {
-        Self { hash: family, ..*self }
-    }
-}
-
-/// What `$work` makes of params, compiled once for each family: a loop that asked for the family
-/// in every round would not vectorise. (No function of a closure: whether that is compiled for
+/// What `$work` makes of `$all`, params with a field `hash`, compiled once for each family: a loop that
+/// asked for the family in every round would not vectorise. (No function of a closure: whether that is compiled for
 /// the vectors of the caller is up to the compiler.)
 macro_rules! by_family {
     ($all:expr, |$params:ident| $work:expr) => {
@@ -73,6 +58,26 @@ macro_rules! by_family {
     };
 }
 pub(crate) use by_family;
+
+/// Lets params with a field `hash` hash addresses, and go through [`by_family!`].
+macro_rules! hashing {
+    ($params:ty) => {
+        impl $params {
+            /// Hash of `address` by the family of these params.
+            #[inline(always)]
+            pub(crate) fn hash(&self, address: $crate::Address, key: $crate::hash::Key) -> u32 {
+                self.hash.of(address, key)
+            }
+
+            /// These params, which hash by `family` already.
+            #[inline(always)]
+            pub(crate) const fn hashing_by(&self, family: $crate::Hash) -> Self {
+                Self { hash: family, ..*self }
+            }
+        }
+    };
+}
+pub(crate) use hashing;
 
 /// Key of one member of a family: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +108,42 @@ impl KeySequence {
     fn next_word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix64(self.state)
+    }
+}
+
+/// The keys of one detector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    /// H1 and H2, of opposite hosts.
+    pub(crate) opposite: Key,
+    /// H3, of opposite hosts.
+    pub(crate) position: Key,
+    /// T0, of low address bits.
+    pub(crate) low: Key,
+    /// T1, of high address bits.
+    pub(crate) high: Key,
+    /// `LH_i`, of hosts; the last one also names the seed.
+    pub(crate) columns: [Key; 8],
+    /// Of lines.
+    pub(crate) line: Key,
+    /// Of tags.
+    pub(crate) tag: Key,
+}
+
+impl Keys {
+    /// The keys that belong to `seed`.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut keys = KeySequence::new(seed);
+        // In the order of the fields.
+        Self {
+            opposite: keys.next_key(),
+            position: keys.next_key(),
+            low: keys.next_key(),
+            high: keys.next_key(),
+            columns: core::array::from_fn(|_| keys.next_key()),
+            line: keys.next_key(),
+            tag: keys.next_key(),
+        }
     }
 }
 

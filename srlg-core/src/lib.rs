@@ -4,24 +4,27 @@
 //! thread and in a GPU thread. The way through the crate:
 //!
 //! 1. [`Config`] holds sizes, [`Config::validate`] checks them into [`Params`].
-//! 2. Arrays of [`Recorder`]s are seen through two views: [`Rsra`] finds hosts, [`Slea`]
-//!    counts their peers. Both take an [`IpPair`] with `touch`.
-//! 3. At the end of a slice [`Rsra::mask`] says which columns are hot, [`regain`] turns
-//!    hot columns back into hosts, [`Slea::tally`] counts for each of them.
-//! 4. [`estimate`](estimate::estimate) makes a cardinality of a [`Tally`]; the only
-//!    floats are there and in [`detection`].
+//! 2. Two arrays of [`Recorder`]s: a [`finder`] finds hosts, a [`counter`] counts their peers.
+//!    Both are updated by [`IpPair`]s. [`scheme`] says which finder goes with which counter.
+//! 3. At the end of a slice the [`finder`] offers candidates, and the counter makes a [`Tally`] of
+//!    each.
+//! 4. [`Params::estimate`] makes a cardinality of a [`Tally`]; the only
+//!    floats are there and in [`finder::detection`].
 //!
 //! ```
-//! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Slea, estimate};
+//! use srlg_core::counter::Lines;
+//! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Tally};
 //!
 //! let params = Config::default().validate()?;
+//! let tagged = params.tagged().expect("the default scheme");
 //! let recorders: Vec<Recorder16> =
-//!     (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
-//! let slea = Slea::new(&params, &recorders);
+//!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
+//! let lines = Lines::new(tagged, &recorders);
 //! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
-//! slea.touch(&pairs, 0);
+//! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
-//! let estimate = estimate::estimate(&params, &slea.tally(7, span, params.linear_width()), span, &[]);
+//! let tally = Tally::Visible(lines.tally(7, span, 0..tagged.width(), |_| {}));
+//! let estimate = params.estimate(&tally, span, &[]);
 //! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```
@@ -29,29 +32,30 @@
 #![forbid(unsafe_code)]
 
 mod config;
-pub mod detection;
+pub mod counter;
 mod epoch;
-pub mod estimate;
+mod error;
+pub mod finder;
 mod fingerprint;
+mod getters;
 pub mod hash;
-mod linear;
 mod pair;
 mod params;
+mod plan;
 mod recorder;
-pub mod regain;
-mod rhfg;
-mod rough;
-mod tag;
+pub mod scheme;
 mod twin;
 
-pub use config::{Config, ConfigError, Plan, Scheme};
+pub use config::Config;
+pub use counter::Tally;
 pub use epoch::{Ages, Span};
+pub use error::ConfigError;
 pub use hash::Hash;
-pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touches, touch_twins};
-pub use pair::{ADDRESS_BITS, Address, IpPair};
-pub use params::{MAX_LINEAR_ROWS, Params};
+pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
+pub use params::Params;
+pub use plan::Plan;
 pub use recorder::{
     Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below, grow_all,
 };
-pub use rough::Rsra;
+pub use scheme::{CounterSizes, Scheme, SchemeTypes};
 pub use twin::Twin;

@@ -12,6 +12,9 @@ pub type Address = u32;
 /// Number of bits of an [`Address`].
 pub const ADDRESS_BITS: u32 = Address::BITS;
 
+/// Pairs whose hashes are computed together: enough for full vectors.
+pub const BATCH: usize = 64;
+
 /// The pair `<aip, bip>`: a host inside the measured network and its opposite host.
 ///
 /// Eight bytes without padding, so that a slice of pairs can be read from and

@@ -119,7 +119,7 @@ mod tests {
     // `trials` independent outcomes has standard deviation sqrt(p(1-p)/trials); five of them.
     #[test]
     fn closed_form_equals_simulation() {
-        let params = Config::paper().validate().unwrap();
+        let params = *Config::paper().validate().unwrap().rsra();
         let (trials, cardinality) = (20_000u32, 400u32);
         let mut reached = [0u32; 9];
         for host in 0..trials {
@@ -128,7 +128,7 @@ mod tests {
                     aip: host,
                     bip: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
                 };
-                params.rough_slot(pair.bip)
+                params.slot(pair.bip)
             });
             let mask = slots.fold(0u8, |mask, slot| mask | 1 << slot);
             reached[..=mask.count_ones() as usize].iter_mut().for_each(|n| *n += 1);

@@ -11,13 +11,9 @@
 //! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Two masks
 //! with fewer ones in common rule out all tuples that start with their columns, exactly.
 
-mod overlap;
-
-pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
-
+use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::pair::{ADDRESS_BITS, Address};
-use crate::params::Params;
 
 /// The inverse of `T1`: from a column to the high address bits that have it.
 ///
@@ -33,9 +29,9 @@ pub struct HighTable<'a> {
 
 /// Lengths of the arrays of a [`HighTable`]: starts, highs, present.
 #[must_use]
-pub const fn high_table_lens(params: &Params) -> [usize; 3] {
-    let columns = 1 << params.rough_column_bits;
-    [columns + 1, 1 << (ADDRESS_BITS - params.rough_column_bits), columns / 32]
+pub const fn high_table_lens(params: &RsraParams) -> [usize; 3] {
+    let columns = 1 << params.column_bits;
+    [columns + 1, 1 << (ADDRESS_BITS - params.column_bits), columns / 32]
 }
 
 /// Fills the arrays of a [`HighTable`] by counting sort.
@@ -43,7 +39,7 @@ pub const fn high_table_lens(params: &Params) -> [usize; 3] {
 /// # Panics
 /// When the arrays are not [`high_table_lens`] long.
 pub fn fill_high_table(
-    params: &Params,
+    params: &RsraParams,
     starts: &mut [u32],
     highs: &mut [u32],
     present: &mut [u32],
@@ -75,7 +71,12 @@ impl<'a> HighTable<'a> {
     /// # Panics
     /// When the arrays are not [`high_table_lens`] long.
     #[must_use]
-    pub fn new(params: &Params, starts: &'a [u32], highs: &'a [u32], present: &'a [u32]) -> Self {
+    pub fn new(
+        params: &RsraParams,
+        starts: &'a [u32],
+        highs: &'a [u32],
+        present: &'a [u32],
+    ) -> Self {
         // One by one: a comparison of arrays is a call where there is no memory to compare.
         let [of_starts, of_highs, of_present] = high_table_lens(params);
         assert_eq!(starts.len(), of_starts, "columns, and an end");
@@ -87,7 +88,7 @@ impl<'a> HighTable<'a> {
     /// Moves to the front those of `columns` in row 1 that may be of a host whose column in row 0
     /// is `base`; how many they are.
     #[inline(always)]
-    pub fn keep_held(self, params: &Params, base: u32, columns: &mut [u32]) -> usize {
+    pub fn keep_held(self, params: &RsraParams, base: u32, columns: &mut [u32]) -> usize {
         by_family!(params, |params| {
             let mut count = 0;
             for place in 0..columns.len() {
@@ -112,12 +113,12 @@ impl<'a> HighTable<'a> {
 }
 
 /// Whether a search among so many hot columns in rows 0 and 1 is one that
-/// [`Params::hot_limit`] accepts: neither is more than the limit, nor are the addresses that
+/// [`RsraParams::hot_limit`] accepts: neither is more than the limit, nor are the addresses that
 /// their pairs spell more than its square: `2^(32 - 2q)` per pair where columns are few.
 #[must_use]
-pub fn is_searchable(params: &Params, hot: [u32; 2]) -> bool {
+pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
     let limit = u64::from(params.hot_limit);
-    let spelled = ADDRESS_BITS.saturating_sub(2 * params.rough_column_bits);
+    let spelled = ADDRESS_BITS.saturating_sub(2 * params.column_bits);
     let [first, second] = hot.map(u64::from);
     let pairs = first * second; // of 2^24 columns at most each
     first <= limit && second <= limit && pairs << spelled <= limit * limit
@@ -126,10 +127,10 @@ pub fn is_searchable(params: &Params, hot: [u32; 2]) -> bool {
 /// The hosts whose columns in rows 0 and 1 are `columns` and whose union estimator has
 /// a weight of at least `weight`: candidates.
 ///
-/// `masks` is the mask of every rough estimator, row after row: `rough_rows x 2^q` bytes.
+/// `masks` is the mask of every rough estimator, row after row: `rows x 2^q` bytes.
 #[inline]
 pub fn candidates<'a>(
-    params: &'a Params,
+    params: &'a RsraParams,
     table: HighTable<'a>,
     masks: &'a [u8],
     columns: [u32; 2],
@@ -138,16 +139,16 @@ pub fn candidates<'a>(
     let [base, column] = columns;
     let low = base ^ column;
     let highs = table.highs_of(base ^ params.low_entry(low));
-    let hosts = highs.iter().map(move |high| high << params.rough_column_bits | low);
+    let hosts = highs.iter().map(move |high| high << params.column_bits | low);
     hosts.filter(move |&host| union_mask(params, masks, base, host).count_ones() >= weight)
 }
 
 /// The masks of the columns of `host` and-ed over the rows: its union estimator USRE.
 #[inline]
-fn union_mask(params: &Params, masks: &[u8], base: u32, host: Address) -> u8 {
-    (0..params.rough_rows).fold(u8::MAX, |mask, row| {
-        let column = params.rough_column(row, base, host);
-        mask & masks[(row << params.rough_column_bits | column) as usize]
+fn union_mask(params: &RsraParams, masks: &[u8], base: u32, host: Address) -> u8 {
+    (0..params.rows).fold(u8::MAX, |mask, row| {
+        let column = params.column(row, base, host);
+        mask & masks[(row << params.column_bits | column) as usize]
     })
 }
 
@@ -161,26 +162,26 @@ mod tests {
     use std::{vec, vec::Vec as List};
 
     struct Fixture {
-        params: Params,
+        params: RsraParams,
         arrays: [Vec<u32>; 3],
         masks: Vec<u8>,
     }
 
     impl Fixture {
         fn new(config: Config) -> Self {
-            let params = config.validate().unwrap();
+            let params = *config.validate().unwrap().rsra();
             let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
             let [starts, highs, present] = &mut arrays;
             fill_high_table(&params, starts, highs, present);
-            let masks = vec![0; params.rough_estimators()];
+            let masks = vec![0; params.estimators()];
             Self { params, arrays, masks }
         }
 
         fn mark(&mut self, host: Address, mask: u8) {
             let base = self.params.base_column(host);
-            for row in 0..self.params.rough_rows() {
-                let column = self.params.rough_column(row, base, host);
-                self.masks[(row << self.params.rough_column_bits() | column) as usize] |= mask;
+            for row in 0..self.params.rows() {
+                let column = self.params.column(row, base, host);
+                self.masks[(row << self.params.column_bits() | column) as usize] |= mask;
             }
         }
 
@@ -188,7 +189,7 @@ mod tests {
             let [starts, highs, present] = &self.arrays;
             let table = HighTable::new(&self.params, starts, highs, present);
             let base = self.params.base_column(host);
-            let columns = [base, self.params.rough_column(1, base, host)];
+            let columns = [base, self.params.column(1, base, host)];
             candidates(&self.params, table, &self.masks, columns, weight).collect()
         }
     }
@@ -199,7 +200,7 @@ mod tests {
         let [starts, highs, present] = &fixture.arrays;
         let table = HighTable::new(&fixture.params, starts, highs, present);
         let mut seen = vec![false; highs.len()];
-        for column in 0..fixture.params.rough_columns() {
+        for column in 0..fixture.params.columns() {
             for &high in table.highs_of(column) {
                 assert_eq!(fixture.params.high_entry(high), column);
                 assert!(!core::mem::replace(&mut seen[high as usize], true));
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(fixture.regain(host, 4), []);
         // Row 4 loses one of the three and gains another.
         let base = fixture.params.base_column(host);
-        let column = fixture.params.rough_column(4, base, host);
+        let column = fixture.params.column(4, base, host);
         fixture.masks[(4 << 17 | column) as usize] = 0b1000_1100;
         assert_eq!(fixture.regain(host, 3), []);
         assert_eq!(fixture.regain(host, 2), [host]);

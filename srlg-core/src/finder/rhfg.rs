@@ -4,12 +4,12 @@
 //! (simple tabulation over two chunks; the table entries are computed from keys).
 //! Row `i > 0` is the same value xor `B(i)`, the q address bits from bit `(i-1)·δ`:
 //! two columns of one host reveal its address bits, and, because `B(1)` is the low
-//! chunk, also `T1` of its high bits. [`regain`](crate::regain) walks that way back.
+//! chunk, also `T1` of its high bits. [`regain`](super::regain) walks that way back.
 
+use super::params::RsraParams;
 use crate::pair::Address;
-use crate::params::Params;
 
-impl Params {
+impl RsraParams {
     /// `RHFG[0](aip)`, in `0..2^q`.
     #[inline]
     #[must_use]
@@ -23,7 +23,7 @@ impl Params {
     /// The printed `row·δ` never covers the low δ bits; see docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]
-    pub fn rough_column(&self, row: u32, base_column: u32, aip: Address) -> u32 {
+    pub fn column(&self, row: u32, base_column: u32, aip: Address) -> u32 {
         match row {
             0 => base_column,
             _ => base_column ^ self.address_bits(row, aip),
@@ -35,29 +35,29 @@ impl Params {
     #[must_use]
     pub fn address_bits(&self, row: u32, aip: Address) -> u32 {
         let shifted = aip.checked_shr((row - 1) * self.bit_stride).unwrap_or(0);
-        shifted & (self.rough_columns() - 1)
+        shifted & (self.columns() - 1)
     }
 
     /// `T0`: entry of the low q address bits.
     #[inline]
     pub(crate) fn low_entry(&self, low: u32) -> u32 {
-        self.hash(low, self.low_key) >> (32 - self.rough_column_bits)
+        self.hash(low, self.low_key) >> (32 - self.column_bits)
     }
 
     /// `T1`: entry of the address bits above the low q.
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
-        self.hash(high, self.high_key) >> (32 - self.rough_column_bits)
+        self.hash(high, self.high_key) >> (32 - self.column_bits)
     }
 
     #[inline]
     pub(crate) fn low_bits(&self, aip: Address) -> u32 {
-        aip & (self.rough_columns() - 1)
+        aip & (self.columns() - 1)
     }
 
     #[inline]
     pub(crate) fn high_bits(&self, aip: Address) -> u32 {
-        aip >> self.rough_column_bits
+        aip >> self.column_bits
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn columns_equal_the_pinned_vectors() {
-        let params = Config::paper().validate().unwrap();
+        let params = *Config::paper().validate().unwrap().rsra();
         for (aip, columns) in [
             (0x0a00_0001, [83_053, 83_052, 83_053, 115_821, 86_125]),
             (0xc0a8_0101, [33_086, 32_831, 114_998, 43_838, 65_646]),
@@ -77,7 +77,7 @@ mod tests {
         ] {
             let base = params.base_column(aip);
             for (row, column) in (0..).zip(columns) {
-                assert_eq!(params.rough_column(row, base, aip), column, "{aip:#x} row {row}");
+                assert_eq!(params.column(row, base, aip), column, "{aip:#x} row {row}");
             }
         }
     }
@@ -85,10 +85,10 @@ mod tests {
     // The paper prints a shift of row·δ: its rows leave the low δ bits of the address out.
     #[test]
     fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
-        let params = Config::paper().validate().unwrap();
+        let params = *Config::paper().validate().unwrap().rsra();
         let covered = |shift: fn(u32) -> u32| {
-            (1..params.rough_rows()).fold(0u32, |bits, row| {
-                bits | ((params.rough_columns() - 1) << (shift(row) * params.bit_stride()))
+            (1..params.rows()).fold(0u32, |bits, row| {
+                bits | ((params.columns() - 1) << (shift(row) * params.bit_stride()))
             })
         };
         assert_eq!(covered(|row| row - 1), u32::MAX);

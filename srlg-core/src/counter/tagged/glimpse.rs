@@ -1,21 +1,21 @@
 //! A glimpse: a look at an eighth of a linear estimator, which spares most candidates the rest.
 
-use super::EstimateRange;
+use super::histograms::Histograms;
+use super::params::{AGES, LINE, TaggedParams};
 use super::visible::estimate_run;
+use crate::counter::estimate::EstimateRange;
 use crate::epoch::Span;
-use crate::linear::{AGES, Histograms, LINE};
-use crate::params::Params;
 
 /// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
 #[must_use]
-pub fn can_dismiss(params: &Params) -> bool {
+pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > DEVIATIONS * DEVIATIONS
 }
 
 /// Positions of a [glimpse](may_reach): whole lines.
 #[must_use]
-pub fn positions(params: &Params) -> u32 {
-    (params.linear_width / 8).next_multiple_of(LINE)
+pub fn positions(params: &TaggedParams) -> u32 {
+    (params.width / 8).next_multiple_of(LINE)
 }
 
 /// Whether a host with these `histograms` of a glimpse, its first [`positions`], may
@@ -26,7 +26,7 @@ pub fn positions(params: &Params) -> u32 {
 /// it has a standard error. A host is dismissed when its estimate is five deviations below m:
 /// of Poisson numbers no more than e^(-25/2) are (Chernoff), 4 in 10^6.
 #[must_use]
-pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
+pub fn may_reach(params: &TaggedParams, histograms: &Histograms, span: Span) -> bool {
     if is_far_below(params, histograms, span) {
         return false;
     }
@@ -42,7 +42,7 @@ pub fn may_reach(params: &Params, histograms: &Histograms, span: Span) -> bool {
 /// R = width - A - 2H positions are at risk, and no more show an own touch than are own. So the
 /// cumulative hazard is at most O/(R - O), Greenwood's sum at most O/(R(R - O)), and the chance of
 /// an epoch that the window cuts adds at most half of the cardinality to the variance.
-fn is_far_below(params: &Params, histograms: &Histograms, span: Span) -> bool {
+fn is_far_below(params: &TaggedParams, histograms: &Histograms, span: Span) -> bool {
     let sum = |bins: &[u32; AGES]| {
         let ages = &bins[..span.ages as usize];
         f64::from(ages.iter().sum::<u32>())
@@ -64,8 +64,8 @@ fn is_far_below(params: &Params, histograms: &Histograms, span: Span) -> bool {
 const DEVIATIONS: f64 = 5.0;
 
 /// How many of θ opposite hosts fall into a glimpse, in the mean.
-fn glimpsed(params: &Params) -> f64 {
-    let share = f64::from(positions(params)) / f64::from(params.linear_width);
+fn glimpsed(params: &TaggedParams) -> f64 {
+    let share = f64::from(positions(params)) / f64::from(params.width);
     f64::from(params.threshold) * share
 }
 
@@ -76,13 +76,14 @@ mod tests {
     extern crate std;
     use proptest::prelude::*;
 
-    const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
+    const WINDOW: Span = Span { finder_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
     #[test]
     fn glimpse_misses_less_than_4_in_a_million_whatever_the_threshold() {
         for threshold in [8, 32, 100, 256, 1024, 4000] {
-            let params = Config { threshold, ..Config::default() }.validate().unwrap();
+            let config = Config { threshold, ..Config::default() };
+            let params = *config.validate().unwrap().tagged().unwrap();
             let mean = f64::from(threshold) / 8.0;
             let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
             for own in 0..threshold {
@@ -102,7 +103,7 @@ mod tests {
             ages in prop::collection::vec((0usize..150, 0u32..12, 0u32..60, 0u32..60, 0u32..20), 0..150),
             oldest_slices in 1u32..3,
         ) {
-            let params = Config::default().validate().unwrap();
+            let params = *Config::default().validate().unwrap().tagged().unwrap();
             let mut glimpse = Histograms::EMPTY;
             for (age, own, hidden, excluded, twice) in ages {
                 let (hidden_twice, excluded_twice) = (twice.min(hidden), twice.min(excluded));
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
-        let params = Config::default().validate().unwrap();
+        let params = *Config::default().validate().unwrap().tagged().unwrap();
         // An eighth of θ = 1024 is 128, and 72 are five deviations below.
         let mut glimpse = Histograms::EMPTY;
         for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {

@@ -1,17 +1,5 @@
-//! Estimates: from integer tallies to cardinalities; with [`detection`](crate::detection)
+//! Estimates: from integer tallies to cardinalities; with [`detection`](crate::finder::detection)
 //! the only floating point of srlg, through `libm`, hence with equal bits everywhere.
-//!
-//! [`estimate`] picks the estimator that belongs to the scheme: [`background`] subtracts
-//! what foreigners set on average (paper), [`visible`] counts what the host set itself.
-
-pub mod background;
-pub mod expected;
-pub mod glimpse;
-pub mod visible;
-
-use crate::epoch::Span;
-use crate::linear::Tally;
-use crate::params::Params;
 
 /// An estimated number of distinct opposite hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,16 +27,6 @@ pub enum EstimateRange {
     Beyond,
 }
 
-/// Cardinality over `span` of the host with `tally`, where `row_weights[i]` recorders of row
-/// `i` of the whole SLEA are within that span (needed by the paper's scheme alone).
-#[must_use]
-pub fn estimate(params: &Params, tally: &Tally, span: Span, row_weights: &[u32]) -> Estimate {
-    match tally {
-        Tally::Union(weight) => background::estimate(params, *weight, row_weights),
-        Tally::Visible(histograms) => visible::estimate(params, histograms, span),
-    }
-}
-
 /// Linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`, for a
 /// `weight` of at least 0.
 ///
@@ -60,7 +38,7 @@ pub fn linear_cardinality(weight: f64, width: u32) -> Option<f64> {
 }
 
 /// The answer of a full estimator of `width` recorders: one recorder unset.
-fn beyond(width: u32) -> Estimate {
+pub(super) fn beyond(width: u32) -> Estimate {
     let width = f64::from(width);
     let cardinality = width * libm::log(width);
     Estimate { cardinality, std_error: 0.0, range: EstimateRange::Beyond }

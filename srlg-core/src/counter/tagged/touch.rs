@@ -1,26 +1,21 @@
-//! [`Touch`]: what a pair leaves in the tagged SLEA, found before any recorder is looked at.
+//! [`Touch`]: what a pair changes in the array of lines, found before any recorder is looked at.
 //!
 //! Finding is arithmetic alone, which vectorises: [`Touches`] does it for a batch. Touching
 //! then waits for little more than the memory. Any threads may touch at once by swapping
 //! words; a thread that knows that no other touches the same recorders spares the swaps, each
 //! of which takes as long as all the rest.
 
-use super::Slea;
-use super::lines::Host;
+use super::line::HostLayout;
+use super::params::TaggedParams;
 use crate::hash::by_family;
-use crate::pair::IpPair;
-use crate::params::Params;
-use crate::recorder::Recorder;
+use crate::pair::{BATCH, IpPair};
 use crate::twin::Twin;
 
-/// Pairs whose touches are found together.
-pub const BATCH: usize = 64;
-
-/// What a pair leaves in the SLEA: two recorders of one line and their words, of the touch and
+/// What a pair changes in an array of lines: two recorders of one line and their words, of the touch and
 /// of its echo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
-    places: [u32; 2],
+    pub(super) places: [u32; 2],
     /// That of the echo in the high half: one value to pass on, not two.
     words: u32,
 }
@@ -28,9 +23,9 @@ pub struct Touch {
 impl Touch {
     /// The touch of `pair`, `aged` being the word of its age.
     #[inline(always)]
-    pub(super) fn new(params: &Params, pair: IpPair, aged: u32) -> Self {
-        let Host { places, tagger } = Host::new(params, pair.aip);
-        let cell = places.cell(params.linear_position(pair.bip));
+    pub(super) fn new(params: &TaggedParams, pair: IpPair, aged: u32) -> Self {
+        let HostLayout { places, tagger } = HostLayout::new(params, pair.aip);
+        let cell = places.cell(params.position(pair.bip));
         let (tag, echo_tag) = tagger.tags(cell as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
@@ -40,7 +35,7 @@ impl Touch {
 
     /// The words of the touch and of its echo.
     #[inline(always)]
-    fn words(self) -> [u16; 2] {
+    pub(super) fn words(self) -> [u16; 2] {
         [self.words as u16, (self.words >> 16) as u16]
     }
 
@@ -61,12 +56,11 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// The touches of `pairs`, `age` epochs ago; of the tagged scheme alone.
+    /// The touches of `pairs`, `age` epochs ago.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     #[must_use]
-    pub fn new(params: &Params, pairs: &[IpPair; BATCH], age: u32) -> Self {
-        debug_assert!(params.is_tagged(), "touches and echoes are of the tagged scheme");
+    pub fn new(params: &TaggedParams, pairs: &[IpPair; BATCH], age: u32) -> Self {
         let aged = params.step(age);
         by_family!(params, |params| {
             let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH] };
@@ -90,34 +84,13 @@ impl Touches {
     }
 }
 
-impl<R: Recorder<Word = u16>> Slea<'_, R> {
-    /// Leaves `touch`, while any other threads may leave theirs, but no thread leaves any alone.
-    #[inline(always)]
-    pub(super) fn leave(self, touch: Touch) {
-        for (place, word) in touch.places.into_iter().zip(touch.words()) {
-            self.recorders[place as usize].most_recent(word);
-        }
-    }
-
-    /// Leaves `touches`, while no other thread changes recorders of their lines.
-    #[inline(always)]
-    pub fn leave_alone(self, touches: &[Touch]) {
-        for touch in touches {
-            for (place, word) in touch.places.into_iter().zip(touch.words()) {
-                let recorder = &self.recorders[place as usize];
-                recorder.set(recorder.word().min(word));
-            }
-        }
-    }
-}
-
-/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the SLEA of `params`, which
-/// `twins` are; the work of one thread among many; of the tagged scheme alone.
+/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the lines of `params`, which
+/// `twins` are; the work of one thread among many.
 ///
 /// # Panics
-/// When `twins` are fewer than half of [`Params::linear_recorders`].
+/// When `twins` are fewer than half of [`TaggedParams::recorders`].
 #[inline(always)]
-pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
+pub fn touch_twins(params: &TaggedParams, twins: &[Twin], pair: IpPair, age: u32) {
     let touch = Touch::new(params, pair, params.step(age));
     let (places, words) = (touch.places, touch.words());
     // Both are read before either is written: neither load waits for the other.

@@ -11,8 +11,8 @@
 //! `(η' - w)·p/(1 - p)`, and n moves by e^t for a step of w. What skew adds to the
 //! background is not in it: under load the paper's estimate errs by more.
 
-use super::{Estimate, EstimateRange, beyond, linear_cardinality};
-use crate::params::Params;
+use super::params::RowsParams;
+use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
 /// Cardinality of a host whose union estimator has `union_weight` positions in the window:
 /// Alg. 8 (`alg_SLEA_CardinalityEST`).
@@ -20,8 +20,8 @@ use crate::params::Params;
 /// The algorithm's last line prints the raw weight where the text corrects it; this is
 /// the text's.
 #[must_use]
-pub fn estimate(params: &Params, union_weight: u32, row_weights: &[u32]) -> Estimate {
-    let width = params.linear_width;
+pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> Estimate {
+    let width = params.width;
     let background = share(params, row_weights);
     if union_weight >= width || background >= 1.0 {
         return beyond(width);
@@ -40,13 +40,13 @@ pub fn estimate(params: &Params, union_weight: u32, row_weights: &[u32]) -> Esti
 /// `SF(i,k)`, the share of a row's recorders that is within the window
 /// (Definition `def-SLEA_rsf`).
 #[must_use]
-pub fn setting_factor(params: &Params, row_weight: u32) -> f64 {
-    f64::from(row_weight) / f64::from(params.linear_row_len)
+pub fn setting_factor(params: &RowsParams, row_weight: u32) -> f64 {
+    f64::from(row_weight) / f64::from(params.row_len)
 }
 
 /// Π SF(i,k): probability that foreigners alone set a position of the union.
 #[must_use]
-pub fn share(params: &Params, row_weights: &[u32]) -> f64 {
+pub fn share(params: &RowsParams, row_weights: &[u32]) -> f64 {
     row_weights.iter().map(|&weight| setting_factor(params, weight)).product()
 }
 
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    fn paper() -> Params {
-        Config::paper().validate().unwrap()
+    fn paper() -> RowsParams {
+        *Config::paper().validate().unwrap().rows().unwrap()
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn background_is_the_product_of_the_rows_setting_factors() {
         let params = paper();
-        let half = params.linear_row_len() / 2;
+        let half = params.row_len() / 2;
         assert_eq!(share(&params, &[half; 5]), 1.0 / 32.0);
         assert_eq!(share(&params, &[half, half, half, half, 0]), 0.0);
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn estimate_says_when_it_clamps_and_when_it_is_beyond_range() {
         let params = paper();
-        let half = [params.linear_row_len() / 2; 5];
+        let half = [params.row_len() / 2; 5];
         let of = |union_weight, rows: &[u32]| estimate(&params, union_weight, rows);
         let answer = |estimate: Estimate| (estimate.cardinality, estimate.range);
         assert_eq!(answer(of(511, &half)), (0.0, EstimateRange::ClampedToZero));
@@ -92,7 +92,7 @@ mod tests {
         let full = of(16_384, &half);
         assert_eq!(full.range, EstimateRange::Beyond);
         assert!(full.cardinality.is_finite() && full.cardinality > 158_000.0);
-        assert_eq!(of(5, &[params.linear_row_len(); 5]).range, EstimateRange::Beyond);
+        assert_eq!(of(5, &[params.row_len(); 5]).range, EstimateRange::Beyond);
         assert!(of(16_383, &half).cardinality <= full.cardinality);
     }
 

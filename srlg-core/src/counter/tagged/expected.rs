@@ -18,7 +18,7 @@
 //! - twins: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
 //!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
 
-use crate::params::Params;
+use super::params::TaggedParams;
 
 /// Steps of Simpson's rule; the integrand is smooth, and 1 % of it would do.
 const STEPS: u32 = 64;
@@ -26,11 +26,11 @@ const STEPS: u32 = 64;
 /// Standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
 /// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs.
 #[must_use]
-pub fn std_error(params: &Params, cardinality: u32, distinct_pairs: u64) -> f64 {
-    let (n, width) = (f64::from(cardinality), f64::from(params.linear_width));
+pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
+    let (n, width) = (f64::from(cardinality), f64::from(params.width));
     let t = n / width;
     // Beyond a load of 30 nothing is visible, and no number would say more.
-    let load = (distinct_pairs as f64 / params.linear_recorders() as f64).min(30.0);
+    let load = (distinct_pairs as f64 / params.recorders() as f64).min(30.0);
     // 1/(1 - G(u)) - 1: what one visible touch of age u stands for beside itself.
     let hidden = |u: f64| {
         let shown = libm::exp(-load * u);
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn without_load_it_is_the_error_of_linear_counting() {
-        let params = Config::default().validate().unwrap();
-        let t: f64 = 1024.0 / f64::from(params.linear_width());
+        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let t: f64 = 1024.0 / f64::from(params.width());
         // Taylor: η'(t²/2 + t³/6), the next term being t²/12 of it.
-        let variance = f64::from(params.linear_width()) * (t * t / 2.0 + t * t * t / 6.0);
+        let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
         let ratio = std_error(&params, 1024, 0) / libm::sqrt(variance);
         assert!((ratio - 1.0).abs() < t * t, "{ratio}");
     }
@@ -70,23 +70,23 @@ mod tests {
     // G(1) = 3λ², the next terms being λ of it.
     #[test]
     fn small_loads_add_the_square_of_the_load() {
-        let params = Config::default().validate().unwrap();
-        let load = 0.001 * params.linear_recorders() as f64;
+        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let load = 0.001 * params.recorders() as f64;
         let square = |pairs: u64| {
             let error = std_error(&params, 1, pairs);
             error * error
         };
         let added = square(load as u64) - square(0);
-        let twins = f64::from(params.linear_width()) / f64::from(params.tags());
+        let twins = f64::from(params.width()) / f64::from(params.tags());
         // One opposite host adds t = 1/32768 to λ(1 + 2u).
-        let t = 1.0 / f64::from(params.linear_width());
+        let t = 1.0 / f64::from(params.width());
         let expected = 1e-6 * (7.0 / 6.0 + twins * 3.0) + 0.001 * t * (0.5 + twins);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
     }
 
     #[test]
     fn any_load_has_a_finite_error() {
-        let params = Config::default().validate().unwrap();
+        let params = *Config::default().validate().unwrap().tagged().unwrap();
         let error = std_error(&params, 1024, u64::MAX);
         assert!(error.is_finite() && error > 1e6, "{error}");
     }

@@ -33,20 +33,20 @@
 //! the observed matches, twins included, if the number of opposite hosts were a Poisson
 //! variable; as it is a fixed number n, its variance n comes off.
 
-use super::{Estimate, EstimateRange};
+use super::histograms::Histograms;
+use super::params::{AGES, TaggedParams};
+use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
-use crate::linear::{AGES, Histograms};
-use crate::params::Params;
 
 /// Cardinality over `span` of a host with `histograms`.
 #[must_use]
-pub fn estimate(params: &Params, histograms: &Histograms, span: Span) -> Estimate {
-    estimate_run(params, histograms, span, params.linear_width)
+pub fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
+    estimate_run(params, histograms, span, params.width)
 }
 
 /// The estimate from the first `positions` of a linear estimator.
 pub(super) fn estimate_run(
-    params: &Params,
+    params: &TaggedParams,
     histograms: &Histograms,
     span: Span,
     positions: u32,
@@ -82,7 +82,7 @@ pub(super) fn estimate_run(
 }
 
 /// R and d of an age: positions that would show an own touch, and those that do, less twins.
-fn at_age(params: &Params, histograms: &Histograms, age: usize, at_risk: f64) -> (f64, f64) {
+fn at_age(params: &TaggedParams, histograms: &Histograms, age: usize, at_risk: f64) -> (f64, f64) {
     let count = |bins: &[u32; AGES]| f64::from(bins[age]);
     let (all, own) = (count(&histograms.all), count(&histograms.own));
     let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
@@ -111,11 +111,12 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    fn params() -> Params {
-        Config { linear_width: 1 << 14, ..Config::default() }.validate().unwrap()
+    fn params() -> TaggedParams {
+        let config = Config { linear_width: 1 << 14, ..Config::default() };
+        *config.validate().unwrap().tagged().unwrap()
     }
 
-    const WINDOW: Span = Span { rough_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
+    const WINDOW: Span = Span { finder_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide
     /// an own touch. The rest is untouched.
@@ -134,7 +135,7 @@ mod tests {
     fn without_foreigners_it_is_linear_counting() {
         let estimate =
             estimate(&params(), &run(&[(0, 500, 500), (70, 400, 400), (149, 100, 100)]), WINDOW);
-        let counted = super::super::linear_cardinality(1000.0, 16_384).unwrap();
+        let counted = crate::counter::estimate::linear_cardinality(1000.0, 16_384).unwrap();
         // Three logarithms and sums, each within an ulp or so of numbers below 1.
         assert!((estimate.cardinality - counted).abs() < 16_384.0 * 8.0 * f64::EPSILON);
         assert_eq!(estimate.range, EstimateRange::Within);

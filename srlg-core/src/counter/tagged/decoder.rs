@@ -1,51 +1,12 @@
-//! What two recorders say of one cell: the maths of a tally, for vectors and for single threads.
+//! [`CellDecoder`]: what two recorders say of one cell; the maths of a tally, for vectors and for
+//! single threads.
 
 use super::histograms::Kind;
-use super::lines::Host;
-use super::{LINE, Slea};
-use crate::epoch::Span;
-use crate::pair::Address;
-use crate::params::Params;
-use crate::recorder::Reading;
-
-/// The cells of one host, looked at one by one: each may be the work of a thread of its own.
-#[derive(Debug)]
-pub struct Cells<'a, R> {
-    slea: Slea<'a, R>,
-    host: Host,
-    sorter: Sorter,
-    ages: u32,
-}
-
-impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
-    /// The cells of `aip` over `span`; of the tagged scheme alone.
-    #[inline(always)]
-    #[must_use]
-    pub fn cells(self, aip: Address, span: Span) -> Cells<'a, R> {
-        debug_assert!(self.params.is_tagged(), "cells are of the tagged scheme");
-        let (host, sorter) = (Host::new(self.params, aip), Sorter::new(self.params));
-        Cells { slea: self, host, sorter, ages: span.ages }
-    }
-}
-
-impl<R: Reading<Word = u16>> Cells<'_, R> {
-    /// The bin of `cell`, one of those of the [span](Span::bins), or `None` when it is not in the
-    /// window.
-    #[inline(always)]
-    #[must_use]
-    pub fn bin(&self, cell: u32) -> Option<u32> {
-        let touch = self.host.places.line(self.slea.params, cell) + cell % LINE;
-        let word = |place: u32| self.slea.recorders[place as usize].word();
-        let (touch, echo) = (word(touch), word(touch ^ self.host.places.twist));
-        let tags = self.host.tagger.tags(cell as u16);
-        let (age, kind) = self.sorter.age_and_kind(touch, echo, tags);
-        (u32::from(age) < self.ages).then(|| u32::from(kind) * self.ages + u32::from(age))
-    }
-}
+use super::params::TaggedParams;
 
 /// Reads the two words of a cell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sorter {
+pub(super) struct CellDecoder {
     tags: u16,
     /// Multiplying by it divides by `tags`, or is one short.
     reciprocal: u16,
@@ -53,9 +14,9 @@ pub(super) struct Sorter {
     delay: u16,
 }
 
-impl Sorter {
+impl CellDecoder {
     #[inline(always)]
-    pub(super) fn new(params: &Params) -> Self {
+    pub(super) fn new(params: &TaggedParams) -> Self {
         Self {
             tags: params.tags as u16,
             reciprocal: ((1u32 << 16) / params.tags) as u16,

@@ -1,19 +1,21 @@
 //! RSRA, the reversible array of rough estimators: says which columns are hot.
 //!
-//! A view over `rough_rows x 2^q x η` recorders, row after row, column after column.
+//! A view over `rows x 2^q x η` recorders, row after row, column after column.
 //! A rough estimator samples opposite hosts (one in `2^τ`) into its η recorders; it is
 //! hot, "probably at least θ", when at least `hot_weight` of them are in the window.
 
+use core::marker::PhantomData;
+
+use super::Finder;
+use super::params::RsraParams;
 use crate::hash::by_family;
-use crate::linear::BATCH;
-use crate::pair::IpPair;
-use crate::params::Params;
+use crate::pair::{BATCH, IpPair};
 use crate::recorder::{Reading, Recorder, gathered};
 
 /// A view of the recorders of an RSRA; copying it copies two pointers.
 #[derive(Debug)]
 pub struct Rsra<'a, R> {
-    params: &'a Params,
+    params: &'a RsraParams,
     recorders: &'a [R],
 }
 
@@ -29,10 +31,10 @@ impl<'a, R: Reading> Rsra<'a, R> {
     /// A view of `recorders` as the RSRA of `params`.
     ///
     /// # Panics
-    /// When `recorders` is not [`Params::rough_recorders`] long.
+    /// When `recorders` is not [`RsraParams::recorders`] long.
     #[must_use]
-    pub fn new(params: &'a Params, recorders: &'a [R]) -> Self {
-        assert_eq!(recorders.len(), params.rough_recorders(), "recorders of an RSRA");
+    pub fn new(params: &'a RsraParams, recorders: &'a [R]) -> Self {
+        assert_eq!(recorders.len(), params.recorders(), "recorders of an RSRA");
         Self { params, recorders }
     }
 
@@ -41,14 +43,14 @@ impl<'a, R: Reading> Rsra<'a, R> {
     #[inline]
     #[must_use]
     pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
-        self.mask_at((row << self.params.rough_column_bits | column) as usize, ages)
+        self.mask_at((row << self.params.column_bits | column) as usize, ages)
     }
 
     /// The same for rough estimator number `index`, counted row after row.
     #[inline]
     #[must_use]
     pub fn mask_at(self, index: usize, ages: u32) -> u8 {
-        let width = self.params.rough_width as usize;
+        let width = self.params.width as usize;
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
@@ -59,7 +61,7 @@ impl<'a, R: Reading> Rsra<'a, R> {
     /// When there are not so many.
     #[inline(always)]
     pub fn masks(self, ages: u32, first: usize, masks: &mut [u8]) {
-        let (limit, width) = (R::saturated(ages), self.params.rough_width as usize);
+        let (limit, width) = (R::saturated(ages), self.params.width as usize);
         let recorders = &self.recorders[first * width..][..masks.len() * width];
         if width == 8 {
             // The usual width as a constant: only then it vectorises.
@@ -73,8 +75,8 @@ impl<'a, R: Reading> Rsra<'a, R> {
     }
 
     fn start(self, row: u32, column: u32) -> usize {
-        let estimator = (row << self.params.rough_column_bits | column) as usize;
-        estimator * self.params.rough_width as usize
+        let estimator = (row << self.params.column_bits | column) as usize;
+        estimator * self.params.width as usize
     }
 }
 
@@ -103,17 +105,31 @@ impl<R: Recorder> Rsra<'_, R> {
     /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: IpPair, age: u32) {
-        let Some(slot) = self.params.rough_slot(pair.bip) else { return };
+        let Some(slot) = self.params.slot(pair.bip) else { return };
         let base = self.params.base_column(pair.aip);
         let word = R::saturated(age);
-        for row in 0..self.params.rough_rows {
-            let column = self.params.rough_column(row, base, pair.aip);
+        for row in 0..self.params.rows {
+            let column = self.params.column(row, base, pair.aip);
             let recorder = &self.recorders[self.start(row, column) + slot as usize];
             // A look first: what is not written stays in the caches of all threads.
             if word < recorder.word() {
                 recorder.most_recent(word);
             }
         }
+    }
+}
+
+/// The paper's finder: an [`Rsra`] of recorders `R`.
+#[derive(Clone, Copy, Debug)]
+pub struct RsraFinder<R>(PhantomData<R>);
+
+impl<R: Recorder + 'static> Finder for RsraFinder<R> {
+    type Params = RsraParams;
+    type Recorder = R;
+
+    #[inline(always)]
+    fn touch(params: &RsraParams, recorders: &[R], pairs: &[IpPair; BATCH], age: u32) {
+        Rsra::new(params, recorders).touch_all(pairs, age);
     }
 }
 
@@ -139,19 +155,19 @@ fn gather<R: Reading>(estimator: &[R; 8], limit: R::Word) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
     use crate::recorder::Recorder16;
-    use crate::{Config, Params};
     extern crate std;
     use std::vec::Vec;
 
-    fn small() -> Params {
+    fn small() -> RsraParams {
         let config =
             Config { rough_rows: 4, rough_column_bits: 12, bit_stride: 10, ..Config::paper() };
-        config.validate().unwrap()
+        *config.validate().unwrap().rsra()
     }
 
-    fn untouched(params: &Params) -> Vec<Recorder16> {
-        (0..params.rough_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
+    fn untouched(params: &RsraParams) -> Vec<Recorder16> {
+        (0..params.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
     }
 
     #[test]
@@ -163,12 +179,12 @@ mod tests {
             let rsra = Rsra::new(&params, &recorders);
             rsra.touch(IpPair { aip: 0x0a00_0001, bip }, 0);
             let touched = recorders.iter().filter(|r| r.word() < 1).count();
-            match params.rough_slot(bip) {
+            match params.slot(bip) {
                 Some(slot) => {
                     let base = params.base_column(0x0a00_0001);
                     assert_eq!(touched, 4);
                     for row in 0..4 {
-                        let column = params.rough_column(row, base, 0x0a00_0001);
+                        let column = params.column(row, base, 0x0a00_0001);
                         assert_eq!(rsra.mask(row, column, 1), 1 << slot);
                     }
                     sampled += 1;

@@ -7,17 +7,17 @@
 //! of all [`subsets`] of `hot_weight` recorders that it holds: masks have so many ones in common
 //! exactly when their sets meet, and the union of sets stands for all columns.
 
-use crate::params::Params;
+use super::params::RsraParams;
 
 /// Sets of `hot_weight` recorders of an estimator, at most: 3 of 8.
 const MOST: usize = 56;
 
 /// Per mask the sets of `hot_weight` recorders that it holds, one bit each.
 #[must_use]
-pub fn subsets(params: &Params) -> [u64; 256] {
+pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];
     let least = (0..=u8::MAX).filter(|set| set.count_ones() == params.hot_weight);
-    let of_estimator = least.filter(|set| u32::from(*set) >> params.rough_width == 0);
+    let of_estimator = least.filter(|set| u32::from(*set) >> params.width == 0);
     let mut count = 0;
     for (place, set) in sets.iter_mut().zip(of_estimator) {
         *place = set;
@@ -31,8 +31,8 @@ pub fn subsets(params: &Params) -> [u64; 256] {
 
 /// Length of the array of an [`Overlap`].
 #[must_use]
-pub const fn overlap_len(params: &Params) -> usize {
-    1 << params.rough_column_bits.saturating_sub(params.bit_stride)
+pub const fn overlap_len(params: &RsraParams) -> usize {
+    1 << params.column_bits.saturating_sub(params.bit_stride)
 }
 
 /// Fills the array of an [`Overlap`] for a search at `weight`: `masks` are those of row 2.
@@ -40,7 +40,7 @@ pub const fn overlap_len(params: &Params) -> usize {
 /// # Panics
 /// When `of_row_2` is not [`overlap_len`] long.
 pub fn fill_overlap(
-    params: &Params,
+    params: &RsraParams,
     subsets: &[u64; 256],
     masks: &[u8],
     weight: u32,
@@ -68,7 +68,7 @@ impl<'a> Overlap<'a> {
     /// # Panics
     /// When it is not [`overlap_len`] long.
     #[must_use]
-    pub fn new(params: &Params, of_row_2: &'a [u64]) -> Self {
+    pub fn new(params: &RsraParams, of_row_2: &'a [u64]) -> Self {
         assert_eq!(of_row_2.len(), overlap_len(params), "low bits of a column");
         Self { of_row_2, bit_stride: params.bit_stride }
     }

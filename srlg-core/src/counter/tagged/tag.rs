@@ -5,12 +5,12 @@
 //! echo have tags of their own. They are made of 16-bit operations alone, which vectorise by
 //! the dozen, because a tally computes them for every position.
 
+use super::params::TaggedParams;
 use crate::pair::Address;
-use crate::params::Params;
 
 /// Makes the tags of one host.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tagger {
+pub(super) struct Tagger {
     flip: u16,
     factor: u16,
     offset: u16,
@@ -18,9 +18,9 @@ pub(crate) struct Tagger {
 }
 
 impl Tagger {
-    /// The tagger of `aip`; only for params with tags.
+    /// The tagger of `aip`.
     #[inline(always)]
-    pub(crate) fn new(params: &Params, aip: Address) -> Self {
+    pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
         let first = params.hash(aip, params.tag_key);
         let second = params.hash(first, params.tag_key);
         Self {
@@ -33,7 +33,7 @@ impl Tagger {
 
     /// The tags at `position` of a touch and of its echo, each below the number of tags.
     #[inline(always)]
-    pub(crate) fn tags(self, position: u16) -> (u16, u16) {
+    pub(super) fn tags(self, position: u16) -> (u16, u16) {
         let mut x = (position ^ self.flip).wrapping_mul(0x9e6d);
         x = (x ^ (x >> 7)).wrapping_mul(self.factor);
         x = (x ^ (x >> 9)).wrapping_add(self.offset).wrapping_mul(0xa2b5);
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    fn params() -> Params {
-        Config::default().validate().unwrap()
+    fn params() -> TaggedParams {
+        *Config::default().validate().unwrap().tagged().unwrap()
     }
 
     // Expected values: an independent Python implementation (seed 0, Config::default()).
@@ -72,7 +72,7 @@ mod tests {
 
     /// Positions of 16384 at which `a` has, `distance` before `b`, equal tags of touches and
     /// of echoes, and at which the touch's equals the other's echo's.
-    fn matches(params: &Params, a: Address, b: Address, distance: u16) -> [f64; 3] {
+    fn matches(params: &TaggedParams, a: Address, b: Address, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a), Tagger::new(params, b));
         let count = |equal: &dyn Fn((u16, u16), (u16, u16)) -> bool| {
             let equal = |&z: &u16| equal(a.tags(z), b.tags(z.wrapping_add(distance)));
@@ -90,7 +90,7 @@ mod tests {
         let params = params();
         let (mut sums, mut squares) = ([0.0; 3], [0.0; 3]);
         for i in 0..4000u32 {
-            let (a, b) = (params.hash(i, params.opposite_key), params.hash(i, params.low_key));
+            let (a, b) = (params.hash(i, params.position_key), params.hash(i, params.line_key));
             let counts = matches(&params, a, b, (i % 16_384) as u16);
             for (kind, n) in counts.into_iter().enumerate() {
                 sums[kind] += n;
@@ -112,7 +112,7 @@ mod tests {
         let params = params();
         let mut cells = [[0u32; 109]; 109];
         for host in 0..40u32 {
-            let tagger = Tagger::new(&params, params.hash(host, params.low_key));
+            let tagger = Tagger::new(&params, params.hash(host, params.line_key));
             for position in 0..=u16::MAX {
                 let (touch, echo) = tagger.tags(position);
                 cells[usize::from(touch)][usize::from(echo)] += 1;

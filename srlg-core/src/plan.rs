@@ -1,10 +1,10 @@
 //! [`Plan`]: sizes for a load and a memory, and the error to expect.
 
-use super::rules::LEAST_TAGS;
-use super::{Config, ConfigError, Scheme};
-use crate::estimate::expected;
-use crate::linear::LINE;
+use crate::config::Config;
+use crate::counter::tagged::{LEAST_TAGS, LINE};
+use crate::error::ConfigError;
 use crate::pair::ADDRESS_BITS;
+use crate::scheme::Scheme;
 
 /// What [`Config::for_load`] picked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Config {
         memory: usize,
     ) -> Result<Plan, ConfigError> {
         let base = Self { threshold, window, ..Self::default() };
-        let sampled = distinct_pairs >> base.lsb_threshold()?;
+        let sampled = distinct_pairs >> base.rsra_sizes().lsb_threshold()?;
         let is_useful = |bits: &u32| sampled > 1 << (bits - 1);
         let fits = |bits: &u32| base.with_columns(*bits).rough_bytes() <= memory / 6;
         let bits = (13..=24).rev().find(|bits| is_useful(bits) && fits(bits)).unwrap_or(12);
@@ -71,8 +71,9 @@ impl Config {
         Self { rough_column_bits: bits, bit_stride, ..self }
     }
 
+    /// Bytes of the RSRA, whose recorders have one each.
     fn rough_bytes(&self) -> usize {
-        ((self.rough_rows * self.rough_width) as usize) << self.rough_column_bits
+        self.rsra_sizes().recorders()
     }
 
     /// With linear estimators of `width` recorders, or of more where the threshold needs them,
@@ -92,7 +93,9 @@ impl Config {
             let least = self.rough_bytes() + least * line_bytes;
             return Err(ConfigError::Memory { memory, least });
         }
-        let std_error = expected::std_error(&params, self.threshold, distinct_pairs);
+        let std_error = params
+            .expected_error(self.threshold, distinct_pairs)
+            .expect("the tagged scheme has a formula");
         Ok(Plan { config, std_error })
     }
 }
@@ -131,8 +134,8 @@ mod tests {
     fn default_errs_hardly_more_than_the_plan_for_its_memory() {
         let params = Config::default().validate().unwrap();
         for load in [2_000_000, 5_000_000, 10_000_000] {
-            let ratio =
-                expected::std_error(&params, 1024, load) / 1024.0 / error_at(load, 31_700_000);
+            let error = params.expected_error(1024, load).unwrap() / 1024.0;
+            let ratio = error / error_at(load, 31_700_000);
             assert!(ratio < 1.15, "{load}: {ratio}");
         }
     }

@@ -1,9 +1,7 @@
-//! [`Histograms`]: a tally of the tagged scheme, and the bins that devices count into.
+//! [`Histograms`]: a tally of the tagged counter, and the bins that devices count into.
 
+use super::params::AGES;
 use crate::epoch::Span;
-
-/// Ages that a [tally](super::Tally::Visible) tells apart; a window has fewer.
-pub const AGES: usize = 512;
 
 /// Kinds of bins: all that a [`Kind`] and `TWICE` make together.
 pub(super) const KINDS: usize = 5;
@@ -63,7 +61,7 @@ impl Histograms {
         excluded_twice: [0; AGES],
     };
 
-    /// The histograms of cells that were counted by [`Cells::bin`](super::Cells::bin): how many
+    /// The histograms of cells that were counted by [`Cells::bin`](crate::counter::Cells::bin): how many
     /// are in each of the [bins](Span::bins) of `span`.
     ///
     /// # Panics
@@ -75,7 +73,7 @@ impl Histograms {
     }
 
     /// Counts the positions of `others` as well.
-    pub(super) fn add(&mut self, others: &Self) {
+    pub(crate) fn add(&mut self, others: &Self) {
         let ours = [
             &mut self.all,
             &mut self.own,

@@ -1,59 +1,18 @@
+use super::line::TouchLayout;
+use super::tag::Tagger;
 use super::*;
-use crate::recorder::Recorder16;
-use crate::tag::Tagger;
+use crate::recorder::{Reading, Recorder};
 use crate::{Config, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;
 use std::vec::Vec;
 
-fn small() -> Params {
-    let config = Config {
-        scheme: Scheme::Paper { rows: 3, columns: 50, stride: 2 },
-        threshold: 8,
-        linear_width: 64,
-        ..Config::paper()
-    };
-    config.validate().unwrap()
+fn untouched(params: &TaggedParams) -> Vec<Recorder16> {
+    (0..params.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
 }
 
-fn untouched(params: &Params) -> Vec<Recorder16> {
-    (0..params.linear_recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
-}
-
-#[test]
-fn last_estimator_of_a_row_ends_with_the_row() {
-    let params = small();
-    assert_eq!(params.linear_row_len(), 49 * 2 + 64);
-    let recorders = untouched(&params);
-    let slea = Slea::new(&params, &recorders);
-    for aip in 0..1000 {
-        assert_eq!((0..3).map(|row| slea.run(row, aip).len()).sum::<usize>(), 3 * 64);
-    }
-}
-
-#[test]
-fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
-    let params = small();
-    let mut recorders = untouched(&params);
-    let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
-    Slea::new(&params, &recorders).touch(&[pair], 0);
-    let weight = |recorders: &[Recorder16], ages| {
-        let span = Span { rough_ages: ages, ages, oldest_slices: 1, oldest_length: 1 };
-        Slea::new(&params, recorders).union_weight(aip, span)
-    };
-    assert_eq!(weight(&recorders, 1), 1);
-    let position = params.linear_position(77) as usize;
-    Slea::new(&params, &recorders).run(2, aip)[position].most_recent(0);
-    recorders.iter_mut().for_each(|r| _ = r.grow(1));
-    for row in 0..2 {
-        // Rows 0 and 1 are touched again: row 2 alone decides.
-        Slea::new(&params, &recorders).run(row, aip)[position].most_recent(0);
-    }
-    assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
-}
-
-fn small_tagged(seed: u64) -> Params {
+fn small(seed: u64) -> TaggedParams {
     let config = Config {
         scheme: Scheme::Tagged { lines: 8, tags: 64 },
         threshold: 8,
@@ -62,15 +21,15 @@ fn small_tagged(seed: u64) -> Params {
         seed,
         ..Config::default()
     };
-    config.validate().unwrap()
+    *config.validate().unwrap().tagged().unwrap()
 }
 
 /// The visible ages of an estimator, cell by cell, as docs/tagged-recorders.md says it.
-fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histograms {
+fn visible(params: &TaggedParams, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
-    let places = lines::Places::new(params, aip);
-    for cell in 0..params.linear_width() {
+    let places = TouchLayout::new(params, aip);
+    for cell in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
         let [touch, echo] = places.of(params, cell).map(word);
         // No own touch of the cell is more recent than these.
@@ -82,7 +41,7 @@ fn visible(params: &Params, recorders: &[Recorder16], aip: Address) -> Histogram
         let can_be = touch <= own && echo <= own_echo;
         let is_own = can_be && (touch == own || echo == own_echo);
         let age = age as usize;
-        if age >= params.window() as usize {
+        if age >= 5 {
             continue;
         }
         histograms.all[age] += 1;
@@ -103,14 +62,15 @@ proptest! {
         seed: u64,
         touches in prop::collection::vec((0u32..4, any::<u32>(), 0u32..12), 0..400),
     ) {
-        let params = small_tagged(seed);
+        let params = small(seed);
         let recorders = untouched(&params);
         for (aip, bip, age) in touches {
-            Slea::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
+            Lines::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
         }
         for aip in 0..5 {
-            let tally = Slea::new(&params, &recorders).tally(aip, params.span(9, 5), 96);
-            prop_assert_eq!(tally, Tally::Visible(visible(&params, &recorders, aip)));
+            let span = Span { finder_ages: 5, ages: 5, oldest_slices: 1, oldest_length: 1 };
+            let tally = Lines::new(&params, &recorders).tally(aip, span, 0..96, |_| {});
+            prop_assert_eq!(tally, visible(&params, &recorders, aip));
         }
     }
 
@@ -120,11 +80,11 @@ proptest! {
         mut touches in prop::collection::vec((0u32..40, any::<u32>()), 1..300),
         batch in 1usize..200,
     ) {
-        let params = small_tagged(seed);
+        let params = small(seed);
         let words = |touches: &[(u32, u32)], batch: usize| {
             let recorders = untouched(&params);
             let pairs: Vec<IpPair> = touches.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
-            pairs.chunks(batch).for_each(|pairs| Slea::new(&params, &recorders).touch(pairs, 0));
+            pairs.chunks(batch).for_each(|pairs| Lines::new(&params, &recorders).touch(pairs, 0));
             recorders.iter().map(Reading::word).collect::<Vec<_>>()
         };
         let expected = words(&touches, 1);
@@ -136,11 +96,11 @@ proptest! {
 
 #[test]
 fn own_touches_without_foreigners_are_all_visible() {
-    let params = small_tagged(1);
+    let params = small(1);
     let recorders = untouched(&params);
     let pairs: Vec<IpPair> = (0..30).map(|bip| IpPair { aip: 7, bip }).collect();
-    Slea::new(&params, &recorders).touch(&pairs, 3);
-    let mut positions: Vec<u32> = (0..30).map(|bip| params.linear_position(bip)).collect();
+    Lines::new(&params, &recorders).touch(&pairs, 3);
+    let mut positions: Vec<u32> = (0..30).map(|bip| params.position(bip)).collect();
     positions.sort_unstable();
     positions.dedup();
     let histograms = visible(&params, &recorders, 7);
@@ -152,20 +112,20 @@ fn own_touches_without_foreigners_are_all_visible() {
 #[test]
 fn echoes_never_hide_a_touch_in_the_window() {
     for seed in 0..50 {
-        let params = small_tagged(seed);
+        let params = small(seed);
         let recorders = untouched(&params);
-        let mut alone = vec![u32::MAX; params.linear_recorders()];
+        let mut alone = vec![u32::MAX; params.recorders()];
         for i in 0..200u32 {
             let (pair, age) = (IpPair { aip: i % 5, bip: i * 7919 }, i % 5);
-            Slea::new(&params, &recorders).touch(&[pair], age);
-            let places = lines::Places::new(&params, pair.aip);
-            let cell = places.cell(params.linear_position(pair.bip));
+            Lines::new(&params, &recorders).touch(&[pair], age);
+            let places = TouchLayout::new(&params, pair.aip);
+            let cell = places.cell(params.position(pair.bip));
             let place = places.of(&params, cell)[0] as usize;
             let (tag, _) = Tagger::new(&params, pair.aip).tags(cell as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
         for (word, alone) in recorders.iter().map(Reading::word).zip(alone) {
-            let in_window = params.step(params.window());
+            let in_window = params.step(5);
             assert_eq!(u32::from(word).min(in_window), alone.min(in_window));
         }
     }
@@ -174,14 +134,14 @@ fn echoes_never_hide_a_touch_in_the_window() {
 // Expected values: an independent Python implementation (seed 0, Config::default()).
 #[test]
 fn places_equal_the_pinned_vectors() {
-    let params = Config::default().validate().unwrap();
+    let params = *Config::default().validate().unwrap().tagged().unwrap();
     for (aip, position, found) in [
         (0x0a00_0001, 0, [17, 10_479_089, 10_479_076]),
         (0x0a00_0001, 8064, [8_081, 628_817, 628_804]),
         (0xc0a8_0101, 227, [233, 2_108_073, 2_108_076]),
         (0xffff_ffff, 5041, [5_033, 2_794_953, 2_794_973]),
     ] {
-        let places = lines::Places::new(&params, aip);
+        let places = TouchLayout::new(&params, aip);
         let cell = places.cell(position);
         let [touch, echo] = places.of(&params, cell);
         assert_eq!([cell, touch, echo], found, "{aip:#x} {position}");
@@ -192,10 +152,10 @@ fn places_equal_the_pinned_vectors() {
 // in the mean, a binomial number with a standard deviation of 24.6; six of them.
 #[test]
 fn popular_opposite_host_is_spread_over_the_places_of_lines() {
-    let params = Config::default().validate().unwrap();
+    let params = *Config::default().validate().unwrap().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for aip in 0..20_000 {
-        let places = lines::Places::new(&params, aip);
+        let places = TouchLayout::new(&params, aip);
         let [touch, _] = places.of(&params, places.cell(1234));
         touches[(touch % LINE) as usize] += 1;
     }

@@ -1,10 +1,9 @@
 //! A block of the cells of one host, as vectors of 16 bits.
 
-use super::LINE;
-use super::cells::Sorter;
-use super::histograms::{AGES, KINDS};
-use super::lines::{Host, Places};
-use crate::params::Params;
+use super::decoder::CellDecoder;
+use super::histograms::KINDS;
+use super::line::{HostLayout, TouchLayout};
+use super::params::{AGES, LINE, TaggedParams};
 use crate::recorder::Reading;
 
 /// Lines that are looked at together: few enough for the first cache, many enough for their
@@ -18,7 +17,7 @@ pub(super) const LEN: usize = LINES * LINE as usize;
 pub(super) const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
 /// Cells whose bins are made together: a full vector.
-const LANES: usize = 32;
+const WIDTH: usize = 32;
 
 /// The words of a line.
 type Words = [u16; LINE as usize];
@@ -30,7 +29,7 @@ pub(super) struct Block {
 }
 
 /// The cells of a block that are in the window.
-struct Kept {
+struct InWindow {
     count: usize,
     /// Their numbers.
     cells: [u16; LEN],
@@ -48,7 +47,7 @@ impl Block {
         &mut self,
         line: usize,
         recorders: &[R],
-        places: Places,
+        places: TouchLayout,
     ) {
         for (word, recorder) in self.touches[line].iter_mut().zip(recorders) {
             *word = recorder.word();
@@ -65,30 +64,30 @@ impl Block {
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     pub(super) fn count(
         &self,
-        params: &Params,
-        host: Host,
+        params: &TaggedParams,
+        host: HostLayout,
         (start, lines): (u16, usize),
         ages: u32,
         tables: &mut [[u16; TABLE]; 2],
         meanwhile: impl Fn(usize),
     ) {
-        let sorter = Sorter::new(params);
-        let kept = self.kept(sorter, params.step(ages) as u16, lines, meanwhile);
+        let decoder = CellDecoder::new(params);
+        let kept = self.kept(decoder, params.step(ages) as u16, lines, meanwhile);
         let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
-        for first in (0..kept.count).step_by(LANES) {
-            let mut words = [[0; LANES]; 2];
-            for lane in 0..LANES {
-                let cell = usize::from(kept.cells[(first + lane) % LEN]) % LEN;
-                (words[0][lane], words[1][lane]) = (touches[cell], echoes[cell]);
+        for first in (0..kept.count).step_by(WIDTH) {
+            let mut words = [[0; WIDTH]; 2];
+            for at in 0..WIDTH {
+                let cell = usize::from(kept.cells[(first + at) % LEN]) % LEN;
+                (words[0][at], words[1][at]) = (touches[cell], echoes[cell]);
             }
-            let mut bins = [0; LANES];
-            for lane in 0..LANES {
-                let cell = start.wrapping_add(kept.cells[(first + lane) % LEN]);
+            let mut bins = [0; WIDTH];
+            for at in 0..WIDTH {
+                let cell = start.wrapping_add(kept.cells[(first + at) % LEN]);
                 let tags = host.tagger.tags(cell);
-                let (age, kind) = sorter.age_and_kind(words[0][lane], words[1][lane], tags);
-                bins[lane] = kind * AGES as u16 + age;
+                let (age, kind) = decoder.age_and_kind(words[0][at], words[1][at], tags);
+                bins[at] = kind * AGES as u16 + age;
             }
-            for (number, &bin) in bins[..LANES.min(kept.count - first)].iter().enumerate() {
+            for (number, &bin) in bins[..WIDTH.min(kept.count - first)].iter().enumerate() {
                 tables[number % 2][usize::from(bin) % TABLE] += 1;
             }
         }
@@ -96,18 +95,24 @@ impl Block {
 
     /// The cells of the first `lines` whose words are below `limit`, that of the echo by its delay.
     #[inline(always)]
-    fn kept(&self, sorter: Sorter, limit: u16, lines: usize, meanwhile: impl Fn(usize)) -> Kept {
-        // Bit i of byte j: place j of the i-th of eight lines. So no bit changes its lane.
+    fn kept(
+        &self,
+        decoder: CellDecoder,
+        limit: u16,
+        lines: usize,
+        meanwhile: impl Fn(usize),
+    ) -> InWindow {
+        // Bit i of byte j: place j of the i-th of eight lines. So no bit changes its place in a vector.
         let mut within = [[0u8; LINE as usize]; LINES / 8];
         for line in 0..lines {
             let (touches, echoes) = (&self.touches[line], &self.echoes[line]);
             let places = &mut within[line / 8];
             for place in 0..LINE as usize {
-                let is_within = sorter.oldest(touches[place], echoes[place]) < limit;
+                let is_within = decoder.oldest(touches[place], echoes[place]) < limit;
                 places[place] |= u8::from(is_within) << (line % 8);
             }
         }
-        let mut kept = Kept { count: 0, cells: [0; LEN] };
+        let mut kept = InWindow { count: 0, cells: [0; LEN] };
         for (number, places) in (0u16..).zip(within.as_flattened().as_chunks().0) {
             meanwhile(usize::from(number));
             let mut left = u64::from_le_bytes(*places);

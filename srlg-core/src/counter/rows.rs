@@ -1,0 +1,56 @@
+//! The paper's counter: rows of overlapping linear estimators, and estimates that subtract what
+//! others touched on average.
+
+pub mod background;
+mod params;
+#[allow(clippy::module_inception, reason = "the rows of the counter `rows`")]
+mod rows;
+
+use core::ops::Range;
+
+use crate::counter::{Counter, Tally};
+use crate::epoch::Span;
+use crate::pair::{Address, BATCH, IpPair};
+use crate::recorder::{Frozen16, Recorder16};
+
+pub use params::{MAX_ROWS, RowsParams};
+pub use rows::Rows;
+
+/// The paper's counter.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsCounter;
+
+impl Counter for RowsCounter {
+    type Params = RowsParams;
+    type Recorder = Recorder16;
+    type Touch = ();
+
+    /// Touches at once: among threads, too, a touch of age 0 is a plain store.
+    #[inline(always)]
+    fn touch(
+        params: &RowsParams,
+        recorders: &[Recorder16],
+        (pairs, _): (&[IpPair; BATCH], usize),
+        age: u32,
+        _: impl FnMut(()),
+    ) {
+        Rows::new(params, recorders).touch(pairs, age);
+    }
+
+    fn place((): ()) -> u32 {
+        0
+    }
+
+    fn apply_exclusive(_: &RowsParams, _: &[Recorder16], _: &[()]) {}
+
+    #[inline(always)]
+    fn tally(
+        params: &RowsParams,
+        recorders: &[Frozen16],
+        host: Address,
+        (span, positions): (Span, Range<u32>),
+        _: impl Fn(usize),
+    ) -> Tally {
+        Tally::Union(Rows::new(params, recorders).tally(host, span, positions))
+    }
+}

@@ -1,0 +1,133 @@
+//! [`RowsParams`]: the checked sizes and keys of the paper's counter.
+//!
+//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
+//! [`RowsParams::new`] is the only constructor, so every index that is built from them is in range.
+
+use crate::counter::setting::Setting;
+use crate::error::ConfigError;
+use crate::getters::getters;
+use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::pair::Address;
+
+/// Rows that there can be at most.
+pub const MAX_ROWS: usize = 8;
+
+/// The sizes and keys of rows of overlapping linear estimators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct RowsParams {
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    pub(crate) width: u32,
+    pub(crate) stride: u32,
+    pub(crate) row_len: u32,
+    pub(crate) hash: Hash,
+    pub(crate) position_key: Key,
+    pub(crate) column_keys: [Key; MAX_ROWS],
+}
+
+impl RowsParams {
+    /// Checks the rules of `rows` rows of `columns` linear estimators, `stride` recorders apart.
+    pub(crate) fn new(
+        [rows, columns, stride]: [u32; 3],
+        setting: Setting,
+        keys: &Keys,
+    ) -> Result<Self, ConfigError> {
+        let Setting { width, hash, .. } = setting;
+        if !(1..=MAX_ROWS as u32).contains(&rows) {
+            return Err(ConfigError::LinearRows { rows });
+        }
+        if columns == 0 {
+            return Err(ConfigError::LinearColumns);
+        }
+        if stride == 0 || stride > width {
+            return Err(ConfigError::LinearStride { stride, width });
+        }
+        let row_len = u64::from(columns - 1) * u64::from(stride) + u64::from(width);
+        setting.check_recorders(row_len.saturating_mul(u64::from(rows)))?;
+        Ok(Self {
+            rows,
+            columns,
+            width,
+            stride,
+            row_len: row_len as u32,
+            hash,
+            position_key: keys.position,
+            column_keys: keys.columns,
+        })
+    }
+}
+
+hashing!(RowsParams);
+
+impl RowsParams {
+    getters! {
+        /// r': rows.
+        rows,
+        /// Linear estimators in a row.
+        columns,
+        /// η': recorders of a linear estimator.
+        width,
+        /// δ': recorders between the starts of two neighbouring linear estimators.
+        stride,
+        /// Recorders in a row: `(columns - 1)·δ' + η'`.
+        row_len,
+    }
+
+    /// Recorders of all rows.
+    #[must_use]
+    pub const fn recorders(&self) -> usize {
+        self.rows as usize * self.row_len as usize
+    }
+
+    /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
+    #[inline(always)]
+    #[must_use]
+    pub fn position(&self, bip: Address) -> u32 {
+        hash::reduce(self.hash(bip, self.position_key), self.width)
+    }
+
+    /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[inline(always)]
+    #[must_use]
+    pub fn column(&self, row: u32, aip: Address) -> u32 {
+        hash::reduce(self.hash(aip, self.column_key(row)), self.columns)
+    }
+
+    /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to
+    /// memory where a loop over rows stays a loop.
+    #[inline(always)]
+    fn column_key(&self, row: u32) -> Key {
+        assert!(row < self.rows, "rows of a SLEA");
+        let mut key = self.column_keys[0];
+        for other in 1..MAX_ROWS {
+            if row as usize == other {
+                key = self.column_keys[other];
+            }
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    #[test]
+    fn positions_and_columns_equal_the_pinned_vectors() {
+        let params = Config::paper().validate().unwrap();
+        let rows = params.rows().unwrap();
+        for (address, position, columns) in [
+            (0x0a00_0001, 8064, [18_478, 43_071, 103_366, 111_804, 69_514]),
+            (0xc0a8_0101, 227, [41_981, 32_155, 4_306, 21_935, 106_903]),
+            (0xffff_ffff, 5041, [96_020, 24_666, 86_361, 34_142, 33_305]),
+        ] {
+            assert_eq!(rows.position(address), position);
+            assert_eq!([0, 1, 2, 3, 4].map(|row| rows.column(row, address)), columns);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! [`Rows`]: the array of the paper's counter, rows of overlapping runs, and a union without tags.
+
+use core::ops::Range;
+
+use super::params::{MAX_ROWS, RowsParams};
+use crate::epoch::Span;
+use crate::hash::by_family;
+use crate::pair::{Address, IpPair};
+use crate::recorder::{Reading, Recorder, count_below};
+
+/// Positions of a union that are looked at together, row after row: few enough for the first
+/// cache, many enough for full vectors.
+const POSITIONS_PER_BLOCK: usize = 1024;
+
+/// A view of the recorders of all rows; copying it copies two pointers.
+#[derive(Debug)]
+pub struct Rows<'a, R> {
+    params: &'a RowsParams,
+    recorders: &'a [R],
+}
+
+impl<R> Clone for Rows<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Rows<'_, R> {}
+
+impl<'a, R: Reading<Word = u16>> Rows<'a, R> {
+    /// A view of `recorders` as the rows of `params`.
+    ///
+    /// # Panics
+    /// When `recorders` is not [`RowsParams::recorders`] long.
+    #[must_use]
+    pub fn new(params: &'a RowsParams, recorders: &'a [R]) -> Self {
+        assert_eq!(recorders.len(), params.recorders(), "recorders of all rows");
+        Self { params, recorders }
+    }
+
+    /// `|USLE|^k` of `aip`, of `positions` alone: those at which every row is within `span`.
+    #[inline(always)]
+    #[must_use]
+    pub fn tally(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
+        let Self { params, recorders } = self;
+        by_family!(params, |params| Rows { params, recorders }.union_weight(aip, span, positions))
+    }
+
+    /// Whether `position` of the union estimator of `aip` is within `span`. A tally counts these.
+    #[inline]
+    #[must_use]
+    pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
+        let limit = limit::<R>(span);
+        let within = |row| self.run(row, aip)[position as usize].word() < limit;
+        // As in `touch_rows`.
+        (0..MAX_ROWS as u32).all(|row| row >= self.params.rows || within(row))
+    }
+
+    /// How many recorders of `row` are within `span`.
+    #[must_use]
+    pub fn row_weight(self, row: u32, span: Span) -> u32 {
+        let len = self.params.row_len as usize;
+        count_below(&self.recorders[row as usize * len..][..len], limit::<R>(span))
+    }
+
+    /// The η' recorders of the linear estimator of `aip` in `row`.
+    #[inline]
+    fn run(self, row: u32, aip: Address) -> &'a [R] {
+        let start = self.start(row, aip);
+        &self.recorders[start..start + self.params.width as usize]
+    }
+
+    #[inline(always)]
+    fn union_weight(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
+        let limit = limit::<R>(span);
+        let mut weight = 0;
+        for start in positions.clone().step_by(POSITIONS_PER_BLOCK) {
+            let (start, end) = (start as usize, positions.end as usize);
+            let len = POSITIONS_PER_BLOCK.min(end - start);
+            let mut in_union = [true; POSITIONS_PER_BLOCK];
+            for row in 0..self.params.rows {
+                let run = &self.run(row, aip)[start..start + len];
+                for (all, recorder) in in_union.iter_mut().zip(run) {
+                    *all &= recorder.word() < limit;
+                }
+            }
+            weight += in_union[..len].iter().map(|&all| u32::from(all)).sum::<u32>();
+        }
+        weight
+    }
+
+    #[inline(always)]
+    fn start(self, row: u32, aip: Address) -> usize {
+        let column = self.params.column(row, aip);
+        (row * self.params.row_len + column * self.params.stride) as usize
+    }
+}
+
+impl<R: Recorder<Word = u16>> Rows<'_, R> {
+    /// Touches one recorder of every pair in every row, `age` slices ago (Alg. 6,
+    /// `alg_SLEA_scan`), while any other threads may.
+    #[inline(always)]
+    pub fn touch(self, pairs: &[IpPair], age: u32) {
+        let Self { params, recorders } = self;
+        by_family!(params, |params| {
+            // A loop, not a closure: only it is sure to be inlined.
+            for &pair in pairs {
+                Rows { params, recorders }.touch_one(pair, age);
+            }
+        });
+    }
+
+    /// The same for one pair, the work of one thread among many.
+    #[inline(always)]
+    pub fn touch_one(self, pair: IpPair, age: u32) {
+        let (word, position) = (R::saturated(age), self.params.position(pair.bip) as usize);
+        // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
+        // would copy all keys to memory to look one up.
+        for row in 0..MAX_ROWS as u32 {
+            if row < self.params.rows {
+                self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+            }
+        }
+    }
+}
+
+/// The least word that is not within `span`: a word is an age.
+#[inline]
+fn limit<R: Reading>(span: Span) -> R::Word {
+    R::saturated(span.ages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder16;
+    use crate::{Config, Scheme};
+    extern crate std;
+    use std::vec::Vec;
+
+    fn small() -> RowsParams {
+        let config = Config {
+            scheme: Scheme::Paper { rows: 3, columns: 50, stride: 2 },
+            threshold: 8,
+            linear_width: 64,
+            ..Config::paper()
+        };
+        *config.validate().unwrap().rows().unwrap()
+    }
+
+    fn untouched(params: &RowsParams) -> Vec<Recorder16> {
+        (0..params.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect()
+    }
+
+    #[test]
+    fn last_estimator_of_a_row_ends_with_the_row() {
+        let params = small();
+        assert_eq!(params.row_len(), 49 * 2 + 64);
+        let recorders = untouched(&params);
+        let rows = Rows::new(&params, &recorders);
+        for aip in 0..1000 {
+            assert_eq!((0..3).map(|row| rows.run(row, aip).len()).sum::<usize>(), 3 * 64);
+        }
+    }
+
+    #[test]
+    fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
+        let params = small();
+        let mut recorders = untouched(&params);
+        let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
+        Rows::new(&params, &recorders).touch(&[pair], 0);
+        let position = params.position(77);
+        let weight = |recorders: &[Recorder16], ages| {
+            let span = Span { finder_ages: ages, ages, oldest_slices: 1, oldest_length: 1 };
+            let tally = |positions| Rows::new(&params, recorders).tally(aip, span, positions);
+            assert_eq!(tally(0..position) + tally(position + 1..64), 0);
+            tally(0..64)
+        };
+        assert_eq!(weight(&recorders, 1), 1);
+        let position = position as usize;
+        Rows::new(&params, &recorders).run(2, aip)[position].most_recent(0);
+        recorders.iter_mut().for_each(|r| _ = r.grow(1));
+        for row in 0..2 {
+            // Rows 0 and 1 are touched again: row 2 alone decides.
+            Rows::new(&params, &recorders).run(row, aip)[position].most_recent(0);
+        }
+        assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
+    }
+}

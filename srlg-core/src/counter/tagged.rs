@@ -1,0 +1,77 @@
+//! The tagged counter: touches with a tag of the host and their echoes, in scattered lines, and
+//! estimates by survival analysis. docs/tagged-recorders.md explains it.
+
+mod block;
+mod cells;
+mod decoder;
+pub mod expected;
+pub mod glimpse;
+mod histograms;
+mod line;
+mod lines;
+mod params;
+mod tag;
+mod touch;
+pub mod visible;
+
+use core::ops::Range;
+
+use crate::counter::{Counter, Tally};
+use crate::epoch::Span;
+use crate::pair::{Address, BATCH, IpPair};
+use crate::recorder::{Frozen16, Recorder16};
+
+pub use cells::Cells;
+pub use histograms::Histograms;
+pub use lines::Lines;
+pub(crate) use params::LEAST_TAGS;
+pub use params::{AGES, LINE, TaggedParams};
+pub use touch::{Touch, Touches, touch_twins};
+
+/// The tagged counter.
+#[derive(Clone, Copy, Debug)]
+pub struct TaggedCounter;
+
+impl Counter for TaggedCounter {
+    type Params = TaggedParams;
+    type Recorder = Recorder16;
+    type Touch = Touch;
+
+    #[inline(always)]
+    fn touch(
+        params: &TaggedParams,
+        _: &[Recorder16],
+        (pairs, count): (&[IpPair; BATCH], usize),
+        age: u32,
+        mut later: impl FnMut(Touch),
+    ) {
+        let touches = Touches::new(params, pairs, age);
+        for i in 0..count.min(BATCH) {
+            later(touches.touch(i));
+        }
+    }
+
+    #[inline(always)]
+    fn place(touch: Touch) -> u32 {
+        touch.place()
+    }
+
+    #[inline(always)]
+    fn apply_exclusive(params: &TaggedParams, recorders: &[Recorder16], touches: &[Touch]) {
+        Lines::new(params, recorders).apply_exclusive(touches);
+    }
+
+    #[inline(always)]
+    fn tally(
+        params: &TaggedParams,
+        recorders: &[Frozen16],
+        host: Address,
+        (span, positions): (Span, Range<u32>),
+        ahead: impl Fn(usize),
+    ) -> Tally {
+        Tally::Visible(Lines::new(params, recorders).tally(host, span, positions, ahead))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! [`Cells`]: the cells of one host, one by one.
+
+use super::decoder::CellDecoder;
+use super::line::HostLayout;
+use super::lines::Lines;
+use super::params::LINE;
+use crate::epoch::Span;
+use crate::pair::Address;
+use crate::recorder::Reading;
+
+/// The cells of one host, looked at one by one: each may be the work of a thread of its own.
+#[derive(Debug)]
+pub struct Cells<'a, R> {
+    lines: Lines<'a, R>,
+    host: HostLayout,
+    decoder: CellDecoder,
+    ages: u32,
+}
+
+impl<'a, R: Reading<Word = u16>> Lines<'a, R> {
+    /// The cells of `aip` over `span`.
+    #[inline(always)]
+    #[must_use]
+    pub fn cells(self, aip: Address, span: Span) -> Cells<'a, R> {
+        let (host, decoder) = (HostLayout::new(self.params, aip), CellDecoder::new(self.params));
+        Cells { lines: self, host, decoder, ages: span.ages }
+    }
+}
+
+impl<R: Reading<Word = u16>> Cells<'_, R> {
+    /// The bin of `cell`, one of those of the [span](Span::bins), or `None` when it is not in the
+    /// window.
+    #[inline(always)]
+    #[must_use]
+    pub fn bin(&self, cell: u32) -> Option<u32> {
+        let touch = self.host.places.line(self.lines.params, cell) + cell % LINE;
+        let word = |place: u32| self.lines.recorders[place as usize].word();
+        let (touch, echo) = (word(touch), word(touch ^ self.host.places.twist));
+        let tags = self.host.tagger.tags(cell as u16);
+        let (age, kind) = self.decoder.age_and_kind(touch, echo, tags);
+        (u32::from(age) < self.ages).then(|| u32::from(kind) * self.ages + u32::from(age))
+    }
+}

@@ -1,0 +1,119 @@
+//! [`TaggedParams`]: the checked sizes and keys of the tagged counter.
+//!
+//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
+//! [`TaggedParams::new`] is the only constructor, so every index that is built from them is in
+//! range.
+
+use crate::counter::setting::Setting;
+use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
+use crate::error::ConfigError;
+use crate::getters::getters;
+use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::pair::Address;
+
+/// Recorders of a line: 64 bytes, a line of common caches.
+pub const LINE: u32 = 32;
+
+/// Ages that a tally tells apart; a window has fewer.
+pub const AGES: usize = 512;
+
+/// Fewer tags need more ages than a tally has bins.
+pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
+
+/// With more tags not even two ages, of a touch and of an echo, fit into 16 bits.
+const MOST_TAGS: u32 = LARGEST_AGE / 4;
+
+/// The sizes and keys of an array of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct TaggedParams {
+    pub(crate) lines: u32,
+    pub(crate) width: u32,
+    pub(crate) tags: u32,
+    pub(crate) echo_delay: u32,
+    pub(crate) epoch_slices: u32,
+    pub(crate) threshold: u32,
+    pub(crate) hash: Hash,
+    pub(crate) position_key: Key,
+    pub(crate) host_key: Key,
+    pub(crate) line_key: Key,
+    pub(crate) tag_key: Key,
+}
+
+impl TaggedParams {
+    /// Checks the rules of `lines` lines whose words tell at least `tags` tags apart.
+    pub(crate) fn new(
+        (lines, tags): (u32, u32),
+        setting: Setting,
+        keys: &Keys,
+    ) -> Result<Self, ConfigError> {
+        let Setting { threshold, window, width, hash } = setting;
+        // A tag is a function of a 16-bit cell.
+        if width > 1 << 16 || !width.is_multiple_of(LINE) {
+            return Err(ConfigError::TaggedWidth { width });
+        }
+        if lines < width / LINE {
+            return Err(ConfigError::Lines { lines, least: width / LINE });
+        }
+        if !(LEAST_TAGS..=MOST_TAGS).contains(&tags) {
+            return Err(ConfigError::Tags { tags });
+        }
+        setting.check_recorders(u64::from(lines) * u64::from(LINE))?;
+        // Ages of touches, then as many of echoes; the largest word stands for 'long ago'. As few
+        // slices per age as the window and the tags allow.
+        let epoch_slices = shortest_epoch(window, LARGEST_AGE / (2 * tags));
+        let ages = window_ages(window, epoch_slices);
+        Ok(Self {
+            lines,
+            width,
+            tags: LARGEST_AGE / (2 * ages),
+            echo_delay: ages,
+            epoch_slices,
+            threshold,
+            hash,
+            position_key: keys.position,
+            host_key: keys.columns[0],
+            line_key: keys.line,
+            tag_key: keys.tag,
+        })
+    }
+}
+
+hashing!(TaggedParams);
+
+impl TaggedParams {
+    getters! {
+        /// Lines of [`LINE`] recorders.
+        lines,
+        /// η': recorders of a host's linear estimator.
+        width,
+        /// Tags that a word tells apart: a word is `age * tags + tag`.
+        tags,
+        /// Ages by which the echo of a touch looks older than the touch: the most ages that a
+        /// window holds, so that no echo hides a touch in the window.
+        echo_delay,
+        /// Slices per epoch: the unit of ages.
+        epoch_slices,
+    }
+
+    /// Recorders of all lines.
+    #[must_use]
+    pub const fn recorders(&self) -> usize {
+        self.lines as usize * LINE as usize
+    }
+
+    /// By how much the word of a recorder grows in `epochs`.
+    #[inline]
+    #[must_use]
+    pub fn step(&self, epochs: u32) -> u32 {
+        // More epochs than 16 bits can count are as good as that.
+        epochs.min(LARGEST_AGE) * self.tags
+    }
+
+    /// `H3(bip)`: the position of a linear estimator that `bip` touches, in `0..η'`.
+    #[inline(always)]
+    #[must_use]
+    pub fn position(&self, bip: Address) -> u32 {
+        hash::reduce(self.hash(bip, self.position_key), self.width)
+    }
+}

@@ -1,0 +1,37 @@
+//! Finders: arrays from which the addresses of likely super points are computed.
+//!
+//! A finder is a type without values that names its [`Params`](Finder::Params) and its recorders,
+//! and updates them. How hosts are found differs from finder to finder, and from device to
+//! device: the modules here have the maths, the devices the loops.
+
+pub mod detection;
+mod overlap;
+mod params;
+pub mod regain;
+mod rhfg;
+mod rsra;
+
+use crate::pair::{BATCH, IpPair};
+use crate::recorder::Recorder;
+
+pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
+pub use params::RsraParams;
+pub(crate) use params::RsraSizes;
+pub use rsra::{Rsra, RsraFinder};
+
+/// A way of finding hosts.
+pub trait Finder: Send + Sync + 'static {
+    /// Its sizes and keys.
+    type Params: Copy + core::fmt::Debug + Send + Sync;
+
+    /// What its array consists of.
+    type Recorder: Recorder;
+
+    /// Updates those of `recorders` that belong to `pairs`, which were in contact `age` epochs ago.
+    fn touch(
+        params: &Self::Params,
+        recorders: &[Self::Recorder],
+        pairs: &[IpPair; BATCH],
+        age: u32,
+    );
+}

@@ -1,0 +1,214 @@
+//! [`RsraParams`]: the checked sizes and keys of an RSRA.
+//!
+//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
+//! [`RsraParams::new`] is the only constructor, so every index that is built from them is in range.
+
+use crate::epoch::shortest_epoch;
+use crate::error::ConfigError;
+use crate::getters::getters;
+use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::pair::{ADDRESS_BITS, Address};
+
+/// What the sizes of an RSRA follow from; the fields of a [`Config`](crate::Config).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RsraSizes {
+    pub(crate) threshold: u32,
+    pub(crate) rows: u32,
+    pub(crate) column_bits: u32,
+    pub(crate) width: u32,
+    pub(crate) bit_stride: u32,
+    pub(crate) oversampling_bits: u32,
+    pub(crate) hot_limit: u32,
+}
+
+/// The sizes and keys of an RSRA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct RsraParams {
+    pub(crate) rows: u32,
+    pub(crate) column_bits: u32,
+    pub(crate) width: u32,
+    pub(crate) bit_stride: u32,
+    pub(crate) lsb_threshold: u32,
+    pub(crate) hot_weight: u32,
+    pub(crate) hot_limit: u32,
+    pub(crate) epoch_slices: u32,
+    pub(crate) hash: Hash,
+    pub(crate) opposite_key: Key,
+    pub(crate) low_key: Key,
+    pub(crate) high_key: Key,
+}
+
+impl RsraParams {
+    /// Checks the rules of an RSRA of `sizes` whose recorders tell `most_ages` ages of a `window`
+    /// apart.
+    pub(crate) fn new(
+        sizes: RsraSizes,
+        (window, most_ages): (u32, u32),
+        hash: Hash,
+        keys: &Keys,
+    ) -> Result<Self, ConfigError> {
+        check(sizes)?;
+        Ok(Self {
+            rows: sizes.rows,
+            column_bits: sizes.column_bits,
+            width: sizes.width,
+            bit_stride: sizes.bit_stride,
+            lsb_threshold: sizes.lsb_threshold()?,
+            hot_weight: hot_weight(sizes.width),
+            hot_limit: sizes.hot_limit,
+            epoch_slices: shortest_epoch(window, most_ages),
+            hash,
+            opposite_key: keys.opposite,
+            low_key: keys.low,
+            high_key: keys.high,
+        })
+    }
+}
+
+impl RsraSizes {
+    /// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`, less the oversampling.
+    pub(crate) fn lsb_threshold(&self) -> Result<u32, ConfigError> {
+        let Self { threshold, width, .. } = *self;
+        if threshold < width {
+            return Err(ConfigError::Threshold { threshold, width });
+        }
+        let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
+        // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
+        Ok(tau.saturating_sub(self.oversampling_bits))
+    }
+
+    /// The number of recorders.
+    pub(crate) fn recorders(&self) -> usize {
+        ((self.rows * self.width) as usize) << self.column_bits
+    }
+}
+
+fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
+    let RsraSizes { rows, column_bits: bits, width, bit_stride: stride, .. } = sizes;
+    if !(12..=24).contains(&bits) {
+        return Err(ConfigError::RoughColumnBits { bits });
+    }
+    if !(3..=16).contains(&rows) {
+        return Err(ConfigError::RoughRows { rows });
+    }
+    if ![2, 4, 8].contains(&width) {
+        return Err(ConfigError::RoughWidth { width });
+    }
+    if stride == 0 || stride >= bits {
+        return Err(ConfigError::BitStride { stride, bits });
+    }
+    let covered = (rows - 2) * stride + bits;
+    if covered < ADDRESS_BITS {
+        return Err(ConfigError::UncoveredBits { covered });
+    }
+    if sizes.hot_limit == 0 {
+        return Err(ConfigError::Limits);
+    }
+    Ok(())
+}
+
+/// `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2, 3 for η = 2, 4, 8.
+const fn hot_weight(width: u32) -> u32 {
+    const RHO_PER_MILLION: u32 = 280_634;
+    (width * RHO_PER_MILLION).div_ceil(1_000_000)
+}
+
+hashing!(RsraParams);
+
+impl RsraParams {
+    getters! {
+        /// r: rows.
+        rows,
+        /// q: a row has `2^q` columns.
+        column_bits,
+        /// η: recorders of a rough estimator.
+        width,
+        /// δ: address bits between two rows of the RHFG.
+        bit_stride,
+        /// τ of Eq. 1: opposite hosts with `LSB(H1(bip)) < τ` are not sampled.
+        lsb_threshold,
+        /// `ceil(ρη)`: weight from which a rough estimator is hot.
+        hot_weight,
+        /// Hot columns per row that one search accepts.
+        hot_limit,
+        /// Slices per epoch: the unit of ages.
+        epoch_slices,
+    }
+
+    /// Columns of a row, `2^q`.
+    #[inline]
+    #[must_use]
+    pub const fn columns(&self) -> u32 {
+        1 << self.column_bits
+    }
+
+    /// Rough estimators of all rows.
+    #[must_use]
+    pub const fn estimators(&self) -> usize {
+        (self.rows as usize) << self.column_bits
+    }
+
+    /// Recorders of all rows.
+    #[must_use]
+    pub const fn recorders(&self) -> usize {
+        self.estimators() * self.width as usize
+    }
+
+    /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
+    /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
+    ///
+    /// H1 is the low and H2 the high bits of one hash: together at most its 32.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, bip: Address) -> Option<u32> {
+        let hash = self.hash(bip, self.opposite_key);
+        (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
+    }
+
+    /// Whether `bip` is sampled: whether there is a [`slot`](Self::slot).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn is_sampled(&self, bip: Address) -> bool {
+        // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
+        self.hash(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn hot_weight_is_rho_times_the_width_rounded_up() {
+        let rho = 0.99 * (1.0 - libm::exp(-1.0 / 3.0));
+        for width in [2, 4, 8] {
+            assert_eq!(f64::from(hot_weight(width)), libm::ceil(rho * f64::from(width)));
+        }
+    }
+
+    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    #[test]
+    fn slots_equal_the_pinned_vectors() {
+        let rsra = *Config::paper().validate().unwrap().rsra();
+        for address in [0x0a00_0001, 0xc0a8_0101, 0xffff_ffff] {
+            assert_eq!(rsra.slot(address), None);
+        }
+        let sampled = [(0x0a00_0069, 1), (0x0a00_02cb, 5), (0x0a00_035f, 3), (0x0a00_03dd, 1)];
+        for (address, slot) in sampled {
+            assert_eq!(rsra.slot(address), Some(slot), "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn one_address_in_two_to_the_tau_is_sampled_and_slots_are_even() {
+        let rsra = *Config::paper().validate().unwrap().rsra();
+        let mut slots = [0u32; 8];
+        for slot in (0..1 << 20).filter_map(|address| rsra.slot(address)) {
+            slots[slot as usize] += 1;
+        }
+        // Binomial(2^20, 2^-7 / 8): mean 1024, standard deviation 32; six of them.
+        assert!(slots.iter().all(|&n| n.abs_diff(1024) < 6 * 32), "{slots:?}");
+    }
+}

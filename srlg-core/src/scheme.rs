@@ -1,0 +1,247 @@
+//! [`Scheme`]: which finder and which counter a detector has.
+//!
+//! The only file that asks. Everything else is written over the [`SchemeTypes`] that
+//! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
+
+use crate::counter::rows::background;
+use crate::counter::tagged::{expected, glimpse, visible};
+use crate::counter::{
+    Counter, CounterParams, Estimate, RowsCounter, RowsParams, Setting, TaggedCounter,
+    TaggedParams, Tally,
+};
+use crate::epoch::Span;
+use crate::error::ConfigError;
+use crate::finder::{Finder, RsraFinder};
+use crate::hash::Keys;
+use crate::params::Params;
+use crate::recorder::{Recorder8, Recorder16};
+
+/// What a recorder remembers, and how the SLEA is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
+    /// touches set on average.
+    Paper {
+        /// r': rows of the SLEA.
+        rows: u32,
+        /// Linear estimators in a row (`2^q'` in the paper; any number here).
+        columns: u32,
+        /// δ': recorders between the starts of two neighbouring linear estimators.
+        stride: u32,
+    },
+    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
+    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
+    Tagged {
+        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
+        lines: u32,
+        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
+        /// Where the window has too many slices for that, ages count epochs of several.
+        tags: u32,
+    },
+}
+
+/// The types that a scheme is made of.
+pub trait SchemeTypes: Send + Sync + 'static {
+    /// What finds hosts.
+    type Finder: Finder;
+    /// What counts their opposite hosts.
+    type Counter: Counter;
+}
+
+/// The types of [`Scheme::Tagged`].
+#[derive(Clone, Copy, Debug)]
+pub struct TaggedTypes;
+
+impl SchemeTypes for TaggedTypes {
+    type Finder = RsraFinder<Recorder8>;
+    type Counter = TaggedCounter;
+}
+
+/// The types of [`Scheme::Paper`].
+#[derive(Clone, Copy, Debug)]
+pub struct PaperTypes;
+
+impl SchemeTypes for PaperTypes {
+    type Finder = RsraFinder<Recorder16>;
+    type Counter = RowsCounter;
+}
+
+/// What `$work` makes of the [`SchemeTypes`] of `$params`, named `$Types`, and of the params of its
+/// finder and of its counter.
+#[macro_export]
+macro_rules! for_scheme {
+    ($params:expr, |$Types:ident, $finder:ident, $counter:ident| $work:expr) => {{
+        let params: &$crate::Params = $params;
+        let $finder = params.rsra();
+        match params.counter() {
+            $crate::counter::CounterParams::Tagged($counter) => {
+                type $Types = $crate::scheme::TaggedTypes;
+                $work
+            }
+            $crate::counter::CounterParams::Rows($counter) => {
+                type $Types = $crate::scheme::PaperTypes;
+                $work
+            }
+        }
+    }};
+}
+
+impl Scheme {
+    /// Checks the counter's sizes of this scheme for a `setting`.
+    pub(crate) fn counter(
+        self,
+        setting: Setting,
+        keys: &Keys,
+    ) -> Result<CounterParams, ConfigError> {
+        setting.check_width()?;
+        Ok(match self {
+            Self::Paper { rows, columns, stride } => {
+                CounterParams::Rows(RowsParams::new([rows, columns, stride], setting, keys)?)
+            }
+            Self::Tagged { lines, tags } => {
+                CounterParams::Tagged(TaggedParams::new((lines, tags), setting, keys)?)
+            }
+        })
+    }
+
+    /// Ages of a window that a recorder of the finder tells apart.
+    pub(crate) fn finder_ages(self) -> u32 {
+        match self {
+            Self::Paper { .. } => u16::MAX.into(),
+            Self::Tagged { .. } => u8::MAX.into(),
+        }
+    }
+}
+
+/// The sizes of a counter by which two detectors are compared, and which snapshots name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterSizes {
+    /// Rows of recorders: 1 where there are lines.
+    pub rows: u32,
+    /// Linear estimators in a row, or lines.
+    pub columns: u32,
+    /// η': recorders of a linear estimator.
+    pub width: u32,
+    /// Recorders between neighbouring linear estimators, or of a line.
+    pub stride: u32,
+    /// Recorders in a row.
+    pub row_len: u32,
+    /// Tags that a word tells apart: 1 where words are ages.
+    pub tags: u32,
+    /// Ages by which an echo looks older than its touch: 0 where there are no echoes.
+    pub echo_delay: u32,
+    /// Slices per epoch.
+    pub epoch_slices: u32,
+}
+
+impl Params {
+    /// The params of the tagged counter, in [`Scheme::Tagged`].
+    #[must_use]
+    pub fn tagged(&self) -> Option<&TaggedParams> {
+        match self.counter() {
+            CounterParams::Tagged(params) => Some(params),
+            CounterParams::Rows(_) => None,
+        }
+    }
+
+    /// The params of the paper's counter, in [`Scheme::Paper`].
+    #[must_use]
+    pub fn rows(&self) -> Option<&RowsParams> {
+        match self.counter() {
+            CounterParams::Tagged(_) => None,
+            CounterParams::Rows(params) => Some(params),
+        }
+    }
+
+    /// The counter's sizes.
+    #[must_use]
+    pub fn counter_sizes(&self) -> CounterSizes {
+        match *self.counter() {
+            CounterParams::Tagged(params) => CounterSizes {
+                rows: 1,
+                columns: params.lines,
+                width: params.width,
+                stride: crate::counter::tagged::LINE,
+                row_len: params.recorders() as u32,
+                tags: params.tags,
+                echo_delay: params.echo_delay,
+                epoch_slices: params.epoch_slices,
+            },
+            CounterParams::Rows(params) => CounterSizes {
+                rows: params.rows,
+                columns: params.columns,
+                width: params.width,
+                stride: params.stride,
+                row_len: params.row_len,
+                tags: 1,
+                echo_delay: 0,
+                epoch_slices: 1,
+            },
+        }
+    }
+
+    /// Cardinality over `span` of the host with `tally`, where `row_weights[i]` recorders of row
+    /// `i` of the counter's array are within that span.
+    ///
+    /// Only where [`needs_row_weights`](Self::needs_row_weights) is `row_weights` looked at.
+    ///
+    /// # Panics
+    /// When `tally` is of another counter.
+    #[must_use]
+    pub fn estimate(&self, tally: &Tally, span: Span, row_weights: &[u32]) -> Estimate {
+        match (self.counter(), tally) {
+            (CounterParams::Tagged(params), Tally::Visible(histograms)) => {
+                visible::estimate(params, histograms, span)
+            }
+            (CounterParams::Rows(params), Tally::Union(weight)) => {
+                background::estimate(params, *weight, row_weights)
+            }
+            _ => panic!("a tally is of its detector's counter"),
+        }
+    }
+
+    /// Whether estimates depend on how many recorders of each row are in the window.
+    #[must_use]
+    pub fn needs_row_weights(&self) -> bool {
+        matches!(self.counter(), CounterParams::Rows(_))
+    }
+
+    /// Positions of a glimpse, the tally of a few positions that dismisses most candidates; `None`
+    /// where a glimpse tells too little: below some θ, and in the paper's scheme, whose background
+    /// looks like a host.
+    #[must_use]
+    pub fn glimpse_positions(&self) -> Option<u32> {
+        let params = self.tagged().filter(|params| glimpse::can_dismiss(params))?;
+        Some(glimpse::positions(params))
+    }
+
+    /// Whether a host whose [glimpse](Self::glimpse_positions) over `span` is `tally` may be a super
+    /// point.
+    #[must_use]
+    pub fn may_reach(&self, tally: &Tally, span: Span) -> bool {
+        match (self.counter(), tally) {
+            (CounterParams::Tagged(params), Tally::Visible(histograms)) => {
+                glimpse::may_reach(params, histograms, span)
+            }
+            _ => true,
+        }
+    }
+
+    /// Standard error, in hosts, to expect of an estimate of a host with `cardinality` opposite
+    /// hosts where a window holds `distinct_pairs` distinct pairs; `None` where no formula is known.
+    #[must_use]
+    pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
+        let params = self.tagged()?;
+        Some(expected::std_error(params, cardinality, distinct_pairs))
+    }
+
+    /// Bytes of all recorders.
+    #[must_use]
+    pub fn recorder_bytes(&self) -> usize {
+        crate::for_scheme!(self, |Types, finder, counter| {
+            let finder_bytes = size_of::<<<Types as SchemeTypes>::Finder as Finder>::Recorder>();
+            let counter_bytes = size_of::<<<Types as SchemeTypes>::Counter as Counter>::Recorder>();
+            finder.recorders() * finder_bytes + counter.recorders() * counter_bytes
+        })
+    }
+}
