@@ -47,7 +47,7 @@ pub mod scheme;
 mod twin;
 
 pub use config::Config;
-pub use counter::Tally;
+pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
 pub use hash::Hash;

@@ -1,22 +1,21 @@
 //! The end of a slice: from the recorders of a device to a [`SliceReport`].
 //!
-//! survey -> search (regain at the lowest hot weight that the limits accept) -> glimpse ->
-//! tally -> estimate -> finish (age). The device counts; all decisions and floats are here and in srlg-core.
+//! candidates -> glimpse, tally and estimate of each -> age. The device counts; all decisions and
+//! floats are in srlg-core, asked for here.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use srlg_core::estimate::{self, Estimate, background, glimpse};
-use srlg_core::{Address, Ages, Params, Span, Tally, detection, regain};
+use srlg_core::counter::rows::background;
+use srlg_core::{Address, Ages, Estimate, Params, Span, Tally};
 
-use srlg_kernels::survey::WEIGHTS;
-
-use crate::backend::{Backend, Survey};
+use crate::backend::{Backend, Found, Glimpse};
 use crate::error::Error;
-use crate::report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
+use crate::finder::{Quality, untouched_quality};
+use crate::report::{Health, SliceReport, StageTimes, SuperPoint};
 
-/// The report on the window that ends with the running slice, number `slice`; then every recorder
-/// is `ages` older.
+/// Returns the report on the window that ends with the running slice, number `slice`; then every
+/// recorder is `ages` older.
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
@@ -25,54 +24,46 @@ pub(crate) fn report(
 ) -> Result<SliceReport, Error> {
     let start = Instant::now();
     let span = params.span(slice, params.window());
-    let mut survey = backend.survey(span)?;
-    let surveyed = Instant::now();
-    let found = search(params, backend, &survey)?;
+    let mut found = backend.candidates(span)?;
     let searched = Instant::now();
-    let super_points = super_points(params, backend, span, &survey, &found.hosts)?;
+    let super_points = super_points(params, backend, span, &found)?;
     let estimated = Instant::now();
-    backend.finish(&mut survey, span, ages)?;
+    let row_weights = match found.row_weights.take() {
+        Some(row_weights) => {
+            backend.age(ages, None)?;
+            row_weights
+        }
+        None => vec![backend.age(ages, Some(span))?],
+    };
     let stages = StageTimes {
-        survey: surveyed - start,
-        search: searched - surveyed,
+        search: searched - start,
         estimate: estimated - searched,
         age: estimated.elapsed(),
+        ..StageTimes::default()
     };
-    Ok(SliceReport {
-        slice,
-        super_points,
-        candidates: found.hosts.len(),
-        health: health(params, &survey, found.hot_weight, found.overload),
-        stages,
-    })
+    let candidates = found.hosts.len();
+    let health = health(params, &row_weights, found.quality);
+    Ok(SliceReport { slice, super_points, candidates, health, stages })
 }
 
-/// Those of `candidates` whose estimate reaches the threshold, in the order of a report.
+/// Those of the candidates whose estimate reaches the threshold, in the order of a report.
 fn super_points(
     params: &Params,
     backend: &mut dyn Backend,
     span: Span,
-    survey: &Survey,
-    candidates: &[Address],
+    found: &Found,
 ) -> Result<Vec<SuperPoint>, Error> {
-    let estimates: Vec<OnceLock<Estimate>> = candidates.iter().map(|_| OnceLock::new()).collect();
+    let estimates: Vec<OnceLock<Estimate>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
+    let row_weights = found.row_weights.as_deref().unwrap_or_default();
     let each = |number: usize, tally: &Tally| {
-        let estimate = estimate::estimate(params, tally, span, &survey.linear_weights);
+        let estimate = params.estimate(tally, span, row_weights);
         estimates[number].set(estimate).expect("each number comes once");
     };
-    // A glimpse tells nothing below some θ, nor in the paper's scheme, whose background looks like
-    // a host.
-    if params.is_tagged() && glimpse::can_dismiss(params) {
-        let positions = glimpse::positions(params);
-        let promises = |tally: &Tally| match tally {
-            Tally::Visible(histograms) => glimpse::may_reach(params, histograms, span),
-            Tally::Union(_) => true,
-        };
-        backend.tally_promising(candidates, span, positions, &promises, &each)?;
-    } else {
-        backend.tally(candidates, span, params.linear_width(), &each)?;
-    }
-    let points = candidates.iter().zip(estimates).filter_map(|(&host, estimate)| {
+    let promises = |tally: &Tally| params.may_reach(tally, span);
+    let glimpse = params.glimpse_positions();
+    let glimpse = glimpse.map(|positions| Glimpse { positions, promises: &promises });
+    backend.tally(found, span, glimpse, &each)?;
+    let points = found.hosts.iter().zip(estimates).filter_map(|(&host, estimate)| {
         super_point(host, estimate.into_inner()?, params.threshold())
     });
     let mut super_points: Vec<SuperPoint> = points.collect();
@@ -82,42 +73,8 @@ fn super_points(
 
 /// The health of a detector that has closed no slice yet.
 pub(crate) fn untouched_health(params: &Params) -> Health {
-    let nothing = Survey {
-        rough_weights: vec![[0; WEIGHTS]; params.rough_rows() as usize],
-        linear_weights: vec![0; params.linear_rows() as usize],
-    };
-    health(params, &nothing, params.hot_weight(), None)
-}
-
-/// What a search found, and at which weight.
-struct Found {
-    hosts: Vec<Address>,
-    hot_weight: u32,
-    overload: Option<Overload>,
-}
-
-/// Candidates at the lowest hot weight that the limits accept: under overload the large
-/// super points are still found, in bounded time, and the report says so.
-fn search(params: &Params, backend: &mut dyn Backend, survey: &Survey) -> Result<Found, Error> {
-    for hot_weight in params.hot_weight()..=params.rough_width() {
-        if !is_searchable(params, survey, hot_weight) {
-            continue;
-        }
-        if let Some(hosts) = backend.regain(hot_weight, params.candidate_limit())? {
-            let raised = hot_weight > params.hot_weight();
-            let overload = raised.then_some(Overload::RaisedHotWeight);
-            return Ok(Found { hosts, hot_weight, overload });
-        }
-    }
-    let overload = Some(Overload::Saturated);
-    Ok(Found { hosts: Vec::new(), hot_weight: params.rough_width(), overload })
-}
-
-/// Whether the hot columns of no row are more than the limit, and those of the first two can be
-/// searched.
-fn is_searchable(params: &Params, survey: &Survey, hot_weight: u32) -> bool {
-    let hot = [0, 1].map(|row| survey.hot_columns(row, hot_weight));
-    survey.most_hot_columns(hot_weight) <= params.hot_limit() && regain::is_searchable(params, hot)
+    let nothing = vec![0; params.counter_sizes().rows as usize];
+    health(params, &nothing, untouched_quality(params))
 }
 
 fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
@@ -126,20 +83,16 @@ fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<Supe
     (cardinality >= f64::from(threshold)).then_some(point)
 }
 
-fn health(params: &Params, survey: &Survey, hot_weight: u32, overload: Option<Overload>) -> Health {
-    let columns = f64::from(params.rough_columns());
-    let hot = |row| f64::from(survey.hot_columns(row, params.hot_weight())) / columns;
-    let factor = |&row_weight| background::setting_factor(params, row_weight);
-    let (width, tau) = (params.rough_width(), params.lsb_threshold());
+fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
+    let row_len = params.counter_sizes().row_len;
+    let factor = |&row_weight| background::setting_factor(row_len, row_weight);
+    let Quality { hot_shares, hot_weight, miss_probability, overload } = quality;
     Health {
-        setting_factors: survey.linear_weights.iter().map(factor).collect(),
-        background: background::share(params, &survey.linear_weights),
-        hot_shares: (0..survey.rough_weights.len()).map(hot).collect(),
+        setting_factors: row_weights.iter().map(factor).collect(),
+        background: background::share(row_len, row_weights),
+        hot_shares,
         hot_weight,
-        miss_probability: match overload {
-            Some(Overload::Saturated) => 1.0,
-            _ => detection::miss_probability(params.threshold(), width, tau, hot_weight),
-        },
+        miss_probability,
         overload,
     }
 }

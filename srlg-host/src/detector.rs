@@ -6,14 +6,14 @@ mod merging;
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
 
-use srlg_core::estimate::{self, Estimate};
-use srlg_core::{Ages, Config, Params, Span};
+use srlg_core::{Ages, Config, Estimate, Params, Span};
 
 use crate::backend::Backend;
 use crate::close;
-use crate::device::{self, Device};
+use crate::device::Device;
 use crate::error::Error;
 use crate::feed::Owner;
+use crate::open;
 use crate::report::{Health, SliceReport};
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
@@ -48,7 +48,7 @@ impl SlidingDetector {
     /// that cannot be used what stands in its way.
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
-        Ok(Self::with_backend(params, device::backend(device, params)?))
+        Ok(Self::with_backend(params, open::backend(device, params)?))
     }
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
@@ -149,7 +149,7 @@ impl SlidingDetector {
     pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
         let span = self.span(window)?;
         let (tally, row_weights) = self.backend.shared().query(host.to_bits(), span)?;
-        Ok(estimate::estimate(&self.params, &tally, span, &row_weights))
+        Ok(self.params.estimate(&tally, span, &row_weights))
     }
 
     /// How the detector fared in the last slice that closed.
@@ -221,7 +221,7 @@ fn skip(
 ) -> Result<(), Error> {
     let ages = params.ages_between(*running, slice);
     if ages != Ages::default() {
-        backend.age(ages)?;
+        backend.age(ages, None)?;
     }
     *running = slice;
     Ok(())

@@ -1,17 +1,9 @@
-//! [`Device`]: where a detector runs.
+//! [`Device`]: the name of where a detector runs.
 
 use std::fmt;
 use std::str::FromStr;
 
-use srlg_core::Params;
-
-use crate::backend::Backend;
-use crate::cpu;
-#[cfg(feature = "cuda")]
-use crate::cuda::Cuda;
 use crate::error::Error;
-#[cfg(feature = "cuda")]
-use crate::gpu::GpuBackend;
 
 /// Where a detector keeps its recorders and runs. The answers have the same bits everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,43 +45,6 @@ impl FromStr for Device {
         let ordinal = ordinal.and_then(|ordinal| ordinal.parse().ok());
         ordinal.map(Self::Cuda).ok_or_else(|| Error::DeviceName { name: name.into() })
     }
-}
-
-/// A backend on `device`.
-pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {
-    match device {
-        Device::Cpu => cpu::backend(params),
-        Device::Cuda(ordinal) => on_gpu(ordinal, params),
-        Device::Auto => match on_gpu(0, params) {
-            Err(error) if is_absence(&error) => cpu::backend(params),
-            backend => backend,
-        },
-    }
-}
-
-/// Whether `error` says that there is no GPU to use; anything else that is wrong with one must
-/// not end on the CPU in silence.
-fn is_absence(error: &Error) -> bool {
-    use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
-    matches!(
-        error,
-        NoDriver
-            | NoSuchDevice { .. }
-            | ComputeCapability { .. }
-            | UnfitDriver { .. }
-            | WithoutCuda
-    )
-}
-
-#[cfg(feature = "cuda")]
-fn on_gpu(ordinal: u32, params: Params) -> Result<Box<dyn Backend>, Error> {
-    let backend = GpuBackend::new(Cuda::open(ordinal)?, Device::Cuda(ordinal), params)?;
-    Ok(Box::new(backend))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn on_gpu(_ordinal: u32, _params: Params) -> Result<Box<dyn Backend>, Error> {
-    Err(Error::WithoutCuda)
 }
 
 #[cfg(test)]

@@ -17,8 +17,10 @@ mod device;
 mod device_pairs;
 mod error;
 mod feed;
+mod finder;
 #[cfg(any(feature = "cuda", test))]
 mod gpu;
+mod open;
 mod pinned;
 mod report;
 mod seed;
@@ -39,6 +41,7 @@ pub use feed::Feed;
 pub use pinned::PinnedPairs;
 pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
-pub use srlg_core::estimate::{Estimate, EstimateRange};
-pub use srlg_core::{Config, ConfigError, Hash, IpPair, Params, Plan, Scheme};
+pub use srlg_core::{
+    Config, ConfigError, Estimate, EstimateRange, Hash, IpPair, Params, Plan, Scheme,
+};
 pub use state::{Delta, FormatError, Snapshot};

@@ -1,45 +1,44 @@
-//! The CPU backend: recorders in this process, touched by the threads that ingest.
+//! The CPU backend: recorders in this process, updated by the threads that ingest.
 
-mod lanes;
+mod arrays;
+mod inbox;
 #[cfg(test)]
 mod model_tests;
 mod pages;
 mod recent;
-mod search;
 mod shards;
-mod share;
+pub(crate) mod share;
 mod sweep;
 mod words;
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use srlg_core::counter::{Counter, Tally};
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
-    Tally,
+    Address, Ages, COUNTER, FINDER, IpPair, Params, ReadRecorder, RecentRange, Span, count_below,
+    for_scheme,
 };
 
-use crate::backend::{Backend, Survey};
+use crate::backend::{Backend, Found, Glimpse, Pairs};
 use crate::device::Device;
 use crate::error::Error;
+use crate::finder::{CpuFinder, CpuSearch};
 use crate::pinned::PinnedPairs;
-use crate::state::{Coder, Section, Words, code, coders};
-use lanes::Lanes;
-use pages::{Mappable, Pages};
-use search::Search;
+use crate::state::{Coder, Section, Words, code};
+use arrays::{Arrays, CounterParams, CounterRecorder, CpuScheme, FinderParams};
+use inbox::Inboxes;
+use pages::Pages;
 use shards::Shards;
-use share::{share, share_chunks};
-use sweep::PIECE;
-use words::{merge_section, merge_words, set_words, words};
+use share::share;
+use sweep::RECORDERS_PER_CHUNK;
+use words::{merge_section, merge_words, words};
 
-/// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
-/// scheme, 8-bit ones in the RSRA of the tagged scheme.
+/// Returns the backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     check_memory(params.recorder_bytes())?;
-    Ok(match params.is_tagged() {
-        true => Box::new(CpuBackend::<Recorder8>::new(params)?),
-        false => Box::new(CpuBackend::<Recorder16>::new(params)?),
+    for_scheme!(&params, |Types, finder, counter| {
+        Ok(Box::new(CpuBackend::<Types>::new(params, *finder, *counter)?))
     })
 }
 
@@ -59,99 +58,107 @@ fn check_memory(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// Both arrays of one detector; `R` are the recorders of the RSRA.
-struct Arrays<R: Mappable> {
-    params: Params,
-    rough: Pages<R>,
-    linear: Pages<Recorder16>,
-    shards: Shards,
-}
-
-/// The arrays, the lanes that lead to them, and what searches them.
-struct CpuBackend<R: Mappable> {
-    arrays: Arrays<R>,
-    lanes: Lanes,
-    search: Search,
+/// The arrays, the inboxes that lead to them, and what searches them.
+struct CpuBackend<S: CpuScheme> {
+    arrays: Arrays<S>,
+    inboxes: Inboxes<S>,
+    search: <S::Finder as CpuFinder>::Search,
     /// Threads that a close takes.
     threads: usize,
 }
 
-impl<R: Mappable> CpuBackend<R> {
+impl<S: CpuScheme> CpuBackend<S> {
     /// Allocates the arrays of `params`, untouched.
-    fn new(params: Params) -> Result<Self, Error> {
-        let rough = Pages::new(params.rough_recorders())?;
-        let linear = Pages::new(params.linear_recorders())?;
-        let arrays = Arrays { params, rough, linear, shards: Shards::new(&params) };
-        let search = Search::new(&params);
-        Ok(Self { arrays, lanes: Lanes::default(), search, threads: 1 })
+    fn new(
+        params: Params,
+        finder_params: FinderParams<S>,
+        counter_params: CounterParams<S>,
+    ) -> Result<Self, Error> {
+        let [finder, counter] = params.arrays().map(|shape| shape.recorders);
+        let arrays = Arrays {
+            params,
+            finder_params,
+            counter_params,
+            finder: Pages::new(finder)?,
+            counter: Pages::new(counter)?,
+            shards: Shards::new(counter),
+        };
+        let search = CpuSearch::new(&params);
+        Ok(Self { arrays, inboxes: Inboxes::new(), search, threads: 1 })
     }
 
     /// The arrays with all that was ingested.
-    fn drained(&self) -> &Arrays<R> {
-        self.lanes.drain(&self.arrays);
+    fn drained(&self) -> &Arrays<S> {
+        self.inboxes.drain(&self.arrays);
         &self.arrays
     }
 
-    /// Does `work` once with the number of each of `hosts`, and with what makes a tally of it from
-    /// some of its positions.
-    fn look_at(
-        &mut self,
-        hosts: &[Address],
-        span: Span,
-        work: impl Fn(usize, &dyn Fn(Range<u32>) -> Tally) + Sync,
-    ) {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, linear, .. } = &mut self.arrays;
-        linear.frozen(|recorders| {
-            share(self.threads, hosts.len(), |number| {
-                let tally =
-                    |positions| sweep::tally(params, recorders, hosts[number], span, positions);
-                work(number, &tally);
-            });
-        });
+    /// The same, to change them.
+    fn drained_mut(&mut self) -> &mut Arrays<S> {
+        self.inboxes.drain(&self.arrays);
+        &mut self.arrays
     }
 
-    /// Makes every recorder so much older; how many of the SLEA were within `span_ages` before.
-    fn grow(&mut self, span_ages: u32, ages: Ages) -> u32 {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let (step, limit) = (params.step(ages.linear), params.step(span_ages));
-        let limit = Frozen16::saturated(limit);
-        if ages == Ages::default() {
-            return linear.frozen(|recorders| count(recorders, limit, self.threads));
-        }
-        self.lanes.forget();
-        rough.grow(ages.rough, R::UNTOUCHED, self.threads);
-        linear.grow(step, limit, self.threads)
+    /// Returns how many recorders of each row of the counter are within `span`.
+    fn row_weights(&mut self, span: Span) -> Vec<u32> {
+        let (limit, threads) = (self.counter_limit(span), self.threads);
+        let row_len = self.arrays.params.counter_sizes().row_len as usize;
+        self.drained_mut().counter.frozen(|recorders| {
+            recorders.chunks_exact(row_len).map(|row| count(row, limit, threads)).collect()
+        })
+    }
+
+    /// The least word of the counter that is not within `span`.
+    fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
+        CounterRecorder::<S>::saturated(self.arrays.params.step(span.ages).into())
     }
 }
 
 /// How many of `recorders` have a word below `limit`.
-fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
+fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
-    let pieces: Vec<&[Frozen16]> = recorders.chunks(PIECE).collect();
-    share(threads, pieces.len(), |piece| {
-        sum.fetch_add(sweep::count(pieces[piece], limit), Relaxed);
+    let chunks: Vec<&[R]> = recorders.chunks(RECORDERS_PER_CHUNK).collect();
+    share(threads, chunks.len(), |chunk| {
+        sum.fetch_add(sweep::count(chunks[chunk], limit), Relaxed);
     });
     sum.into_inner()
 }
 
-/// Per row of the SLEA, how many recorders are within `span`.
-fn linear_weights<R>(params: &Params, slea: Slea<'_, R>, span: Span) -> Vec<u32>
-where
-    R: Reading<Word = u16>,
-{
-    (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
+/// Does `$work` with the pages of the array of that number, whose recorders have a width of their
+/// own.
+macro_rules! with_array {
+    ($array:expr, $arrays:expr, |$pages:ident| $work:expr) => {{
+        let Arrays { finder, counter, .. } = $arrays;
+        match $array {
+            FINDER => {
+                let $pages = finder;
+                $work
+            }
+            COUNTER => {
+                let $pages = counter;
+                $work
+            }
+            other => panic!("there is no array {other}"),
+        }
+    }};
 }
 
-impl<R: Mappable> Backend for CpuBackend<R> {
+impl<S: CpuScheme> Backend for CpuBackend<S> {
     fn device(&self) -> Device {
         Device::Cpu
     }
 
-    fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
-        self.lanes.ingest(&self.arrays, pairs, ages);
-        Ok(())
+    fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error> {
+        let ingest = |pairs: &[IpPair]| {
+            self.inboxes.ingest(&self.arrays, pairs, ages);
+            Ok(())
+        };
+        match pairs {
+            Pairs::Plain(pairs) => ingest(pairs),
+            Pairs::Pinned(pairs) => pairs.scan(ingest),
+            #[cfg(feature = "cuda")]
+            Pairs::Resident(_) => Err(Error::NotOnDevice),
+        }
     }
 
     fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
@@ -160,10 +167,6 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         pairs.try_reserve_exact(len).map_err(|_| Error::PinnedMemory { bytes })?;
         pairs.resize(len, IpPair::default());
         Ok(PinnedPairs::new(pairs, len))
-    }
-
-    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
-        pairs.scan(|pairs| self.scan(pairs, ages))
     }
 
     fn flush(&self) -> Result<(), Error> {
@@ -175,123 +178,95 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         self.threads = threads.get();
     }
 
-    fn survey(&mut self, span: Span) -> Result<Survey, Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        rough.frozen(|recorders| {
-            let rsra = Rsra::new(params, recorders);
-            let masks = self.search.masks_mut();
-            share_chunks(self.threads, masks, PIECE / 8, |first, masks| {
-                sweep::masks(rsra, span.rough_ages, first, masks);
-            });
-        });
-        let rough_weights = self.search.weights(params.hot_weight());
-        let linear_weights = match params.is_tagged() {
-            true => Vec::new(), // see `finish`
-            false => linear.frozen(|recorders| {
-                let limit = Frozen16::saturated(params.step(span.ages));
-                let rows = recorders.chunks_exact(params.linear_row_len() as usize);
-                rows.map(|row| count(row, limit, self.threads)).collect()
-            }),
-        };
-        Ok(Survey { rough_weights, linear_weights })
-    }
-
-    fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
-        Ok(self.search.hosts(&self.arrays.params, weight, limit, self.threads))
-    }
-
-    fn tally(
-        &mut self,
-        hosts: &[Address],
-        span: Span,
-        positions: u32,
-        each: &(dyn Fn(usize, &Tally) + Sync),
-    ) -> Result<(), Error> {
-        self.look_at(hosts, span, |number, tally| each(number, &tally(0..positions)));
-        Ok(())
+    fn candidates(&mut self, span: Span) -> Result<Found, Error> {
+        self.inboxes.drain(&self.arrays);
+        let Self { arrays, search, threads, .. } = self;
+        let (hosts, quality) =
+            arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
+        let needs_weights = self.arrays.params.needs_row_weights();
+        let row_weights = needs_weights.then(|| self.row_weights(span));
+        Ok(Found { hosts, quality, row_weights, glimpsed: 0 })
     }
 
     // A host at a time: what a glimpse looked at is not looked at again.
-    fn tally_promising(
+    fn tally(
         &mut self,
-        hosts: &[Address],
+        found: &Found,
         span: Span,
-        glimpse: u32,
-        promises: &(dyn Fn(&Tally) -> bool + Sync),
+        glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        let positions = self.arrays.params.linear_width();
-        self.look_at(hosts, span, |number, tally| {
-            let first = tally(0..glimpse);
-            if promises(&first) {
-                each(number, &first.and(&tally(glimpse..positions)));
-            }
+        let threads = self.threads;
+        let Arrays { params, counter_params, counter, .. } = self.drained_mut();
+        let width = params.counter_sizes().width;
+        counter.frozen(|recorders| {
+            share(threads, found.hosts.len(), |number| {
+                let host = found.hosts[number];
+                let tally = |positions| {
+                    sweep::tally::<S::Counter>(counter_params, recorders, host, span, positions)
+                };
+                let Some(Glimpse { positions, promises }) = glimpse else {
+                    return each(number, &tally(0..width));
+                };
+                let first = tally(0..positions);
+                if promises(&first) {
+                    each(number, &first.and(&tally(positions..width)));
+                }
+            });
         });
         Ok(())
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
-        let Arrays { params, linear, .. } = self.drained();
-        let slea = Slea::new(params, linear.shared());
-        let row_weights = match params.is_tagged() {
-            true => Vec::new(),
-            false => linear_weights(params, slea, span),
+        let Arrays { params, counter_params, counter, .. } = self.drained();
+        let (recorders, sizes) = (counter.shared(), params.counter_sizes());
+        let row_weights = match params.needs_row_weights() {
+            true => {
+                let rows = recorders.chunks_exact(sizes.row_len as usize);
+                rows.map(|row| count_below(row, self.counter_limit(span))).collect()
+            }
+            false => Vec::new(),
         };
-        Ok((slea.tally(host, span, params.linear_width()), row_weights))
+        let asked = (span, 0..sizes.width);
+        Ok((S::Counter::tally(counter_params, recorders, host, asked, |_| {}), row_weights))
     }
 
-    // The tagged SLEA is one row, which no estimate asks for: it is counted as it grows older.
-    fn finish(&mut self, survey: &mut Survey, span: Span, ages: Ages) -> Result<(), Error> {
-        let weight = self.grow(span.ages, ages);
-        if self.arrays.params.is_tagged() {
-            survey.linear_weights = vec![weight];
+    fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {
+        let nothing = CounterRecorder::<S>::saturated(0);
+        let limit = count_within.map_or(nothing, |span| self.counter_limit(span));
+        let threads = self.threads;
+        if ages != Ages::default() {
+            self.inboxes.drain(&self.arrays);
+            self.inboxes.forget();
+            let Arrays { params, finder, counter, .. } = &mut self.arrays;
+            let [finder_step, counter_step] = params.age_steps(ages);
+            finder.age_by(finder_step, threads);
+            return Ok(counter.age_by(counter_step, limit, threads));
         }
+        if count_within.is_none() {
+            return Ok(0);
+        }
+        Ok(self.drained_mut().counter.frozen(|recorders| count(recorders, limit, threads)))
+    }
+
+    fn export(&self, array: usize) -> Result<Words, Error> {
+        Ok(with_array!(array, self.drained(), |pages| words(pages)))
+    }
+
+    fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
+        with_array!(array, self.drained_mut(), |pages| merge_words(pages, words, step));
         Ok(())
     }
 
-    fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        self.grow(0, ages);
+    fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
+        with_array!(array, self.drained_mut(), |pages| {
+            pages.frozen(|words| code(words, range, coder));
+        });
         Ok(())
     }
 
-    fn export(&self) -> Result<Words, Error> {
-        let Arrays { rough, linear, .. } = self.drained();
-        Ok(Words { rough: words(rough), linear: words(linear) })
-    }
-
-    fn merge(&mut self, other: &Words, ages: Ages) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_words(rough, &other.rough, ages.rough);
-        merge_words(linear, &other.linear, params.step(ages.linear));
-        Ok(())
-    }
-
-    fn replace(&mut self, words: &Words) -> Result<(), Error> {
-        // Pairs that wait, and those that are known of late, are of the past that is forgotten.
-        self.lanes.drain(&self.arrays);
-        self.lanes.forget();
-        let Arrays { rough, linear, .. } = &mut self.arrays;
-        set_words(rough, &words.rough);
-        set_words(linear, &words.linear);
-        Ok(())
-    }
-
-    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let [(of_rough, mut rough_coder), (of_linear, mut linear_coder)] = coders(params, span);
-        rough.frozen(|recorders| code(recorders, of_rough, &mut rough_coder));
-        linear.frozen(|recorders| code(recorders, of_linear, &mut linear_coder));
-        Ok([rough_coder, linear_coder])
-    }
-
-    fn apply(&mut self, [of_rough, of_linear]: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_section(rough, of_rough, ages.rough);
-        merge_section(linear, of_linear, params.step(ages.linear));
+    fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
+        with_array!(array, self.drained_mut(), |pages| merge_section(pages, section, step));
         Ok(())
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use srlg_core::estimate::{EstimateRange, estimate};
-use srlg_core::{Address, Ages, Config, IpPair, Recorder16, Scheme, Tally};
+use srlg_core::scheme::PaperTypes;
+use srlg_core::{
+    Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, Scheme, Tally,
+};
 use srlg_evaluation::reference::PaperModel;
 
 use super::CpuBackend;
-use crate::backend::Backend;
+use crate::backend::{Backend, Pairs};
 use crate::state::Words;
 
 /// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
@@ -61,33 +63,39 @@ fn streams() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(slice, 1..9)
 }
 
-fn assert_recorders_equal(backend: &CpuBackend<Recorder16>, model: &PaperModel) {
-    let Words { rough, linear } = backend.export().unwrap();
-    let expected: Vec<u16> = model.rsra.iter().flatten().flatten().copied().collect();
-    assert_eq!(rough, expected);
-    assert_eq!(linear, model.slea.concat());
+type PaperBackend = CpuBackend<PaperTypes>;
+
+fn backend(params: Params) -> PaperBackend {
+    CpuBackend::new(params, *params.rsra(), *params.rows().unwrap()).unwrap()
 }
 
-fn assert_search_equal(backend: &mut CpuBackend<Recorder16>, model: &PaperModel, config: &Config) {
+fn assert_recorders_equal(backend: &PaperBackend, model: &PaperModel) {
+    let expected: Vec<u16> = model.rsra.iter().flatten().flatten().copied().collect();
+    assert_eq!(backend.export(FINDER).unwrap(), Words::W16(expected));
+    assert_eq!(backend.export(COUNTER).unwrap(), Words::W16(model.slea.concat()));
+}
+
+fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &Config) {
     let params = config.validate().unwrap();
-    let (window, weight) = (config.window as u16, params.hot_weight());
+    let (window, weight) = (config.window as u16, params.rsra().hot_weight());
     let span = params.span(0, config.window);
-    let survey = backend.survey(span).unwrap();
+    let found = backend.candidates(span).unwrap();
     for row in 0..config.rough_rows {
         let hot = (0u32..).zip(backend.search.masks_of_row(row).iter());
         let hot: Vec<u32> = hot.filter(|(_, m)| m.count_ones() >= weight).map(|(c, _)| c).collect();
         assert_eq!(hot, model.hot(row as usize, window, weight));
-        assert_eq!(survey.hot_columns(row as usize, weight) as usize, hot.len());
+        let share = hot.len() as f64 / f64::from(params.rsra().columns());
+        assert_eq!(found.quality.hot_shares[row as usize], share);
     }
-    let candidates = backend.regain(weight, u32::MAX).unwrap().unwrap();
-    assert_eq!(candidates, model.candidates(window, weight));
-    let tallies: Vec<OnceLock<Tally>> = candidates.iter().map(|_| OnceLock::new()).collect();
+    assert_eq!(found.hosts, model.candidates(window, weight));
+    let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
     let put = |number: usize, tally: &Tally| tallies[number].set(*tally).unwrap();
-    backend.tally(&candidates, span, config.linear_width, &put).unwrap();
-    for (&host, tally) in candidates.iter().zip(tallies) {
+    backend.tally(&found, span, None, &put).unwrap();
+    let row_weights = found.row_weights.unwrap();
+    for (&host, tally) in found.hosts.iter().zip(tallies) {
         let tally = tally.into_inner().unwrap();
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
-        let estimate = estimate(&params, &tally, span, &survey.linear_weights);
+        let estimate = params.estimate(&tally, span, &row_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);
         assert_eq!(fast, model.cardinality(host, window));
     }
@@ -100,18 +108,18 @@ proptest! {
         config in configs(),
         stream in streams(),
     ) {
-        let mut backend = CpuBackend::<Recorder16>::new(config.validate().unwrap()).unwrap();
+        let mut backend = backend(config.validate().unwrap());
         let mut model = PaperModel::new(config).unwrap();
         for slice in stream {
             for (host, bip, late) in slice {
                 let pair = IpPair { aip: HOSTS[host], bip };
-                let ages = Ages { rough: late.into(), linear: late.into() };
-                backend.scan(&[pair], ages).unwrap();
+                let ages = Ages { finder: late.into(), counter: late.into() };
+                backend.scan(Pairs::Plain(&[pair]), ages).unwrap();
                 model.scan(pair, late);
             }
             assert_recorders_equal(&backend, &model);
             assert_search_equal(&mut backend, &model, &config);
-            backend.age(Ages { rough: 1, linear: 1 }).unwrap();
+            backend.age(Ages { finder: 1, counter: 1 }, None).unwrap();
             model.next_slice();
         }
     }

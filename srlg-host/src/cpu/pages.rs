@@ -13,7 +13,7 @@ use srlg_core::{Recorder, Recorder8, Recorder16};
 use zerocopy::FromBytes;
 
 use super::share::share_chunks;
-use super::sweep::{self, PIECE};
+use super::sweep::{self, RECORDERS_PER_CHUNK};
 use crate::error::Error;
 
 /// A recorder that can live in a mapping.
@@ -107,7 +107,7 @@ impl<R: Mappable> Pages<R> {
     pub(crate) fn grow(&mut self, step: u32, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
-            share_chunks(threads, recorders, PIECE, |_, piece| {
+            share_chunks(threads, recorders, RECORDERS_PER_CHUNK, |_, piece| {
                 sum.fetch_add(sweep::grow(piece, step, limit), Relaxed);
             });
         });

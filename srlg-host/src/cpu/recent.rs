@@ -1,9 +1,9 @@
-//! [`Recent`]: the pairs that one thread has ingested of late, so as not to ingest them again.
+//! [`RecentPairs`]: the pairs that one thread has ingested recently, so as not to ingest them again.
 //!
 //! Most packets repeat a pair of the same slice, and touching twice is touching once: a pair
 //! that is known is passed over, at a tenth of the cost. A slot knows one whole pair, so what is
-//! passed over was ingested for certain. Where hardly any pair comes twice the look-ups are in
-//! vain: they pause, and are tried again from time to time.
+//! passed over was ingested for certain. Where hardly any pair comes twice look-ups gain
+//! nothing: they pause, and are tried again from time to time.
 
 use srlg_core::IpPair;
 use zerocopy::IntoBytes;
@@ -18,12 +18,12 @@ const TRIAL: usize = 1 << 14;
 /// Trials without look-ups, after one that found too few pairs.
 const PAUSE: usize = 15;
 
-/// A trial goes on when at least one in so many pairs was known: a look-up costs about a tenth
+/// A trial goes on when at least one in `LEAST` pairs was known: a look-up costs about a tenth
 /// of what it spares.
 const LEAST: usize = 8;
 
 /// The last pair of each slot.
-pub(super) struct Recent {
+pub(super) struct RecentPairs {
     slots: Box<[u64; SLOTS]>,
     /// Pairs still to come until the next decision.
     left: usize,
@@ -31,7 +31,7 @@ pub(super) struct Recent {
     known: Option<usize>,
 }
 
-impl Recent {
+impl RecentPairs {
     pub(super) fn new() -> Self {
         let slots = vec![0; SLOTS].try_into().expect("as many slots as were asked for");
         let mut recent = Self { slots, left: TRIAL, known: Some(0) };
@@ -62,7 +62,7 @@ impl Recent {
     }
 
     /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, as
-    /// numbers, and remembers them; how many they are.
+    /// numbers, remembers them and returns their number.
     ///
     /// # Panics
     /// When `unknown` is shorter than `pairs`.
@@ -121,14 +121,14 @@ mod tests {
     }
 
     /// How many of `pairs` are let through.
-    fn sifted(recent: &mut Recent, pairs: &[IpPair]) -> usize {
+    fn sifted(recent: &mut RecentPairs, pairs: &[IpPair]) -> usize {
         let mut unknown = [0; 64];
         pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()
     }
 
     #[test]
     fn pairs_are_let_through_once_per_slice_in_their_order() {
-        let mut recent = Recent::new();
+        let mut recent = RecentPairs::new();
         let few = pairs([5, 9, 0, 5, 5, 0, 1].into_iter());
         let (first, later) = few.split_at(3);
         let mut unknown = [0; 7];
@@ -146,13 +146,13 @@ mod tests {
     fn no_pair_is_known_before_it_comes() {
         for number in [0u64, 1, 1 << 32, u64::MAX] {
             let [aip, bip] = [number as u32, (number >> 32) as u32];
-            assert_eq!(sifted(&mut Recent::new(), &[IpPair { aip, bip }]), 1, "{number}");
+            assert_eq!(sifted(&mut RecentPairs::new(), &[IpPair { aip, bip }]), 1, "{number}");
         }
     }
 
     #[test]
     fn look_ups_pause_where_no_pair_repeats_and_come_back_when_pairs_do() {
-        let mut recent = Recent::new();
+        let mut recent = RecentPairs::new();
         assert_eq!(sifted(&mut recent, &pairs(0..TRIAL as u32)), TRIAL);
         assert!(recent.pauses());
         let few = pairs((0..(PAUSE * TRIAL) as u32).map(|number| number % 100));

@@ -1,4 +1,4 @@
-//! [`Shards`]: parts of the tagged SLEA that one thread at a time changes.
+//! [`Shards`]: parts of a counter's array that one thread at a time changes.
 //!
 //! A touch keeps the smaller of two words. Among threads that takes an atomic swap, which costs
 //! more than all the rest; alone, a load and a store. So a thread sorts touches into buckets, one
@@ -7,78 +7,79 @@
 
 use std::sync::Mutex;
 
-use srlg_core::{BATCH, Params, Slea, Touch, Touches};
+use srlg_core::BATCH;
+use srlg_core::counter::Counter;
+use srlg_core::counter::tagged::LINE;
 
-use super::Arrays;
-use super::pages::Mappable;
+use super::arrays::{Arrays, CpuScheme};
 
 /// Shards, at most; a power of two.
-const MOST: u32 = 16;
+const MOST_SHARDS: u32 = 16;
 
 /// Touches of a bucket: the buckets of all shards fit in the first cache.
-const ROOM: usize = 192;
+const TOUCHES_PER_BUCKET: usize = 192;
 
 /// The locks of all shards, each in lines of its own.
-pub(super) struct Shards(Vec<Lock>);
+pub(super) struct Shards {
+    locks: Vec<Lock>,
+    /// By how much the number of a recorder is shifted to be that of its shard: whole lines.
+    shift: u32,
+}
 
 #[repr(align(128))]
 struct Lock(Mutex<()>);
 
 impl Shards {
-    pub(super) fn new(params: &Params) -> Self {
-        let count = ((params.linear_recorders() - 1) >> shift(params)) + 1;
-        Self((0..count).map(|_| Lock(Mutex::new(()))).collect())
+    /// The shards of an array of so many `recorders`.
+    pub(super) fn new(recorders: usize) -> Self {
+        let bits = usize::BITS - (recorders - 1).leading_zeros();
+        let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());
+        let count = ((recorders - 1) >> shift) + 1;
+        Self { locks: (0..count).map(|_| Lock(Mutex::new(()))).collect(), shift }
     }
-}
-
-/// By how much the number of a recorder is shifted to be that of its shard: whole lines.
-fn shift(params: &Params) -> u32 {
-    let bits = usize::BITS - (params.linear_recorders() - 1).leading_zeros();
-    bits.saturating_sub(MOST.ilog2()).max(srlg_core::LINE.ilog2())
 }
 
 /// The touches of one thread that wait, by shard.
-pub(super) struct Buckets {
-    shift: u32,
-    counts: [usize; MOST as usize],
-    touches: Box<[[Touch; ROOM]; MOST as usize]>,
+pub(super) struct Buckets<C: Counter> {
+    counts: [usize; MOST_SHARDS as usize],
+    touches: Box<[[C::Touch; TOUCHES_PER_BUCKET]; MOST_SHARDS as usize]>,
 }
 
-impl Buckets {
-    pub(super) fn new(params: &Params) -> Self {
-        let touches = vec![[Touch::default(); ROOM]; MOST as usize];
-        let touches = touches.try_into().expect("as many buckets as were asked for");
-        Self { shift: shift(params), counts: [0; MOST as usize], touches }
+impl<C: Counter> Buckets<C> {
+    pub(super) fn new() -> Self {
+        let touches = vec![[C::Touch::default(); TOUCHES_PER_BUCKET]; MOST_SHARDS as usize];
+        let touches = touches.try_into().map_err(|_| "a length").expect("one bucket per shard");
+        Self { counts: [0; MOST_SHARDS as usize], touches }
     }
 
-    /// Takes the first `count` touches of a batch, and leaves those of full buckets in the
-    /// recorders.
+    /// Touches the first `count` pairs of a batch, `age` epochs ago; touches that have to be alone
+    /// wait until their bucket is full.
     #[inline(always)]
-    pub(super) fn sort<R: Mappable>(
+    pub(super) fn touch<S: CpuScheme<Counter = C>>(
         &mut self,
-        arrays: &Arrays<R>,
-        touches: &Touches,
-        count: usize,
+        arrays: &Arrays<S>,
+        batch: (&[srlg_core::IpPair; BATCH], usize),
+        age: u32,
     ) {
-        for i in 0..count.min(BATCH) {
-            let touch = touches.touch(i);
-            prefetch_index::prefetch_index(arrays.linear.shared(), touch.place() as usize);
-            let shard = (touch.place() >> self.shift) as usize % MOST as usize;
+        let (recorders, shift) = (arrays.counter.shared(), arrays.shards.shift);
+        C::touch(&arrays.counter_params, recorders, batch, age, |touch| {
+            prefetch_index::prefetch_index(recorders, C::place(touch) as usize);
+            let shard = (C::place(touch) >> shift) as usize % MOST_SHARDS as usize;
             let count = self.counts[shard];
             self.touches[shard][count] = touch;
             self.counts[shard] = count + 1;
-        }
-        for shard in 0..MOST as usize {
-            // Room for whatever the next batch brings.
-            if self.counts[shard] > ROOM - BATCH {
+        });
+        for shard in 0..MOST_SHARDS as usize {
+            // Room for what the next batch brings.
+            if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
                 self.empty(arrays, shard);
             }
         }
     }
 
-    /// Leaves all touches in the recorders.
-    pub(super) fn drain<R: Mappable>(&mut self, arrays: &Arrays<R>) {
-        for shard in 0..arrays.shards.0.len() {
+    /// Applies all touches that wait.
+    pub(super) fn drain<S: CpuScheme<Counter = C>>(&mut self, arrays: &Arrays<S>) {
+        for shard in 0..arrays.shards.locks.len() {
             if self.counts[shard] > 0 {
                 self.empty(arrays, shard);
             }
@@ -86,10 +87,10 @@ impl Buckets {
     }
 
     #[inline(always)]
-    fn empty<R: Mappable>(&mut self, arrays: &Arrays<R>, shard: usize) {
+    fn empty<S: CpuScheme<Counter = C>>(&mut self, arrays: &Arrays<S>, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
-        let _alone = arrays.shards.0[shard].0.lock().expect("nobody panics with a shard");
-        Slea::new(&arrays.params, arrays.linear.shared()).leave_alone(touches);
+        let _alone = arrays.shards.locks[shard].0.lock().expect("nobody panics with a shard");
+        C::apply_exclusive(&arrays.counter_params, arrays.counter.shared(), touches);
         self.counts[shard] = 0;
     }
 }

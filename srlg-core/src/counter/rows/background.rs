@@ -22,7 +22,7 @@ use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinali
 #[must_use]
 pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> Estimate {
     let width = params.width;
-    let background = share(params, row_weights);
+    let background = share(params.row_len, row_weights);
     if union_weight >= width || background >= 1.0 {
         return beyond(width);
     }
@@ -37,17 +37,17 @@ pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> 
     Estimate { cardinality, std_error, range }
 }
 
-/// `SF(i,k)`, the share of a row's recorders that is within the window
+/// `SF(i,k)`, the share of a row's `row_len` recorders that is within the window
 /// (Definition `def-SLEA_rsf`).
 #[must_use]
-pub fn setting_factor(params: &RowsParams, row_weight: u32) -> f64 {
-    f64::from(row_weight) / f64::from(params.row_len)
+pub fn setting_factor(row_len: u32, row_weight: u32) -> f64 {
+    f64::from(row_weight) / f64::from(row_len)
 }
 
 /// Π SF(i,k): probability that foreigners alone set a position of the union.
 #[must_use]
-pub fn share(params: &RowsParams, row_weights: &[u32]) -> f64 {
-    row_weights.iter().map(|&weight| setting_factor(params, weight)).product()
+pub fn share(row_len: u32, row_weights: &[u32]) -> f64 {
+    row_weights.iter().map(|&weight| setting_factor(row_len, weight)).product()
 }
 
 /// Weight that a linear estimator of its own would have: Eq. 12
@@ -77,8 +77,8 @@ mod tests {
     fn background_is_the_product_of_the_rows_setting_factors() {
         let params = paper();
         let half = params.row_len() / 2;
-        assert_eq!(share(&params, &[half; 5]), 1.0 / 32.0);
-        assert_eq!(share(&params, &[half, half, half, half, 0]), 0.0);
+        assert_eq!(share(params.row_len(), &[half; 5]), 1.0 / 32.0);
+        assert_eq!(share(params.row_len(), &[half, half, half, half, 0]), 0.0);
     }
 
     #[test]

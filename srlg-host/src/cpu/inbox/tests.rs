@@ -1,7 +1,10 @@
-//! What lanes leave is what srlg-core leaves without them.
+//! What inboxes bring to the recorders is what srlg-core does without them.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, Reading, Recorder, Recorder8, Recorder16, Scheme};
+use srlg_core::counter::Lines;
+use srlg_core::finder::Rsra;
+use srlg_core::scheme::TaggedTypes;
+use srlg_core::{Config, Hash, Params, ReadRecorder, Recorder, Scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
@@ -14,14 +17,20 @@ fn params(seed: u64, lines: u32, hash: Hash) -> Params {
     Config { scheme, threshold: 16, linear_width: 512, seed, hash, ..sizes }.validate().unwrap()
 }
 
-fn arrays(params: Params) -> Arrays<Recorder8> {
-    let rough = Pages::new(params.rough_recorders()).unwrap();
-    let linear = Pages::new(params.linear_recorders()).unwrap();
-    Arrays { params, rough, linear, shards: Shards::new(&params) }
+fn arrays(params: Params) -> Arrays<TaggedTypes> {
+    let [finder, counter] = params.arrays().map(|shape| shape.recorders);
+    Arrays {
+        params,
+        finder_params: *params.rsra(),
+        counter_params: *params.tagged().unwrap(),
+        finder: Pages::new(finder).unwrap(),
+        counter: Pages::new(counter).unwrap(),
+        shards: Shards::new(counter),
+    }
 }
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
-    recorders.iter().map(Reading::word).collect()
+    recorders.iter().map(ReadRecorder::word).collect()
 }
 
 /// A run of pairs: where their numbers start, how many differ, how many come, how late, and
@@ -45,9 +54,9 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    // The same pairs one by one through srlg-core, which knows no lane, shard or slot.
+    // The same pairs one by one through srlg-core, which knows no inbox, shard or slot.
     #[test]
-    fn lanes_leave_what_every_pair_leaves_by_itself(
+    fn inboxes_do_what_every_pair_does_by_itself(
         seed: u64,
         lines in prop_oneof![16u32..40, Just(5000)],
         keyed: bool,
@@ -56,24 +65,24 @@ proptest! {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
         let params = params(seed, lines, hash);
         let (ours, expected) = (arrays(params), arrays(params));
-        let lanes = Lanes::default();
+        let inboxes = Inboxes::new();
         std::thread::scope(|scope| {
             for runs in &threads {
-                let (lanes, ours) = (&lanes, &ours);
+                let (inboxes, ours) = (&inboxes, &ours);
                 scope.spawn(move || for run in runs {
-                    let ages = Ages { rough: run.3, linear: run.3 };
-                    pairs(run).chunks(run.4).for_each(|pairs| lanes.ingest(ours, pairs, ages));
+                    let ages = Ages { finder: run.3, counter: run.3 };
+                    pairs(run).chunks(run.4).for_each(|pairs| inboxes.ingest(ours, pairs, ages));
                 });
             }
         });
-        lanes.drain(&ours);
+        inboxes.drain(&ours);
         for run in threads.iter().flatten() {
             let pairs = pairs(run);
-            let rsra = Rsra::new(&params, expected.rough.shared());
+            let rsra = Rsra::new(&expected.finder_params, expected.finder.shared());
             pairs.iter().for_each(|&pair| rsra.touch(pair, run.3));
-            Slea::<Recorder16>::new(&params, expected.linear.shared()).touch(&pairs, run.3);
+            Lines::new(&expected.counter_params, expected.counter.shared()).touch(&pairs, run.3);
         }
-        prop_assert_eq!(words(ours.rough.shared()), words(expected.rough.shared()));
-        prop_assert_eq!(words(ours.linear.shared()), words(expected.linear.shared()));
+        prop_assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
+        prop_assert_eq!(words(ours.counter.shared()), words(expected.counter.shared()));
     }
 }

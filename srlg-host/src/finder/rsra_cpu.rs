@@ -1,28 +1,35 @@
-//! [`Search`]: from the masks of all rough estimators to candidate hosts.
+//! [`RsraSearch`]: from the recorders of an RSRA to candidate hosts, on the CPU.
 //!
 //! Pairs every hot column of row 0 with the hot columns of row 1 whose masks share
 //! enough recorders with its own: row 1 is grouped by mask, so a whole group is passed
 //! over by one comparison. Row 2 then rules out most pairs, before the inverse table is asked.
-//! All of that is [`srlg_core::regain`].
+//! All of that is [`srlg_core::finder::regain`] and
+//! [`Overlap`].
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use srlg_core::regain::{HighTable, Overlap, candidates, fill_overlap, overlap_len, subsets};
-use srlg_core::{Address, Params};
-
+use srlg_core::finder::regain::{HighTable, candidates};
+use srlg_core::finder::{
+    Overlap, Rsra, RsraFinder, RsraParams, fill_overlap, overlap_len, subsets,
+};
+use srlg_core::{Address, Params, Reading, Recorder, Span};
 use srlg_kernels::survey::WEIGHTS;
 
-use super::share::share;
-use super::sweep;
-use crate::backend::high_table;
+use super::quality::Quality;
+use super::rsra::{HotCounts, high_table, search};
+use super::{CpuFinder, CpuSearch};
+use crate::cpu::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
 
-/// Masks of one survey, and the table that regains hosts.
-pub(super) struct Search {
-    /// `rough_rows x 2^q` masks.
+/// Masks that one thread takes at once.
+const MASKS_PER_CHUNK: usize = 1 << 15;
+
+/// The masks of the last search, and the table that regains hosts.
+pub(crate) struct RsraSearch {
+    params: Params,
+    /// `rows x 2^q` masks.
     masks: Vec<u8>,
-    columns: usize,
     /// The arrays of a [`HighTable`].
     table: [Vec<u32>; 3],
     subsets: [u64; 256],
@@ -39,10 +46,32 @@ struct Partner {
 }
 
 for_wider_vectors! {
+    /// Takes the masks of rough estimators, from number `first` on.
+    fn take_masks<R: Reading>(rsra: Rsra<'_, R>, ages: u32, first: usize, masks: &mut [u8]) {
+        rsra.masks(ages, first, masks);
+    }
+
+    /// Counts how many of a row of `masks` have weight 0, 1, ... 8, of those with at least
+    /// `hot_weight`.
+    fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
+        let mut weights = [0; WEIGHTS];
+        for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
+            // Counters as narrow as the masks keep all lanes busy; 255 cannot overflow them.
+            for masks in masks.chunks(255) {
+                let mut count = 0u8;
+                for mask in masks {
+                    count += u8::from(mask.count_ones() == weight);
+                }
+                *total += u32::from(count);
+            }
+        }
+        weights
+    }
+
     /// Lists those of `partners` that make a pair with `base` for which there may be a host; how
     /// many they are.
     fn admit(
-        params: &Params,
+        params: &RsraParams,
         table: HighTable<'_>,
         overlap: Overlap<'_>,
         base: u32,
@@ -59,42 +88,64 @@ for_wider_vectors! {
     }
 }
 
-impl Search {
-    pub(super) fn new(params: &Params) -> Self {
-        let columns = params.rough_columns() as usize;
+impl<R: Recorder + 'static> CpuFinder for RsraFinder<R> {
+    type Search = RsraSearch;
+}
+
+impl<R: Reading> CpuSearch<R> for RsraSearch {
+    fn new(params: &Params) -> Self {
+        let rsra = params.rsra();
         Self {
-            masks: vec![0; params.rough_estimators()],
-            columns,
-            table: high_table(params),
-            subsets: subsets(params),
+            params: *params,
+            masks: vec![0; rsra.estimators()],
+            table: high_table(rsra),
+            subsets: subsets(rsra),
         }
     }
 
-    /// The masks of all rough estimators, to be taken anew.
-    pub(super) fn masks_mut(&mut self) -> &mut [u8] {
-        &mut self.masks
-    }
-
-    /// Per row, how many estimators have weight 0, 1, ... 8, of those with at least `hot_weight`.
-    pub(super) fn weights(&self, hot_weight: u32) -> Vec<[u32; WEIGHTS]> {
-        let rows = self.masks.chunks_exact(self.columns);
-        rows.map(|row| sweep::weights(row, hot_weight)).collect()
-    }
-
-    /// The masks of `row`, as of the last survey.
-    pub(super) fn masks_of_row(&self, row: u32) -> &[u8] {
-        &self.masks[row as usize * self.columns..][..self.columns]
-    }
-
-    /// Hosts whose union estimator has at least `weight`, ascending, each once; `None`
-    /// when there are more than `limit`. Takes so many `threads`.
-    pub(super) fn hosts(
-        &self,
-        params: &Params,
-        weight: u32,
-        limit: u32,
+    fn candidates(
+        &mut self,
+        recorders: &[R],
+        span: Span,
         threads: usize,
-    ) -> Option<Vec<Address>> {
+    ) -> (Vec<Address>, Quality) {
+        self.survey(recorders, span, threads);
+        let counts = self.hot_counts();
+        let (params, limit) = (self.params, self.params.candidate_limit());
+        search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
+            .expect("a search on the CPU reports no error")
+    }
+}
+
+impl RsraSearch {
+    /// Takes the masks of all rough estimators.
+    fn survey<R: Reading>(&mut self, recorders: &[R], span: Span, threads: usize) {
+        let rsra = Rsra::new(self.params.rsra(), recorders);
+        share_chunks(threads, &mut self.masks, MASKS_PER_CHUNK, |first, masks| {
+            take_masks(rsra, span.finder_ages, first, masks);
+        });
+    }
+
+    fn hot_counts(&self) -> HotCounts {
+        let (rsra, all) = (self.rsra(), &self.masks);
+        let rows = all.chunks_exact(rsra.columns() as usize);
+        HotCounts(rows.map(|row| weights(row, rsra.hot_weight())).collect())
+    }
+
+    fn rsra(&self) -> &RsraParams {
+        self.params.rsra()
+    }
+
+    /// The masks of `row`, as of the last search.
+    pub(crate) fn masks_of_row(&self, row: u32) -> &[u8] {
+        let columns = self.rsra().columns() as usize;
+        &self.masks[row as usize * columns..][..columns]
+    }
+
+    /// Returns the hosts whose union estimator has at least `weight`, ascending, each once; `None`
+    /// when there are more than `limit`. Works on up to `threads` threads.
+    fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {
+        let params = self.rsra();
         let mut of_row_2 = vec![0; overlap_len(params)];
         fill_overlap(params, &self.subsets, self.masks_of_row(2), weight, &mut of_row_2);
         let overlap = Overlap::new(params, &of_row_2);
@@ -102,7 +153,7 @@ impl Search {
         let (found, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
         share(threads, bases.len(), |piece| {
             let enough = |more: usize| count.load(Relaxed) + more > limit as usize;
-            let hosts = self.hosts_of(params, weight, overlap, &bases[piece], &others, &enough);
+            let hosts = self.hosts_of(weight, overlap, &bases[piece], &others, &enough);
             count.fetch_add(hosts.len(), Relaxed);
             found.lock().expect("nobody panics with the hosts").extend(hosts);
         });
@@ -119,14 +170,13 @@ impl Search {
     /// of them when so many more are `enough`.
     fn hosts_of(
         &self,
-        params: &Params,
         weight: u32,
         overlap: Overlap<'_>,
         (mask, bases): &Group,
         others: &[Group],
         enough: &dyn Fn(usize) -> bool,
     ) -> Vec<Address> {
-        let table = self.high_table(params);
+        let (params, table) = (self.rsra(), self.high_table());
         let partners = self.partners(others, *mask, weight);
         let (mut hosts, mut admitted) = (Vec::new(), vec![0; partners.len()]);
         for &base in bases {
@@ -153,9 +203,9 @@ impl Search {
         partners
     }
 
-    fn high_table(&self, params: &Params) -> HighTable<'_> {
+    fn high_table(&self) -> HighTable<'_> {
         let [starts, highs, present] = &self.table;
-        HighTable::new(params, starts, highs, present)
+        HighTable::new(self.rsra(), starts, highs, present)
     }
 
     /// The hot columns of `row`, grouped by mask.

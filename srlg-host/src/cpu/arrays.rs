@@ -1,0 +1,37 @@
+//! [`Arrays`]: the recorders of one detector in this process.
+
+use srlg_core::counter::Counter;
+use srlg_core::finder::Finder;
+use srlg_core::{Params, Reading, SchemeTypes};
+
+use super::pages::{Mappable, Pages};
+use super::shards::Shards;
+use crate::error::Error;
+use crate::finder::CpuFinder;
+
+/// A scheme whose arrays the CPU can hold and search.
+pub(super) trait CpuScheme:
+    SchemeTypes<Finder: CpuFinder<Recorder: Mappable>, Counter: Counter<Recorder: Mappable>>
+{
+}
+
+impl<S> CpuScheme for S where
+    S: SchemeTypes<Finder: CpuFinder<Recorder: Mappable>, Counter: Counter<Recorder: Mappable>>
+{
+}
+
+pub(super) type FinderParams<S> = <<S as SchemeTypes>::Finder as Finder>::Params;
+pub(super) type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
+pub(super) type CounterParams<S> = <<S as SchemeTypes>::Counter as Counter>::Params;
+pub(super) type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
+
+/// The finder's array and the counter's.
+pub(super) struct Arrays<S: CpuScheme> {
+    pub(super) params: Params,
+    pub(super) finder_params: FinderParams<S>,
+    pub(super) counter_params: CounterParams<S>,
+    pub(super) finder: Pages<FinderRecorder<S>>,
+    pub(super) counter: Pages<CounterRecorder<S>>,
+    /// Of the counter's array.
+    pub(super) shards: Shards,
+}

@@ -1,0 +1,93 @@
+//! What is common to all devices that search an RSRA: from the number of hot columns to the weight
+//! that the limits accept.
+//!
+//! Under overload the weight is raised: the large super points are still found, in bounded time,
+//! and the quality says so.
+
+use srlg_core::finder::{RsraParams, detection, regain};
+use srlg_core::Params;
+use srlg_kernels::survey::WEIGHTS;
+
+use super::quality::Quality;
+use crate::error::Error;
+use crate::report::Overload;
+
+/// Per row, how many rough estimators have weight 0, 1, ... 8; those that are not hot are not
+/// counted.
+pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
+
+impl HotCounts {
+    /// Rough estimators of `row` that have at least `weight`.
+    pub(crate) fn columns(&self, row: usize, weight: u32) -> u32 {
+        self.0[row][weight as usize..].iter().sum()
+    }
+
+    /// Whether the hot columns of no row are more than the limit, and those of the first two can
+    /// be searched.
+    fn is_searchable(&self, rsra: &RsraParams, weight: u32) -> bool {
+        let is_few = |row| self.columns(row, weight) <= rsra.hot_limit();
+        (0..self.0.len()).all(is_few)
+            && regain::is_searchable(rsra, [0, 1].map(|row| self.columns(row, weight)))
+    }
+
+    fn shares(&self, rsra: &RsraParams) -> Vec<f64> {
+        let hot = |row| f64::from(self.columns(row, rsra.hot_weight()));
+        (0..self.0.len()).map(|row| hot(row) / f64::from(rsra.columns())).collect()
+    }
+}
+
+/// Returns what `regain` returns at the lowest weight at which it returns something and that the
+/// limits accept, and its quality. `regain` returns `None` when there are too many candidates.
+pub(crate) fn search<T: Default>(
+    params: &Params,
+    counts: &HotCounts,
+    mut regain: impl FnMut(u32) -> Result<Option<T>, Error>,
+) -> Result<(T, Quality), Error> {
+    let rsra = params.rsra();
+    for weight in rsra.hot_weight()..=rsra.width() {
+        if !counts.is_searchable(rsra, weight) {
+            continue;
+        }
+        if let Some(found) = regain(weight)? {
+            let is_raised = weight > rsra.hot_weight();
+            let overload = is_raised.then_some(Overload::RaisedHotWeight);
+            return Ok((found, quality(params, counts, weight, overload)));
+        }
+    }
+    let quality = quality(params, counts, rsra.width(), Some(Overload::Saturated));
+    Ok((T::default(), quality))
+}
+
+/// The quality before any search.
+pub(super) fn untouched_quality(params: &Params) -> Quality {
+    let rsra = params.rsra();
+    let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
+    quality(params, &counts, rsra.hot_weight(), None)
+}
+
+fn quality(
+    params: &Params,
+    counts: &HotCounts,
+    hot_weight: u32,
+    overload: Option<Overload>,
+) -> Quality {
+    let rsra = params.rsra();
+    let (width, tau) = (rsra.width(), rsra.lsb_threshold());
+    Quality {
+        hot_shares: counts.shares(rsra),
+        hot_weight,
+        miss_probability: match overload {
+            Some(Overload::Saturated) => 1.0,
+            _ => detection::miss_probability(params.threshold(), width, tau, hot_weight),
+        },
+        overload,
+    }
+}
+
+/// The filled arrays of a [`HighTable`](regain::HighTable), for any device.
+pub(crate) fn high_table(rsra: &RsraParams) -> [Vec<u32>; 3] {
+    let mut table = regain::high_table_lens(rsra).map(|len| vec![0; len]);
+    let [starts, highs, present] = &mut table;
+    regain::fill_high_table(rsra, starts, highs, present);
+    table
+}

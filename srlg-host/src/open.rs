@@ -1,0 +1,48 @@
+//! From the name of a device to a backend there.
+
+use srlg_core::Params;
+
+use crate::backend::Backend;
+use crate::cpu;
+#[cfg(feature = "cuda")]
+use crate::cuda::Cuda;
+use crate::device::Device;
+use crate::error::Error;
+#[cfg(feature = "cuda")]
+use crate::gpu;
+
+/// Returns a backend on `device`.
+pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {
+    match device {
+        Device::Cpu => cpu::backend(params),
+        Device::Cuda(ordinal) => on_gpu(ordinal, params),
+        Device::Auto => match on_gpu(0, params) {
+            Err(error) if is_absence(&error) => cpu::backend(params),
+            backend => backend,
+        },
+    }
+}
+
+/// Whether `error` says that there is no GPU to use; anything else that is wrong with one must
+/// not end on the CPU in silence.
+fn is_absence(error: &Error) -> bool {
+    use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
+    matches!(
+        error,
+        NoDriver
+            | NoSuchDevice { .. }
+            | ComputeCapability { .. }
+            | UnfitDriver { .. }
+            | WithoutCuda
+    )
+}
+
+#[cfg(feature = "cuda")]
+fn on_gpu(ordinal: u32, params: Params) -> Result<Box<dyn Backend>, Error> {
+    gpu::backend(Cuda::open(ordinal)?, Device::Cuda(ordinal), params)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn on_gpu(_ordinal: u32, _params: Params) -> Result<Box<dyn Backend>, Error> {
+    Err(Error::WithoutCuda)
+}
