@@ -12,7 +12,7 @@
 //!    floats are there and in [`detection`].
 //!
 //! ```
-//! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Slea, estimate};
+//! use srlg_core::{Config, IpPair, ReadRecorder, Recorder, Recorder16, Slea, estimate};
 //!
 //! let params = Config::default().validate()?;
 //! let recorders: Vec<Recorder16> =
@@ -51,7 +51,7 @@ pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touch
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
 pub use recorder::{
-    Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below, grow_all,
+    Frozen8, Frozen16, ReadRecorder, Recorder, Recorder8, Recorder16, age_all, count_below,
 };
 pub use rough::Rsra;
 pub use twin::Twin;

@@ -26,7 +26,7 @@ use crate::epoch::Span;
 use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
 use crate::params::{MAX_LINEAR_ROWS, Params};
-use crate::recorder::{Reading, Recorder, count_below};
+use crate::recorder::{ReadRecorder, Recorder, count_below};
 
 pub use cells::Cells;
 pub use histograms::{AGES, Histograms};
@@ -80,7 +80,7 @@ impl<R> Clone for Slea<'_, R> {
 
 impl<R> Copy for Slea<'_, R> {}
 
-impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
+impl<'a, R: ReadRecorder<Word = u16>> Slea<'a, R> {
     /// A view of `recorders` as the SLEA of `params`.
     ///
     /// # Panics

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A recorder as seen by those who only read it.
-pub trait Reading: Sized + Sync {
+pub trait ReadRecorder: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
     type Word: Copy + Ord + core::fmt::Debug + Into<u32> + Send + Sync;
 
@@ -25,18 +25,18 @@ pub trait Reading: Sized + Sync {
 }
 
 /// A recorder as an atomic, touched by any number of threads at once.
-pub trait Recorder: Reading + Send {
+pub trait Recorder: ReadRecorder + Send {
     /// The same recorder while nobody can touch it: a plain integer.
-    type Frozen: Reading<Word = Self::Word>;
+    type Frozen: ReadRecorder<Word = Self::Word>;
 
     /// A recorder with the given word.
     fn new(word: Self::Word) -> Self;
 
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
-    fn most_recent(&self, word: Self::Word);
+    fn fetch_min(&self, word: Self::Word);
 
     /// The same for a recorder whose word was `seen` a moment ago: spares a load.
-    fn most_recent_of(&self, seen: Self::Word, word: Self::Word);
+    fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
     /// Sets the word, whatever it was: only while no other thread uses the recorder.
     fn set(&self, word: Self::Word);
@@ -45,10 +45,10 @@ pub trait Recorder: Reading + Send {
     ///
     /// It saturates as a whole word, which keeps the order of any two words: a minimum
     /// before growing equals the minimum after it.
-    fn grown(word: Self::Word, step: u32) -> Self::Word;
+    fn aged(word: Self::Word, step: u32) -> Self::Word;
 
     /// Grows the recorder by `step`; its word before.
-    fn grow(&mut self, step: u32) -> Self::Word;
+    fn age_by(&mut self, step: u32) -> Self::Word;
 
     /// The recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
@@ -57,22 +57,22 @@ pub trait Recorder: Reading + Send {
 
 /// How many of `recorders` have a word below `limit`.
 #[must_use]
-pub fn count_below<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
+pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     // Counters as narrow as the words keep all lanes of a vector busy; 2^15 cannot overflow them.
     let count =
         |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
     recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
 }
 
-/// Grows all `recorders` by `step`; how many had a word below `limit` before.
+/// Ages all `recorders` by `step`; how many had a word below `limit` before.
 #[inline(always)]
-pub fn grow_all<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+pub fn age_all<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
     let mut total = 0;
     // As in `count_below`.
     for run in recorders.chunks_mut(1 << 15) {
         let mut count = 0u16;
         for recorder in run {
-            count += u16::from(recorder.grow(step) < limit);
+            count += u16::from(recorder.age_by(step) < limit);
         }
         total += u32::from(count);
     }
@@ -100,7 +100,7 @@ macro_rules! recorder {
         #[repr(transparent)]
         pub struct $frozen($word);
 
-        impl Reading for $frozen {
+        impl ReadRecorder for $frozen {
             type Word = $word;
 
             const UNTOUCHED: $word = $word::MAX;
@@ -116,7 +116,7 @@ macro_rules! recorder {
             }
         }
 
-        impl Reading for $name {
+        impl ReadRecorder for $name {
             type Word = $word;
 
             const UNTOUCHED: $word = $word::MAX;
@@ -141,17 +141,17 @@ macro_rules! recorder {
             }
 
             #[inline]
-            fn most_recent(&self, word: $word) {
+            fn fetch_min(&self, word: $word) {
                 if word == 0 {
                     // The minimum with 0 is 0: a plain store does, and need not wait for a load.
                     self.set(0);
                 } else {
-                    self.most_recent_of(self.word(), word);
+                    self.fetch_min_seen(self.word(), word);
                 }
             }
 
             #[inline]
-            fn most_recent_of(&self, mut seen: $word, word: $word) {
+            fn fetch_min_seen(&self, mut seen: $word, word: $word) {
                 // Where nothing would change nothing is written: words only fall while others
                 // touch, so what was not larger then is not larger now.
                 while word < seen {
@@ -168,15 +168,15 @@ macro_rules! recorder {
             }
 
             #[inline]
-            fn grown(word: $word, step: u32) -> $word {
+            fn aged(word: $word, step: u32) -> $word {
                 // Saturate: a word that wrapped from its maximum to 0 would look just touched.
                 word.saturating_add($frozen::saturated(step))
             }
 
             #[inline]
-            fn grow(&mut self, step: u32) -> $word {
+            fn age_by(&mut self, step: u32) -> $word {
                 let word = self.0.get_mut();
-                core::mem::replace(word, Self::grown(*word, step))
+                core::mem::replace(word, Self::aged(*word, step))
             }
 
             fn freeze(recorders: &mut [Self]) -> &[$frozen] {
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn recorder_grows_with_the_slices_since_its_last_touch() {
         let mut recorder = Recorder16::new(Recorder16::UNTOUCHED);
-        recorder.most_recent(0);
+        recorder.fetch_min(0);
         for age in 0..300 {
             assert_eq!(recorder.word(), age);
-            recorder.grow(1);
+            recorder.age_by(1);
         }
     }
 
@@ -226,12 +226,12 @@ mod tests {
         let mut wide = Recorder16::new(65_533);
         let mut narrow = Recorder8::new(253);
         for (grown16, grown8) in [(65_534, 254), (65_535, 255), (65_535, 255)] {
-            wide.grow(1);
-            narrow.grow(1);
+            wide.age_by(1);
+            narrow.age_by(1);
             assert_eq!((wide.word(), narrow.word()), (grown16, grown8));
         }
-        wide.most_recent(0);
-        wide.grow(u32::MAX);
+        wide.fetch_min(0);
+        wide.age_by(u32::MAX);
         assert_eq!(wide.word(), Recorder16::UNTOUCHED);
     }
 
@@ -239,7 +239,7 @@ mod tests {
     fn touch_keeps_the_more_recent_word() {
         let recorder = Recorder16::new(Recorder16::UNTOUCHED);
         for (touch, kept) in [(700, 700), (900, 700), (0, 0), (3, 0)] {
-            recorder.most_recent(touch);
+            recorder.fetch_min(touch);
             assert_eq!(recorder.word(), kept);
         }
     }
@@ -248,8 +248,8 @@ mod tests {
         #[test]
         fn growing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tags in 1u32..9000) {
             let step = ages * tags;
-            let grown = |word| Recorder16::grown(word, step);
-            prop_assert_eq!(grown(a.min(b)), grown(a).min(grown(b)));
+            let aged = |word| Recorder16::aged(word, step);
+            prop_assert_eq!(aged(a.min(b)), aged(a).min(aged(b)));
         }
     }
 

@@ -5,7 +5,7 @@ use super::cells::Sorter;
 use super::histograms::{AGES, KINDS};
 use super::lines::{Host, Places};
 use crate::params::Params;
-use crate::recorder::Reading;
+use crate::recorder::ReadRecorder;
 
 /// Lines that are looked at together: few enough for the first cache, many enough for their
 /// loads to be under way at once.
@@ -44,7 +44,7 @@ impl Block {
 
     /// Loads the recorders of line number `line` of the block.
     #[inline(always)]
-    pub(super) fn load<R: Reading<Word = u16>>(
+    pub(super) fn load<R: ReadRecorder<Word = u16>>(
         &mut self,
         line: usize,
         recorders: &[R],

@@ -15,7 +15,7 @@ use crate::hash;
 use crate::linear::block::{self, Block};
 use crate::pair::Address;
 use crate::params::Params;
-use crate::recorder::Reading;
+use crate::recorder::ReadRecorder;
 use crate::tag::Tagger;
 
 /// Where the touches and echoes of one host go.
@@ -76,7 +76,7 @@ impl Host {
     }
 }
 
-impl<R: Reading<Word = u16>> Slea<'_, R> {
+impl<R: ReadRecorder<Word = u16>> Slea<'_, R> {
     /// Histograms of the `positions`, whole lines, of the linear estimator of `aip`, for
     /// the least `ages` ages; `ahead` hears of a recorder of each line before it is looked at.
     #[inline(always)]

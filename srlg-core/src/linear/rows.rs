@@ -4,9 +4,9 @@ use super::{BLOCK, Slea};
 use crate::epoch::Span;
 use crate::pair::{Address, IpPair};
 use crate::params::MAX_LINEAR_ROWS;
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::{ReadRecorder, Recorder};
 
-impl<'a, R: Reading<Word = u16>> Slea<'a, R> {
+impl<'a, R: ReadRecorder<Word = u16>> Slea<'a, R> {
     /// The η' recorders of the linear estimator of `aip` in `row`.
     #[inline]
     pub(super) fn run(self, row: u32, aip: Address) -> &'a [R] {
@@ -50,7 +50,7 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
         // would copy all keys to memory to look one up.
         for row in 0..MAX_LINEAR_ROWS as u32 {
             if row < self.params.linear_rows {
-                self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+                self.recorders[self.start(row, pair.aip) + position].fetch_min(word);
             }
         }
     }

@@ -44,11 +44,11 @@ fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
     };
     assert_eq!(weight(&recorders, 1), 1);
     let position = params.linear_position(77) as usize;
-    Slea::new(&params, &recorders).run(2, aip)[position].most_recent(0);
-    recorders.iter_mut().for_each(|r| _ = r.grow(1));
+    Slea::new(&params, &recorders).run(2, aip)[position].fetch_min(0);
+    recorders.iter_mut().for_each(|r| _ = r.age_by(1));
     for row in 0..2 {
         // Rows 0 and 1 are touched again: row 2 alone decides.
-        Slea::new(&params, &recorders).run(row, aip)[position].most_recent(0);
+        Slea::new(&params, &recorders).run(row, aip)[position].fetch_min(0);
     }
     assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
 }
@@ -125,7 +125,7 @@ proptest! {
             let recorders = untouched(&params);
             let pairs: Vec<IpPair> = touches.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
             pairs.chunks(batch).for_each(|pairs| Slea::new(&params, &recorders).touch(pairs, 0));
-            recorders.iter().map(Reading::word).collect::<Vec<_>>()
+            recorders.iter().map(ReadRecorder::word).collect::<Vec<_>>()
         };
         let expected = words(&touches, 1);
         touches.reverse();
@@ -164,7 +164,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
             let (tag, _) = Tagger::new(&params, pair.aip).tags(cell as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
-        for (word, alone) in recorders.iter().map(Reading::word).zip(alone) {
+        for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {
             let in_window = params.step(params.window());
             assert_eq!(u32::from(word).min(in_window), alone.min(in_window));
         }

@@ -95,7 +95,7 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     #[inline(always)]
     pub(super) fn leave(self, touch: Touch) {
         for (place, word) in touch.places.into_iter().zip(touch.words()) {
-            self.recorders[place as usize].most_recent(word);
+            self.recorders[place as usize].fetch_min(word);
         }
     }
 
@@ -124,6 +124,6 @@ pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
     let looks = places.map(|place| Twin::look(twins, place));
     for kind in 0..2 {
         let (twin, seen) = looks[kind];
-        twin.most_recent_of(seen, places[kind], words[kind]);
+        twin.fetch_min_seen(seen, places[kind], words[kind]);
     }
 }

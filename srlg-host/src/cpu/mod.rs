@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, Reading, Recorder8, Recorder16, Rsra, Slea, Span,
+    Address, Ages, Frozen16, IpPair, Params, ReadRecorder, Recorder8, Recorder16, Rsra, Slea, Span,
     Tally,
 };
 
@@ -112,7 +112,7 @@ impl<R: Mappable> CpuBackend<R> {
     }
 
     /// Makes every recorder so much older; how many of the SLEA were within `span_ages` before.
-    fn grow(&mut self, span_ages: u32, ages: Ages) -> u32 {
+    fn age_by(&mut self, span_ages: u32, ages: Ages) -> u32 {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
         let (step, limit) = (params.step(ages.linear), params.step(span_ages));
@@ -121,8 +121,8 @@ impl<R: Mappable> CpuBackend<R> {
             return linear.frozen(|recorders| count(recorders, limit, self.threads));
         }
         self.lanes.forget();
-        rough.grow(ages.rough, R::UNTOUCHED, self.threads);
-        linear.grow(step, limit, self.threads)
+        rough.age_by(ages.rough, R::UNTOUCHED, self.threads);
+        linear.age_by(step, limit, self.threads)
     }
 }
 
@@ -139,7 +139,7 @@ fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
 /// Per row of the SLEA, how many recorders are within `span`.
 fn linear_weights<R>(params: &Params, slea: Slea<'_, R>, span: Span) -> Vec<u32>
 where
-    R: Reading<Word = u16>,
+    R: ReadRecorder<Word = u16>,
 {
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
 }
@@ -243,7 +243,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
 
     // The tagged SLEA is one row, which no estimate asks for: it is counted as it grows older.
     fn finish(&mut self, survey: &mut Survey, span: Span, ages: Ages) -> Result<(), Error> {
-        let weight = self.grow(span.ages, ages);
+        let weight = self.age_by(span.ages, ages);
         if self.arrays.params.is_tagged() {
             survey.linear_weights = vec![weight];
         }
@@ -251,7 +251,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
     }
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        self.grow(0, ages);
+        self.age_by(0, ages);
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use prefetch_index::prefetch_index;
 use srlg_core::{
-    Address, Frozen16, Params, Reading, Recorder, Rsra, Slea, Span, Tally, count_below, grow_all,
+    Address, Frozen16, Params, ReadRecorder, Recorder, Rsra, Slea, Span, Tally, age_all,
+    count_below,
 };
 use srlg_kernels::survey::WEIGHTS;
 
@@ -18,7 +19,7 @@ pub(super) const PIECE: usize = 1 << 18;
 
 for_wider_vectors! {
     /// The masks of rough estimators, from number `first` on.
-    pub(super) fn masks<R: Reading>(
+    pub(super) fn masks<R: ReadRecorder>(
         rsra: Rsra<'_, R>,
         ages: u32,
         first: usize,
@@ -48,9 +49,9 @@ for_wider_vectors! {
         count_below(recorders, limit)
     }
 
-    /// Grows all `recorders` by `step`; how many had a word below `limit` before.
-    pub(super) fn grow<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
-        grow_all(recorders, step, limit)
+    /// Ages all `recorders` by `step`; how many had a word below `limit` before.
+    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+        age_all(recorders, step, limit)
     }
 
     /// Tally of `host`.

@@ -24,7 +24,7 @@ pub(super) fn merge_words<R: Mappable>(pages: &mut Pages<R>, words: &[u16], step
     pages.exclusive(|recorders| {
         assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
         for (recorder, &word) in recorders.iter_mut().zip(words) {
-            let word = R::grown(R::saturated(word.into()), step);
+            let word = R::aged(R::saturated(word.into()), step);
             *recorder = R::new(recorder.word().min(word));
         }
     });
@@ -35,7 +35,7 @@ pub(super) fn merge_section<R: Mappable>(pages: &mut Pages<R>, section: &Section
     pages.exclusive(|recorders| {
         let merged = section.walk(|place, word| {
             let (word, recorder) =
-                (R::grown(R::saturated(word.into()), step), &mut recorders[place]);
+                (R::aged(R::saturated(word.into()), step), &mut recorders[place]);
             if word < recorder.word() {
                 *recorder = R::new(word);
             }

@@ -3,7 +3,7 @@
 //! Blocks of recorders become bits, one per recorder, without a branch; then there is a step per
 //! bit that is set. Where few are, the pass is as fast as the memory.
 
-use srlg_core::{Frozen16, Params, Reading, Span};
+use srlg_core::{Frozen16, Params, ReadRecorder, Span};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::coder::Coder;
@@ -43,7 +43,7 @@ pub(crate) fn coders(params: &Params, span: Span) -> [(Near, Coder); 2] {
 }
 
 /// Writes those of `recorders` whose words are near.
-pub(crate) fn code<R: Reading>(recorders: &[R], near: Near, coder: &mut Coder) {
+pub(crate) fn code<R: ReadRecorder>(recorders: &[R], near: Near, coder: &mut Coder) {
     let mut tray = Tray::new();
     for (run, first) in recorders.chunks(RUN).zip((0..).step_by(RUN)) {
         tray.len = 0;
@@ -78,7 +78,7 @@ struct Tray {
 
 for_wider_vectors! {
     /// Picks those of `recorders`, the first of which has the number `first`, whose words are near.
-    fn pick<R: Reading>(recorders: &[R], near: Near, first: u32, tray: &mut Tray) {
+    fn pick<R: ReadRecorder>(recorders: &[R], near: Near, first: u32, tray: &mut Tray) {
         let (blocks, rest) = recorders.as_chunks::<BLOCK>();
         let mut found = 0;
         let (numbers, bits) = (&mut tray.blocks[..], &mut tray.bits[..]);
@@ -105,14 +105,14 @@ for_wider_vectors! {
 
 /// The word of `recorder`, which has 16 bits at most.
 #[inline(always)]
-fn short<R: Reading>(recorder: &R) -> u16 {
+fn short<R: ReadRecorder>(recorder: &R) -> u16 {
     let word: u32 = recorder.word().into();
     word as u16
 }
 
 /// Bit i for recorder i.
 #[inline(always)]
-fn hits<R: Reading>(block: &[R; BLOCK], near: Near) -> u64 {
+fn hits<R: ReadRecorder>(block: &[R; BLOCK], near: Near) -> u64 {
     let mut hits = 0;
     for (i, recorder) in block.iter().enumerate() {
         hits |= u64::from(near.holds(short(recorder))) << i;
@@ -129,7 +129,7 @@ impl Tray {
 
     /// Picks the recorders of the block that was found as number `at`.
     #[inline(always)]
-    fn pick<R: Reading>(&mut self, blocks: &[[R; BLOCK]], at: usize, first: u32) {
+    fn pick<R: ReadRecorder>(&mut self, blocks: &[[R; BLOCK]], at: usize, first: u32) {
         let (number, mut hits) = (self.blocks[at], self.bits[at]);
         let (block, first) = (&blocks[number as usize], first + number * BLOCK as u32);
         let places = &mut self.places[self.len..self.len + BLOCK];

@@ -1,7 +1,7 @@
 //! What lanes leave is what srlg-core leaves without them.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, Reading, Recorder, Recorder8, Recorder16, Scheme};
+use srlg_core::{Config, Hash, ReadRecorder, Recorder, Recorder8, Recorder16, Scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
@@ -21,7 +21,7 @@ fn arrays(params: Params) -> Arrays<Recorder8> {
 }
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
-    recorders.iter().map(Reading::word).collect()
+    recorders.iter().map(ReadRecorder::word).collect()
 }
 
 /// A run of pairs: where their numbers start, how many differ, how many come, how late, and
