@@ -16,22 +16,22 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, ReadRecorder, Recorder8, Recorder16, Rsra, Slea, Span,
-    Tally,
+    Address, Ages, COUNTER, FINDER, IpPair, Params, ReadRecorder, RecentRange, Recorder8,
+    Recorder16, Rsra, Slea, Span, Tally,
 };
 
 use crate::backend::{Backend, Survey};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Coder, Section, Words, code, coders};
+use crate::state::{Coder, Section, Words, code};
 use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
 use shards::Shards;
 use share::{share, share_chunks};
 use sweep::PIECE;
-use words::{merge_section, merge_words, set_words, words};
+use words::{merge_section, merge_words, words};
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -115,21 +115,21 @@ impl<R: Mappable> CpuBackend<R> {
     fn age_by(&mut self, span_ages: u32, ages: Ages) -> u32 {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let (step, limit) = (params.step(ages.linear), params.step(span_ages));
-        let limit = Frozen16::saturated(limit);
+        let limit = u16::saturated(params.step(span_ages));
         if ages == Ages::default() {
             return linear.frozen(|recorders| count(recorders, limit, self.threads));
         }
         self.lanes.forget();
-        rough.age_by(ages.rough, R::UNTOUCHED, self.threads);
-        linear.age_by(step, limit, self.threads)
+        let steps = params.age_steps(ages);
+        rough.age_by(R::saturated(steps[FINDER]), R::UNTOUCHED, self.threads);
+        linear.age_by(u16::saturated(steps[COUNTER]), limit, self.threads)
     }
 }
 
 /// How many of `recorders` have a word below `limit`.
-fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
+fn count(recorders: &[u16], limit: u16, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
-    let pieces: Vec<&[Frozen16]> = recorders.chunks(PIECE).collect();
+    let pieces: Vec<&[u16]> = recorders.chunks(PIECE).collect();
     share(threads, pieces.len(), |piece| {
         sum.fetch_add(sweep::count(pieces[piece], limit), Relaxed);
     });
@@ -142,6 +142,23 @@ where
     R: ReadRecorder<Word = u16>,
 {
     (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect()
+}
+
+/// Does `$work` with the pages of the array of that number, whose recorders have a width of their own.
+macro_rules! with_array {
+    ($array:expr, ($finder:expr, $counter:expr), $pages:ident => $work:expr) => {
+        match $array {
+            FINDER => {
+                let $pages = $finder;
+                $work
+            }
+            COUNTER => {
+                let $pages = $counter;
+                $work
+            }
+            other => panic!("there is no array {other}"),
+        }
+    };
 }
 
 impl<R: Mappable> Backend for CpuBackend<R> {
@@ -189,7 +206,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         let linear_weights = match params.is_tagged() {
             true => Vec::new(), // see `finish`
             false => linear.frozen(|recorders| {
-                let limit = Frozen16::saturated(params.step(span.ages));
+                let limit = u16::saturated(params.step(span.ages));
                 let rows = recorders.chunks_exact(params.linear_row_len() as usize);
                 rows.map(|row| count(row, limit, self.threads)).collect()
             }),
@@ -255,43 +272,29 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
-    fn export(&self) -> Result<Words, Error> {
-        let Arrays { rough, linear, .. } = self.drained();
-        Ok(Words { rough: words(rough), linear: words(linear) })
+    fn export(&self, array: usize) -> Result<Words, Error> {
+        let arrays = self.drained();
+        Ok(with_array!(array, (&arrays.rough, &arrays.linear), pages => words(pages)))
     }
 
-    fn merge(&mut self, other: &Words, ages: Ages) -> Result<(), Error> {
+    fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
         self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_words(rough, &other.rough, ages.rough);
-        merge_words(linear, &other.linear, params.step(ages.linear));
-        Ok(())
-    }
-
-    fn replace(&mut self, words: &Words) -> Result<(), Error> {
-        // Pairs that wait, and those that are known of late, are of the past that is forgotten.
-        self.lanes.drain(&self.arrays);
-        self.lanes.forget();
         let Arrays { rough, linear, .. } = &mut self.arrays;
-        set_words(rough, &words.rough);
-        set_words(linear, &words.linear);
+        with_array!(array, (rough, linear), pages => merge_words(pages, words, step));
         Ok(())
     }
 
-    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
+    fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
         self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let [(of_rough, mut rough_coder), (of_linear, mut linear_coder)] = coders(params, span);
-        rough.frozen(|recorders| code(recorders, of_rough, &mut rough_coder));
-        linear.frozen(|recorders| code(recorders, of_linear, &mut linear_coder));
-        Ok([rough_coder, linear_coder])
+        let Arrays { rough, linear, .. } = &mut self.arrays;
+        with_array!(array, (rough, linear), pages => pages.frozen(|words| code(words, range, coder)));
+        Ok(())
     }
 
-    fn apply(&mut self, [of_rough, of_linear]: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
+    fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
         self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_section(rough, of_rough, ages.rough);
-        merge_section(linear, of_linear, params.step(ages.linear));
+        let Arrays { rough, linear, .. } = &mut self.arrays;
+        with_array!(array, (rough, linear), pages => merge_section(pages, section, step));
         Ok(())
     }
 }
