@@ -14,7 +14,8 @@ use core::ops::Range;
 
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::recorder::Recorder;
+use crate::recorder::{ReadRecorder, Recorder};
+use crate::word::{Width, Word};
 
 use tagged::Histograms;
 
@@ -30,6 +31,9 @@ pub trait Counter: Send + Sync + 'static {
 
     /// What its array consists of.
     type Recorder: Recorder;
+
+    /// How wide its recorders are.
+    const WIDTH: Width = <Self::Recorder as ReadRecorder>::Word::WIDTH;
 
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;
@@ -62,9 +66,9 @@ pub trait Counter: Send + Sync + 'static {
     ///
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
-    fn tally(
+    fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         params: &Self::Params,
-        recorders: &[<Self::Recorder as Recorder>::Frozen],
+        recorders: &[R],
         host: Address,
         asked: (Span, Range<u32>),
         ahead: impl Fn(usize),

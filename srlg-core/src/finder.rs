@@ -12,7 +12,8 @@ mod rhfg;
 mod rsra;
 
 use crate::pair::{BATCH, IpPair};
-use crate::recorder::Recorder;
+use crate::recorder::{ReadRecorder, Recorder};
+use crate::word::{Width, Word};
 
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
@@ -26,6 +27,9 @@ pub trait Finder: Send + Sync + 'static {
 
     /// What its array consists of.
     type Recorder: Recorder;
+
+    /// How wide its recorders are.
+    const WIDTH: Width = <Self::Recorder as ReadRecorder>::Word::WIDTH;
 
     /// Updates those of `recorders` that belong to `pairs`, which were in contact `age` epochs ago.
     fn touch(

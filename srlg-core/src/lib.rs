@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use srlg_core::counter::Lines;
-//! use srlg_core::{Config, IpPair, Reading, Recorder, Recorder16, Tally};
+//! use srlg_core::{Config, IpPair, ReadRecorder, Recorder, Recorder16, Tally};
 //!
 //! let params = Config::default().validate()?;
 //! let tagged = params.tagged().expect("the default scheme");
@@ -31,6 +31,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod array;
 mod config;
 pub mod counter;
 mod epoch;
@@ -45,7 +46,9 @@ mod plan;
 mod recorder;
 pub mod scheme;
 mod twin;
+mod word;
 
+pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
 pub use config::Config;
 pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
@@ -55,7 +58,8 @@ pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
 pub use params::Params;
 pub use plan::Plan;
 pub use recorder::{
-    Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below, grow_all,
+    ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
 pub use scheme::{CounterSizes, Scheme, SchemeTypes};
 pub use twin::Twin;
+pub use word::{Width, Word};

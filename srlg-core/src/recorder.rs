@@ -6,73 +6,88 @@
 //! commutative, associative and idempotent: any number of threads may touch at once, with
 //! relaxed atomics, in any order and any number of times, and end with the same words.
 
-use core::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
-/// A recorder as seen by those who only read it.
-pub trait Reading: Sized + Sync {
+use crate::word::Word;
+
+/// A recorder as seen by those who only read it: an atomic, or a plain word while nobody touches it.
+pub trait ReadRecorder: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
-    type Word: Copy + Ord + core::fmt::Debug + Into<u32> + Send + Sync;
+    type Word: Word;
 
     /// The largest word: a recorder that was never touched, or too long ago.
-    const UNTOUCHED: Self::Word;
+    const UNTOUCHED: Self::Word = Self::Word::MAX;
 
     /// The word.
     fn word(&self) -> Self::Word;
 
     /// The word of that value, or [`UNTOUCHED`](Self::UNTOUCHED) when it does not fit.
-    fn saturated(value: u32) -> Self::Word;
+    #[inline]
+    fn saturated(value: impl Into<u64>) -> Self::Word {
+        Self::Word::try_from(value.into()).unwrap_or(Self::UNTOUCHED)
+    }
+}
+
+impl<W: Word> ReadRecorder for W {
+    type Word = W;
+
+    #[inline(always)]
+    fn word(&self) -> W {
+        *self
+    }
 }
 
 /// A recorder as an atomic, touched by any number of threads at once.
-pub trait Recorder: Reading + Send {
-    /// The same recorder while nobody can touch it: a plain integer.
-    type Frozen: Reading<Word = Self::Word>;
-
+pub trait Recorder: ReadRecorder + Send {
     /// A recorder with the given word.
     fn new(word: Self::Word) -> Self;
 
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
-    fn most_recent(&self, word: Self::Word);
+    fn fetch_min(&self, word: Self::Word);
 
     /// The same for a recorder whose word was `seen` a moment ago: spares a load.
-    fn most_recent_of(&self, seen: Self::Word, word: Self::Word);
+    fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
     /// Sets the word, whatever it was: only while no other thread uses the recorder.
     fn set(&self, word: Self::Word);
 
-    /// The word after growing by `step`: by so many ages, times the number of tags.
+    /// The word after ageing by `step`: by the epochs that passed, times the number of tags.
     ///
     /// It saturates as a whole word, which keeps the order of any two words: a minimum
-    /// before growing equals the minimum after it.
-    fn grown(word: Self::Word, step: u32) -> Self::Word;
+    /// before ageing equals the minimum after it.
+    #[inline]
+    fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
+        // Saturate: a word that wrapped from its maximum to 0 would look just touched.
+        word.saturating_add(step)
+    }
 
-    /// Grows the recorder by `step`; its word before.
-    fn grow(&mut self, step: u32) -> Self::Word;
+    /// Ages the recorder by `step`; its word before.
+    fn age_by(&mut self, step: Self::Word) -> Self::Word;
 
-    /// The recorders while nobody can touch them. Compilers vectorise loops over plain
+    /// The words of recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
-    fn freeze(recorders: &mut [Self]) -> &[Self::Frozen];
+    fn freeze(recorders: &mut [Self]) -> &[Self::Word];
 }
 
 /// How many of `recorders` have a word below `limit`.
 #[must_use]
-pub fn count_below<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
+pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     // Counters as narrow as the words keep all lanes of a vector busy; 2^15 cannot overflow them.
     let count =
         |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
     recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
 }
 
-/// Grows all `recorders` by `step`; how many had a word below `limit` before.
+/// Ages all `recorders` by `step`; how many had a word below `limit` before.
 #[inline(always)]
-pub fn grow_all<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
     // As in `count_below`.
     for run in recorders.chunks_mut(1 << 15) {
         let mut count = 0u16;
         for recorder in run {
-            count += u16::from(recorder.grow(step) < limit);
+            count += u16::from(recorder.age_by(step) < limit);
         }
         total += u32::from(count);
     }
@@ -89,69 +104,39 @@ pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
 }
 
 macro_rules! recorder {
-    ($(#[$doc:meta])* $name:ident, $(#[$frozen_doc:meta])* $frozen:ident, $atomic:ident, $word:ident) => {
+    ($(#[$doc:meta])* $name:ident($atomic:ident: $word:ident)) => {
         $(#[$doc])*
         #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
         #[repr(transparent)]
         pub struct $name($atomic);
 
-        $(#[$frozen_doc])*
-        #[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-        #[repr(transparent)]
-        pub struct $frozen($word);
-
-        impl Reading for $frozen {
+        impl ReadRecorder for $name {
             type Word = $word;
-
-            const UNTOUCHED: $word = $word::MAX;
-
-            #[inline]
-            fn word(&self) -> $word {
-                self.0
-            }
-
-            #[inline]
-            fn saturated(value: u32) -> $word {
-                $word::try_from(value).unwrap_or($word::MAX)
-            }
-        }
-
-        impl Reading for $name {
-            type Word = $word;
-
-            const UNTOUCHED: $word = $word::MAX;
 
             #[inline]
             fn word(&self) -> $word {
                 self.0.load(Relaxed)
             }
-
-            #[inline]
-            fn saturated(value: u32) -> $word {
-                $frozen::saturated(value)
-            }
         }
 
         impl Recorder for $name {
-            type Frozen = $frozen;
-
             #[inline]
             fn new(word: $word) -> Self {
                 Self($atomic::new(word))
             }
 
             #[inline]
-            fn most_recent(&self, word: $word) {
+            fn fetch_min(&self, word: $word) {
                 if word == 0 {
                     // The minimum with 0 is 0: a plain store does, and need not wait for a load.
                     self.set(0);
                 } else {
-                    self.most_recent_of(self.word(), word);
+                    self.fetch_min_seen(self.word(), word);
                 }
             }
 
             #[inline]
-            fn most_recent_of(&self, mut seen: $word, word: $word) {
+            fn fetch_min_seen(&self, mut seen: $word, word: $word) {
                 // Where nothing would change nothing is written: words only fall while others
                 // touch, so what was not larger then is not larger now.
                 while word < seen {
@@ -168,20 +153,14 @@ macro_rules! recorder {
             }
 
             #[inline]
-            fn grown(word: $word, step: u32) -> $word {
-                // Saturate: a word that wrapped from its maximum to 0 would look just touched.
-                word.saturating_add($frozen::saturated(step))
-            }
-
-            #[inline]
-            fn grow(&mut self, step: u32) -> $word {
+            fn age_by(&mut self, step: $word) -> $word {
                 let word = self.0.get_mut();
-                core::mem::replace(word, Self::grown(*word, step))
+                core::mem::replace(word, Self::aged(*word, step))
             }
 
-            fn freeze(recorders: &mut [Self]) -> &[$frozen] {
+            fn freeze(recorders: &mut [Self]) -> &[$word] {
                 let bytes: &[u8] = recorders.as_mut_bytes();
-                <[$frozen]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
+                <[$word]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
             }
         }
     };
@@ -189,20 +168,19 @@ macro_rules! recorder {
 
 recorder!(
     /// A recorder of 8 bits: an age.
-    Recorder8,
-    /// A [`Recorder8`] that nobody can touch.
-    Frozen8,
-    AtomicU8,
-    u8
+    Recorder8(AtomicU8: u8)
 );
-
 recorder!(
     /// A recorder of 16 bits: the paper's age in slices, or an age above a tag.
-    Recorder16,
-    /// A [`Recorder16`] that nobody can touch.
-    Frozen16,
-    AtomicU16,
-    u16
+    Recorder16(AtomicU16: u16)
+);
+recorder!(
+    /// A recorder of 32 bits.
+    Recorder32(AtomicU32: u32)
+);
+recorder!(
+    /// A recorder of 64 bits.
+    Recorder64(AtomicU64: u64)
 );
 
 #[cfg(test)]
@@ -212,44 +190,50 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn recorder_grows_with_the_slices_since_its_last_touch() {
+    fn recorder_ages_with_the_slices_since_its_last_touch() {
         let mut recorder = Recorder16::new(Recorder16::UNTOUCHED);
-        recorder.most_recent(0);
+        recorder.fetch_min(0);
         for age in 0..300 {
             assert_eq!(recorder.word(), age);
-            recorder.grow(1);
+            recorder.age_by(1);
         }
     }
 
-    #[test]
-    fn recorder_saturates_and_never_wraps() {
-        let mut wide = Recorder16::new(65_533);
-        let mut narrow = Recorder8::new(253);
-        for (grown16, grown8) in [(65_534, 254), (65_535, 255), (65_535, 255)] {
-            wide.grow(1);
-            narrow.grow(1);
-            assert_eq!((wide.word(), narrow.word()), (grown16, grown8));
+    fn assert_saturates<R: Recorder>() {
+        let largest: u64 = R::UNTOUCHED.into();
+        let mut recorder = R::new(R::saturated(largest - 2));
+        for word in [largest - 1, largest, largest] {
+            recorder.age_by(R::saturated(1u32));
+            assert_eq!(recorder.word().into(), word);
         }
-        wide.most_recent(0);
-        wide.grow(u32::MAX);
-        assert_eq!(wide.word(), Recorder16::UNTOUCHED);
+        recorder.fetch_min(R::saturated(0u32));
+        recorder.age_by(R::saturated(u64::MAX));
+        assert_eq!(recorder.word(), R::UNTOUCHED);
+    }
+
+    #[test]
+    fn recorders_saturate_and_never_wrap() {
+        assert_saturates::<Recorder8>();
+        assert_saturates::<Recorder16>();
+        assert_saturates::<Recorder32>();
+        assert_saturates::<Recorder64>();
     }
 
     #[test]
     fn touch_keeps_the_more_recent_word() {
         let recorder = Recorder16::new(Recorder16::UNTOUCHED);
         for (touch, kept) in [(700, 700), (900, 700), (0, 0), (3, 0)] {
-            recorder.most_recent(touch);
+            recorder.fetch_min(touch);
             assert_eq!(recorder.word(), kept);
         }
     }
 
     proptest! {
         #[test]
-        fn growing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tags in 1u32..9000) {
-            let step = ages * tags;
-            let grown = |word| Recorder16::grown(word, step);
-            prop_assert_eq!(grown(a.min(b)), grown(a).min(grown(b)));
+        fn ageing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tags in 1u32..9000) {
+            let step = Recorder16::saturated(ages * tags);
+            let aged = |word| Recorder16::aged(word, step);
+            prop_assert_eq!(aged(a.min(b)), aged(a).min(aged(b)));
         }
     }
 

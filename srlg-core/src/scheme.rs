@@ -3,6 +3,7 @@
 //! The only file that asks. Everything else is written over the [`SchemeTypes`] that
 //! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
 
+use crate::array::{ARRAYS, ArrayShape};
 use crate::counter::rows::background;
 use crate::counter::tagged::{expected, glimpse, visible};
 use crate::counter::{
@@ -235,13 +236,16 @@ impl Params {
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
-    /// Bytes of all recorders.
+    /// The shape of each array.
     #[must_use]
-    pub fn recorder_bytes(&self) -> usize {
+    pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
         crate::for_scheme!(self, |Types, finder, counter| {
-            let finder_bytes = size_of::<<<Types as SchemeTypes>::Finder as Finder>::Recorder>();
-            let counter_bytes = size_of::<<<Types as SchemeTypes>::Counter as Counter>::Recorder>();
-            finder.recorders() * finder_bytes + counter.recorders() * counter_bytes
+            let finder_width = <<Types as SchemeTypes>::Finder as Finder>::WIDTH;
+            let counter_width = <<Types as SchemeTypes>::Counter as Counter>::WIDTH;
+            [
+                ArrayShape { recorders: finder.recorders(), width: finder_width },
+                ArrayShape { recorders: counter.recorders(), width: counter_width },
+            ]
         })
     }
 }

@@ -25,7 +25,7 @@ impl Twin {
     /// Keeps the more recent of `word` and the word of recorder number `at`; `seen` is what both
     /// recorders had a moment ago.
     #[inline(always)]
-    pub(crate) fn most_recent_of(&self, mut seen: u32, at: u32, word: u16) {
+    pub(crate) fn fetch_min_seen(&self, mut seen: u32, at: u32, word: u16) {
         let shift = 16 * if cfg!(target_endian = "little") { at % 2 } else { 1 - at % 2 };
         while word < (seen >> shift) as u16 {
             let both = seen & !(0xffff << shift) | u32::from(word) << shift;
@@ -40,7 +40,7 @@ impl Twin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Reading, Recorder, Recorder16};
+    use crate::recorder::{ReadRecorder, Recorder, Recorder16};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
@@ -59,11 +59,11 @@ mod tests {
             let mut twins = [const { AtomicU32::new(0) }; 4].map(Twin);
             twins.as_mut_slice().as_mut_bytes().copy_from_slice(&bytes(words));
             for &(at, word) in &touches {
-                recorders[at as usize].most_recent(word);
+                recorders[at as usize].fetch_min(word);
                 let (twin, seen) = Twin::look(&twins, at);
-                twin.most_recent_of(seen, at, word);
+                twin.fetch_min_seen(seen, at, word);
             }
-            let expected = bytes(recorders.iter().map(Reading::word));
+            let expected = bytes(recorders.iter().map(ReadRecorder::word));
             prop_assert_eq!(twins.as_mut_slice().as_mut_bytes(), &expected[..]);
         }
     }
@@ -73,10 +73,10 @@ mod tests {
     fn a_swap_that_comes_late_loses_nothing() {
         let twin = [Twin(AtomicU32::new(u32::MAX))];
         let (first, seen) = Twin::look(&twin, 0);
-        first.most_recent_of(seen, 1, 5);
-        first.most_recent_of(seen, 0, 7);
-        first.most_recent_of(seen, 1, 6);
-        first.most_recent_of(seen, 0, 8);
+        first.fetch_min_seen(seen, 1, 5);
+        first.fetch_min_seen(seen, 0, 7);
+        first.fetch_min_seen(seen, 1, 6);
+        first.fetch_min_seen(seen, 0, 8);
         let word = twin[0].0.load(Relaxed);
         assert!([0x0005_0007, 0x0007_0005].contains(&word), "{word:#x}");
     }

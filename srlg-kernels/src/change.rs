@@ -6,15 +6,15 @@ use core::sync::atomic::AtomicU64;
 use crate::{Grid, List};
 use srlg_core::Recorder;
 
-/// Grows all recorders by `step`; no other kernel may run.
+/// Ages all recorders by `step`; no other kernel may run.
 #[inline(always)]
 pub fn age<R: Recorder>(grid: Grid, recorders: &[R], step: u32) {
     for at in grid.of_all(recorders.len()) {
-        recorders[at].set(R::grown(recorders[at].word(), step));
+        recorders[at].set(R::aged(recorders[at].word(), R::saturated(step)));
     }
 }
 
-/// Merges `words`, grown by `step`, into the recorders from number `first` on.
+/// Merges `words`, aged by `step`, into the recorders from number `first` on.
 #[inline(always)]
 pub fn merge<R: Recorder>(grid: Grid, recorders: &[R], first: u32, words: &[u16], step: u32) {
     for at in grid.of_all(words.len()) {
@@ -31,14 +31,14 @@ pub fn extract<R: Recorder>(
     recent: List<'_, AtomicU64>,
 ) {
     for at in grid.of_all(recorders.len()) {
-        let word = recorders[at].word().into();
-        if is_recent(word) {
-            recent.add((at as u64) << 32 | u64::from(word));
+        let word: u64 = recorders[at].word().into();
+        if is_recent(word as u32) {
+            recent.add((at as u64) << 32 | word);
         }
     }
 }
 
-/// Merges `entries` of such a list, grown by `step`. Those beyond the recorders are left out.
+/// Merges `entries` of such a list, aged by `step`. Those beyond the recorders are left out.
 #[inline(always)]
 pub fn apply<R: Recorder>(grid: Grid, recorders: &[R], entries: &[u64], step: u32) {
     for at in grid.of_all(entries.len()) {
@@ -50,5 +50,5 @@ pub fn apply<R: Recorder>(grid: Grid, recorders: &[R], entries: &[u64], step: u3
 
 #[inline(always)]
 fn merge_word<R: Recorder>(recorder: &R, word: u32, step: u32) {
-    recorder.most_recent(R::grown(R::saturated(word), step));
+    recorder.fetch_min(R::aged(R::saturated(word), R::saturated(step)));
 }

@@ -11,7 +11,7 @@ use core::ops::Range;
 use crate::counter::{Counter, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::recorder::{Frozen16, Recorder16};
+use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
 pub use rows::Rows;
@@ -44,9 +44,9 @@ impl Counter for RowsCounter {
     fn apply_exclusive(_: &RowsParams, _: &[Recorder16], _: &[()]) {}
 
     #[inline(always)]
-    fn tally(
+    fn tally<R: ReadRecorder<Word = u16>>(
         params: &RowsParams,
-        recorders: &[Frozen16],
+        recorders: &[R],
         host: Address,
         (span, positions): (Span, Range<u32>),
         _: impl Fn(usize),

@@ -19,7 +19,7 @@ use core::ops::Range;
 use crate::counter::{Counter, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::recorder::{Frozen16, Recorder16};
+use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use cells::Cells;
 pub use histograms::Histograms;
@@ -62,9 +62,9 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn tally(
+    fn tally<R: ReadRecorder<Word = u16>>(
         params: &TaggedParams,
-        recorders: &[Frozen16],
+        recorders: &[R],
         host: Address,
         (span, positions): (Span, Range<u32>),
         ahead: impl Fn(usize),

@@ -10,7 +10,7 @@ use super::Finder;
 use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::pair::{BATCH, IpPair};
-use crate::recorder::{Reading, Recorder, gathered};
+use crate::recorder::{ReadRecorder, Recorder, gathered};
 
 /// A view of the recorders of an RSRA; copying it copies two pointers.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl<R> Clone for Rsra<'_, R> {
 
 impl<R> Copy for Rsra<'_, R> {}
 
-impl<'a, R: Reading> Rsra<'a, R> {
+impl<'a, R: ReadRecorder> Rsra<'a, R> {
     /// A view of `recorders` as the RSRA of `params`.
     ///
     /// # Panics
@@ -113,7 +113,7 @@ impl<R: Recorder> Rsra<'_, R> {
             let recorder = &self.recorders[self.start(row, column) + slot as usize];
             // A look first: what is not written stays in the caches of all threads.
             if word < recorder.word() {
-                recorder.most_recent(word);
+                recorder.fetch_min(word);
             }
         }
     }
@@ -135,7 +135,7 @@ impl<R: Recorder + 'static> Finder for RsraFinder<R> {
 
 /// Bit i for recorder i of an estimator of at most eight.
 #[inline]
-fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
+fn mask_of<R: ReadRecorder>(estimator: &[R], ages: u32) -> u8 {
     let limit = R::saturated(ages);
     match estimator.first_chunk::<8>() {
         Some(estimator) => gather(estimator, limit),
@@ -148,7 +148,7 @@ fn mask_of<R: Reading>(estimator: &[R], ages: u32) -> u8 {
 
 /// The usual case as straight code.
 #[inline(always)]
-fn gather<R: Reading>(estimator: &[R; 8], limit: R::Word) -> u8 {
+fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
     gathered(estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit)))
 }
 
@@ -202,9 +202,9 @@ mod tests {
     fn mask_forgets_a_recorder_when_its_age_reaches_the_window() {
         let params = small();
         let mut recorders = untouched(&params);
-        recorders[8 * 5 + 2].most_recent(0);
-        recorders[8 * 5 + 7].most_recent(3);
-        recorders.iter_mut().for_each(|r| _ = r.grow(2));
+        recorders[8 * 5 + 2].fetch_min(0);
+        recorders[8 * 5 + 7].fetch_min(3);
+        recorders.iter_mut().for_each(|r| _ = r.age_by(2));
         let masks = [1, 2, 3, 5, 6].map(|window| Rsra::new(&params, &recorders).mask(0, 5, window));
         assert_eq!(masks, [0, 0, 0b100, 0b100, 0b1000_0100]);
     }

@@ -2,7 +2,7 @@
 
 use srlg_core::counter::Counter;
 use srlg_core::finder::Finder;
-use srlg_core::{Params, Reading, SchemeTypes};
+use srlg_core::{Params, ReadRecorder, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
 use super::shards::Shards;

@@ -104,11 +104,11 @@ impl<R: Mappable> Pages<R> {
 
     /// Grows every recorder by `step`, on so many `threads`; how many had a word below `limit`
     /// before.
-    pub(crate) fn grow(&mut self, step: u32, limit: R::Word, threads: usize) -> u32 {
+    pub(crate) fn age_by(&mut self, step: u32, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
             share_chunks(threads, recorders, RECORDERS_PER_CHUNK, |_, piece| {
-                sum.fetch_add(sweep::grow(piece, step, limit), Relaxed);
+                sum.fetch_add(sweep::age_by(piece, step, limit), Relaxed);
             });
         });
         sum.into_inner()
@@ -127,14 +127,14 @@ fn ask_for_huge_pages(_map: &MmapMut) {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_core::Reading;
+    use srlg_core::ReadRecorder;
 
     #[test]
     fn pages_start_untouched_and_keep_what_is_stored() {
         let mut pages = Pages::<Recorder16>::new(3_000_000).unwrap();
         assert!(pages.shared().iter().all(|recorder| recorder.word() == u16::MAX));
-        pages.shared()[2_999_999].most_recent(0);
-        assert_eq!((pages.grow(3, 1, 2), pages.grow(0, 3, 1)), (1, 0));
+        pages.shared()[2_999_999].fetch_min(0);
+        assert_eq!((pages.age_by(3, 1, 2), pages.age_by(0, 3, 1)), (1, 0));
         assert_eq!(pages.shared()[2_999_999].word(), 3);
         assert_eq!(pages.frozen(|recorders| recorders[0].word()), u16::MAX);
         assert_eq!(Pages::<Recorder8>::new(5).unwrap().shared().len(), 5);

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use prefetch_index::prefetch_index;
 use srlg_core::counter::{Counter, Tally};
-use srlg_core::{Address, Reading, Recorder, Span, count_below, grow_all};
+use srlg_core::{Address, ReadRecorder, Recorder, Span, count_below, age_all};
 
 use crate::vectors::for_wider_vectors;
 
@@ -16,13 +16,13 @@ pub(super) const RECORDERS_PER_CHUNK: usize = 1 << 18;
 
 for_wider_vectors! {
     /// Counts the `recorders` whose word is below `limit`.
-    pub(super) fn count<R: Reading>(recorders: &[R], limit: R::Word) -> u32 {
+    pub(super) fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
         count_below(recorders, limit)
     }
 
-    /// Grows all `recorders` by `step`, and counts those whose word was below `limit` before.
-    pub(super) fn grow<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
-        grow_all(recorders, step, limit)
+    /// Ages all `recorders` by `step`, and counts those whose word was below `limit` before.
+    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+        age_all(recorders, step, limit)
     }
 
     /// Makes the tally of `host` over `positions`.

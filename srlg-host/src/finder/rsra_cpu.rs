@@ -13,7 +13,7 @@ use srlg_core::finder::regain::{HighTable, candidates};
 use srlg_core::finder::{
     Overlap, Rsra, RsraFinder, RsraParams, fill_overlap, overlap_len, subsets,
 };
-use srlg_core::{Address, Params, Reading, Recorder, Span};
+use srlg_core::{Address, Params, ReadRecorder, Recorder, Span};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;
@@ -47,7 +47,7 @@ struct Partner {
 
 for_wider_vectors! {
     /// Takes the masks of rough estimators, from number `first` on.
-    fn take_masks<R: Reading>(rsra: Rsra<'_, R>, ages: u32, first: usize, masks: &mut [u8]) {
+    fn take_masks<R: ReadRecorder>(rsra: Rsra<'_, R>, ages: u32, first: usize, masks: &mut [u8]) {
         rsra.masks(ages, first, masks);
     }
 
@@ -92,7 +92,7 @@ impl<R: Recorder + 'static> CpuFinder for RsraFinder<R> {
     type Search = RsraSearch;
 }
 
-impl<R: Reading> CpuSearch<R> for RsraSearch {
+impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
     fn new(params: &Params) -> Self {
         let rsra = params.rsra();
         Self {
@@ -119,7 +119,7 @@ impl<R: Reading> CpuSearch<R> for RsraSearch {
 
 impl RsraSearch {
     /// Takes the masks of all rough estimators.
-    fn survey<R: Reading>(&mut self, recorders: &[R], span: Span, threads: usize) {
+    fn survey<R: ReadRecorder>(&mut self, recorders: &[R], span: Span, threads: usize) {
         let rsra = Rsra::new(self.params.rsra(), recorders);
         share_chunks(threads, &mut self.masks, MASKS_PER_CHUNK, |first, masks| {
             take_masks(rsra, span.finder_ages, first, masks);

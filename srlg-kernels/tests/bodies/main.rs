@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use srlg_core::{
-    Ages, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
+    Ages, Config, Histograms, IpPair, Params, ReadRecorder, Recorder, Recorder8, Recorder16, Rsra,
     Scheme, Slea, Span, Tally, Twin,
 };
 use srlg_kernels::{Grid, scan, survey, tally};
@@ -63,7 +63,7 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
 }
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
-    recorders.iter().map(Reading::word).collect()
+    recorders.iter().map(ReadRecorder::word).collect()
 }
 
 fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {

@@ -6,7 +6,7 @@ use super::params::{MAX_ROWS, RowsParams};
 use crate::epoch::Span;
 use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
-use crate::recorder::{Reading, Recorder, count_below};
+use crate::recorder::{ReadRecorder, Recorder, count_below};
 
 /// Positions of a union that are looked at together, row after row: few enough for the first
 /// cache, many enough for full vectors.
@@ -27,7 +27,7 @@ impl<R> Clone for Rows<'_, R> {
 
 impl<R> Copy for Rows<'_, R> {}
 
-impl<'a, R: Reading<Word = u16>> Rows<'a, R> {
+impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
     /// A view of `recorders` as the rows of `params`.
     ///
     /// # Panics
@@ -118,7 +118,7 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
         // would copy all keys to memory to look one up.
         for row in 0..MAX_ROWS as u32 {
             if row < self.params.rows {
-                self.recorders[self.start(row, pair.aip) + position].most_recent(word);
+                self.recorders[self.start(row, pair.aip) + position].fetch_min(word);
             }
         }
     }
@@ -126,7 +126,7 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
 
 /// The least word that is not within `span`: a word is an age.
 #[inline]
-fn limit<R: Reading>(span: Span) -> R::Word {
+fn limit<R: ReadRecorder>(span: Span) -> R::Word {
     R::saturated(span.ages)
 }
 
@@ -178,11 +178,11 @@ mod tests {
         };
         assert_eq!(weight(&recorders, 1), 1);
         let position = position as usize;
-        Rows::new(&params, &recorders).run(2, aip)[position].most_recent(0);
-        recorders.iter_mut().for_each(|r| _ = r.grow(1));
+        Rows::new(&params, &recorders).run(2, aip)[position].fetch_min(0);
+        recorders.iter_mut().for_each(|r| _ = r.age_by(1));
         for row in 0..2 {
             // Rows 0 and 1 are touched again: row 2 alone decides.
-            Rows::new(&params, &recorders).run(row, aip)[position].most_recent(0);
+            Rows::new(&params, &recorders).run(row, aip)[position].fetch_min(0);
         }
         assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
     }

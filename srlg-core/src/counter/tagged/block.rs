@@ -4,7 +4,7 @@ use super::decoder::CellDecoder;
 use super::histograms::KINDS;
 use super::line::{HostLayout, TouchLayout};
 use super::params::{AGES, LINE, TaggedParams};
-use crate::recorder::Reading;
+use crate::recorder::ReadRecorder;
 
 /// Lines that are looked at together: few enough for the first cache, many enough for their
 /// loads to be under way at once.
@@ -43,7 +43,7 @@ impl Block {
 
     /// Loads the recorders of line number `line` of the block.
     #[inline(always)]
-    pub(super) fn load<R: Reading<Word = u16>>(
+    pub(super) fn load<R: ReadRecorder<Word = u16>>(
         &mut self,
         line: usize,
         recorders: &[R],

@@ -6,7 +6,7 @@ use super::lines::Lines;
 use super::params::LINE;
 use crate::epoch::Span;
 use crate::pair::Address;
-use crate::recorder::Reading;
+use crate::recorder::ReadRecorder;
 
 /// The cells of one host, looked at one by one: each may be the work of a thread of its own.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Cells<'a, R> {
     ages: u32,
 }
 
-impl<'a, R: Reading<Word = u16>> Lines<'a, R> {
+impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
     /// The cells of `aip` over `span`.
     #[inline(always)]
     #[must_use]
@@ -27,7 +27,7 @@ impl<'a, R: Reading<Word = u16>> Lines<'a, R> {
     }
 }
 
-impl<R: Reading<Word = u16>> Cells<'_, R> {
+impl<R: ReadRecorder<Word = u16>> Cells<'_, R> {
     /// The bin of `cell`, one of those of the [span](Span::bins), or `None` when it is not in the
     /// window.
     #[inline(always)]

@@ -13,7 +13,7 @@ use super::touch::Touch;
 use crate::epoch::Span;
 use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::{ReadRecorder, Recorder};
 
 /// A view of the recorders of all lines; copying it copies two pointers.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<R> Clone for Lines<'_, R> {
 
 impl<R> Copy for Lines<'_, R> {}
 
-impl<'a, R: Reading<Word = u16>> Lines<'a, R> {
+impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
     /// A view of `recorders` as the lines of `params`.
     ///
     /// # Panics
@@ -84,7 +84,7 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
     #[inline(always)]
     fn apply_shared(self, touch: Touch) {
         for (place, word) in touch.places.into_iter().zip(touch.words()) {
-            self.recorders[place as usize].most_recent(word);
+            self.recorders[place as usize].fetch_min(word);
         }
     }
 
@@ -100,7 +100,7 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
     }
 }
 
-impl<R: Reading<Word = u16>> Lines<'_, R> {
+impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// Histograms of the `positions`, whole lines, of the linear estimator of `aip`, for
     /// the least `ages` ages; `ahead` hears of a recorder of each line before it is looked at.
     #[inline(always)]

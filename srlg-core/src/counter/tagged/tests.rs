@@ -1,7 +1,7 @@
 use super::line::TouchLayout;
 use super::tag::Tagger;
 use super::*;
-use crate::recorder::{Reading, Recorder};
+use crate::recorder::{ReadRecorder, Recorder};
 use crate::{Config, Scheme};
 extern crate std;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ proptest! {
             let recorders = untouched(&params);
             let pairs: Vec<IpPair> = touches.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
             pairs.chunks(batch).for_each(|pairs| Lines::new(&params, &recorders).touch(pairs, 0));
-            recorders.iter().map(Reading::word).collect::<Vec<_>>()
+            recorders.iter().map(ReadRecorder::word).collect::<Vec<_>>()
         };
         let expected = words(&touches, 1);
         touches.reverse();
@@ -124,7 +124,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
             let (tag, _) = Tagger::new(&params, pair.aip).tags(cell as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
-        for (word, alone) in recorders.iter().map(Reading::word).zip(alone) {
+        for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {
             let in_window = params.step(5);
             assert_eq!(u32::from(word).min(in_window), alone.min(in_window));
         }

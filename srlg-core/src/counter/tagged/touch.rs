@@ -97,6 +97,6 @@ pub fn touch_twins(params: &TaggedParams, twins: &[Twin], pair: IpPair, age: u32
     let looks = places.map(|place| Twin::look(twins, place));
     for kind in 0..2 {
         let (twin, seen) = looks[kind];
-        twin.most_recent_of(seen, places[kind], words[kind]);
+        twin.fetch_min_seen(seen, places[kind], words[kind]);
     }
 }
