@@ -24,6 +24,11 @@ pub struct Ages {
     pub counter: u32,
 }
 
+impl Ages {
+    /// So long ago that no recorder remembers it.
+    pub const FOREVER: Self = Self { finder: u32::MAX, counter: u32::MAX };
+}
+
 /// A window in epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -72,7 +77,7 @@ impl Params {
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
         match slice.checked_sub(late.into()) {
             Some(then) => self.ages_between(then, slice),
-            None => Ages { finder: u32::MAX, counter: u32::MAX },
+            None => Ages::FOREVER,
         }
     }
 
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn what_happened_before_time_began_has_the_largest_age() {
         let params = Config::default().validate().unwrap();
-        assert_eq!(params.ages(5, 6), Ages { finder: u32::MAX, counter: u32::MAX });
+        assert_eq!(params.ages(5, 6), Ages::FOREVER);
         let longest = Ages { finder: u32::MAX / 2, counter: u32::MAX };
         assert_eq!(params.ages(u64::MAX, u32::MAX), longest);
     }

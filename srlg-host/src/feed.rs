@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use srlg_core::{Ages, IpPair};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Pairs};
 use crate::error::Error;
 
 /// Ingests pairs from one thread, for as long as the detector is there; see
@@ -70,7 +70,7 @@ impl Feed {
                 return Err(error);
             }
             match &state.way {
-                Way::Open(backend) => return backend.scan(pairs, Ages::default()),
+                Way::Open(backend) => return backend.scan(Pairs::Plain(pairs), Ages::default()),
                 Way::Ended => return Err(Error::DetectorDropped),
                 Way::Closed => {}
             }
@@ -97,7 +97,7 @@ impl Inlet {
     fn open(&self, backend: &Arc<dyn Backend>) {
         let mut state = self.lock();
         // The feed hears of a failure: it is no failure of the close.
-        state.failed = backend.scan(&state.kept, Ages::default()).err();
+        state.failed = backend.scan(Pairs::Plain(&state.kept), Ages::default()).err();
         state.kept.clear();
         state.way = Way::Open(Arc::clone(backend));
         self.changed.notify_all();

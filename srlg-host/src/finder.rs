@@ -5,14 +5,14 @@ pub(crate) mod rsra;
 mod rsra_cpu;
 
 use srlg_core::finder::Finder;
-use srlg_core::{Address, Params, ReadRecorder, Recorder, Span};
+use srlg_core::{Address, Params, ReadRecorder, Span};
 
 pub(crate) use quality::Quality;
 
 /// The finder's part of a close on the CPU.
 pub(crate) trait CpuFinder: Finder {
     /// What a search keeps beside the recorders.
-    type Search: CpuSearch<<Self::Recorder as Recorder>::Frozen>;
+    type Search: CpuSearch<<Self::Recorder as ReadRecorder>::Word>;
 }
 
 /// A search on the CPU, over recorders `R` that nobody updates meanwhile.

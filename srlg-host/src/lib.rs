@@ -24,6 +24,7 @@ mod open;
 mod pinned;
 mod report;
 mod seed;
+mod share;
 mod state;
 mod vectors;
 
@@ -44,4 +45,4 @@ pub use seed::random_seed;
 pub use srlg_core::{
     Config, ConfigError, Estimate, EstimateRange, Hash, IpPair, Params, Plan, Scheme,
 };
-pub use state::{Delta, FormatError, Snapshot};
+pub use state::{Delta, FormatError, Snapshot, Stored};

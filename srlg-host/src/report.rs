@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use srlg_core::estimate::EstimateRange;
+use srlg_core::EstimateRange;
 
 /// A host in contact with at least θ distinct others within the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,10 +47,7 @@ impl PartialEq for SliceReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
-    /// Counting both arrays; on a GPU also what is asked ahead with it, the search at the usual
-    /// hot weight and most glimpses.
-    pub survey: Duration,
-    /// From hot columns to candidates.
+    /// Finding candidates; on a GPU also what is asked ahead with them, most glimpses.
     pub search: Duration,
     /// Tallies and estimates of the candidates.
     pub estimate: Duration,

@@ -2,11 +2,10 @@
 
 use srlg_core::counter::Counter;
 use srlg_core::finder::Finder;
-use srlg_core::{Params, ReadRecorder, SchemeTypes};
+use srlg_core::{Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
 use super::shards::Shards;
-use crate::error::Error;
 use crate::finder::CpuFinder;
 
 /// A scheme whose arrays the CPU can hold and search.

@@ -7,7 +7,6 @@ mod model_tests;
 mod pages;
 mod recent;
 mod shards;
-pub(crate) mod share;
 mod sweep;
 mod words;
 
@@ -25,12 +24,12 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
 use crate::pinned::PinnedPairs;
+use crate::share::share;
 use crate::state::{Coder, Section, Words, code};
-use arrays::{Arrays, CounterParams, CounterRecorder, CpuScheme, FinderParams};
+use arrays::{Arrays, CounterParams, CounterRecorder, CpuScheme, FinderParams, FinderRecorder};
 use inbox::Inboxes;
 use pages::Pages;
 use shards::Shards;
-use share::share;
 use sweep::RECORDERS_PER_CHUNK;
 use words::{merge_section, merge_words, words};
 
@@ -110,7 +109,7 @@ impl<S: CpuScheme> CpuBackend<S> {
 
     /// The least word of the counter that is not within `span`.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
-        CounterRecorder::<S>::saturated(self.arrays.params.step(span.ages).into())
+        CounterRecorder::<S>::saturated(self.arrays.params.step(span.ages))
     }
 }
 
@@ -232,7 +231,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {
-        let nothing = CounterRecorder::<S>::saturated(0);
+        let nothing = CounterRecorder::<S>::saturated(0u32);
         let limit = count_within.map_or(nothing, |span| self.counter_limit(span));
         let threads = self.threads;
         if ages != Ages::default() {
@@ -240,8 +239,10 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             self.inboxes.forget();
             let Arrays { params, finder, counter, .. } = &mut self.arrays;
             let [finder_step, counter_step] = params.age_steps(ages);
-            finder.age_by(finder_step, threads);
-            return Ok(counter.age_by(counter_step, limit, threads));
+            let nothing = FinderRecorder::<S>::saturated(0u32);
+            finder.age_by(FinderRecorder::<S>::saturated(finder_step), nothing, threads);
+            let step = CounterRecorder::<S>::saturated(counter_step);
+            return Ok(counter.age_by(step, limit, threads));
         }
         if count_within.is_none() {
             return Ok(0);

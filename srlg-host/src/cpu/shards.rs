@@ -7,9 +7,9 @@
 
 use std::sync::Mutex;
 
-use srlg_core::BATCH;
 use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
+use srlg_core::{BATCH, IpPair};
 
 use super::arrays::{Arrays, CpuScheme};
 
@@ -58,7 +58,7 @@ impl<C: Counter> Buckets<C> {
     pub(super) fn touch<S: CpuScheme<Counter = C>>(
         &mut self,
         arrays: &Arrays<S>,
-        batch: (&[srlg_core::IpPair; BATCH], usize),
+        batch: (&[IpPair; BATCH], usize),
         age: u32,
     ) {
         let (recorders, shift) = (arrays.counter.shared(), arrays.shards.shift);

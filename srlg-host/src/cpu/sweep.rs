@@ -21,14 +21,14 @@ for_wider_vectors! {
     }
 
     /// Ages all `recorders` by `step`, and counts those whose word was below `limit` before.
-    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
         age_all(recorders, step, limit)
     }
 
     /// Makes the tally of `host` over `positions`.
     pub(super) fn tally<C: Counter>(
         params: &C::Params,
-        recorders: &[<C::Recorder as Recorder>::Frozen],
+        recorders: &[<C::Recorder as ReadRecorder>::Word],
         host: Address,
         span: Span,
         positions: Range<u32>,

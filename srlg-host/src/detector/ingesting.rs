@@ -3,6 +3,7 @@
 use srlg_core::{Ages, IpPair};
 
 use super::SlidingDetector;
+use crate::backend::Pairs;
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
@@ -17,7 +18,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
-        self.backend.shared().scan(pairs, Ages::default())
+        self.backend.shared().scan(Pairs::Plain(pairs), Ages::default())
     }
 
     /// Records that each pair was in contact `slices_late` slices before the running one.
@@ -27,7 +28,7 @@ impl SlidingDetector {
     /// # Errors
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
+        self.backend.shared().scan(Pairs::Plain(pairs), self.params.ages(self.slice, slices_late))
     }
 
     /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
@@ -45,7 +46,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
-        self.backend.shared().scan_pinned(pairs, Ages::default())
+        self.backend.shared().scan(Pairs::Pinned(pairs), Ages::default())
     }
 
     /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
@@ -54,7 +55,7 @@ impl SlidingDetector {
     /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
     #[cfg(feature = "cuda")]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
-        self.backend.shared().scan_device(pairs, Ages::default())
+        self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
     }
 
     /// A way in for a thread of its own, which goes on while another thread closes slices: it

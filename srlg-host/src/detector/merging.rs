@@ -30,7 +30,7 @@ impl SlidingDetector {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         self.backend.alone(|backend| {
             // After so many ages no recorder remembers anything.
-            backend.age(Ages { rough: u32::MAX, linear: u32::MAX })?;
+            backend.age(Ages::FOREVER, None)?;
             merge_words(backend, snapshot, [0; ARRAYS])
         })?;
         self.slice = snapshot.slice();

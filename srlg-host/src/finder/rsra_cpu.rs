@@ -19,7 +19,7 @@ use srlg_kernels::survey::WEIGHTS;
 use super::quality::Quality;
 use super::rsra::{HotCounts, high_table, search};
 use super::{CpuFinder, CpuSearch};
-use crate::cpu::share::{share, share_chunks};
+use crate::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
 
 /// Masks that one thread takes at once.

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 
-/// Does each of so many `pieces` once, on up to `threads` threads, of which the caller's is one:
-/// whoever has finished a piece takes the next. What threads the system refuses is done without.
-pub(super) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
+/// Does each of `pieces` pieces of work once, on up to `threads` threads, of which the caller's is
+/// one: a thread that has finished a piece takes the next. If a thread cannot be started, the others
+/// do its share.
+pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || {
         loop {
@@ -27,8 +28,9 @@ pub(super) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// The same for the chunks of `items`, `len` at a time; `work` hears of the first one's number.
-pub(super) fn share_chunks<T: Send>(
+/// Does `work` once with each chunk of `len` items of `items`, and with the number of its first
+/// item, on up to `threads` threads.
+pub(crate) fn share_chunks<T: Send>(
     threads: usize,
     items: &mut [T],
     len: usize,
