@@ -9,6 +9,8 @@ mod search;
 mod shards;
 mod share;
 mod sweep;
+#[cfg(test)]
+mod tagged_model_tests;
 mod words;
 
 use std::num::NonZeroUsize;
