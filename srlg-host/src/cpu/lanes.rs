@@ -195,3 +195,6 @@ impl Lane {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod vector_tests;

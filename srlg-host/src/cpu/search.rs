@@ -170,3 +170,6 @@ impl Search {
         groups
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

@@ -65,3 +65,6 @@ for_wider_vectors! {
         Slea::new(params, recorders).tally_ahead(host, span, positions, ahead)
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

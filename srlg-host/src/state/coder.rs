@@ -142,3 +142,6 @@ for_wider_vectors! {
         }
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

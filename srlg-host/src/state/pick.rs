@@ -149,6 +149,9 @@ impl Tray {
 }
 
 #[cfg(test)]
+mod vector_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
