@@ -3,7 +3,7 @@
 //! - [`traffic`]: seeded synthetic traffic of several models, the same bits on every machine.
 //! - [`trace`]: record files of real traffic.
 //! - [`oracle`]: exact sliding cardinalities, by hash maps.
-//! - [`mod@reference`]: the paper line by line, at small parameters.
+//! - [`mod@reference`]: the paper's scheme and the tagged one as plain arrays and loops, at small sizes.
 //! - [`system`]: what every measured system can do.
 //! - [`rivals`]: the systems that the paper compares with.
 //! - [`peers`]: what users have today: hash maps, estimators per host, a ring of sketches.

@@ -1,13 +1,45 @@
 //! Functions compiled once more for wider vectors, which are taken where there are any.
+//!
+//! The loops are in safe code that the compiler vectorises, so a level differs from another only
+//! where the compiler, or an operation of other meaning at another width, errs. Hence tests compare
+//! the levels. In a test each function `name` has a module `name`, in which the function is once
+//! more, as `plain`, without wider vectors, and as `avx2`, with the second level alone. Both are
+//! dead code unless a test compares them, and dead code is refused: no loop goes without its test.
 
 macro_rules! for_wider_vectors {
-    ($($item:item)*) => {
+    ($(
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident $(<$generic:ident: $bound:path>)? (
+            $($argument:tt)*
+        ) $(-> $output:ty)? {
+            $($body:tt)*
+        }
+    )*) => {
         $(
             #[multiversion::multiversion(targets(
                 "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx512bitalg+avx512vbmi+bmi1+bmi2+popcnt",
                 "x86_64+avx2+bmi1+bmi2+popcnt",
             ))]
-            $item
+            $(#[$attribute])*
+            $visibility fn $name $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                $($body)*
+            }
+
+            #[cfg(test)]
+            mod $name {
+                use super::*;
+
+                $(#[$attribute])*
+                pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                    $($body)*
+                }
+
+                #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
+                $(#[$attribute])*
+                pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                    $($body)*
+                }
+            }
         )*
     };
 }

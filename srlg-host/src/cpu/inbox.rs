@@ -198,3 +198,5 @@ impl<S: CpuScheme> Inbox<S> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vector_tests;

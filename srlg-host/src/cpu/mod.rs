@@ -8,6 +8,8 @@ mod pages;
 mod recent;
 mod shards;
 mod sweep;
+#[cfg(test)]
+mod tagged_model_tests;
 mod words;
 
 use std::num::NonZeroUsize;

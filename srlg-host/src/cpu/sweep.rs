@@ -37,3 +37,6 @@ for_wider_vectors! {
         C::tally(params, recorders, host, (span, positions), ahead)
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

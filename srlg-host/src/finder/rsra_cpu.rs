@@ -220,3 +220,6 @@ impl RsraSearch {
         groups
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

@@ -156,3 +156,6 @@ for_wider_vectors! {
         }
     }
 }
+
+#[cfg(test)]
+mod vector_tests;

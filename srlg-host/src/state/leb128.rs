@@ -55,6 +55,9 @@ pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> 
 }
 
 #[cfg(test)]
+mod vector_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

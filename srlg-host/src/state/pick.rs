@@ -112,6 +112,9 @@ impl<W: Word> PickBuffer<W> {
 }
 
 #[cfg(test)]
+mod vector_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

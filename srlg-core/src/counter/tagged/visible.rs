@@ -100,7 +100,7 @@ fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> Estimate {
         false => EstimateRange::Within,
     };
     if cardinality < 0.0 {
-        return Estimate { cardinality: 0.0, std_error: libm::sqrt(variance), range };
+        return Estimate { cardinality: 0.0, std_error: libm::sqrt(variance.max(0.0)), range };
     }
     let std_error = libm::sqrt((variance - cardinality).max(0.0));
     Estimate { cardinality, std_error, range }

@@ -1,0 +1,213 @@
+//! [`PaperModel`]: the paper, line by line, as slowly as it reads.
+//!
+//! The oracle of the fast code at small parameters. It shares the hash functions with
+//! it (through [`Params`]) and nothing else: recorders are plain integers, candidate
+//! tuples grow by brute force, union estimators are built as arrays. Where the paper is
+//! wrong the model follows the correction, and says so.
+
+use srlg_core::{Address, Config, ConfigError, IpPair, Params};
+
+/// Biggest value of a short integer, which every recorder starts with.
+const UNTOUCHED: u16 = u16::MAX;
+
+/// RSRA and SLEA as arrays of arrays of short integers.
+#[derive(Clone, Debug)]
+pub struct PaperModel {
+    params: Params,
+    /// `rsra[i][j]` is the rough estimator in row i, column j.
+    pub rsra: Vec<Vec<Vec<u16>>>,
+    /// `slea[i]` is row i of the SLEA.
+    pub slea: Vec<Vec<u16>>,
+}
+
+/// A candidate tuple that grew through all rows, and the address that its bits spell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuple {
+    /// One hot column per row.
+    pub columns: Vec<u32>,
+    /// The address; wider than 32 bits when the tuple spells no address.
+    pub address: u64,
+}
+
+impl PaperModel {
+    /// The arrays of `config`, untouched.
+    ///
+    /// # Errors
+    /// The first rule that `config` breaks.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let params = config.validate()?;
+        let estimator = vec![UNTOUCHED; params.rough_width() as usize];
+        let row = vec![estimator; params.rough_columns() as usize];
+        Ok(Self {
+            params,
+            rsra: vec![row; params.rough_rows() as usize],
+            slea: vec![
+                vec![UNTOUCHED; params.linear_row_len() as usize];
+                params.linear_rows() as usize
+            ],
+        })
+    }
+
+    /// Scans a pair that was in contact `late` slices ago: Alg. 3 and Alg. 6, which set
+    /// to 0 what is here set to `late` unless it was touched since.
+    pub fn scan(&mut self, pair: IpPair, late: u16) {
+        if let Some(slot) = self.params.rough_slot(pair.bip) {
+            for (row, column) in (0..).zip(self.columns(pair.aip)) {
+                let recorder = &mut self.rsra[row][column as usize][slot as usize];
+                *recorder = late.min(*recorder);
+            }
+        }
+        let position = self.params.linear_position(pair.bip) as usize;
+        for row in 0..self.slea.len() {
+            let start = self.linear_start(row, pair.aip);
+            let recorder = &mut self.slea[row][start + position];
+            *recorder = late.min(*recorder);
+        }
+    }
+
+    /// Adds 1 to every short integer, which saturates (deviation: the paper lets it wrap).
+    pub fn next_slice(&mut self) {
+        let rough = self.rsra.iter_mut().flatten().flatten();
+        for recorder in rough.chain(self.slea.iter_mut().flatten()) {
+            *recorder = recorder.saturating_add(1);
+        }
+    }
+
+    /// Merges `other` into this model: Alg. 2 and Alg. 7, by the minimum (deviation: the
+    /// paper takes the maximum, which forgets what only one node saw).
+    pub fn merge(&mut self, other: &Self) {
+        let ours = self.rsra.iter_mut().flatten().flatten().chain(self.slea.iter_mut().flatten());
+        let theirs = other.rsra.iter().flatten().flatten().chain(other.slea.iter().flatten());
+        for (recorder, &word) in ours.zip(theirs) {
+            *recorder = word.min(*recorder);
+        }
+    }
+
+    /// `HSE(row)`: columns whose rough estimator has at least `weight` recorders below `window`.
+    #[must_use]
+    pub fn hot(&self, row: usize, window: u16, weight: u32) -> Vec<u32> {
+        let is_hot = |estimator: &[u16]| {
+            estimator.iter().filter(|&&age| age < window).count() as u32 >= weight
+        };
+        let columns = (0..).zip(&self.rsra[row]);
+        columns.filter(|(_, estimator)| is_hot(estimator)).map(|(column, _)| column).collect()
+    }
+
+    /// Grows candidate tuples row by row: Alg. 4 for rows 0 to 2, Alg. 5 for the others
+    /// (deviation: the printed indices of B are one too low).
+    #[must_use]
+    pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
+        let hot: Vec<Vec<u32>> =
+            (0..self.rsra.len()).map(|row| self.hot(row, window, weight)).collect();
+        let first = |&base: &u32| hot[1].iter().map(move |&column| vec![base, column]);
+        let mut reading: Vec<Vec<u32>> = hot[0].iter().flat_map(first).collect();
+        for hot in &hot[2..] {
+            let mut storing = Vec::new();
+            for tuple in &reading {
+                for &column in hot {
+                    let grown: Vec<u32> = tuple.iter().copied().chain([column]).collect();
+                    if self.overlaps(&grown) {
+                        storing.push(grown);
+                    }
+                }
+            }
+            reading = storing;
+        }
+        reading.into_iter().map(|columns| self.spell(columns)).collect()
+    }
+
+    /// Whether the left q-δ bits of `B(i-1)` are the right q-δ bits of `B(i)`, i being the
+    /// last row of the tuple.
+    fn overlaps(&self, columns: &[u32]) -> bool {
+        let last = columns.len() - 1;
+        let bits = |row: usize| columns[0] ^ columns[row];
+        let shared = self.params.rough_column_bits() - self.params.bit_stride();
+        bits(last - 1) >> self.params.bit_stride() == bits(last) & ((1 << shared) - 1)
+    }
+
+    /// Puts `B(1)`, `B(2)`, ... side by side: Eq. 7 (`eqt_RHFG_bits_from_xor_cid`).
+    fn spell(&self, columns: Vec<u32>) -> Tuple {
+        let bits = |row: usize| u64::from(columns[0] ^ columns[row]);
+        let placed = (1..columns.len()).map(|row| {
+            let shift = (row as u32 - 1) * self.params.bit_stride();
+            match bits(row) {
+                0 => 0,
+                bits if shift < Address::BITS => bits << shift,
+                _ => u64::MAX, // bits beyond the address: the tuple spells none
+            }
+        });
+        let address = placed.fold(0, |address, bits| address | bits);
+        Tuple { columns, address }
+    }
+
+    /// Hosts that the tuples regain (deviation: only those with `RHFG[0](aip)` = column of
+    /// row 0) and whose union estimator USRE is hot, ascending.
+    #[must_use]
+    pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {
+        let regained = self.tuples(window, weight).into_iter().filter_map(|tuple| {
+            let address = Address::try_from(tuple.address).ok()?;
+            (self.params.base_column(address) == tuple.columns[0]).then_some(address)
+        });
+        let is_hot = |&host: &Address| {
+            self.union_rough(host).iter().filter(|&&age| age < window).count() as u32 >= weight
+        };
+        let mut hosts: Vec<Address> = regained.filter(is_hot).collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    /// USRE: the largest age of each recorder over the rows of `host`.
+    fn union_rough(&self, host: Address) -> Vec<u16> {
+        let estimators =
+            (0..).zip(self.columns(host)).map(|(row, column)| &self.rsra[row][column as usize]);
+        estimators.fold(vec![0; self.params.rough_width() as usize], |union, estimator| {
+            union.iter().zip(estimator).map(|(&a, &b)| a.max(b)).collect()
+        })
+    }
+
+    /// `|USLE|^k` of `host`: the first part of Alg. 8 (deviation: its loop reads row 0 only).
+    #[must_use]
+    pub fn union_weight(&self, host: Address, window: u16) -> u32 {
+        let width = self.params.linear_width() as usize;
+        let mut union = vec![0; width];
+        for (row, recorders) in self.slea.iter().enumerate() {
+            let start = self.linear_start(row, host);
+            for (age, &recorder) in union.iter_mut().zip(&recorders[start..start + width]) {
+                *age = recorder.max(*age);
+            }
+        }
+        union.iter().filter(|&&age| age < window).count() as u32
+    }
+
+    /// Estimated cardinality of `host`: Alg. 8 with Eq. 12 and Eq. 9 (deviations: the
+    /// corrected weight is used, and clamped at 0). `None` when the union is full.
+    #[must_use]
+    pub fn cardinality(&self, host: Address, window: u16) -> Option<f64> {
+        let width = f64::from(self.params.linear_width());
+        let factor = |row: &Vec<u16>| {
+            row.iter().filter(|&&age| age < window).count() as f64 / row.len() as f64
+        };
+        let background: f64 = self.slea.iter().map(factor).product();
+        let union_weight = f64::from(self.union_weight(host, window));
+        if union_weight == width || background == 1.0 {
+            return None;
+        }
+        let weight = ((union_weight - width * background) / (1.0 - background)).max(0.0);
+        Some(width * libm::log(width / (width - weight)))
+    }
+
+    /// `RHFG(aip)`.
+    fn columns(&self, aip: Address) -> Vec<u32> {
+        let base = self.params.base_column(aip);
+        let q = self.params.rough_column_bits();
+        let shifted = |shift| u64::from(aip).checked_shr(shift).unwrap_or(0);
+        let bits = |i: u32| shifted((i - 1) * self.params.bit_stride()) % (1 << q);
+        (0..self.params.rough_rows())
+            .map(|i| if i == 0 { base } else { bits(i) as u32 ^ base })
+            .collect()
+    }
+
+    fn linear_start(&self, row: usize, aip: Address) -> usize {
+        (self.params.linear_column(row as u32, aip) * self.params.linear_stride()) as usize
+    }
+}

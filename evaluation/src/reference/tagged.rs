@@ -1,0 +1,190 @@
+//! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
+//!
+//! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
+//! file; what a position says, tallies and estimates in `counting`; candidates in `finding`.
+//! Invariant: `rsra` and `slea` hold what was touched as of the slice `slice`.
+
+mod counting;
+mod finding;
+
+use srlg_core::hash::{Key, KeySequence, reduce};
+use srlg_core::{Address, Config, ConfigError, IpPair, Scheme};
+
+pub use counting::{TaggedEstimate, TaggedTally};
+
+/// Recorders of a line.
+const LINE: u32 = 32;
+
+// Which of the keys that the seed gives is whose. Those from 5 to 11 are of the paper's other rows.
+const OPPOSITE_KEY: usize = 0;
+const POSITION_KEY: usize = 1;
+const LOW_KEY: usize = 2;
+const HIGH_KEY: usize = 3;
+const COLUMN_KEY: usize = 4;
+const LINE_KEY: usize = 12;
+const TAG_KEY: usize = 13;
+
+/// RSRA and SLEA of the tagged scheme as plain integers.
+#[derive(Clone, Debug)]
+pub struct TaggedModel {
+    config: Config,
+    keys: Vec<Key>,
+    /// Slices of an epoch of the RSRA.
+    rough_epoch: u64,
+    /// E: slices of an epoch of the SLEA.
+    epoch: u64,
+    /// W: the most ages that a window holds, and by how many an echo looks older than its touch.
+    window_ages: u32,
+    /// T: a word of the SLEA is `age * tags + tag`.
+    tags: u32,
+    lines: u32,
+    /// The running slice.
+    slice: u64,
+    /// `rsra[row][column * η + slot]` is an age in epochs.
+    pub rsra: Vec<Vec<u8>>,
+    /// The words of all lines.
+    pub slea: Vec<u16>,
+}
+
+impl TaggedModel {
+    /// The arrays of `config`, untouched; slice 0 is running.
+    ///
+    /// # Errors
+    /// The first rule that `config` breaks.
+    ///
+    /// # Panics
+    /// When `config` is not of the tagged scheme.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let Scheme::Tagged { lines, tags } = config.scheme else {
+            panic!("a tagged model is of the tagged scheme, not of {:?}", config.scheme);
+        };
+        let window = config.window;
+        let shortest_epoch = |most_ages: u32| match window <= most_ages {
+            true => 1,
+            false => window.div_ceil(most_ages - 1),
+        };
+        let epoch = shortest_epoch(0xffff / (2 * tags));
+        let window_ages = if epoch == 1 { window } else { window.div_ceil(epoch) + 1 };
+        let mut keys = KeySequence::new(config.seed);
+        let row = (config.rough_width as usize) << config.rough_column_bits;
+        Ok(Self {
+            config,
+            keys: (0..=TAG_KEY).map(|_| keys.next_key()).collect(),
+            rough_epoch: shortest_epoch(0xff).into(),
+            epoch: epoch.into(),
+            window_ages,
+            tags: 0xffff / (2 * window_ages),
+            lines,
+            slice: 0,
+            rsra: vec![vec![0xff; row]; config.rough_rows as usize],
+            slea: vec![0xffff; (lines * LINE) as usize],
+        })
+    }
+
+    /// The running slice.
+    #[must_use]
+    pub fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// Touches the recorders of a pair that was in contact `late` slices ago.
+    pub fn touch(&mut self, pair: IpPair, late: u32) {
+        if let Some(slot) = self.slot(pair.bip) {
+            let age = self.age(late, self.rough_epoch).min(0xff) as u8;
+            for row in 0..self.config.rough_rows {
+                let recorder = self.column(row, pair.aip) * self.config.rough_width + slot;
+                let kept = &mut self.rsra[row as usize][recorder as usize];
+                *kept = age.min(*kept);
+            }
+        }
+        let cell = self.cell(pair);
+        let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
+        let [touch, echo] = self.places(pair.aip, cell);
+        let [tag, echo_tag] = self.tags_of(pair.aip, cell);
+        for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
+            let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
+            self.slea[place] = word.min(self.slea[place]);
+        }
+    }
+
+    /// Makes `slice` the running slice: every recorder ages by the epochs that begin until then.
+    ///
+    /// # Panics
+    /// When `slice` is over.
+    pub fn advance_to(&mut self, slice: u64) {
+        assert!(slice >= self.slice, "slice {slice} is over, {} is running", self.slice);
+        let begun = |epoch: u64| (slice / epoch - self.slice / epoch).min(0xffff);
+        let (rough_ages, step) =
+            (begun(self.rough_epoch), begun(self.epoch) * u64::from(self.tags));
+        for age in self.rsra.iter_mut().flatten() {
+            *age = (u64::from(*age) + rough_ages).min(0xff) as u8;
+        }
+        for word in &mut self.slea {
+            *word = (u64::from(*word) + step).min(0xffff) as u16;
+        }
+        self.slice = slice;
+    }
+
+    /// Merges what `other`, of the same sizes and seed, has seen up to its own slice.
+    ///
+    /// # Panics
+    /// When `other` is ahead of this model.
+    pub fn merge(&mut self, other: &Self) {
+        let mut other = other.clone();
+        other.advance_to(self.slice);
+        for (ours, theirs) in self.rsra.iter_mut().flatten().zip(other.rsra.iter().flatten()) {
+            *ours = (*ours).min(*theirs);
+        }
+        for (ours, theirs) in self.slea.iter_mut().zip(&other.slea) {
+            *ours = (*ours).min(*theirs);
+        }
+    }
+
+    fn hash(&self, word: u32, key: usize) -> u32 {
+        self.config.hash.of(word, self.keys[key])
+    }
+
+    /// The age, in epochs of `epoch` slices, of what happened `late` slices ago; beyond all ages
+    /// when that is before slice 0.
+    fn age(&self, late: u32, epoch: u64) -> u64 {
+        match self.slice.checked_sub(late.into()) {
+            Some(then) => (self.slice / epoch - then / epoch).min(0xffff),
+            None => 0xffff,
+        }
+    }
+
+    /// z: the cell of `pair.aip` that its contacts with `pair.bip` touch.
+    fn cell(&self, pair: IpPair) -> u32 {
+        let position = reduce(self.hash(pair.bip, POSITION_KEY), self.config.linear_width);
+        position ^ (self.spread(pair.aip) % LINE)
+    }
+
+    /// The recorders of the touch and of the echo of a cell.
+    fn places(&self, host: Address, cell: u32) -> [usize; 2] {
+        let twist = 1 + reduce(self.spread(host), LINE - 1);
+        let line = self.hash(self.host_seed(host).wrapping_add(cell / LINE), LINE_KEY);
+        let touch = LINE * reduce(line, self.lines) + cell % LINE;
+        [touch as usize, (touch ^ twist) as usize]
+    }
+
+    fn spread(&self, host: Address) -> u32 {
+        self.host_seed(host).wrapping_mul(0x9e37_79b1)
+    }
+
+    fn host_seed(&self, host: Address) -> u32 {
+        self.hash(host, COLUMN_KEY)
+    }
+
+    /// The tags of the touch and of the echo of a cell.
+    fn tags_of(&self, host: Address, cell: u32) -> [u32; 2] {
+        let first = self.hash(host, TAG_KEY);
+        let second = self.hash(first, TAG_KEY);
+        let factor = (first >> 16) as u16 | 1;
+        let mut x = (cell as u16 ^ first as u16).wrapping_mul(0x9e6d);
+        x = (x ^ (x >> 7)).wrapping_mul(factor);
+        x = (x ^ (x >> 9)).wrapping_add(second as u16).wrapping_mul(0xa2b5);
+        let y = (x ^ (x >> 8)).wrapping_mul(factor);
+        [x, y ^ (y >> 7)].map(|uniform| (u32::from(uniform) * self.tags) >> 16)
+    }
+}

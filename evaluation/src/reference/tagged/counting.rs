@@ -1,0 +1,142 @@
+//! What positions say, their tally, and the estimate that follows from it.
+
+use srlg_core::Address;
+use srlg_core::estimate::EstimateRange;
+
+use super::TaggedModel;
+
+/// Positions of a host's linear estimator by age: `all[m]` of them have age m.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaggedTally {
+    /// All positions.
+    pub all: Vec<u32>,
+    /// Positions that show an own touch of that age.
+    pub own: Vec<u32>,
+    /// Positions that show none and may hide one.
+    pub hidden: Vec<u32>,
+    /// Those of the hidden at which both places have that age.
+    pub hidden_twice: Vec<u32>,
+    /// Positions at which both places have that age, and each excludes an own touch.
+    pub excluded_twice: Vec<u32>,
+}
+
+/// An estimated number of opposite hosts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TaggedEstimate {
+    /// n
+    pub cardinality: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Whether it is one.
+    pub range: EstimateRange,
+}
+
+impl TaggedModel {
+    /// The tally of `host` over the last `window` slices.
+    #[must_use]
+    pub fn tally(&self, host: Address, window: u32) -> TaggedTally {
+        let (ages, _) = self.span(window, self.epoch);
+        let none = vec![0; ages];
+        let [all, own, hidden, hidden_twice, excluded_twice] =
+            std::array::from_fn(|_| none.clone());
+        let mut tally = TaggedTally { all, own, hidden, hidden_twice, excluded_twice };
+        for cell in 0..self.config.linear_width {
+            self.count(host, cell, &mut tally);
+        }
+        tally
+    }
+
+    /// Counts one cell by the age of the older of its two words, and by what these say of an own
+    /// touch of that age; not at all when the age is not in the window.
+    fn count(&self, host: Address, cell: u32, tally: &mut TaggedTally) {
+        let [touch, echo] = self.places(host, cell).map(|place| u32::from(self.slea[place]));
+        let [tag, echo_tag] = self.tags_of(host, cell);
+        let delay = self.window_ages * self.tags;
+        let age = touch.max(echo.saturating_sub(delay)) / self.tags;
+        let (own, own_echo) = (age * self.tags + tag, age * self.tags + delay + echo_tag);
+        let m = age as usize;
+        if m >= tally.all.len() {
+            return;
+        }
+        let both_of_this_age =
+            touch / self.tags == age && echo / self.tags == age + self.window_ages;
+        tally.all[m] += 1;
+        if touch > own || echo > own_echo {
+            let by_both = touch > own && echo > own_echo;
+            tally.excluded_twice[m] += u32::from(both_of_this_age && by_both);
+        } else if touch == own || echo == own_echo {
+            tally.own[m] += 1;
+        } else {
+            tally.hidden[m] += 1;
+            tally.hidden_twice[m] += u32::from(both_of_this_age);
+        }
+    }
+
+    /// The estimate for `host` over the last `window` slices: Kaplan and Meier's share of positions
+    /// without an own touch, by linear counting, with Greenwood's variance.
+    #[must_use]
+    pub fn estimate(&self, host: Address, window: u32) -> TaggedEstimate {
+        let tally = self.tally(host, window);
+        let (ages, oldest_share) = self.span(window, self.epoch);
+        let width = f64::from(self.config.linear_width);
+        // `inverse` is that of S, the share of positions without an own touch.
+        let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
+        let mut is_beyond = false;
+        for m in 0..ages {
+            let (risk, touched) = self.risk_and_touched(&tally, m, at_risk);
+            if risk <= 1.0 {
+                is_beyond = true;
+                break;
+            }
+            is_beyond |= risk - touched < 1.0;
+            let untouched = (risk - touched).max(1.0);
+            let share = if m + 1 == ages { oldest_share } else { 1.0 };
+            inverse *= libm::pow(risk / untouched, share);
+            greenwood += share * share * f64::from(tally.own[m]) / (risk * untouched);
+            // Which touches of an epoch that the window cuts are in it is up to chance.
+            greenwood += 2.0 * share * (1.0 - share) * libm::log(risk / untouched) / width;
+            at_risk -= f64::from(tally.all[m]);
+        }
+        stated(width * libm::log(inverse), width * width * greenwood, is_beyond)
+    }
+
+    /// R and d: positions at which an own touch of age m would be seen, and those at which one is,
+    /// less the false matches that the other chances for one let expect.
+    fn risk_and_touched(&self, tally: &TaggedTally, m: usize, at_risk: f64) -> (f64, f64) {
+        let count = |counts: &[u32]| f64::from(counts[m]);
+        let (all, own, hidden) = (count(&tally.all), count(&tally.own), count(&tally.hidden));
+        let hidden_twice = count(&tally.hidden_twice);
+        let chances = all - own + hidden_twice - count(&tally.excluded_twice);
+        let other_tags = f64::from(self.tags - 1);
+        (at_risk - hidden - (hidden + hidden_twice) / other_tags, own - chances / other_tags)
+    }
+
+    /// Of the last `window` slices, in epochs of `epoch` slices: the number of ages, and the share
+    /// of the oldest that is in the window.
+    pub(super) fn span(&self, window: u32, epoch: u64) -> (usize, f64) {
+        let (running, window) = (self.slice % epoch + 1, u64::from(window));
+        if window <= running {
+            return (1, window as f64 / running as f64);
+        }
+        let before = window - running;
+        let ages = 1 + before.div_ceil(epoch);
+        (ages as usize, (before - (ages - 2) * epoch) as f64 / epoch as f64)
+    }
+}
+
+/// An estimate that is at least 0; `variance` is that of a number of opposite hosts that varies.
+fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
+    let is_negative = cardinality < 0.0;
+    TaggedEstimate {
+        cardinality: if is_negative { 0.0 } else { cardinality },
+        std_error: match is_negative {
+            true => libm::sqrt(variance.max(0.0)),
+            false => libm::sqrt((variance - cardinality).max(0.0)),
+        },
+        range: match (is_beyond, is_negative) {
+            (true, _) => EstimateRange::Beyond,
+            (false, true) => EstimateRange::ClampedToZero,
+            (false, false) => EstimateRange::Within,
+        },
+    }
+}

@@ -1,0 +1,70 @@
+//! All levels of vectors leave the same recorders.
+
+use proptest::prelude::*;
+use srlg_core::{Config, Hash, Params, Recorder, Scheme, for_scheme};
+
+use super::*;
+use crate::cpu::arrays::{CounterParams, FinderParams};
+use crate::cpu::pages::Pages;
+use crate::cpu::shards::Shards;
+
+type Level<S> = fn(&mut Inbox<S>, &Arrays<S>, &[IpPair], Ages);
+
+fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
+    recorders.iter().map(|recorder| recorder.word().into()).collect()
+}
+
+/// The recorders of both arrays after batches of pairs, each of which is so many epochs late.
+fn left<S: CpuScheme>(
+    level: Level<S>,
+    params: Params,
+    (finder_params, counter_params): (FinderParams<S>, CounterParams<S>),
+    batches: &[(Vec<(u32, u32)>, u32)],
+) -> [Vec<u64>; 2] {
+    let [finder, counter] = params.arrays().map(|shape| shape.recorders);
+    let arrays = Arrays {
+        params,
+        finder_params,
+        counter_params,
+        finder: Pages::new(finder).unwrap(),
+        counter: Pages::new(counter).unwrap(),
+        shards: Shards::new(counter),
+    };
+    let mut inbox = Inbox::new();
+    for (pairs, late) in batches {
+        let pairs: Vec<IpPair> = pairs.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
+        level(&mut inbox, &arrays, &pairs, Ages { finder: *late, counter: *late });
+    }
+    inbox.drain(&arrays);
+    [words(arrays.finder.shared()), words(arrays.counter.shared())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn recorders_are_touched_alike_on_all_levels(
+        seed: u64,
+        keyed: bool,
+        batches in prop::collection::vec(
+            (prop::collection::vec((0u32..50, any::<u32>()), 0..300), 0u32..3),
+            0..8,
+        ),
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
+        let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
+        let sizes = Config { linear_width: 512, threshold: 16, seed, hash, ..sizes };
+        let params = |scheme| Config { scheme, ..sizes }.validate().unwrap();
+        for scheme in
+            [Scheme::Tagged { lines: 40, tags: 64 }, Scheme::Paper { rows: 3, columns: 9, stride: 16 }]
+        {
+            let params = params(scheme);
+            for_scheme!(&params, |Types, finder, counter| {
+                let of = |level: Level<Types>| left(level, params, (*finder, *counter), &batches);
+                let expected = of(ingest::plain);
+                prop_assert!(of(ingest::avx2) == expected);
+                prop_assert!(of(ingest) == expected);
+            });
+        }
+    }
+}

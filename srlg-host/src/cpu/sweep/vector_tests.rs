@@ -1,0 +1,84 @@
+//! All levels of vectors sweep alike.
+
+use proptest::prelude::*;
+use srlg_core::{COUNTER, Config, Hash, Recorder8, Recorder16, Scheme, SchemeTypes, for_scheme};
+
+use super::*;
+
+/// Words of which half are near 0, as those of a window are.
+fn words(len: usize) -> impl Strategy<Value = Vec<u16>> {
+    prop::collection::vec(prop_oneof![0u16..700, any::<u16>()], len)
+}
+
+/// How many were below `limit`, and the words after ageing by `step`.
+fn aged<R: Recorder>(
+    level: fn(&mut [R], R::Word, R::Word) -> u32,
+    words: &[u16],
+    (step, limit): (u32, u16),
+) -> (u32, Vec<u64>) {
+    let recorder = |&word: &u16| R::new(R::saturated(word));
+    let mut recorders: Vec<R> = words.iter().map(recorder).collect();
+    let below = level(&mut recorders, R::saturated(step), R::saturated(limit));
+    (below, recorders.iter().map(|recorder| recorder.word().into()).collect())
+}
+
+type TallyLevel<C> =
+    fn(&<C as Counter>::Params, &[u16], Address, Span, Range<u32>) -> Tally;
+
+fn sizes(scheme: Scheme) -> Config {
+    let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
+    let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
+    Config { scheme, linear_width: 2048, ..sizes }
+}
+
+const TAGGED: Scheme = Scheme::Tagged { lines: 100, tags: 64 };
+const PAPER: Scheme = Scheme::Paper { rows: 3, columns: 9, stride: 128 };
+
+proptest! {
+    #[test]
+    fn counts_of_all_levels_are_equal(
+        words in (0usize..5000).prop_flat_map(words),
+        limit in prop_oneof![0u16..700, any::<u16>()],
+    ) {
+        let expected = count::plain(&words[..], limit);
+        prop_assert_eq!(count::avx2(&words[..], limit), expected);
+        prop_assert_eq!(count(&words[..], limit), expected);
+    }
+
+    #[test]
+    fn recorders_age_alike_on_all_levels(
+        words in (0usize..5000).prop_flat_map(words),
+        by in (prop_oneof![0u32..700, any::<u32>()], 0u16..700),
+    ) {
+        let wide = aged::<Recorder16>(age_by::plain, &words, by);
+        prop_assert_eq!(aged::<Recorder16>(age_by::avx2, &words, by), wide.clone());
+        prop_assert_eq!(aged::<Recorder16>(age_by, &words, by), wide);
+        let narrow = aged::<Recorder8>(age_by::plain, &words, by);
+        prop_assert_eq!(aged::<Recorder8>(age_by::avx2, &words, by), narrow.clone());
+        prop_assert_eq!(aged::<Recorder8>(age_by, &words, by), narrow);
+    }
+
+    #[test]
+    fn tallies_of_all_levels_are_equal(
+        words in words(3200),
+        scheme in prop_oneof![Just(TAGGED), Just(PAPER)],
+        keyed: bool,
+        (host, slices) in (any::<u32>(), 1u32..300),
+        lines in (0u32..64, 0u32..65),
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let params = Config { hash, ..sizes(scheme) }.validate().unwrap();
+        let len = params.arrays()[COUNTER].recorders;
+        let words = words.repeat(len.div_ceil(words.len()));
+        let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
+        let tallies = for_scheme!(&params, |Types, _finder, counter| {
+            type Of = <Types as SchemeTypes>::Counter;
+            let of = |level: TallyLevel<Of>| {
+                level(counter, &words[..len], host, span, positions.clone())
+            };
+            [of(tally::plain), of(tally::avx2), of(tally)]
+        });
+        prop_assert_eq!(tallies[1], tallies[0]);
+        prop_assert_eq!(tallies[2], tallies[0]);
+    }
+}

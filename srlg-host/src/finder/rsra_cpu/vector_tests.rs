@@ -1,0 +1,77 @@
+//! All levels of vectors take the same masks, count alike and admit the same partners.
+
+use proptest::prelude::*;
+use srlg_core::{Config, Hash};
+
+use super::*;
+
+type Level = fn(&RsraParams, HighTable<'_>, Overlap<'_>, u32, &[Partner], &mut [u32]) -> usize;
+
+fn sizes() -> Config {
+    Config { rough_column_bits: 14, bit_stride: 9, rough_rows: 4, ..Config::paper() }
+}
+
+fn search_of(params: &Params) -> RsraSearch {
+    CpuSearch::<u16>::new(params)
+}
+
+proptest! {
+    #[test]
+    fn masks_of_all_levels_are_equal(
+        ages in prop::collection::vec(0u8..9, 4096),
+        rough_width in prop_oneof![Just(2u32), Just(4), Just(8)],
+        (first, count) in (0usize..256, 0usize..256),
+    ) {
+        let params = Config { rough_width, ..sizes() }.validate().unwrap();
+        let ages = ages.repeat(params.rsra().recorders() / ages.len());
+        let rsra = Rsra::new(params.rsra(), &ages);
+        let of = |level: fn(Rsra<'_, u8>, u32, usize, &mut [u8])| {
+            let mut masks = vec![0; count];
+            level(rsra, 5, first, &mut masks);
+            masks
+        };
+        let expected = of(take_masks::plain);
+        prop_assert_eq!(of(take_masks::avx2), &expected[..]);
+        prop_assert_eq!(of(take_masks), expected);
+    }
+
+    #[test]
+    fn weights_of_all_levels_are_equal(masks: Vec<u8>, times in 1usize..30, hot_weight in 1u32..4) {
+        let masks = masks.repeat(times);
+        let expected = weights::plain(&masks, hot_weight);
+        prop_assert_eq!(weights::avx2(&masks, hot_weight), expected);
+        prop_assert_eq!(weights(&masks, hot_weight), expected);
+    }
+
+    #[test]
+    fn partners_that_are_admitted_are_the_same_on_all_levels(
+        seed: u64,
+        keyed: bool,
+        masks in prop::collection::vec(any::<u8>(), 4096),
+        columns in prop::collection::vec(0u32..1 << 14, 0..500),
+        base in 0u32..1 << 14,
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let params = Config { hash, seed, ..sizes() }.validate().unwrap();
+        let search = search_of(&params);
+        let params = params.rsra();
+        let mut of_row_2 = vec![0; overlap_len(params)];
+        fill_overlap(params, &search.subsets, &masks, 3, &mut of_row_2);
+        let overlap = Overlap::new(params, &of_row_2);
+        let partner = |&column: &u32| {
+            let sets = search.subsets[usize::from(masks[column as usize % masks.len()])];
+            Partner { column, sets }
+        };
+        let partners: Vec<Partner> = columns.iter().map(partner).collect();
+        let of = |level: Level| {
+            let mut admitted = vec![0; partners.len()];
+            let table = search.high_table();
+            let count = level(params, table, overlap, base, &partners, &mut admitted);
+            admitted.truncate(count);
+            admitted
+        };
+        let expected = of(admit::plain);
+        prop_assert_eq!(of(admit::avx2), &expected[..]);
+        prop_assert_eq!(of(admit), expected);
+    }
+}
