@@ -147,7 +147,7 @@ profile() {
     say "profile of the kernels"
     profiler=$(tool ncu) || { checked profile absent && return; }
     : >"$out/profile.log"
-    for kernel in scan survey8 weigh regain tally age16; do
+    for kernel in touch_rsra8 touch_lines survey8 count16 regain tally age16; do
         bounded 15 "$profiler" --clock-control none --kernel-name "$kernel" --launch-count 2 \
             "$here/srlg-evaluation" speed --device cuda --json --repeat 1 \
             --pairs 1M --loads 1M --capture 1M >>"$out/profile.log" 2>&1 || status=$?
@@ -160,7 +160,7 @@ profile() {
 # What tells metrics of one name apart, and what is beside the value.
 details() {
     local name value
-    for name in kind of traffic survey search estimate age candidates super_points; do
+    for name in kind of traffic search estimate age candidates super_points; do
         value=$(field "$name" "$1") && printf '%s %s  ' "$name" "${value:0:24}"
     done
 }

@@ -139,6 +139,8 @@ mod tests {
         fn check<W: Word>() {
             assert_eq!(W::WIDTH.bytes(), size_of::<W>());
             assert!((0..size_of::<W>()).all(|number| W::MAX.byte(number) == 0xff));
+            let word = W::of_bytes(|number| number as u8 + 1);
+            assert!((0..size_of::<W>()).all(|number| word.byte(number) == number as u8 + 1));
         }
         check::<u8>();
         check::<u16>();

@@ -78,7 +78,7 @@ pub trait Counter: Send + Sync + 'static {
 /// The part of a detector's params that belongs to its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub enum CounterParams {
+pub enum CounterPart {
     /// The tagged counter.
     Tagged(TaggedParams),
     /// The paper's.

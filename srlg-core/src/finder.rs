@@ -18,7 +18,7 @@ use crate::word::{Width, Word};
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
 pub(crate) use params::RsraSizes;
-pub use rsra::{Rsra, RsraFinder};
+pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
 /// A way of finding hosts.
 pub trait Finder: Send + Sync + 'static {

@@ -40,12 +40,12 @@ pub mod finder;
 mod fingerprint;
 mod getters;
 pub mod hash;
+mod packed;
 mod pair;
 mod params;
 mod plan;
 mod recorder;
 pub mod scheme;
-mod twin;
 mod word;
 
 pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
@@ -54,6 +54,7 @@ pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
 pub use hash::Hash;
+pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
 pub use params::Params;
 pub use plan::Plan;
@@ -61,5 +62,4 @@ pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
 pub use scheme::{CounterSizes, Scheme, SchemeTypes};
-pub use twin::Twin;
 pub use word::{Width, Word};

@@ -5,7 +5,7 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
-use crate::counter::CounterParams;
+use crate::counter::CounterPart;
 use crate::finder::RsraParams;
 use crate::getters::getters;
 use crate::hash::{Hash, Key};
@@ -21,7 +21,7 @@ pub struct Params {
     /// Names the seed.
     pub(crate) seed_key: Key,
     pub(crate) finder: RsraParams,
-    pub(crate) counter: CounterParams,
+    pub(crate) counter: CounterPart,
 }
 
 impl Params {
@@ -44,7 +44,7 @@ impl Params {
     /// The counter's part.
     #[inline]
     #[must_use]
-    pub const fn counter(&self) -> &CounterParams {
+    pub const fn counter(&self) -> &CounterPart {
         &self.counter
     }
 

@@ -67,7 +67,7 @@ pub trait Recorder: ReadRecorder + Send {
 
     /// The words of recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
-    fn freeze(recorders: &mut [Self]) -> &[Self::Word];
+    fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
 
 /// How many of `recorders` have a word below `limit`.
@@ -158,9 +158,9 @@ macro_rules! recorder {
                 core::mem::replace(word, Self::aged(*word, step))
             }
 
-            fn freeze(recorders: &mut [Self]) -> &[$word] {
-                let bytes: &[u8] = recorders.as_mut_bytes();
-                <[$word]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
+            fn freeze(recorders: &mut [Self]) -> &mut [$word] {
+                let bytes = recorders.as_mut_bytes();
+                <[$word]>::mut_from_bytes(bytes).expect("an atomic and its integer have one layout")
             }
         }
     };

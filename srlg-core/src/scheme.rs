@@ -7,8 +7,8 @@ use crate::array::{ARRAYS, ArrayShape};
 use crate::counter::rows::background;
 use crate::counter::tagged::{expected, glimpse, visible};
 use crate::counter::{
-    Counter, CounterParams, Estimate, RowsCounter, RowsParams, Setting, TaggedCounter,
-    TaggedParams, Tally,
+    Counter, CounterPart, Estimate, RowsCounter, RowsParams, Setting, TaggedCounter, TaggedParams,
+    Tally,
 };
 use crate::epoch::Span;
 use crate::error::ConfigError;
@@ -49,6 +49,18 @@ pub trait SchemeTypes: Send + Sync + 'static {
     type Counter: Counter;
 }
 
+/// The params of a scheme's finder.
+pub type FinderParams<S> = <<S as SchemeTypes>::Finder as Finder>::Params;
+
+/// The recorders of a scheme's finder.
+pub type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
+
+/// The params of a scheme's counter.
+pub type CounterParams<S> = <<S as SchemeTypes>::Counter as Counter>::Params;
+
+/// The recorders of a scheme's counter.
+pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
+
 /// The types of [`Scheme::Tagged`].
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedTypes;
@@ -75,11 +87,11 @@ macro_rules! for_scheme {
         let params: &$crate::Params = $params;
         let $finder = params.rsra();
         match params.counter() {
-            $crate::counter::CounterParams::Tagged($counter) => {
+            $crate::counter::CounterPart::Tagged($counter) => {
                 type $Types = $crate::scheme::TaggedTypes;
                 $work
             }
-            $crate::counter::CounterParams::Rows($counter) => {
+            $crate::counter::CounterPart::Rows($counter) => {
                 type $Types = $crate::scheme::PaperTypes;
                 $work
             }
@@ -89,18 +101,14 @@ macro_rules! for_scheme {
 
 impl Scheme {
     /// Checks the counter's sizes of this scheme for a `setting`.
-    pub(crate) fn counter(
-        self,
-        setting: Setting,
-        keys: &Keys,
-    ) -> Result<CounterParams, ConfigError> {
+    pub(crate) fn counter(self, setting: Setting, keys: &Keys) -> Result<CounterPart, ConfigError> {
         setting.check_width()?;
         Ok(match self {
             Self::Paper { rows, columns, stride } => {
-                CounterParams::Rows(RowsParams::new([rows, columns, stride], setting, keys)?)
+                CounterPart::Rows(RowsParams::new([rows, columns, stride], setting, keys)?)
             }
             Self::Tagged { lines, tags } => {
-                CounterParams::Tagged(TaggedParams::new((lines, tags), setting, keys)?)
+                CounterPart::Tagged(TaggedParams::new((lines, tags), setting, keys)?)
             }
         })
     }
@@ -140,8 +148,8 @@ impl Params {
     #[must_use]
     pub fn tagged(&self) -> Option<&TaggedParams> {
         match self.counter() {
-            CounterParams::Tagged(params) => Some(params),
-            CounterParams::Rows(_) => None,
+            CounterPart::Tagged(params) => Some(params),
+            CounterPart::Rows(_) => None,
         }
     }
 
@@ -149,8 +157,8 @@ impl Params {
     #[must_use]
     pub fn rows(&self) -> Option<&RowsParams> {
         match self.counter() {
-            CounterParams::Tagged(_) => None,
-            CounterParams::Rows(params) => Some(params),
+            CounterPart::Tagged(_) => None,
+            CounterPart::Rows(params) => Some(params),
         }
     }
 
@@ -158,7 +166,7 @@ impl Params {
     #[must_use]
     pub fn counter_sizes(&self) -> CounterSizes {
         match *self.counter() {
-            CounterParams::Tagged(params) => CounterSizes {
+            CounterPart::Tagged(params) => CounterSizes {
                 rows: 1,
                 columns: params.lines,
                 width: params.width,
@@ -168,7 +176,7 @@ impl Params {
                 echo_delay: params.echo_delay,
                 epoch_slices: params.epoch_slices,
             },
-            CounterParams::Rows(params) => CounterSizes {
+            CounterPart::Rows(params) => CounterSizes {
                 rows: params.rows,
                 columns: params.columns,
                 width: params.width,
@@ -191,10 +199,10 @@ impl Params {
     #[must_use]
     pub fn estimate(&self, tally: &Tally, span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tally) {
-            (CounterParams::Tagged(params), Tally::Visible(histograms)) => {
+            (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
                 visible::estimate(params, histograms, span)
             }
-            (CounterParams::Rows(params), Tally::Union(weight)) => {
+            (CounterPart::Rows(params), Tally::Union(weight)) => {
                 background::estimate(params, *weight, row_weights)
             }
             _ => panic!("a tally is of its detector's counter"),
@@ -204,7 +212,7 @@ impl Params {
     /// Whether estimates depend on how many recorders of each row are in the window.
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
-        matches!(self.counter(), CounterParams::Rows(_))
+        matches!(self.counter(), CounterPart::Rows(_))
     }
 
     /// Positions of a glimpse, the tally of a few positions that dismisses most candidates; `None`
@@ -221,7 +229,7 @@ impl Params {
     #[must_use]
     pub fn may_reach(&self, tally: &Tally, span: Span) -> bool {
         match (self.counter(), tally) {
-            (CounterParams::Tagged(params), Tally::Visible(histograms)) => {
+            (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
                 glimpse::may_reach(params, histograms, span)
             }
             _ => true,

@@ -21,12 +21,7 @@ impl Width {
     /// Bytes of a recorder.
     #[must_use]
     pub const fn bytes(self) -> usize {
-        match self {
-            Self::W8 => 1,
-            Self::W16 => 2,
-            Self::W32 => 4,
-            Self::W64 => 8,
-        }
+        1 << self as usize
     }
 }
 
@@ -66,6 +61,10 @@ pub trait Word:
     /// When the word has no such byte.
     #[must_use]
     fn byte(self, number: usize) -> u8;
+
+    /// The word of which each [`byte`](Self::byte) is what `byte` says for its number.
+    #[must_use]
+    fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self;
 }
 
 macro_rules! words {
@@ -87,6 +86,11 @@ macro_rules! words {
             #[inline(always)]
             fn byte(self, number: usize) -> u8 {
                 (self >> (8 * number)) as u8
+            }
+
+            #[inline(always)]
+            fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self {
+                Self::from_le_bytes(core::array::from_fn(byte))
             }
         })*
     };

@@ -1,8 +1,12 @@
 //! How devices find hosts: for each finder of srlg-core what the CPU does, and what a GPU does.
 
 mod quality;
-pub(crate) mod rsra;
+mod rsra;
+#[cfg(any(feature = "cuda", test))]
+mod rsra_counts;
 mod rsra_cpu;
+#[cfg(any(feature = "cuda", test))]
+mod rsra_gpu;
 
 use srlg_core::finder::Finder;
 use srlg_core::{Address, Params, ReadRecorder, Span};
@@ -22,7 +26,12 @@ pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
 
     /// Returns the candidates over `span`, each once, on up to `threads` threads; and what they
     /// are worth.
-    fn candidates(&mut self, recorders: &[R], span: Span, threads: usize) -> (Vec<Address>, Quality);
+    fn candidates(
+        &mut self,
+        recorders: &[R],
+        span: Span,
+        threads: usize,
+    ) -> (Vec<Address>, Quality);
 }
 
 /// The quality of a search that has not happened yet.

@@ -8,6 +8,8 @@ mod backend;
 mod checkpoint;
 mod clock;
 mod close;
+#[cfg(any(feature = "cuda", test))]
+mod counter;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;

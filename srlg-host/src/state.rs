@@ -27,11 +27,9 @@ pub(crate) use coder::Coder;
 pub use delta::Delta;
 pub use error::FormatError;
 pub(crate) use pick::code;
-pub(crate) use section::{Fold, Section};
+pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use words::with_width;
 pub(crate) use words::{StateWord, Words};
 
 /// What a detector writes.

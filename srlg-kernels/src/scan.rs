@@ -1,36 +1,33 @@
-//! Scanning pairs.
+//! Scanning pairs: each finder and each counter by itself.
 
-use crate::Grid;
-use srlg_core::{Ages, IpPair, Params, Recorder8, Recorder16, Rsra, Slea, Twin, touch_twins};
+use crate::{Body, Grid, KernelRecorder, Slices, TouchLines, TouchRows, TouchRsra};
+use srlg_core::counter::rows::touch_rows;
+use srlg_core::counter::tagged::touch_lines;
+use srlg_core::finder::touch_rsra;
 
-/// Tagged scheme: touches the recorders of `pairs` in both arrays, so long ago.
-#[inline(always)]
-pub fn scan(
-    grid: Grid,
-    params: &Params,
-    ages: Ages,
-    pairs: &[IpPair],
-    (rough, linear): (&[Recorder8], &[Twin]),
-) {
-    let rsra = Rsra::new(params, rough);
-    for at in grid.of_all(pairs.len()) {
-        rsra.touch(pairs[at], ages.rough);
-        touch_twins(params, linear, pairs[at], ages.linear);
+impl<R: KernelRecorder> Body for TouchRsra<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.pairs.len()) {
+            touch_rsra(&self.params, self.recorders, self.pairs[at], self.age);
+        }
     }
 }
 
-/// Paper's scheme: the same.
-#[inline(always)]
-pub fn scan_rows(
-    grid: Grid,
-    params: &Params,
-    ages: Ages,
-    pairs: &[IpPair],
-    (rough, linear): (&[Recorder16], &[Recorder16]),
-) {
-    let (rsra, slea) = (Rsra::new(params, rough), Slea::new(params, linear));
-    for at in grid.of_all(pairs.len()) {
-        rsra.touch(pairs[at], ages.rough);
-        slea.touch_one(pairs[at], ages.linear);
+impl Body for TouchLines<Slices<'_>> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.pairs.len()) {
+            touch_lines(&self.params, self.recorders, self.pairs[at], self.age);
+        }
+    }
+}
+
+impl Body for TouchRows<Slices<'_>> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.pairs.len()) {
+            touch_rows(&self.params, self.recorders, self.pairs[at], self.age);
+        }
     }
 }

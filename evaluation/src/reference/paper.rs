@@ -1,11 +1,13 @@
 //! [`PaperModel`]: the paper, line by line, as slowly as it reads.
 //!
 //! The oracle of the fast code at small parameters. It shares the hash functions with
-//! it (through [`Params`]) and nothing else: recorders are plain integers, candidate
+//! it (through the params of its finder and its counter) and nothing else: recorders are plain integers, candidate
 //! tuples grow by brute force, union estimators are built as arrays. Where the paper is
 //! wrong the model follows the correction, and says so.
 
-use srlg_core::{Address, Config, ConfigError, IpPair, Params};
+use srlg_core::counter::RowsParams;
+use srlg_core::finder::RsraParams;
+use srlg_core::{Address, Config, ConfigError, IpPair};
 
 /// Biggest value of a short integer, which every recorder starts with.
 const UNTOUCHED: u16 = u16::MAX;
@@ -13,7 +15,8 @@ const UNTOUCHED: u16 = u16::MAX;
 /// RSRA and SLEA as arrays of arrays of short integers.
 #[derive(Clone, Debug)]
 pub struct PaperModel {
-    params: Params,
+    finder: RsraParams,
+    counter: RowsParams,
     /// `rsra[i][j]` is the rough estimator in row i, column j.
     pub rsra: Vec<Vec<Vec<u16>>>,
     /// `slea[i]` is row i of the SLEA.
@@ -34,30 +37,32 @@ impl PaperModel {
     ///
     /// # Errors
     /// The first rule that `config` breaks.
+    ///
+    /// # Panics
+    /// When `config` is of another scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let params = config.validate()?;
-        let estimator = vec![UNTOUCHED; params.rough_width() as usize];
-        let row = vec![estimator; params.rough_columns() as usize];
+        let (finder, counter) = (*params.rsra(), *params.rows().expect("the paper's scheme"));
+        let estimator = vec![UNTOUCHED; finder.width() as usize];
+        let row = vec![estimator; finder.columns() as usize];
         Ok(Self {
-            params,
-            rsra: vec![row; params.rough_rows() as usize],
-            slea: vec![
-                vec![UNTOUCHED; params.linear_row_len() as usize];
-                params.linear_rows() as usize
-            ],
+            finder,
+            counter,
+            rsra: vec![row; finder.rows() as usize],
+            slea: vec![vec![UNTOUCHED; counter.row_len() as usize]; counter.rows() as usize],
         })
     }
 
     /// Scans a pair that was in contact `late` slices ago: Alg. 3 and Alg. 6, which set
     /// to 0 what is here set to `late` unless it was touched since.
     pub fn scan(&mut self, pair: IpPair, late: u16) {
-        if let Some(slot) = self.params.rough_slot(pair.bip) {
+        if let Some(slot) = self.finder.slot(pair.bip) {
             for (row, column) in (0..).zip(self.columns(pair.aip)) {
                 let recorder = &mut self.rsra[row][column as usize][slot as usize];
                 *recorder = late.min(*recorder);
             }
         }
-        let position = self.params.linear_position(pair.bip) as usize;
+        let position = self.counter.position(pair.bip) as usize;
         for row in 0..self.slea.len() {
             let start = self.linear_start(row, pair.aip);
             let recorder = &mut self.slea[row][start + position];
@@ -121,15 +126,15 @@ impl PaperModel {
     fn overlaps(&self, columns: &[u32]) -> bool {
         let last = columns.len() - 1;
         let bits = |row: usize| columns[0] ^ columns[row];
-        let shared = self.params.rough_column_bits() - self.params.bit_stride();
-        bits(last - 1) >> self.params.bit_stride() == bits(last) & ((1 << shared) - 1)
+        let shared = self.finder.column_bits() - self.finder.bit_stride();
+        bits(last - 1) >> self.finder.bit_stride() == bits(last) & ((1 << shared) - 1)
     }
 
     /// Puts `B(1)`, `B(2)`, ... side by side: Eq. 7 (`eqt_RHFG_bits_from_xor_cid`).
     fn spell(&self, columns: Vec<u32>) -> Tuple {
         let bits = |row: usize| u64::from(columns[0] ^ columns[row]);
         let placed = (1..columns.len()).map(|row| {
-            let shift = (row as u32 - 1) * self.params.bit_stride();
+            let shift = (row as u32 - 1) * self.finder.bit_stride();
             match bits(row) {
                 0 => 0,
                 bits if shift < Address::BITS => bits << shift,
@@ -146,7 +151,7 @@ impl PaperModel {
     pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {
         let regained = self.tuples(window, weight).into_iter().filter_map(|tuple| {
             let address = Address::try_from(tuple.address).ok()?;
-            (self.params.base_column(address) == tuple.columns[0]).then_some(address)
+            (self.finder.base_column(address) == tuple.columns[0]).then_some(address)
         });
         let is_hot = |&host: &Address| {
             self.union_rough(host).iter().filter(|&&age| age < window).count() as u32 >= weight
@@ -160,7 +165,7 @@ impl PaperModel {
     fn union_rough(&self, host: Address) -> Vec<u16> {
         let estimators =
             (0..).zip(self.columns(host)).map(|(row, column)| &self.rsra[row][column as usize]);
-        estimators.fold(vec![0; self.params.rough_width() as usize], |union, estimator| {
+        estimators.fold(vec![0; self.finder.width() as usize], |union, estimator| {
             union.iter().zip(estimator).map(|(&a, &b)| a.max(b)).collect()
         })
     }
@@ -168,7 +173,7 @@ impl PaperModel {
     /// `|USLE|^k` of `host`: the first part of Alg. 8 (deviation: its loop reads row 0 only).
     #[must_use]
     pub fn union_weight(&self, host: Address, window: u16) -> u32 {
-        let width = self.params.linear_width() as usize;
+        let width = self.counter.width() as usize;
         let mut union = vec![0; width];
         for (row, recorders) in self.slea.iter().enumerate() {
             let start = self.linear_start(row, host);
@@ -183,7 +188,7 @@ impl PaperModel {
     /// corrected weight is used, and clamped at 0). `None` when the union is full.
     #[must_use]
     pub fn cardinality(&self, host: Address, window: u16) -> Option<f64> {
-        let width = f64::from(self.params.linear_width());
+        let width = f64::from(self.counter.width());
         let factor = |row: &Vec<u16>| {
             row.iter().filter(|&&age| age < window).count() as f64 / row.len() as f64
         };
@@ -198,16 +203,14 @@ impl PaperModel {
 
     /// `RHFG(aip)`.
     fn columns(&self, aip: Address) -> Vec<u32> {
-        let base = self.params.base_column(aip);
-        let q = self.params.rough_column_bits();
+        let base = self.finder.base_column(aip);
+        let q = self.finder.column_bits();
         let shifted = |shift| u64::from(aip).checked_shr(shift).unwrap_or(0);
-        let bits = |i: u32| shifted((i - 1) * self.params.bit_stride()) % (1 << q);
-        (0..self.params.rough_rows())
-            .map(|i| if i == 0 { base } else { bits(i) as u32 ^ base })
-            .collect()
+        let bits = |i: u32| shifted((i - 1) * self.finder.bit_stride()) % (1 << q);
+        (0..self.finder.rows()).map(|i| if i == 0 { base } else { bits(i) as u32 ^ base }).collect()
     }
 
     fn linear_start(&self, row: usize, aip: Address) -> usize {
-        (self.params.linear_column(row as u32, aip) * self.params.linear_stride()) as usize
+        (self.counter.column(row as u32, aip) * self.counter.stride()) as usize
     }
 }

@@ -14,7 +14,7 @@ use crate::pair::{Address, BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
-pub use rows::Rows;
+pub use rows::{Rows, touch_rows};
 
 /// The paper's counter.
 #[derive(Clone, Copy, Debug)]

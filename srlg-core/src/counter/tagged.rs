@@ -26,7 +26,7 @@ pub use histograms::Histograms;
 pub use lines::Lines;
 pub(crate) use params::LEAST_TAGS;
 pub use params::{AGES, LINE, TaggedParams};
-pub use touch::{Touch, Touches, touch_twins};
+pub use touch::{Touch, Touches, touch_lines};
 
 /// The tagged counter.
 #[derive(Clone, Copy, Debug)]

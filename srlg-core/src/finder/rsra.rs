@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use super::Finder;
 use super::params::RsraParams;
 use crate::hash::by_family;
+use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder, gathered};
 
@@ -73,11 +74,6 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
             masks.iter_mut().zip(estimators).for_each(|(mask, e)| *mask = mask_of(e, ages));
         }
     }
-
-    fn start(self, row: u32, column: u32) -> usize {
-        let estimator = (row << self.params.column_bits | column) as usize;
-        estimator * self.params.width as usize
-    }
 }
 
 impl<R: Recorder> Rsra<'_, R> {
@@ -105,17 +101,41 @@ impl<R: Recorder> Rsra<'_, R> {
     /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: IpPair, age: u32) {
-        let Some(slot) = self.params.slot(pair.bip) else { return };
-        let base = self.params.base_column(pair.aip);
         let word = R::saturated(age);
-        for row in 0..self.params.rows {
-            let column = self.params.column(row, base, pair.aip);
-            let recorder = &self.recorders[self.start(row, column) + slot as usize];
+        for_places(self.params, pair, |place| {
+            let recorder = &self.recorders[place];
             // A look first: what is not written stays in the caches of all threads.
             if word < recorder.word() {
                 recorder.fetch_min(word);
             }
-        }
+        });
+    }
+}
+
+/// Touches one recorder of `pair` in every row, `age` epochs ago in the RSRA of `params`, whose
+/// recorders are packed in `words`: the work of one thread among many.
+///
+/// # Panics
+/// When `words` do not hold all recorders.
+#[inline(always)]
+pub fn touch_rsra<R: ReadRecorder>(
+    params: &RsraParams,
+    words: &[Packed<R>],
+    pair: IpPair,
+    age: u32,
+) {
+    let word = R::saturated(age);
+    for_places(params, pair, |place| Packed::fetch_min(words, place, word));
+}
+
+/// Calls `touch` with the number of the recorder of `pair` in every row, if `pair` is sampled.
+#[inline(always)]
+fn for_places(params: &RsraParams, pair: IpPair, touch: impl Fn(usize)) {
+    let Some(slot) = params.slot(pair.bip) else { return };
+    let base = params.base_column(pair.aip);
+    for row in 0..params.rows {
+        let estimator = row << params.column_bits | params.column(row, base, pair.aip);
+        touch((estimator * params.width + slot) as usize);
     }
 }
 

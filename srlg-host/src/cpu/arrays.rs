@@ -1,7 +1,7 @@
 //! [`Arrays`]: the recorders of one detector in this process.
 
 use srlg_core::counter::Counter;
-use srlg_core::finder::Finder;
+use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams, FinderRecorder};
 use srlg_core::{Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
@@ -18,11 +18,6 @@ impl<S> CpuScheme for S where
     S: SchemeTypes<Finder: CpuFinder<Recorder: Mappable>, Counter: Counter<Recorder: Mappable>>
 {
 }
-
-pub(super) type FinderParams<S> = <<S as SchemeTypes>::Finder as Finder>::Params;
-pub(super) type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
-pub(super) type CounterParams<S> = <<S as SchemeTypes>::Counter as Counter>::Params;
-pub(super) type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
 
 /// The finder's array and the counter's.
 pub(super) struct Arrays<S: CpuScheme> {

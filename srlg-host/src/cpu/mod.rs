@@ -16,9 +16,9 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::counter::{Counter, Tally};
+use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams, FinderRecorder};
 use srlg_core::{
-    Address, Ages, COUNTER, FINDER, IpPair, Params, ReadRecorder, RecentRange, Span, count_below,
-    for_scheme,
+    ARRAYS, Address, Ages, IpPair, Params, ReadRecorder, RecentRange, Span, count_below, for_scheme,
 };
 
 use crate::backend::{Backend, Found, Glimpse, Pairs};
@@ -27,13 +27,13 @@ use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
 use crate::pinned::PinnedPairs;
 use crate::share::share;
-use crate::state::{Coder, Section, Words, code};
-use arrays::{Arrays, CounterParams, CounterRecorder, CpuScheme, FinderParams, FinderRecorder};
+use crate::state::{Coder, Section, Words};
+use arrays::{Arrays, CpuScheme};
 use inbox::Inboxes;
 use pages::Pages;
 use shards::Shards;
 use sweep::RECORDERS_PER_CHUNK;
-use words::{merge_section, merge_words, words};
+use words::WordArray;
 
 /// Returns the backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
@@ -100,6 +100,13 @@ impl<S: CpuScheme> CpuBackend<S> {
         &mut self.arrays
     }
 
+    /// The array of that number, with all that was ingested.
+    fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
+        let Arrays { finder, counter, .. } = self.drained_mut();
+        let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
+        arrays.into_iter().nth(array).expect("the number of an array")
+    }
+
     /// Returns how many recorders of each row of the counter are within `span`.
     fn row_weights(&mut self, span: Span) -> Vec<u32> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
@@ -123,25 +130,6 @@ fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word, threads: usize) -> u3
         sum.fetch_add(sweep::count(chunks[chunk], limit), Relaxed);
     });
     sum.into_inner()
-}
-
-/// Does `$work` with the pages of the array of that number, whose recorders have a width of their
-/// own.
-macro_rules! with_array {
-    ($array:expr, $arrays:expr, |$pages:ident| $work:expr) => {{
-        let Arrays { finder, counter, .. } = $arrays;
-        match $array {
-            FINDER => {
-                let $pages = finder;
-                $work
-            }
-            COUNTER => {
-                let $pages = counter;
-                $work
-            }
-            other => panic!("there is no array {other}"),
-        }
-    }};
 }
 
 impl<S: CpuScheme> Backend for CpuBackend<S> {
@@ -253,23 +241,23 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {
-        Ok(with_array!(array, self.drained(), |pages| words(pages)))
+        let Arrays { finder, counter, .. } = self.drained();
+        let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
+        Ok(arrays[array].words())
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
-        with_array!(array, self.drained_mut(), |pages| merge_words(pages, words, step));
+        self.array_mut(array).merge(words, step);
         Ok(())
     }
 
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
-        with_array!(array, self.drained_mut(), |pages| {
-            pages.frozen(|words| code(words, range, coder));
-        });
+        self.array_mut(array).recent(range, coder);
         Ok(())
     }
 
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
-        with_array!(array, self.drained_mut(), |pages| merge_section(pages, section, step));
+        self.array_mut(array).apply(section, step);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use prefetch_index::prefetch_index;
 use srlg_core::counter::{Counter, Tally};
-use srlg_core::{Address, ReadRecorder, Recorder, Span, count_below, age_all};
+use srlg_core::{Address, ReadRecorder, Recorder, Span, age_all, count_below};
 
 use crate::vectors::for_wider_vectors;
 

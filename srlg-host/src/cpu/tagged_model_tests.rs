@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use srlg_core::{Address, Config, Estimate, Hash, IpPair, Scheme, Tally};
 use srlg_evaluation::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
+use crate::state::Words;
 use crate::{Device, SlidingDetector, Snapshot, SuperPoint};
 
 /// Neighbours, extremes, and hosts that differ in high bits only; the last one touches nothing.
@@ -79,11 +80,6 @@ fn configs() -> impl Strategy<Value = Config> {
             ..Config::default()
         },
     )
-}
-
-/// The words of both arrays of a snapshot.
-fn words(snapshot: &Snapshot) -> [&[u16]; 2] {
-    [&snapshot.words.rough, &snapshot.words.linear]
 }
 
 /// The tally of `host` over the last `window` slices.
@@ -166,9 +162,10 @@ impl Node {
     }
 
     fn assert_equal(&mut self, config: &Config) {
-        let rough: Vec<u16> = self.model.rsra.iter().flatten().map(|&age| age.into()).collect();
+        let rsra = self.model.rsra.iter().flatten().copied().collect();
+        let expected = [Words::W8(rsra), Words::W16(self.model.slea.clone())];
         let snapshot = self.detector.snapshot().unwrap();
-        assert!(words(&snapshot) == [&rough[..], &self.model.slea], "the recorders differ");
+        assert!(snapshot.words == expected, "the recorders differ");
         for window in [1, config.window.div_ceil(2), config.window] {
             for host in HOSTS {
                 let expected = self.model.tally(host, window);

@@ -8,7 +8,7 @@ use super::SlidingDetector;
 use crate::backend::Backend;
 use crate::close;
 use crate::error::Error;
-use crate::state::{Coder, Delta, Fold, Snapshot, Stored};
+use crate::state::{Coder, Delta, Snapshot, Stored};
 
 impl SlidingDetector {
     /// Copies everything that the detector has seen.
@@ -65,8 +65,7 @@ impl SlidingDetector {
     pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
         let ranges = self.params.recent_ranges(self.span(slices)?);
         let shapes = self.params.arrays();
-        let coder =
-            |array: usize| Coder::new(shapes[array], Fold::of(shapes[array].width, ranges[array]));
+        let coder = |array: usize| Coder::for_range(shapes[array], ranges[array]);
         let mut touched: [Coder; ARRAYS] = from_fn(coder);
         self.backend.alone(|backend| {
             let mut coders = touched.iter_mut().zip(ranges).enumerate();

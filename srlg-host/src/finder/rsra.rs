@@ -4,8 +4,8 @@
 //! Under overload the weight is raised: the large super points are still found, in bounded time,
 //! and the quality says so.
 
-use srlg_core::finder::{RsraParams, detection, regain};
 use srlg_core::Params;
+use srlg_core::finder::{RsraParams, detection, regain};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;

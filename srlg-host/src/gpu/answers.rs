@@ -1,45 +1,36 @@
-//! Tallies out of what a device counted.
+//! Answers of a device, and the threads that look at them.
 
-use srlg_core::{Histograms, Params, Span, Tally};
-use zerocopy::FromBytes;
+use srlg_core::{Params, Span};
+
+use super::scheme::{GpuCounter, GpuScheme};
 
 /// Fewer tallies are not worth a thread: each takes a microsecond or two.
-const SHARE: usize = if cfg!(test) { 2 } else { 128 };
+const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 128 };
 
 /// Threads that look at tallies, at most.
-const THREADS: usize = 8;
+const MOST_THREADS: usize = 8;
 
-/// Bytes of the bins of a host over `span`.
-pub(super) fn host_bytes(span: Span) -> usize {
-    span.bins() * size_of::<u32>()
+/// Bytes of the answer for one host over the longest span.
+pub(super) fn most_answer_bytes<S: GpuScheme>(params: &Params) -> usize {
+    // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
+    let ages = params.counter_sizes().echo_delay.max(1);
+    S::Counter::answer_bytes(Span { finder_ages: 1, ages, oldest_slices: 1, oldest_length: 1 })
 }
 
-/// The same for the longest window.
-pub(super) fn most_host_bytes(params: &Params) -> usize {
-    // Echoes are as many ages old as a window has; in the paper's scheme a host has one weight.
-    let longest = Span {
-        rough_ages: 1,
-        ages: params.echo_delay().max(1),
-        oldest_slices: 1,
-        oldest_length: 1,
-    };
-    host_bytes(longest)
-}
-
-/// The tally in the bins of one host.
-pub(super) fn tally(bytes: &[u8], span: Span) -> Tally {
-    let bins = <[u32]>::ref_from_bytes(bytes).expect("bins are 32-bit values in aligned memory");
-    Tally::Visible(Histograms::of_bins(span, bins))
+/// `bytes` as 32-bit values.
+pub(crate) fn values(bytes: &[u8]) -> Vec<u32> {
+    let value = |bytes: &[u8; 4]| u32::from_ne_bytes(*bytes);
+    bytes.as_chunks().0.iter().map(value).collect()
 }
 
 /// The threads of this machine that may look at tallies.
 pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(THREADS))
+    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
 }
 
 /// Calls `each` for all numbers below `count`; many are shared out among `threads`.
 pub(super) fn share_out(threads: usize, count: usize, each: impl Fn(usize) + Sync) {
-    let threads = threads.min(count / SHARE);
+    let threads = threads.min(count / TALLIES_PER_THREAD);
     if threads < 2 {
         return (0..count).for_each(each);
     }

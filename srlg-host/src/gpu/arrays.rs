@@ -1,92 +1,99 @@
 //! [`Arrays`]: the recorders of one detector in the memory of a device.
 
-use srlg_core::{Ages, Params};
+use std::ops::Deref;
 
-use super::device::{Gpu, Memory, Part, Pinned};
-use super::kernel::{Array, Kernel};
+use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams};
+use srlg_core::{ARRAYS, Ages, COUNTER, FINDER, Params, Span};
+use srlg_kernels::{Count, Kernel};
+
+use super::device::{Gpu, Memory, On, Part, Pinned};
+use super::scheme::{GpuCounter, GpuFinder, GpuScheme};
 use crate::error::Error;
 
-/// Bytes of pairs of one scan, whose threads count pairs in 32 bits; hosts of 32 bits count bytes
-/// so, too.
-const MOST_BYTES: usize = 1 << 30;
+/// Bytes of pairs of one scan, which counts pairs in 32 bits.
+const BYTES_PER_SCAN: usize = 1 << 30;
 
-/// The recorders of both arrays.
-pub(super) struct Arrays<G: Gpu> {
-    pub(super) rough: G::Memory,
-    pub(super) linear: G::Memory,
+/// Blocks that fill a processor.
+const BLOCKS_PER_PROCESSOR: usize = 8;
+
+/// The recorders of all arrays, each array in whole words of 32 bits: kernels swap such words.
+pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
+
+/// A device, and the arrays of a detector there.
+pub(crate) struct DeviceCtx<'a, G: Gpu> {
+    pub(crate) gpu: &'a G,
+    pub(crate) params: &'a Params,
+    arrays: &'a Arrays<G>,
 }
 
-/// Where the recorders are, and what belongs to them.
-pub(super) struct To<'a, G: Gpu> {
-    pub(super) gpu: &'a G,
-    pub(super) params: &'a Params,
-    pub(super) arrays: &'a Arrays<G>,
-}
-
-impl<G: Gpu> Clone for To<'_, G> {
+impl<G: Gpu> Clone for DeviceCtx<'_, G> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<G: Gpu> Copy for To<'_, G> {}
+impl<G: Gpu> Copy for DeviceCtx<'_, G> {}
+
+/// The same, with what its finder and its counter need.
+pub(super) struct GpuCtx<'a, G: Gpu, S: GpuScheme> {
+    device: DeviceCtx<'a, G>,
+    pub(super) finder_params: &'a FinderParams<S>,
+    pub(super) counter_params: &'a CounterParams<S>,
+}
+
+impl<G: Gpu, S: GpuScheme> Clone for GpuCtx<'_, G, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Gpu, S: GpuScheme> Copy for GpuCtx<'_, G, S> {}
+
+impl<'a, G: Gpu, S: GpuScheme> Deref for GpuCtx<'a, G, S> {
+    type Target = DeviceCtx<'a, G>;
+
+    fn deref(&self) -> &DeviceCtx<'a, G> {
+        &self.device
+    }
+}
 
 impl<G: Gpu> Arrays<G> {
     /// Untouched recorders, as soon as `queue` gets there.
     pub(super) fn new(gpu: &G, queue: &G::Queue, params: &Params) -> Result<Self, Error> {
-        let rough = gpu.allocate(Array::Rough.bytes(params))?;
-        let linear = gpu.allocate(Array::Linear.bytes(params))?;
-        gpu.fill(queue, rough.all(), u8::MAX)?;
-        gpu.fill(queue, linear.all(), u8::MAX)?;
-        Ok(Self { rough, linear })
-    }
-
-    pub(super) fn of(&self, array: Array) -> &G::Memory {
-        match array {
-            Array::Rough => &self.rough,
-            Array::Linear => &self.linear,
-        }
+        let [finder, counter] = params.arrays().map(|shape| -> Result<_, Error> {
+            let memory = gpu.allocate(shape.bytes().next_multiple_of(size_of::<u32>()))?;
+            gpu.fill(queue, memory.all(), u8::MAX)?;
+            Ok(memory)
+        });
+        Ok(Self([finder?, counter?]))
     }
 }
 
-impl<'a, G: Gpu> To<'a, G> {
-    /// Starts `kernel`.
-    pub(super) fn start(
-        self,
-        queue: &G::Queue,
-        kernel: &Kernel<'_, G::Memory>,
-    ) -> Result<(), Error> {
-        let shape = kernel.shape(self.params, self.gpu.processors());
-        self.gpu.launch(queue, self.params, shape, kernel)
+impl<'a, G: Gpu> DeviceCtx<'a, G> {
+    /// The recorders of `array`.
+    pub(crate) fn recorders(self, array: usize) -> Part<'a, G::Memory> {
+        let Part { memory, .. } = self.words(array);
+        memory.part(0..self.params.arrays()[array].bytes())
     }
 
-    /// Starts a scan of `pairs`.
-    pub(super) fn scan(
-        self,
-        queue: &G::Queue,
-        pairs: Part<'_, G::Memory>,
-        ages: Ages,
-    ) -> Result<(), Error> {
-        let (rough, linear) = (&self.arrays.rough, &self.arrays.linear);
-        // None for no pairs, whose memory may have no address.
-        for at in (0..pairs.bytes).step_by(MOST_BYTES) {
-            let bytes = MOST_BYTES.min(pairs.bytes - at);
-            let pairs = Part { start: pairs.start + at, bytes, ..pairs };
-            self.start(queue, &Kernel::Scan { ages, pairs, rough, linear })?;
-        }
-        Ok(())
+    /// The words of 32 bits that hold them.
+    pub(super) fn words(self, array: usize) -> Part<'a, G::Memory> {
+        self.arrays.0[array].all()
     }
 
-    /// By how much the words of an array grow.
-    pub(super) fn step(self, array: Array, ages: Ages) -> u32 {
-        match array {
-            Array::Rough => ages.rough,
-            Array::Linear => self.params.step(ages.linear),
-        }
+    /// Starts `kernel`: no more blocks than there is work for, and no more than run at once.
+    pub(crate) fn start(
+        self,
+        queue: &G::Queue,
+        kernel: impl Kernel<Place = On<G>> + 'static,
+    ) -> Result<(), Error> {
+        let at_once = self.gpu.processors() as usize * BLOCKS_PER_PROCESSOR;
+        let blocks = kernel.blocks().clamp(1, at_once);
+        self.gpu.launch(queue, blocks as u32, kernel)
     }
 
     /// Copies `bytes` to `to`, `by` pinned memory.
-    pub(super) fn send(
+    pub(crate) fn send(
         self,
         queue: &G::Queue,
         by: &mut G::Pinned,
@@ -103,7 +110,7 @@ impl<'a, G: Gpu> To<'a, G> {
     }
 
     /// Copies `from`, `by` pinned memory, and hands `take` run after run of it.
-    pub(super) fn fetch(
+    pub(crate) fn fetch(
         self,
         queue: &G::Queue,
         from: Part<'_, G::Memory>,
@@ -117,5 +124,45 @@ impl<'a, G: Gpu> To<'a, G> {
             by.read(|pinned| take(&pinned[..bytes]))?;
         }
         Ok(())
+    }
+}
+
+impl<'a, G: Gpu, S: GpuScheme> GpuCtx<'a, G, S> {
+    pub(super) fn new(
+        (gpu, params, arrays): (&'a G, &'a Params, &'a Arrays<G>),
+        (finder_params, counter_params): (&'a FinderParams<S>, &'a CounterParams<S>),
+    ) -> Self {
+        Self { device: DeviceCtx { gpu, params, arrays }, finder_params, counter_params }
+    }
+
+    /// Starts a scan of `pairs`.
+    pub(super) fn scan(
+        self,
+        queue: &G::Queue,
+        pairs: Part<'_, G::Memory>,
+        ages: Ages,
+    ) -> Result<(), Error> {
+        let Self { device, finder_params, counter_params } = self;
+        let (finder, counter) = (self.words(FINDER), self.words(COUNTER));
+        // None for no pairs, whose memory may have no address.
+        for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
+            let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
+            let pairs = Part { start: pairs.start + at, bytes, ..pairs };
+            S::Finder::touch(device, queue, finder_params, (pairs, finder), ages.finder)?;
+            S::Counter::touch(device, queue, counter_params, (pairs, counter), ages.counter)?;
+        }
+        Ok(())
+    }
+
+    /// Starts counting the recorders of the counter within `span`, per row, into `sums`.
+    pub(super) fn count(
+        self,
+        queue: &G::Queue,
+        span: Span,
+        sums: Part<'_, G::Memory>,
+    ) -> Result<(), Error> {
+        let (row_len, limit) = (self.params.counter_sizes().row_len, self.params.step(span.ages));
+        let (recorders, sums) = (self.recorders(COUNTER).buffer(), sums.buffer());
+        self.start(queue, Count::<_, CounterRecorder<S>> { row_len, limit, recorders, sums })
     }
 }

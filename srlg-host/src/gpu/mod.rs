@@ -1,68 +1,107 @@
 //! The GPU backend: recorders in the memory of a device.
 //!
-//! Pairs go in by [`lanes`], questions by [`work`] and [`search`]; each has queues of its own.
-//! Who asks first lets the lanes finish, who ages lets them wait. Scans only ever lower words, so
-//! any of them may happen at the same time as any question.
+//! Pairs go in by [`upload`], questions by [`work`]; each has queues of its own.
+//! A question first lets the upload buffers finish, ageing lets them wait. Scans only ever lower
+//! words, so any of them may happen at the same time as any question.
 
-mod answers;
-mod arrays;
+pub(crate) mod answers;
+pub(crate) mod arrays;
 pub(crate) mod device;
-mod head;
-pub(crate) mod kernel;
-mod lanes;
-mod search;
+mod glimpses;
+pub(crate) mod scheme;
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]
 mod tests;
+mod transfer;
+mod upload;
 mod work;
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally};
+use srlg_core::scheme::{CounterParams, FinderParams};
+use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally, for_scheme};
 use zerocopy::FromBytes;
 
-use crate::backend::{Backend, Survey};
+use crate::backend::{Backend, Found, Glimpse, Pairs};
 use crate::device::Device;
-#[cfg(feature = "cuda")]
-use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Coder, Section, Words};
-use arrays::{Arrays, To};
+use arrays::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
-use lanes::Lanes;
+use scheme::GpuScheme;
+use upload::Uploads;
 use work::Work;
 
+/// Returns the backend of a detector with `params` on `gpu`, which is called `device`.
+pub(crate) fn backend<G: Gpu>(
+    gpu: G,
+    device: Device,
+    params: Params,
+) -> Result<Box<dyn Backend>, Error> {
+    for_scheme!(&params, |Types, finder, counter| {
+        let backend = GpuBackend::<G, Types>::new(gpu, device, params, (*finder, *counter))?;
+        Ok(Box::new(backend))
+    })
+}
+
 /// A detector's recorders on a GPU.
-pub(crate) struct GpuBackend<G: Gpu> {
+struct GpuBackend<G: Gpu, S: GpuScheme> {
     // Dropped in this order: memory before the device that it is of.
-    lanes: Lanes<G>,
-    work: Mutex<Work<G>>,
+    uploads: Uploads<G>,
+    work: Mutex<Work<G, S>>,
     arrays: Arrays<G>,
     /// Behind the last ageing, which scans must not overtake.
     aged: G::Mark,
     /// Whether the device failed: what is in its memory is unknown.
     is_lost: AtomicBool,
     params: Params,
+    finder_params: FinderParams<S>,
+    counter_params: CounterParams<S>,
     device: Device,
     gpu: G,
 }
 
-impl<G: Gpu> GpuBackend<G> {
+impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
     /// A backend with all the memory that it will ever need, and untouched recorders.
-    pub(crate) fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
+    fn new(
+        gpu: G,
+        device: Device,
+        params: Params,
+        (finder_params, counter_params): (FinderParams<S>, CounterParams<S>),
+    ) -> Result<Self, Error> {
         let queue = gpu.queue()?;
         let arrays = Arrays::new(&gpu, &queue, &params)?;
-        let mut work = Work::new(&gpu, queue, &params)?;
-        work.prepare(To { gpu: &gpu, params: &params, arrays: &arrays })?;
-        let (lanes, aged) = (Lanes::new(&gpu)?, gpu.mark()?);
-        // Scans wait for the recorders to be filled.
-        gpu.record(&work.queue, &aged)?;
-        lanes.wait(&gpu, &aged)?;
+        let work = Mutex::new(Work::new(&gpu, queue, &params)?);
+        let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         let is_lost = AtomicBool::new(false);
-        Ok(Self { lanes, work: Mutex::new(work), arrays, aged, is_lost, params, device, gpu })
+        let backend = Self {
+            uploads,
+            work,
+            arrays,
+            aged,
+            is_lost,
+            params,
+            finder_params,
+            counter_params,
+            device,
+            gpu,
+        };
+        let mut work = backend.work()?;
+        work.prepare(backend.ctx())?;
+        // Scans wait for the recorders to be filled.
+        backend.hold_scans(&work)?;
+        drop(work);
+        Ok(backend)
+    }
+
+    /// Lets later scans wait for what was asked of the recorders so far.
+    fn hold_scans(&self, work: &Work<G, S>) -> Result<(), Error> {
+        self.gpu.record(&work.queue, &self.aged)?;
+        self.uploads.wait(&self.gpu, &self.aged)
     }
 
     /// Scans pairs that are on the device already: `lend` hands them to the scan that it is given,
@@ -72,19 +111,18 @@ impl<G: Gpu> GpuBackend<G> {
         ages: Ages,
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.unless_lost(|| {
-            self.lanes.work(|queue| lend(queue, &mut |pairs| self.to().scan(queue, pairs, ages)))
-        })
+        self.uploads.work(|queue| lend(queue, &mut |pairs| self.ctx().scan(queue, pairs, ages)))
     }
 
-    fn to(&self) -> To<'_, G> {
-        To { gpu: &self.gpu, params: &self.params, arrays: &self.arrays }
+    fn ctx(&self) -> GpuCtx<'_, G, S> {
+        let parts = (&self.finder_params, &self.counter_params);
+        GpuCtx::new((&self.gpu, &self.params, &self.arrays), parts)
     }
 
     /// The work, when all that was scanned before comes before it.
-    fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
+    fn work(&self) -> Result<MutexGuard<'_, Work<G, S>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lanes.join(self.to(), &work.queue)?;
+        self.uploads.join(self.ctx(), &work.queue)?;
         Ok(work)
     }
 
@@ -100,15 +138,46 @@ impl<G: Gpu> GpuBackend<G> {
             }
         })
     }
+
+    /// Returns the numbers of those hosts of `found` whose glimpse promises something. Most
+    /// glimpses came with the search; the others cost a trip.
+    fn promising(
+        &self,
+        work: &mut Work<G, S>,
+        found: &Found,
+        span: Span,
+        Glimpse { positions, promises }: Glimpse<'_>,
+    ) -> Result<Vec<usize>, Error> {
+        let Found { hosts, glimpsed, .. } = found;
+        let promising: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(false)).collect();
+        let look = |number: usize, tally: &Tally| promising[number].store(promises(tally), Relaxed);
+        work.glimpses.read::<S>(work.threads, (*glimpsed, span), look)?;
+        let others = (&hosts[*glimpsed..], span, positions);
+        work.tally(self.ctx(), others, &|number, tally| look(glimpsed + number, tally))?;
+        Ok((0..hosts.len()).filter(|&number| promising[number].load(Relaxed)).collect())
+    }
 }
 
-impl<G: Gpu> Backend for GpuBackend<G> {
+impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     fn device(&self) -> Device {
         self.device
     }
 
-    fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.lanes.scan(self.to(), pairs, ages))
+    fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error> {
+        let plain = |pairs: &[IpPair]| self.uploads.scan(self.ctx(), pairs, ages);
+        self.unless_lost(|| match pairs {
+            Pairs::Plain(pairs) => plain(pairs),
+            Pairs::Pinned(pairs) => match pairs.memory::<PinnedBytes<G::Pinned>>() {
+                Some(PinnedBytes { memory, bytes }) => {
+                    self.uploads.scan_pinned(self.ctx(), (memory, *bytes), ages)
+                }
+                None => pairs.scan(plain),
+            },
+            #[cfg(feature = "cuda")]
+            Pairs::Resident(pairs) => {
+                self.scan_resident(ages, |queue, scan| G::lend(queue, pairs, scan))
+            }
+        })
     }
 
     fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
@@ -119,18 +188,6 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         Ok(PinnedPairs::new(PinnedBytes { memory, bytes }, len))
     }
 
-    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
-        if let Some(PinnedBytes { memory, bytes }) = pairs.memory::<PinnedBytes<G::Pinned>>() {
-            return self.unless_lost(|| self.lanes.scan_pinned(self.to(), (memory, *bytes), ages));
-        }
-        pairs.scan(|pairs| self.scan(pairs, ages))
-    }
-
-    #[cfg(feature = "cuda")]
-    fn scan_device(&self, pairs: &dyn DevicePairs, ages: Ages) -> Result<(), Error> {
-        self.scan_resident(ages, |queue, scan| G::lend(queue, pairs, scan))
-    }
-
     fn flush(&self) -> Result<(), Error> {
         self.unless_lost(|| {
             let (work, mark) = (self.work()?, self.gpu.mark()?);
@@ -139,94 +196,75 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
-    fn survey(&mut self, span: Span) -> Result<Survey, Error> {
-        self.unless_lost(|| {
-            let Work { queue, search, .. } = &mut *self.work()?;
-            search.survey(self.to(), queue, span)
-        })
+    // The device does the work of a close.
+    fn set_threads(&mut self, _: NonZeroUsize) {}
+
+    fn candidates(&mut self, span: Span) -> Result<Found, Error> {
+        self.unless_lost(|| self.work()?.candidates(self.ctx(), span))
     }
 
-    fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
-        self.unless_lost(|| {
-            let Work { queue, search, .. } = &mut *self.work()?;
-            search.regain(self.to(), queue, weight, limit)
-        })
-    }
-
+    // Glimpses of all first, then all tallies at once.
     fn tally(
         &mut self,
-        hosts: &[Address],
+        found: &Found,
         span: Span,
-        positions: u32,
+        glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         self.unless_lost(|| {
             let mut work = self.work()?;
-            match work.search.glimpses(work.threads, hosts, span, positions, each)? {
-                true => Ok(()),
-                false => work.tally(self.to(), (hosts, span, positions), each),
-            }
+            let numbers = match glimpse {
+                Some(glimpse) => self.promising(&mut work, found, span, glimpse)?,
+                None => (0..found.hosts.len()).collect(),
+            };
+            let hosts: Vec<Address> = numbers.iter().map(|&number| found.hosts[number]).collect();
+            let asked = (&hosts[..], span, self.params.counter_sizes().width);
+            work.tally(self.ctx(), asked, &|number, tally| each(numbers[number], tally))
         })
-    }
-
-    // Glimpses of all, most of which were asked for ahead; then all tallies at once.
-    fn tally_promising(
-        &mut self,
-        hosts: &[Address],
-        span: Span,
-        glimpse: u32,
-        promises: &(dyn Fn(&Tally) -> bool + Sync),
-        each: &(dyn Fn(usize, &Tally) + Sync),
-    ) -> Result<(), Error> {
-        let promising: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(false)).collect();
-        self.tally(hosts, span, glimpse, &|number, tally| {
-            promising[number].store(promises(tally), Relaxed);
-        })?;
-        let numbers = (0..hosts.len()).filter(|&number| promising[number].load(Relaxed));
-        let numbers: Vec<usize> = numbers.collect();
-        let hosts: Vec<Address> = numbers.iter().map(|&number| hosts[number]).collect();
-        let positions = self.params.linear_width();
-        self.tally(&hosts, span, positions, &|number, tally| each(numbers[number], tally))
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
-            let asked = (&[host][..], span, self.params.linear_width());
+            let asked = (&[host][..], span, self.params.counter_sizes().width);
             // There is one host, and so one answer.
-            work.tally(self.to(), asked, &|_, tally| _ = answer.set(*tally))?;
+            work.tally(self.ctx(), asked, &|_, tally| _ = answer.set(*tally))?;
             let tally = answer.into_inner().expect("a tally for the one host");
-            let rows = match self.params.is_tagged() {
-                true => Vec::new(),
-                false => work.weigh(self.to(), span)?,
+            let row_weights = match self.params.needs_row_weights() {
+                true => work.row_weights(self.ctx(), span)?,
+                false => Vec::new(),
             };
-            Ok((tally, rows))
+            Ok((tally, row_weights))
         })
     }
 
-    fn age(&mut self, ages: Ages) -> Result<(), Error> {
+    fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {
         self.unless_lost(|| {
-            let work = self.work()?;
-            work.age(self.to(), ages)?;
-            self.gpu.record(&work.queue, &self.aged)?;
-            self.lanes.wait(&self.gpu, &self.aged)
+            let mut work = self.work()?;
+            let within = match count_within {
+                Some(span) => work.row_weights(self.ctx(), span)?.iter().sum(),
+                None => 0,
+            };
+            work.age(self.ctx(), ages)?;
+            self.hold_scans(&work)?;
+            Ok(within)
         })
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {
-        self.unless_lost(|| self.work()?.export(self.to(), array))
+        self.unless_lost(|| self.work()?.export(self.ctx(), array))
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.merge(self.to(), array, words, step))
+        self.unless_lost(|| self.work()?.merge(self.ctx(), array, words, step))
     }
 
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.recent(self.to(), array, range, coder))
+        self.unless_lost(|| self.work()?.recent(self.ctx(), array, range, coder))
     }
 
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.apply(self.to(), array, section, step))
+        self.unless_lost(|| self.work()?.apply(self.ctx(), array, section, step))
     }
 }
 

@@ -7,7 +7,7 @@ mod search;
 
 use srlg_core::{Config, IpPair, Scheme};
 
-use super::GpuBackend;
+use super::backend;
 use super::simulated::Simulated;
 use crate::detector::SlidingDetector;
 use crate::device::Device;
@@ -35,8 +35,8 @@ fn small_paper() -> Config {
 
 fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {
     let params = config.validate()?;
-    let backend = GpuBackend::new(gpu.clone(), Device::Cpu, params)?;
-    Ok(SlidingDetector::with_backend(params, Box::new(backend)))
+    let backend = backend(gpu.clone(), Device::Cpu, params)?;
+    Ok(SlidingDetector::with_backend(params, backend))
 }
 
 fn cpu(config: Config) -> SlidingDetector {

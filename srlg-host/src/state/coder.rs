@@ -3,7 +3,7 @@
 //! Recorders come in runs, in their order, and go at once into what will be written: gaps, as long as
 //! these are no longer than the largest bitmap of the array would be, and planes of words.
 
-use srlg_core::{ArrayShape, Word};
+use srlg_core::{ArrayShape, RecentRange, Word};
 use zerocopy::IntoBytes;
 
 use super::leb128;
@@ -19,8 +19,7 @@ pub(crate) struct Coder {
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
-    /// The bytes of the words: plane `i` counts `256^i`. Planes above the first have nothing as long
-    /// as all of it is 0.
+    /// Plane `i` has the bytes of the words that count `256^i`, or nothing as long as all are 0.
     planes: [Vec<u8>; MOST_PLANES],
 }
 
@@ -31,8 +30,13 @@ enum Places {
 }
 
 impl Coder {
+    /// A section without any recorder, for those of an array whose words are in `range`.
+    pub(crate) fn for_range(shape: ArrayShape, range: RecentRange) -> Self {
+        Self::new(shape, Fold::of(shape.width, range))
+    }
+
     /// A section without any recorder, of an array of that shape.
-    pub(crate) fn new(shape: ArrayShape, fold: Fold) -> Self {
+    pub(super) fn new(shape: ArrayShape, fold: Fold) -> Self {
         let (places, planes) = (Places::Gaps(Vec::new()), Default::default());
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
@@ -67,10 +71,10 @@ impl Coder {
     }
 
     fn append_words<W: Word>(&mut self, words: &[W]) {
-        let [first, above @ ..] = &mut self.planes[..W::WIDTH.bytes()] else { return };
-        append_plane(words, self.fold, 0, first);
-        let ones = if above.is_empty() { W::default() } else { ones(words, self.fold) };
-        for (byte, plane) in (1..).zip(above) {
+        let planes = &mut self.planes[..W::WIDTH.bytes()];
+        let some_are_empty = planes.iter().any(Vec::is_empty);
+        let ones = if some_are_empty { ones(words, self.fold) } else { W::default() };
+        for (byte, plane) in planes.iter_mut().enumerate() {
             if !plane.is_empty() || ones.byte(byte) != 0 {
                 plane.resize(self.count as usize, 0);
                 append_plane(words, self.fold, byte, plane);
@@ -80,7 +84,7 @@ impl Coder {
     }
 
     /// Appends the section to `body`.
-    pub(super) fn finish(mut self, body: &mut Vec<u8>) {
+    pub(super) fn finish(self, body: &mut Vec<u8>) {
         let (first, last) = self.ends.unwrap_or_default();
         let dense = if self.count == 0 { 0 } else { dense(first, last) };
         let (layout, places) = match self.places {
@@ -88,9 +92,6 @@ impl Coder {
             Places::Gaps(gaps) => (DENSE, bits_of(first, last, &gaps)),
             Places::Bits(bits) => (DENSE, bits),
         };
-        if self.planes[0].iter().all(|&byte| byte == 0) {
-            self.planes[0].clear();
-        }
         let is_there = |(bit, plane): (u32, &Vec<u8>)| u8::from(!plane.is_empty()) << bit;
         let header = SectionHeader {
             count: self.count.into(),

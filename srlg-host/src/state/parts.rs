@@ -61,7 +61,7 @@ impl<'a> Parts<'a> {
             let place = |number: usize| number.saturating_sub(first).min(places.len());
             let part = place(range.start)..place(range.end);
             with_width!(coder.shape().width, W => {
-                coder.append(&places[part.clone()], &words.of::<W>()[part]);
+                coder.append(&places[part.clone()], &W::of(words)[part]);
             });
             first += places.len();
         }

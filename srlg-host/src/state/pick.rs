@@ -28,7 +28,7 @@ const RECORDERS_PER_BLOCK: usize = 64;
 /// Recorders that are picked without asking whether there are as many.
 const RECORDERS_PER_STEP: usize = 8;
 
-/// Recorders on their way from an array to a section, of which no more than [`RECORDERS_PER_RUN`] come at once.
+/// Recorders on their way from an array to a section: no more than [`RECORDERS_PER_RUN`] at once.
 struct PickBuffer<W> {
     /// Blocks with a recent recorder: their numbers in the run, and a bit for each recorder.
     blocks: Vec<u32>,

@@ -27,8 +27,8 @@ pub(super) struct SectionHeader {
     pub(super) reserved: U16,
 }
 
-/// How words of 16 bits in two ranges become numbers of one: those from `split + shift` on are written as so
-/// much less. Touches and echoes of a few slices then need no high bytes.
+/// How words of 16 bits in two ranges become numbers in one: a word from `split + shift` on is
+/// written as the word less `shift`. Touches and echoes of a few slices then need no high bytes.
 #[derive(
     Clone,
     Copy,
@@ -143,33 +143,33 @@ impl<'a> Section<'a> {
     #[inline]
     pub(crate) fn walk<W: Word>(&self, mut each: impl FnMut(usize, W)) -> Result<(), FormatError> {
         assert_eq!(W::WIDTH, self.shape.width, "words of the array");
-        let (first, fold) = (self.header.first.get() as usize, self.header.fold);
-        let (planes, recorders) = (self.planes, self.shape.recorders);
-        let mut visit = |at, place: usize| {
-            let mut number = 0;
-            for (shift, plane) in (0..).step_by(8).zip(&planes[..W::WIDTH.bytes()]) {
-                number |= u64::from(plane.map_or(0, |bytes| bytes[at])) << shift;
-            }
-            let word = W::try_from(fold.unfolded(number));
-            let word = word.map_err(|_| wrong("a section has a word beyond 16 bits"))?;
-            if place >= recorders {
-                return Err(wrong("a section has a recorder beyond its array"));
-            }
-            each(place, word);
-            Ok(())
-        };
         match self.header.layout {
-            SPARSE => self.walk_gaps(first, &mut visit),
-            _ => self.walk_bits(first, &mut visit),
+            SPARSE => self.walk_gaps(&mut each),
+            _ => self.walk_bits(&mut each),
         }
     }
 
+    /// Calls `each` with the recorder `place` and its word, which is word number `at`.
     #[inline(always)]
-    fn walk_gaps(
-        &self,
-        first: usize,
-        visit: &mut impl FnMut(usize, usize) -> Result<(), FormatError>,
+    fn visit<W: Word>(
+        self,
+        at: usize,
+        place: usize,
+        each: &mut impl FnMut(usize, W),
     ) -> Result<(), FormatError> {
+        let number = W::of_bytes(|byte| self.planes[byte].map_or(0, |bytes| bytes[at]));
+        let word = W::try_from(self.header.fold.unfolded(number.into()));
+        let word = word.map_err(|_| wrong("a section has a word that its array cannot have"))?;
+        if place >= self.shape.recorders {
+            return Err(wrong("a section has a recorder beyond its array"));
+        }
+        each(place, word);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn walk_gaps<W: Word>(self, each: &mut impl FnMut(usize, W)) -> Result<(), FormatError> {
+        let first = self.header.first.get() as usize;
         let (mut gaps, mut place) = (self.places.iter(), first);
         for at in 0..self.len() {
             if at > 0 {
@@ -177,17 +177,14 @@ impl<'a> Section<'a> {
                 // Less than 2^32 recorders each time, as the sum is checked each time.
                 place += 1 + gap as usize;
             }
-            visit(at, place)?;
+            self.visit(at, place, each)?;
         }
         if gaps.next().is_some() { Err(GAPS) } else { Ok(()) }
     }
 
     #[inline(always)]
-    fn walk_bits(
-        &self,
-        first: usize,
-        visit: &mut impl FnMut(usize, usize) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+    fn walk_bits<W: Word>(self, each: &mut impl FnMut(usize, W)) -> Result<(), FormatError> {
+        let first = self.header.first.get() as usize;
         let bits = |byte: &u8| byte.count_ones() as usize;
         if self.places.iter().map(bits).sum::<usize>() != self.len() {
             return Err(wrong("a section has not as many bits as recorders"));
@@ -198,7 +195,7 @@ impl<'a> Section<'a> {
             block[..bytes.len()].copy_from_slice(bytes);
             let mut bits = u64::from_le_bytes(block);
             while bits != 0 {
-                visit(at, place + bits.trailing_zeros() as usize)?;
+                self.visit(at, place + bits.trailing_zeros() as usize, each)?;
                 at += 1;
                 bits &= bits - 1;
             }

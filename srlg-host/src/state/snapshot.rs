@@ -69,7 +69,7 @@ impl Snapshot {
         let Self { fingerprints, sizes, slice, shapes, words, attachment } = self;
         let mut body = Vec::new();
         for (words, shape) in words.iter().zip(shapes) {
-            with_width!(shape.width, W => write::<W>(words.of(), *shape, &mut body));
+            with_width!(shape.width, W => write(W::of(words), *shape, &mut body));
         }
         let contents = Contents {
             kind: Stored::Snapshot,

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width};
 
+use super::section::{self, Fold};
 use super::words::{StateWord, with_width};
-use super::{Coder, Fold, Section, code, section};
+use super::{Coder, Section, code};
 
 /// Gaps before recorders that were touched, and their words before these are cut to a width.
 fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {

@@ -11,23 +11,16 @@ pub(crate) enum Words {
     W64(Vec<u64>),
 }
 
-impl Words {
-    /// The words of an array of so wide ones.
-    ///
-    /// # Panics
-    /// When they have another width: of detectors with equal fingerprints they never have.
-    pub(crate) fn of<W: StateWord>(&self) -> &[W] {
-        W::of(self).expect("equal fingerprints, equal widths")
-    }
-}
-
 /// A word that [`Words`] have.
 pub(crate) trait StateWord: Word {
     /// Makes `words` the words of an array.
     fn wrap(words: Vec<Self>) -> Words;
 
-    /// `words`, if they have this width.
-    fn of(words: &Words) -> Option<&[Self]>;
+    /// The integers in `words`.
+    ///
+    /// # Panics
+    /// When they have another width: arrays of equal fingerprints have equal ones.
+    fn of(words: &Words) -> &[Self];
 }
 
 macro_rules! state_words {
@@ -37,10 +30,10 @@ macro_rules! state_words {
                 Words::$width(words)
             }
 
-            fn of(words: &Words) -> Option<&[Self]> {
+            fn of(words: &Words) -> &[Self] {
                 match words {
-                    Words::$width(words) => Some(words),
-                    _ => None,
+                    Words::$width(words) => words,
+                    _ => panic!("equal fingerprints, equal widths"),
                 }
             }
         })*
@@ -52,23 +45,14 @@ state_words!(u8: W8, u16: W16, u32: W32, u64: W64);
 /// Does `$work`, in which `$word` is the integer of `$width`: a loop per width, and one choice before it.
 macro_rules! with_width {
     ($width:expr, $word:ident => $work:expr) => {
+        with_width!($width, $word => $work; u8: W8, u16: W16, u32: W32, u64: W64)
+    };
+    ($width:expr, $word:ident => $work:expr; $($int:ident: $variant:ident),*) => {
         match $width {
-            srlg_core::Width::W8 => {
-                type $word = u8;
+            $(srlg_core::Width::$variant => {
+                type $word = $int;
                 $work
-            }
-            srlg_core::Width::W16 => {
-                type $word = u16;
-                $work
-            }
-            srlg_core::Width::W32 => {
-                type $word = u32;
-                $work
-            }
-            srlg_core::Width::W64 => {
-                type $word = u64;
-                $work
-            }
+            })*
         }
     };
 }

@@ -1,7 +1,7 @@
 //! What positions say, their tally, and the estimate that follows from it.
 
 use srlg_core::Address;
-use srlg_core::estimate::EstimateRange;
+use srlg_core::EstimateRange;
 
 use super::TaggedModel;
 

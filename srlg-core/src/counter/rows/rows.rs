@@ -5,8 +5,9 @@ use core::ops::Range;
 use super::params::{MAX_ROWS, RowsParams};
 use crate::epoch::Span;
 use crate::hash::by_family;
+use crate::packed::Packed;
 use crate::pair::{Address, IpPair};
-use crate::recorder::{ReadRecorder, Recorder, count_below};
+use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 
 /// Positions of a union that are looked at together, row after row: few enough for the first
 /// cache, many enough for full vectors.
@@ -52,21 +53,14 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
     pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
         let limit = limit::<R>(span);
         let within = |row| self.run(row, aip)[position as usize].word() < limit;
-        // As in `touch_rows`.
+        // As in `for_places`.
         (0..MAX_ROWS as u32).all(|row| row >= self.params.rows || within(row))
-    }
-
-    /// How many recorders of `row` are within `span`.
-    #[must_use]
-    pub fn row_weight(self, row: u32, span: Span) -> u32 {
-        let len = self.params.row_len as usize;
-        count_below(&self.recorders[row as usize * len..][..len], limit::<R>(span))
     }
 
     /// The η' recorders of the linear estimator of `aip` in `row`.
     #[inline]
     fn run(self, row: u32, aip: Address) -> &'a [R] {
-        let start = self.start(row, aip);
+        let start = start(self.params, row, aip);
         &self.recorders[start..start + self.params.width as usize]
     }
 
@@ -88,12 +82,6 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
         }
         weight
     }
-
-    #[inline(always)]
-    fn start(self, row: u32, aip: Address) -> usize {
-        let column = self.params.column(row, aip);
-        (row * self.params.row_len + column * self.params.stride) as usize
-    }
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
@@ -102,26 +90,44 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
     #[inline(always)]
     pub fn touch(self, pairs: &[IpPair], age: u32) {
         let Self { params, recorders } = self;
+        let word = R::saturated(age);
         by_family!(params, |params| {
             // A loop, not a closure: only it is sure to be inlined.
             for &pair in pairs {
-                Rows { params, recorders }.touch_one(pair, age);
+                for_places(params, pair, |place| recorders[place].fetch_min(word));
             }
         });
     }
+}
 
-    /// The same for one pair, the work of one thread among many.
-    #[inline(always)]
-    pub fn touch_one(self, pair: IpPair, age: u32) {
-        let (word, position) = (R::saturated(age), self.params.position(pair.bip) as usize);
-        // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
-        // would copy all keys to memory to look one up.
-        for row in 0..MAX_ROWS as u32 {
-            if row < self.params.rows {
-                self.recorders[self.start(row, pair.aip) + position].fetch_min(word);
-            }
+/// Touches one recorder of `pair` in every row, `age` slices ago in the rows of `params`, whose
+/// recorders are packed in `words`: the work of one thread among many.
+///
+/// # Panics
+/// When `words` do not hold all recorders.
+#[inline(always)]
+pub fn touch_rows(params: &RowsParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
+    let word = Recorder16::saturated(age);
+    for_places(params, pair, |place| Packed::fetch_min(words, place, word));
+}
+
+/// Calls `touch` with the number of the recorder of `pair` in every row.
+#[inline(always)]
+fn for_places(params: &RowsParams, pair: IpPair, touch: impl Fn(usize)) {
+    let position = params.position(pair.bip) as usize;
+    // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
+    // would copy all keys to memory to look one up.
+    for row in 0..MAX_ROWS as u32 {
+        if row < params.rows {
+            touch(start(params, row, pair.aip) + position);
         }
     }
+}
+
+/// Returns where the linear estimator of `aip` begins in `row`.
+#[inline(always)]
+fn start(params: &RowsParams, row: u32, aip: Address) -> usize {
+    (row * params.row_len + params.column(row, aip) * params.stride) as usize
 }
 
 /// The least word that is not within `span`: a word is an age.

@@ -8,8 +8,9 @@
 use super::line::HostLayout;
 use super::params::TaggedParams;
 use crate::hash::by_family;
+use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
-use crate::twin::Twin;
+use crate::recorder::Recorder16;
 
 /// What a pair changes in an array of lines: two recorders of one line and their words, of the touch and
 /// of its echo.
@@ -84,19 +85,19 @@ impl Touches {
     }
 }
 
-/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the lines of `params`, which
-/// `twins` are; the work of one thread among many.
+/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the lines of `params`, whose
+/// recorders are packed in `words`: the work of one thread among many.
 ///
 /// # Panics
-/// When `twins` are fewer than half of [`TaggedParams::recorders`].
+/// When `words` do not hold all recorders.
 #[inline(always)]
-pub fn touch_twins(params: &TaggedParams, twins: &[Twin], pair: IpPair, age: u32) {
+pub fn touch_lines(params: &TaggedParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
     let touch = Touch::new(params, pair, params.step(age));
-    let (places, words) = (touch.places, touch.words());
+    let (places, touched) = (touch.places, touch.words());
     // Both are read before either is written: neither load waits for the other.
-    let looks = places.map(|place| Twin::look(twins, place));
+    let looks = places.map(|place| Packed::look(words, place as usize));
     for kind in 0..2 {
-        let (twin, seen) = looks[kind];
-        twin.fetch_min_seen(seen, places[kind], words[kind]);
+        let (packed, seen) = looks[kind];
+        packed.fetch_min_seen(seen, places[kind] as usize, touched[kind]);
     }
 }

@@ -1,10 +1,10 @@
 //! All levels of vectors leave the same recorders.
 
 use proptest::prelude::*;
+use srlg_core::scheme::{CounterParams, FinderParams};
 use srlg_core::{Config, Hash, Params, Recorder, Scheme, for_scheme};
 
 use super::*;
-use crate::cpu::arrays::{CounterParams, FinderParams};
 use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
 

@@ -22,8 +22,7 @@ fn aged<R: Recorder>(
     (below, recorders.iter().map(|recorder| recorder.word().into()).collect())
 }
 
-type TallyLevel<C> =
-    fn(&<C as Counter>::Params, &[u16], Address, Span, Range<u32>) -> Tally;
+type TallyLevel<C> = fn(&<C as Counter>::Params, &[u16], Address, Span, Range<u32>) -> Tally;
 
 fn sizes(scheme: Scheme) -> Config {
     let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
@@ -76,7 +75,7 @@ proptest! {
             let of = |level: TallyLevel<Of>| {
                 level(counter, &words[..len], host, span, positions.clone())
             };
-            [of(tally::plain), of(tally::avx2), of(tally)]
+            [of(tally::plain::<Of>), of(tally::avx2::<Of>), of(tally::<Of>)]
         });
         prop_assert_eq!(tallies[1], tallies[0]);
         prop_assert_eq!(tallies[2], tallies[0]);

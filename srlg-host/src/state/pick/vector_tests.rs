@@ -1,35 +1,40 @@
 //! All levels of vectors pick the same recorders.
 
 use proptest::prelude::*;
-use srlg_core::{Recorder, Recorder8, Recorder16};
+
+use srlg_core::ReadRecorder;
 
 use super::*;
 
-fn picked<R: Recorder>(
-    level: fn(&[R], Near, u32, &mut Tray),
+fn picked<W: Word>(
+    level: fn(&[W], RecentRange<W>, u32, &mut PickBuffer<W>),
     words: &[u16],
-    near: Near,
-) -> (Vec<u32>, Vec<u16>) {
-    let recorder = |&word: &u16| R::new(R::saturated(word.into()));
-    let recorders: Vec<R> = words.iter().map(recorder).collect();
-    let mut tray = Tray::new();
-    level(&recorders, near, 7, &mut tray);
-    (tray.places[..tray.len].to_vec(), tray.words[..tray.len].to_vec())
+    range: RecentRange,
+) -> (Vec<u32>, Vec<W>) {
+    let words: Vec<W> = words.iter().map(|&word| W::saturated(word)).collect();
+    let mut buffer = PickBuffer::new();
+    level(&words, range.of_width(), 7, &mut buffer);
+    (buffer.places[..buffer.len].to_vec(), buffer.words[..buffer.len].to_vec())
+}
+
+/// Asserts that all levels pick the same of `words`, made `W`s.
+fn assert_equal_picks<W: Word>(words: &[u16], range: RecentRange) {
+    let expected = picked::<W>(pick::plain, words, range);
+    assert_eq!(picked::<W>(pick::avx2, words, range), expected);
+    assert_eq!(picked::<W>(pick, words, range), expected);
 }
 
 proptest! {
     #[test]
     fn picked_recorders_are_the_same_on_all_levels(
         words in prop::collection::vec(prop_oneof![0u16..20, 1000u16..1020, any::<u16>()], 0..5000),
-        recent in 0u16..25,
-        echo in prop_oneof![Just(0u16), Just(1000)],
+        recent in 0u64..25,
+        echo in prop_oneof![Just(0u64), Just(1000)],
     ) {
-        let near = Near { recent, echo };
-        let wide = picked::<Recorder16>(pick::plain, &words, near);
-        prop_assert_eq!(picked::<Recorder16>(pick::avx2, &words, near), wide.clone());
-        prop_assert_eq!(picked::<Recorder16>(pick, &words, near), wide);
-        let narrow = picked::<Recorder8>(pick::plain, &words, near);
-        prop_assert_eq!(picked::<Recorder8>(pick::avx2, &words, near), narrow.clone());
-        prop_assert_eq!(picked::<Recorder8>(pick, &words, near), narrow);
+        let range = RecentRange { recent, echo };
+        assert_equal_picks::<u8>(&words, RecentRange { echo: 0, ..range });
+        assert_equal_picks::<u16>(&words, range);
+        assert_equal_picks::<u32>(&words, range);
+        assert_equal_picks::<u64>(&words, range);
     }
 }

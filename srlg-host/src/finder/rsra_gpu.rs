@@ -1,0 +1,178 @@
+//! [`RsraGpuSearch`]: from the recorders of an RSRA to candidate hosts, on a GPU.
+//!
+//! Survey, hot columns and regained hosts are started at once and come back in one copy.
+
+use std::marker::PhantomData;
+
+use srlg_core::finder::regain::high_table_lens;
+use srlg_core::finder::{RsraFinder, RsraParams};
+use srlg_core::{Address, FINDER, Params, Span};
+use srlg_kernels::{Hot, Regain, Survey, TouchRsra};
+use zerocopy::IntoBytes;
+
+use super::rsra::{HotCounts, high_table, search};
+use super::rsra_counts::CountsLayout;
+use crate::error::Error;
+use crate::gpu::answers::values;
+use crate::gpu::arrays::DeviceCtx;
+use crate::gpu::device::{Gpu, Memory, Pinned};
+use crate::gpu::scheme::{GpuFinder, GpuRecorder, GpuSearch, HostList, PairsAndWords, Searched};
+
+/// Memory of searches.
+pub(crate) struct RsraGpuSearch<G: Gpu, R> {
+    layout: CountsLayout,
+    /// Counts and hosts, as the layout says.
+    counts: G::Memory,
+    counts_copy: G::Pinned,
+    masks: G::Memory,
+    columns: [G::Memory; 2],
+    /// The arrays of a [`HighTable`](srlg_core::finder::regain::HighTable).
+    table: [G::Memory; 3],
+    recorders: PhantomData<fn() -> R>,
+}
+
+/// What the device listed.
+struct Listed {
+    /// Hosts, which may be more than `hosts`.
+    count: u32,
+    /// The first of them.
+    hosts: Vec<Address>,
+}
+
+impl<R: GpuRecorder> GpuFinder for RsraFinder<R> {
+    type Search<G: Gpu> = RsraGpuSearch<G, R>;
+
+    fn touch<G: Gpu>(
+        ctx: DeviceCtx<'_, G>,
+        queue: &G::Queue,
+        &params: &RsraParams,
+        (pairs, words): PairsAndWords<'_, G::Memory>,
+        age: u32,
+    ) -> Result<(), Error> {
+        let (pairs, recorders) = (pairs.buffer(), words.buffer());
+        ctx.start(queue, TouchRsra::<_, R> { params, age, pairs, recorders })
+    }
+}
+
+impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
+    fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
+        let (rsra, layout) = (params.rsra(), CountsLayout::new(params));
+        let columns = || gpu.allocate(rsra.columns() as usize * size_of::<u32>());
+        let [starts, highs, present] = high_table_lens(rsra).map(|len| len * size_of::<u32>());
+        Ok(Self {
+            counts: gpu.allocate(layout.bytes())?,
+            counts_copy: gpu.pin(layout.eager().end)?,
+            masks: gpu.allocate(rsra.estimators())?,
+            columns: [columns()?, columns()?],
+            table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
+            recorders: PhantomData,
+            layout,
+        })
+    }
+
+    fn prepare(
+        &self,
+        ctx: DeviceCtx<'_, G>,
+        queue: &G::Queue,
+        by: &mut G::Pinned,
+    ) -> Result<(), Error> {
+        let table = high_table(ctx.params.rsra());
+        let mut pairs = table.iter().zip(&self.table);
+        pairs.try_for_each(|(values, memory)| ctx.send(queue, by, values.as_bytes(), memory))
+    }
+
+    fn start(
+        &self,
+        ctx: DeviceCtx<'_, G>,
+        queue: &G::Queue,
+        span: Span,
+    ) -> Result<HostList<'_, G::Memory>, Error> {
+        let params = *ctx.params.rsra();
+        ctx.gpu.fill(queue, self.counts.part(self.layout.counts()), 0)?;
+        let rough = ctx.recorders(FINDER).buffer();
+        let weights = self.counts.part(self.layout.weights.clone()).buffer();
+        let masks = self.masks.all().buffer();
+        ctx.start(queue, Survey::<_, R> { params, span, rough, masks, weights })?;
+        self.find(ctx, queue, params.hot_weight())?;
+        let hosts = self.counts.part(self.layout.hosts.clone());
+        Ok(HostList { hosts, count: self.counts.part(self.layout.found.clone()) })
+    }
+
+    fn finish(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue) -> Result<Searched, Error> {
+        let mut listed = Some(self.fetch(ctx, queue)?);
+        let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
+        let mut is_listed = false;
+        let (hosts, quality) = search(ctx.params, &counts, |weight| {
+            is_listed = weight == ctx.params.rsra().hot_weight();
+            let listed = match listed.take().filter(|_| is_listed) {
+                Some(listed) => listed,
+                None => {
+                    self.find(ctx, queue, weight)?;
+                    self.fetch(ctx, queue)?
+                }
+            };
+            self.all_hosts(ctx, queue, listed)
+        })?;
+        Ok(Searched { hosts, quality, is_listed })
+    }
+}
+
+impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
+    /// Starts a search at `weight`.
+    fn find(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue, weight: u32) -> Result<(), Error> {
+        let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.rsra());
+        ctx.gpu.fill(queue, counts.part(layout.of_search()), 0)?;
+        let hot = layout.hot.clone().map(|hot| counts.part(hot));
+        for ((row, columns), count) in (0..).zip(&self.columns).zip(hot) {
+            let (masks, columns) = (self.masks.all().buffer(), columns.all().buffer());
+            let count = count.buffer();
+            ctx.start(queue, Hot { params, row, weight, masks, columns, count })?;
+        }
+        let regain = Regain {
+            params,
+            weight,
+            starts: self.table[0].all().buffer(),
+            highs: self.table[1].all().buffer(),
+            present: self.table[2].all().buffer(),
+            masks: self.masks.all().buffer(),
+            bases: self.columns[0].all().buffer(),
+            base_count: hot[0].buffer(),
+            partners: self.columns[1].all().buffer(),
+            partner_count: hot[1].buffer(),
+            hosts: counts.part(layout.hosts.clone()).buffer(),
+            found: counts.part(layout.found.clone()).buffer(),
+        };
+        ctx.start(queue, regain)
+    }
+
+    /// Waits for what a search listed.
+    fn fetch(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue) -> Result<Listed, Error> {
+        let layout = &self.layout;
+        ctx.gpu.download(queue, self.counts.part(layout.eager()), &self.counts_copy)?;
+        self.counts_copy.read(|bytes| {
+            let count = values(&bytes[layout.found.clone()])[0];
+            let mut hosts = values(&bytes[layout.hosts.start..layout.eager().end]);
+            hosts.truncate(count as usize);
+            Listed { count, hosts }
+        })
+    }
+
+    /// Returns all hosts that a search listed; `None` when there are more than the limit.
+    fn all_hosts(
+        &self,
+        ctx: DeviceCtx<'_, G>,
+        queue: &G::Queue,
+        Listed { count, mut hosts }: Listed,
+    ) -> Result<Option<Vec<Address>>, Error> {
+        if count > ctx.params.candidate_limit() {
+            return Ok(None);
+        }
+        if hosts.len() < count as usize {
+            let end = self.layout.hosts.start + count as usize * size_of::<u32>();
+            let list = self.counts.part(self.layout.hosts.start..end);
+            hosts.clear();
+            ctx.fetch(queue, list, &self.counts_copy, |bytes| hosts.extend(values(bytes)))?;
+        }
+        Ok(Some(hosts))
+    }
+}

@@ -1,0 +1,159 @@
+//! Recorders as words, from a device and to it, for snapshots and deltas.
+
+use srlg_core::scheme::{CounterRecorder, FinderRecorder};
+use srlg_core::{COUNTER, FINDER, ReadRecorder, RecentRange};
+use srlg_kernels::{Apply, Extract, Merge};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::answers::values;
+use super::arrays::GpuCtx;
+use super::device::{Gpu, Memory};
+use super::scheme::{GpuRecorder, GpuScheme};
+use super::work::Work;
+use crate::error::Error;
+use crate::state::{Coder, Section, StateWord, Words, code};
+
+/// Calls a method for the type of the recorders of the array of that number.
+macro_rules! by_array {
+    ($array:expr, $work:ident.$method:ident($($argument:expr),*)) => {
+        match $array {
+            FINDER => $work.$method::<FinderRecorder<S>>($($argument),*),
+            COUNTER => $work.$method::<CounterRecorder<S>>($($argument),*),
+            other => panic!("there is no array {other}"),
+        }
+    };
+}
+
+type Ctx<'a, G, S> = GpuCtx<'a, G, S>;
+
+impl<G: Gpu, S: GpuScheme> Work<G, S> {
+    /// Returns the words of `array`.
+    pub(super) fn export(&mut self, ctx: Ctx<'_, G, S>, array: usize) -> Result<Words, Error> {
+        by_array!(array, self.wrapped(ctx, array))
+    }
+
+    fn wrapped<R: GpuRecorder>(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+    ) -> Result<Words, Error> {
+        Ok(R::Word::wrap(self.words::<R>(ctx, array)?))
+    }
+
+    fn words<R: GpuRecorder>(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+    ) -> Result<Vec<R::Word>, Error> {
+        let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
+        ctx.fetch(&self.queue, ctx.recorders(array), &self.results_copy, |bytes| {
+            words.extend_from_slice(<[R::Word]>::ref_from_bytes(bytes).expect("aligned words"));
+        })?;
+        Ok(words)
+    }
+
+    /// Merges `words` into `array`, aged by `step`.
+    pub(super) fn merge(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        words: &Words,
+        step: u64,
+    ) -> Result<(), Error> {
+        by_array!(array, self.merge_words(ctx, array, words, step))
+    }
+
+    fn merge_words<R: GpuRecorder>(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        words: &Words,
+        step: u64,
+    ) -> Result<(), Error> {
+        let (words, step) = (R::Word::of(words), u32::saturated(step));
+        assert_eq!(words.len(), ctx.params.arrays()[array].recorders, "one fingerprint, one size");
+        let mut first = 0;
+        for run in words.chunks(self.results.bytes() / size_of::<R>()) {
+            ctx.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            let words = self.results.part(0..size_of_val(run)).buffer();
+            let recorders = ctx.words(array).buffer();
+            ctx.start(&self.queue, Merge::<_, R> { first, step, words, recorders })?;
+            first += run.len() as u32;
+        }
+        Ok(())
+    }
+
+    /// Writes to `coder` the recorders of `array` whose words are in `range`.
+    pub(super) fn recent(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        range: RecentRange,
+        coder: &mut Coder,
+    ) -> Result<(), Error> {
+        by_array!(array, self.recent_words(ctx, array, range, coder))
+    }
+
+    fn recent_words<R: GpuRecorder>(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        range: RecentRange,
+        coder: &mut Coder,
+    ) -> Result<(), Error> {
+        let count = self.asked.part(0..4);
+        ctx.gpu.fill(&self.queue, count, 0)?;
+        let [recent, echo] = [range.recent, range.echo].map(u32::saturated);
+        let (recorders, entries) = (ctx.recorders(array).buffer(), self.results.all().buffer());
+        let extract = Extract::<_, R> { recent, echo, recorders, entries, count: count.buffer() };
+        ctx.start(&self.queue, extract)?;
+        let mut found = 0;
+        ctx.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
+        if found > self.results.bytes() / size_of::<u64>() {
+            // The list has no room: from the whole array.
+            code(&self.words::<R>(ctx, array)?, range, coder);
+            return Ok(());
+        }
+        let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
+        ctx.fetch(&self.queue, part, &self.results_copy, |bytes| {
+            entries.extend_from_slice(<[u64]>::ref_from_bytes(bytes).expect("aligned memory"));
+        })?;
+        entries.sort_unstable();
+        // The number of a recorder above its word, 32 bits each.
+        let entry = |entry: u64| ((entry >> 32) as u32, R::saturated(entry as u32));
+        let (places, words): (Vec<u32>, Vec<R::Word>) = entries.into_iter().map(entry).unzip();
+        coder.append(&places, &words);
+        Ok(())
+    }
+
+    /// Merges the recorders in `section`, which are of `array`, aged by `step`.
+    pub(super) fn apply(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        section: &Section<'_>,
+        step: u64,
+    ) -> Result<(), Error> {
+        by_array!(array, self.apply_words(ctx, array, section, step))
+    }
+
+    fn apply_words<R: GpuRecorder>(
+        &mut self,
+        ctx: Ctx<'_, G, S>,
+        array: usize,
+        section: &Section<'_>,
+        step: u64,
+    ) -> Result<(), Error> {
+        let (mut entries, step) = (Vec::with_capacity(section.len()), u32::saturated(step));
+        section.walk(|place, word: R::Word| {
+            entries.push((place as u64) << 32 | Into::<u64>::into(word));
+        })?;
+        for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
+            ctx.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            let entries = self.results.part(0..size_of_val(run)).buffer();
+            let recorders = ctx.words(array).buffer();
+            ctx.start(&self.queue, Apply::<_, R> { step, entries, recorders })?;
+        }
+        Ok(())
+    }
+}
