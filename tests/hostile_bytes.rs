@@ -97,8 +97,14 @@ fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> V
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     let (rough, linear) = (params.rough_recorders() as u64, params.linear_recorders() as u64);
+    40 + rough.div_ceil(8) + linear.div_ceil(8) + word_bytes(detector) + (64 << 10)
+}
+
+/// Bytes of all words.
+fn word_bytes(detector: &SlidingDetector) -> u64 {
+    let params = detector.params();
     let bytes = if params.is_tagged() { 1 } else { 2 };
-    40 + rough.div_ceil(8) + rough * bytes + linear.div_ceil(8) + 2 * linear + (64 << 10)
+    (params.rough_recorders() * bytes + params.linear_recorders() * 2) as u64
 }
 
 /// Reads `bytes` as either, and merges and restores what they say; whether they say something.
@@ -117,8 +123,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
         assert!(allocated.bytes_total < 64 << 10);
         assert!(delta.into_parts(200).is_ok_and(|parts| !parts.is_empty()));
     }
-    let words = 2 * (params.rough_recorders() + params.linear_recorders()) as u64;
-    let most = most + words + bytes.len() as u64;
+    let most = most + word_bytes(detector) + bytes.len() as u64;
     let mut snapshot = None;
     let read = || snapshot = Some(Snapshot::from_bytes(bytes, &params));
     let allocated = allocation_counter::measure(read);

@@ -187,10 +187,16 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
     }
     let mut ahead = self::detector(small());
     ahead.skip_to(1).unwrap();
-    let error = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
-    assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1 }));
-    let error = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
-    assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1 }));
+    let of_snapshot = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
+    let of_delta = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
+    for (error, stored) in [(of_snapshot, "snapshot"), (of_delta, "delta")] {
+        assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1, .. }));
+        let expected = format!(
+            "this {stored} was taken in slice 1, but the detector is still in slice 0: close slices \
+             up to 1, then merge it"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 #[test]

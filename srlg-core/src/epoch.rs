@@ -76,18 +76,6 @@ impl Params {
         epochs.min(u16::MAX.into()) * self.tags
     }
 
-    /// Whether a recorder of the SLEA has the `word` of a touch, or of the echo of a touch, of
-    /// the last `ages` epochs, no more than the window has.
-    ///
-    /// In the tagged scheme it may as well be a touch that left the window long ago: an echo's
-    /// word is that of an older touch.
-    #[inline]
-    #[must_use]
-    pub fn is_recent(&self, word: u16, ages: u32) -> bool {
-        let (word, recent) = (u32::from(word), self.step(ages));
-        word < recent || word.wrapping_sub(self.step(self.echo_delay)) < recent
-    }
-
     /// The last `window` slices, the last of which is `slice`.
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {

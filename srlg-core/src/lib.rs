@@ -28,6 +28,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod array;
 mod config;
 pub mod detection;
 mod epoch;
@@ -43,7 +44,9 @@ mod rhfg;
 mod rough;
 mod tag;
 mod twin;
+mod word;
 
+pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
 pub use config::{Config, ConfigError, Plan, Scheme};
 pub use epoch::{Ages, Span};
 pub use hash::Hash;
@@ -51,7 +54,8 @@ pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touch
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
 pub use recorder::{
-    Frozen8, Frozen16, ReadRecorder, Recorder, Recorder8, Recorder16, age_all, count_below,
+    ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
 pub use rough::Rsra;
 pub use twin::Twin;
+pub use word::{Width, Word};

@@ -175,14 +175,6 @@ impl Params {
         self.tags > 1
     }
 
-    /// Bytes of all recorders. Those of the RSRA have 16 bits in the paper's scheme and 8 in
-    /// the tagged one, those of the SLEA 16.
-    #[must_use]
-    pub const fn recorder_bytes(&self) -> usize {
-        let rough_bytes = if self.is_tagged() { 1 } else { 2 };
-        self.rough_recorders() * rough_bytes + self.linear_recorders() * 2
-    }
-
     /// The family of every hash.
     #[must_use]
     pub const fn hash_family(&self) -> Hash {

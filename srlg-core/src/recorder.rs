@@ -6,29 +6,40 @@
 //! commutative, associative and idempotent: any number of threads may touch at once, with
 //! relaxed atomics, in any order and any number of times, and end with the same words.
 
-use core::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
-/// A recorder as seen by those who only read it.
+use crate::word::Word;
+
+/// A recorder as seen by those who only read it: an atomic, or a plain word while nobody touches it.
 pub trait ReadRecorder: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
-    type Word: Copy + Ord + core::fmt::Debug + Into<u32> + Send + Sync;
+    type Word: Word;
 
     /// The largest word: a recorder that was never touched, or too long ago.
-    const UNTOUCHED: Self::Word;
+    const UNTOUCHED: Self::Word = Self::Word::MAX;
 
     /// The word.
     fn word(&self) -> Self::Word;
 
     /// The word of that value, or [`UNTOUCHED`](Self::UNTOUCHED) when it does not fit.
-    fn saturated(value: u32) -> Self::Word;
+    #[inline]
+    fn saturated(value: impl Into<u64>) -> Self::Word {
+        Self::Word::try_from(value.into()).unwrap_or(Self::UNTOUCHED)
+    }
+}
+
+impl<W: Word> ReadRecorder for W {
+    type Word = W;
+
+    #[inline(always)]
+    fn word(&self) -> W {
+        *self
+    }
 }
 
 /// A recorder as an atomic, touched by any number of threads at once.
 pub trait Recorder: ReadRecorder + Send {
-    /// The same recorder while nobody can touch it: a plain integer.
-    type Frozen: ReadRecorder<Word = Self::Word>;
-
     /// A recorder with the given word.
     fn new(word: Self::Word) -> Self;
 
@@ -41,18 +52,22 @@ pub trait Recorder: ReadRecorder + Send {
     /// Sets the word, whatever it was: only while no other thread uses the recorder.
     fn set(&self, word: Self::Word);
 
-    /// The word after growing by `step`: by so many ages, times the number of tags.
+    /// The word after ageing by `step`: by the epochs that passed, times the number of tags.
     ///
     /// It saturates as a whole word, which keeps the order of any two words: a minimum
-    /// before growing equals the minimum after it.
-    fn aged(word: Self::Word, step: u32) -> Self::Word;
+    /// before ageing equals the minimum after it.
+    #[inline]
+    fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
+        // Saturate: a word that wrapped from its maximum to 0 would look just touched.
+        word.saturating_add(step)
+    }
 
-    /// Grows the recorder by `step`; its word before.
-    fn age_by(&mut self, step: u32) -> Self::Word;
+    /// Ages the recorder by `step`; its word before.
+    fn age_by(&mut self, step: Self::Word) -> Self::Word;
 
-    /// The recorders while nobody can touch them. Compilers vectorise loops over plain
+    /// The words of recorders while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
-    fn freeze(recorders: &mut [Self]) -> &[Self::Frozen];
+    fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
 
 /// How many of `recorders` have a word below `limit`.
@@ -66,7 +81,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
 
 /// Ages all `recorders` by `step`; how many had a word below `limit` before.
 #[inline(always)]
-pub fn age_all<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
     // As in `count_below`.
     for run in recorders.chunks_mut(1 << 15) {
@@ -89,52 +104,22 @@ pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
 }
 
 macro_rules! recorder {
-    ($(#[$doc:meta])* $name:ident, $(#[$frozen_doc:meta])* $frozen:ident, $atomic:ident, $word:ident) => {
+    ($(#[$doc:meta])* $name:ident($atomic:ident: $word:ident)) => {
         $(#[$doc])*
         #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
         #[repr(transparent)]
         pub struct $name($atomic);
 
-        $(#[$frozen_doc])*
-        #[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-        #[repr(transparent)]
-        pub struct $frozen($word);
-
-        impl ReadRecorder for $frozen {
-            type Word = $word;
-
-            const UNTOUCHED: $word = $word::MAX;
-
-            #[inline]
-            fn word(&self) -> $word {
-                self.0
-            }
-
-            #[inline]
-            fn saturated(value: u32) -> $word {
-                $word::try_from(value).unwrap_or($word::MAX)
-            }
-        }
-
         impl ReadRecorder for $name {
             type Word = $word;
-
-            const UNTOUCHED: $word = $word::MAX;
 
             #[inline]
             fn word(&self) -> $word {
                 self.0.load(Relaxed)
             }
-
-            #[inline]
-            fn saturated(value: u32) -> $word {
-                $frozen::saturated(value)
-            }
         }
 
         impl Recorder for $name {
-            type Frozen = $frozen;
-
             #[inline]
             fn new(word: $word) -> Self {
                 Self($atomic::new(word))
@@ -168,20 +153,14 @@ macro_rules! recorder {
             }
 
             #[inline]
-            fn aged(word: $word, step: u32) -> $word {
-                // Saturate: a word that wrapped from its maximum to 0 would look just touched.
-                word.saturating_add($frozen::saturated(step))
-            }
-
-            #[inline]
-            fn age_by(&mut self, step: u32) -> $word {
+            fn age_by(&mut self, step: $word) -> $word {
                 let word = self.0.get_mut();
                 core::mem::replace(word, Self::aged(*word, step))
             }
 
-            fn freeze(recorders: &mut [Self]) -> &[$frozen] {
-                let bytes: &[u8] = recorders.as_mut_bytes();
-                <[$frozen]>::ref_from_bytes(bytes).expect("an atomic and its integer have one layout")
+            fn freeze(recorders: &mut [Self]) -> &mut [$word] {
+                let bytes = recorders.as_mut_bytes();
+                <[$word]>::mut_from_bytes(bytes).expect("an atomic and its integer have one layout")
             }
         }
     };
@@ -189,20 +168,19 @@ macro_rules! recorder {
 
 recorder!(
     /// A recorder of 8 bits: an age.
-    Recorder8,
-    /// A [`Recorder8`] that nobody can touch.
-    Frozen8,
-    AtomicU8,
-    u8
+    Recorder8(AtomicU8: u8)
 );
-
 recorder!(
     /// A recorder of 16 bits: the paper's age in slices, or an age above a tag.
-    Recorder16,
-    /// A [`Recorder16`] that nobody can touch.
-    Frozen16,
-    AtomicU16,
-    u16
+    Recorder16(AtomicU16: u16)
+);
+recorder!(
+    /// A recorder of 32 bits.
+    Recorder32(AtomicU32: u32)
+);
+recorder!(
+    /// A recorder of 64 bits.
+    Recorder64(AtomicU64: u64)
 );
 
 #[cfg(test)]
@@ -212,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn recorder_grows_with_the_slices_since_its_last_touch() {
+    fn recorder_ages_with_the_slices_since_its_last_touch() {
         let mut recorder = Recorder16::new(Recorder16::UNTOUCHED);
         recorder.fetch_min(0);
         for age in 0..300 {
@@ -221,18 +199,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn recorder_saturates_and_never_wraps() {
-        let mut wide = Recorder16::new(65_533);
-        let mut narrow = Recorder8::new(253);
-        for (grown16, grown8) in [(65_534, 254), (65_535, 255), (65_535, 255)] {
-            wide.age_by(1);
-            narrow.age_by(1);
-            assert_eq!((wide.word(), narrow.word()), (grown16, grown8));
+    fn assert_saturates<R: Recorder>() {
+        let largest: u64 = R::UNTOUCHED.into();
+        let mut recorder = R::new(R::saturated(largest - 2));
+        for word in [largest - 1, largest, largest] {
+            recorder.age_by(R::saturated(1u32));
+            assert_eq!(recorder.word().into(), word);
         }
-        wide.fetch_min(0);
-        wide.age_by(u32::MAX);
-        assert_eq!(wide.word(), Recorder16::UNTOUCHED);
+        recorder.fetch_min(R::saturated(0u32));
+        recorder.age_by(R::saturated(u64::MAX));
+        assert_eq!(recorder.word(), R::UNTOUCHED);
+    }
+
+    #[test]
+    fn recorders_saturate_and_never_wrap() {
+        assert_saturates::<Recorder8>();
+        assert_saturates::<Recorder16>();
+        assert_saturates::<Recorder32>();
+        assert_saturates::<Recorder64>();
     }
 
     #[test]
@@ -246,8 +230,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn growing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tags in 1u32..9000) {
-            let step = ages * tags;
+        fn ageing_and_merging_commute(a: u16, b: u16, ages in 0u32..600, tags in 1u32..9000) {
+            let step = Recorder16::saturated(ages * tags);
             let aged = |word| Recorder16::aged(word, step);
             prop_assert_eq!(aged(a.min(b)), aged(a).min(aged(b)));
         }

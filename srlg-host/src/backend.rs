@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 
 use srlg_core::regain::{fill_high_table, high_table_lens};
-use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
+use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally};
 use srlg_kernels::survey::WEIGHTS;
 
 use crate::device::Device;
@@ -121,22 +121,15 @@ pub(crate) trait Backend: Send + Sync {
     /// Makes every recorder so much older.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
-    /// The words of both arrays.
-    fn export(&self) -> Result<Words, Error>;
+    /// The words of that array.
+    fn export(&self, array: usize) -> Result<Words, Error>;
 
-    /// Merges the words of both arrays, made so much older, by minimum.
-    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error>;
+    /// Keeps the smaller of each word of that array and its one of `words`, aged by `step`.
+    fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
-    /// Forgets everything, and holds `words` instead.
-    fn replace(&mut self, words: &Words) -> Result<(), Error> {
-        // After so many ages no recorder remembers anything.
-        self.age(Ages { rough: u32::MAX, linear: u32::MAX })?;
-        self.merge(words, Ages::default())
-    }
+    /// Writes to `coder` the recorders of that array whose words are in `range`.
+    fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error>;
 
-    /// What was touched within `span` of the RSRA and of the SLEA.
-    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error>;
-
-    /// Merges what another detector touched of the RSRA and of the SLEA, made so much older.
-    fn apply(&mut self, touched: &[Section<'_>; 2], ages: Ages) -> Result<(), Error>;
+    /// Merges the recorders in `section`, which are of that array, aged by `step`.
+    fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error>;
 }

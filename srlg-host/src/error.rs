@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use srlg_core::ConfigError;
 
-use crate::state::FormatError;
+use crate::state::{FormatError, Stored};
 
 /// An error of a detector. What the detector has seen stays as it was, but for errors of a GPU
 /// ([`Driver`](Self::Driver)) that say otherwise.
@@ -85,37 +85,47 @@ pub enum Error {
     QueryWindow { window: u32, max: u32 },
     /// A snapshot or delta is of a detector that has other recorders, or reads them otherwise.
     #[error(
-        "it is of a detector of other sizes, fingerprint {theirs:#018x}, and this one's is \
-         {ours:#018x}: give both the same sizes, window, sampling threshold and hash{}{differences}",
+        "the {stored} was made by a detector of other sizes (fingerprint {theirs:#018x}, here \
+         {ours:#018x}): use the same sizes, window, sampling threshold and hash on all \
+         nodes{}{differences}",
         if differences.is_empty() { "" } else { "; here " }
     )]
-    OtherSizes { ours: u64, theirs: u64, differences: String },
+    OtherSizes { stored: Stored, ours: u64, theirs: u64, differences: String },
     /// A snapshot or delta is of a detector that touches other recorders.
     #[error(
-        "it is of a detector of another seed, fingerprint {theirs:#018x}, and this one's is \
-         {ours:#018x}: give both the same seed"
+        "the {stored} was made with another hash seed (fingerprint {theirs:#018x}, here \
+         {ours:#018x}): use the same `Config::seed` on all nodes"
     )]
-    OtherSeed { ours: u64, theirs: u64 },
+    OtherSeed { stored: Stored, ours: u64, theirs: u64 },
     /// A snapshot or delta is ahead of the detector that shall merge it.
-    #[error("it is of slice {theirs}, this detector at {ours}: close slices up to it first")]
-    FromFuture { ours: u64, theirs: u64 },
+    #[error(
+        "this {stored} was taken in slice {theirs}, but the detector is still in slice {ours}: \
+         close slices up to {theirs}, then merge it"
+    )]
+    FromFuture { stored: Stored, ours: u64, theirs: u64 },
     /// A delta has nothing that is in the window any more.
     #[error(
-        "it is of slice {theirs}, and a window of {window} slices that ends with {ours} is past \
-         it: deltas are merged while their slice is in the window"
+        "this delta was taken in slice {theirs}, which has left the window of {window} slices of a \
+         detector in slice {ours}: merge a delta while its slice is in the window"
     )]
     OlderThanWindow { ours: u64, theirs: u64, window: u32 },
     /// Bytes are no snapshot or delta.
-    #[error("these bytes cannot be read: {0}")]
+    #[error("cannot read a snapshot or delta: {0}")]
     Format(#[from] FormatError),
     /// Bytes were written by a later version.
-    #[error("these bytes are of format {theirs}, and this srlg reads up to {newest}: update it")]
+    #[error(
+        "the snapshot or delta has format version {theirs}, and this srlg reads versions up to \
+         {newest}: update srlg"
+    )]
     Version { theirs: u16, newest: u16 },
     /// A snapshot or delta could not be compressed.
-    #[error("cannot compress: free some memory")]
+    #[error("cannot compress a snapshot or delta: free some memory")]
     Compress { source: std::io::Error },
     /// A delta was to be split into parts that are too small.
-    #[error("parts of {max_bytes} bytes were asked for: give at least {least}, for a recorder")]
+    #[error(
+        "a delta cannot be split into parts of {max_bytes} bytes: allow at least {least}, which a \
+         part with one recorder has"
+    )]
     PartSize { max_bytes: usize, least: usize },
     /// Something cannot be done with the files of checkpoints.
     #[error("cannot {doing} {}: {source}", path.display())]

@@ -178,6 +178,8 @@ impl Drop for Owner {
 
 #[cfg(test)]
 mod tests {
+    use srlg_core::COUNTER;
+
     use super::*;
     use crate::{Config, Device, SlidingDetector};
 
@@ -216,9 +218,9 @@ mod tests {
         let owner = fed.owner_mut();
         let during = owner.alone(|backend| {
             feed.ingest(&pairs(2, 500))?;
-            backend.export()
+            backend.export(COUNTER)
         });
-        assert_eq!(during.unwrap(), plain.owner_mut().shared().export().unwrap());
+        assert_eq!(during.unwrap(), plain.owner_mut().shared().export(COUNTER).unwrap());
         plain.ingest(&pairs(2, 500)).unwrap();
         assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
     }

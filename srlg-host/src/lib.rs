@@ -41,4 +41,4 @@ pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
 pub use srlg_core::estimate::{Estimate, EstimateRange};
 pub use srlg_core::{Config, ConfigError, Hash, IpPair, Params, Plan, Scheme};
-pub use state::{Delta, FormatError, Snapshot};
+pub use state::{Delta, FormatError, Snapshot, Stored};

@@ -14,6 +14,11 @@ mod pick;
 mod section;
 mod sizes;
 mod snapshot;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::fmt::{self, Display, Formatter};
 
 use srlg_core::Params;
 
@@ -21,13 +26,31 @@ use crate::error::Error;
 pub(crate) use coder::Coder;
 pub use delta::Delta;
 pub use error::FormatError;
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use pick::{Near, code_words};
-pub(crate) use pick::{code, coders};
+pub(crate) use pick::code;
 pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
-pub(crate) use snapshot::Words;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use words::with_width;
+pub(crate) use words::{StateWord, Words};
+
+/// What a detector writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// A [`Snapshot`].
+    Snapshot = 1,
+    /// A [`Delta`].
+    Delta = 2,
+}
+
+impl Display for Stored {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Snapshot => "snapshot",
+            Self::Delta => "delta",
+        })
+    }
+}
 
 /// Whose recorders they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,42 +64,24 @@ impl Fingerprints {
         Self { sizes: params.sizes_fingerprint(), seed: params.seed_fingerprint() }
     }
 
-    /// Refuses them for a detector with `params`, unless they are its own; `sizes`, where they are
-    /// known, say what differs.
-    pub(crate) fn check(self, sizes: Option<Sizes>, params: &Params) -> Result<(), Error> {
+    /// Refuses what was `stored` with them for a detector with `params`, unless they are its own;
+    /// `sizes`, where they are known, say what differs.
+    pub(crate) fn check(
+        self,
+        stored: Stored,
+        sizes: Option<Sizes>,
+        params: &Params,
+    ) -> Result<(), Error> {
         let ours = Self::of(params);
         if self.sizes != ours.sizes {
             let differences = sizes.map(|theirs| Sizes::of(params).differences(theirs));
             let differences = differences.unwrap_or_default();
-            return Err(Error::OtherSizes { ours: ours.sizes, theirs: self.sizes, differences });
+            let (ours, theirs) = (ours.sizes, self.sizes);
+            return Err(Error::OtherSizes { stored, ours, theirs, differences });
         }
         if self.seed != ours.seed {
-            return Err(Error::OtherSeed { ours: ours.seed, theirs: self.seed });
+            return Err(Error::OtherSeed { stored, ours: ours.seed, theirs: self.seed });
         }
         Ok(())
     }
-}
-
-/// An array of recorders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    recorders: usize,
-    /// Bytes of a recorder, 1 or 2.
-    bytes: usize,
-}
-
-impl Shape {
-    /// The word of a recorder that was never touched.
-    fn untouched(self) -> u16 {
-        if self.bytes == 1 { u8::MAX.into() } else { u16::MAX }
-    }
-}
-
-/// The RSRA and the SLEA.
-fn shapes(params: &Params) -> [Shape; 2] {
-    let rough_bytes = if params.is_tagged() { 1 } else { 2 };
-    [
-        Shape { recorders: params.rough_recorders(), bytes: rough_bytes },
-        Shape { recorders: params.linear_recorders(), bytes: 2 },
-    ]
 }

@@ -10,7 +10,7 @@ use srlg_core::Recorder;
 #[inline(always)]
 pub fn age<R: Recorder>(grid: Grid, recorders: &[R], step: u32) {
     for at in grid.of_all(recorders.len()) {
-        recorders[at].set(R::aged(recorders[at].word(), step));
+        recorders[at].set(R::aged(recorders[at].word(), R::saturated(step)));
     }
 }
 
@@ -31,9 +31,9 @@ pub fn extract<R: Recorder>(
     recent: List<'_, AtomicU64>,
 ) {
     for at in grid.of_all(recorders.len()) {
-        let word = recorders[at].word().into();
-        if is_recent(word) {
-            recent.add((at as u64) << 32 | u64::from(word));
+        let word: u64 = recorders[at].word().into();
+        if is_recent(word as u32) {
+            recent.add((at as u64) << 32 | word);
         }
     }
 }
@@ -50,5 +50,5 @@ pub fn apply<R: Recorder>(grid: Grid, recorders: &[R], entries: &[u64], step: u3
 
 #[inline(always)]
 fn merge_word<R: Recorder>(recorder: &R, word: u32, step: u32) {
-    recorder.fetch_min(R::aged(R::saturated(word), step));
+    recorder.fetch_min(R::aged(R::saturated(word), R::saturated(step)));
 }

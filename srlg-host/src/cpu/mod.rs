@@ -16,22 +16,22 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::{
-    Address, Ages, Frozen16, IpPair, Params, ReadRecorder, Recorder8, Recorder16, Rsra, Slea, Span,
-    Tally,
+    ARRAYS, Address, Ages, COUNTER, FINDER, IpPair, Params, ReadRecorder, RecentRange, Recorder8,
+    Recorder16, Rsra, Slea, Span, Tally,
 };
 
 use crate::backend::{Backend, Survey};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::PinnedPairs;
-use crate::state::{Coder, Section, Words, code, coders};
+use crate::state::{Coder, Section, Words};
 use lanes::Lanes;
 use pages::{Mappable, Pages};
 use search::Search;
 use shards::Shards;
 use share::{share, share_chunks};
 use sweep::PIECE;
-use words::{merge_section, merge_words, set_words, words};
+use words::WordArray;
 
 /// The backend of a detector with `params`: 16-bit recorders throughout in the paper's
 /// scheme, 8-bit ones in the RSRA of the tagged scheme.
@@ -92,6 +92,16 @@ impl<R: Mappable> CpuBackend<R> {
         &self.arrays
     }
 
+    /// The array of that number, with all that was ingested.
+    fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
+        self.lanes.drain(&self.arrays);
+        match array {
+            FINDER => &mut self.arrays.rough,
+            COUNTER => &mut self.arrays.linear,
+            other => panic!("there is no array {other}"),
+        }
+    }
+
     /// Does `work` once with the number of each of `hosts`, and with what makes a tally of it from
     /// some of its positions.
     fn look_at(
@@ -115,21 +125,21 @@ impl<R: Mappable> CpuBackend<R> {
     fn age_by(&mut self, span_ages: u32, ages: Ages) -> u32 {
         self.lanes.drain(&self.arrays);
         let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let (step, limit) = (params.step(ages.linear), params.step(span_ages));
-        let limit = Frozen16::saturated(limit);
+        let limit = u16::saturated(params.step(span_ages));
         if ages == Ages::default() {
             return linear.frozen(|recorders| count(recorders, limit, self.threads));
         }
         self.lanes.forget();
-        rough.age_by(ages.rough, R::UNTOUCHED, self.threads);
-        linear.age_by(step, limit, self.threads)
+        let steps = params.age_steps(ages);
+        rough.age_by(R::saturated(steps[FINDER]), R::UNTOUCHED, self.threads);
+        linear.age_by(u16::saturated(steps[COUNTER]), limit, self.threads)
     }
 }
 
 /// How many of `recorders` have a word below `limit`.
-fn count(recorders: &[Frozen16], limit: u16, threads: usize) -> u32 {
+fn count(recorders: &[u16], limit: u16, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
-    let pieces: Vec<&[Frozen16]> = recorders.chunks(PIECE).collect();
+    let pieces: Vec<&[u16]> = recorders.chunks(PIECE).collect();
     share(threads, pieces.len(), |piece| {
         sum.fetch_add(sweep::count(pieces[piece], limit), Relaxed);
     });
@@ -189,7 +199,7 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         let linear_weights = match params.is_tagged() {
             true => Vec::new(), // see `finish`
             false => linear.frozen(|recorders| {
-                let limit = Frozen16::saturated(params.step(span.ages));
+                let limit = u16::saturated(params.step(span.ages));
                 let rows = recorders.chunks_exact(params.linear_row_len() as usize);
                 rows.map(|row| count(row, limit, self.threads)).collect()
             }),
@@ -255,43 +265,24 @@ impl<R: Mappable> Backend for CpuBackend<R> {
         Ok(())
     }
 
-    fn export(&self) -> Result<Words, Error> {
+    fn export(&self, array: usize) -> Result<Words, Error> {
         let Arrays { rough, linear, .. } = self.drained();
-        Ok(Words { rough: words(rough), linear: words(linear) })
+        let arrays: [&dyn WordArray; ARRAYS] = [rough, linear];
+        Ok(arrays[array].words())
     }
 
-    fn merge(&mut self, other: &Words, ages: Ages) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_words(rough, &other.rough, ages.rough);
-        merge_words(linear, &other.linear, params.step(ages.linear));
+    fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
+        self.array_mut(array).merge(words, step);
         Ok(())
     }
 
-    fn replace(&mut self, words: &Words) -> Result<(), Error> {
-        // Pairs that wait, and those that are known of late, are of the past that is forgotten.
-        self.lanes.drain(&self.arrays);
-        self.lanes.forget();
-        let Arrays { rough, linear, .. } = &mut self.arrays;
-        set_words(rough, &words.rough);
-        set_words(linear, &words.linear);
+    fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
+        self.array_mut(array).recent(range, coder);
         Ok(())
     }
 
-    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        let [(of_rough, mut rough_coder), (of_linear, mut linear_coder)] = coders(params, span);
-        rough.frozen(|recorders| code(recorders, of_rough, &mut rough_coder));
-        linear.frozen(|recorders| code(recorders, of_linear, &mut linear_coder));
-        Ok([rough_coder, linear_coder])
-    }
-
-    fn apply(&mut self, [of_rough, of_linear]: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
-        self.lanes.drain(&self.arrays);
-        let Arrays { params, rough, linear, .. } = &mut self.arrays;
-        merge_section(rough, of_rough, ages.rough);
-        merge_section(linear, of_linear, params.step(ages.linear));
+    fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
+        self.array_mut(array).apply(section, step);
         Ok(())
     }
 }

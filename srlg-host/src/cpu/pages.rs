@@ -15,9 +15,10 @@ use zerocopy::FromBytes;
 use super::share::share_chunks;
 use super::sweep::{self, PIECE};
 use crate::error::Error;
+use crate::state::StateWord;
 
 /// A recorder that can live in a mapping.
-pub(crate) trait Mappable: Recorder + 'static {
+pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
     /// A mapping and its bytes as recorders.
     type Mapped: Send + Sync;
 
@@ -98,13 +99,13 @@ impl<R: Mappable> Pages<R> {
     }
 
     /// Looks at the recorders as plain integers, while nobody can touch them.
-    pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Frozen]) -> T) -> T {
+    pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Word]) -> T) -> T {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Grows every recorder by `step`, on so many `threads`; how many had a word below `limit`
+    /// Ages every recorder by `step`, on so many `threads`; how many had a word below `limit`
     /// before.
-    pub(crate) fn age_by(&mut self, step: u32, limit: R::Word, threads: usize) -> u32 {
+    pub(crate) fn age_by(&mut self, step: R::Word, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
             share_chunks(threads, recorders, PIECE, |_, piece| {

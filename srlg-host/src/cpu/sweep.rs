@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use prefetch_index::prefetch_index;
 use srlg_core::{
-    Address, Frozen16, Params, ReadRecorder, Recorder, Rsra, Slea, Span, Tally, age_all,
-    count_below,
+    Address, Params, ReadRecorder, Recorder, Rsra, Slea, Span, Tally, age_all, count_below,
 };
 use srlg_kernels::survey::WEIGHTS;
 
@@ -45,19 +44,19 @@ for_wider_vectors! {
     }
 
     /// How many of `recorders` have a word below `limit`.
-    pub(super) fn count(recorders: &[Frozen16], limit: u16) -> u32 {
+    pub(super) fn count(recorders: &[u16], limit: u16) -> u32 {
         count_below(recorders, limit)
     }
 
     /// Ages all `recorders` by `step`; how many had a word below `limit` before.
-    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: u32, limit: R::Word) -> u32 {
+    pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
         age_all(recorders, step, limit)
     }
 
     /// Tally of `host`.
     pub(super) fn tally(
         params: &Params,
-        recorders: &[Frozen16],
+        recorders: &[u16],
         host: Address,
         span: Span,
         positions: Range<u32>,

@@ -1,45 +1,54 @@
-//! Recorders as words, for snapshots and deltas.
+//! Recorders as words, for snapshots and deltas: [`WordArray`].
+
+use srlg_core::RecentRange;
 
 use super::pages::{Mappable, Pages};
-use crate::state::Section;
+use crate::state::{Coder, Section, StateWord, Words, code};
 
-/// The words of `pages`, which fit in 16 bits.
-pub(super) fn words<R: Mappable>(pages: &Pages<R>) -> Vec<u16> {
-    let words = pages.shared().iter().map(|recorder| recorder.word().into());
-    words.map(|word: u32| word as u16).collect()
+/// An array of recorders of whichever width.
+pub(super) trait WordArray {
+    /// All words.
+    fn words(&self) -> Words;
+
+    /// Keeps the more recent of each recorder and its one of `words`, aged by `step`.
+    fn merge(&mut self, words: &Words, step: u64);
+
+    /// Writes to `coder` the recorders whose words are in `range`.
+    fn recent(&mut self, range: RecentRange, coder: &mut Coder);
+
+    /// Keeps the more recent of each recorder in `section` and its word there, aged by `step`.
+    fn apply(&mut self, section: &Section<'_>, step: u64);
 }
 
-/// Gives the recorders of `pages` these words.
-pub(super) fn set_words<R: Mappable>(pages: &mut Pages<R>, words: &[u16]) {
-    pages.exclusive(|recorders| {
-        assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
-        for (recorder, &word) in recorders.iter_mut().zip(words) {
-            *recorder = R::new(R::saturated(word.into()));
-        }
-    });
-}
+impl<R: Mappable> WordArray for Pages<R> {
+    fn words(&self) -> Words {
+        R::Word::wrap(self.shared().iter().map(R::word).collect())
+    }
 
-/// Keeps the more recent of each recorder and its word, aged by `step`.
-pub(super) fn merge_words<R: Mappable>(pages: &mut Pages<R>, words: &[u16], step: u32) {
-    pages.exclusive(|recorders| {
-        assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
-        for (recorder, &word) in recorders.iter_mut().zip(words) {
-            let word = R::aged(R::saturated(word.into()), step);
-            *recorder = R::new(recorder.word().min(word));
-        }
-    });
-}
-
-/// Keeps the more recent of each recorder of `section` and its word there, aged by `step`.
-pub(super) fn merge_section<R: Mappable>(pages: &mut Pages<R>, section: &Section<'_>, step: u32) {
-    pages.exclusive(|recorders| {
-        let merged = section.walk(|place, word| {
-            let (word, recorder) =
-                (R::aged(R::saturated(word.into()), step), &mut recorders[place]);
-            if word < recorder.word() {
-                *recorder = R::new(word);
+    fn merge(&mut self, words: &Words, step: u64) {
+        let (words, step) = (R::Word::of(words), R::saturated(step));
+        self.exclusive(|recorders| {
+            assert_eq!(recorders.len(), words.len(), "snapshots of equal sizes have equal lengths");
+            for (ours, &word) in R::freeze(recorders).iter_mut().zip(words) {
+                *ours = (*ours).min(R::aged(word, step));
             }
         });
-        merged.expect("sections are walked over when they are read");
-    });
+    }
+
+    fn recent(&mut self, range: RecentRange, coder: &mut Coder) {
+        self.frozen(|words| code(words, range, coder));
+    }
+
+    fn apply(&mut self, section: &Section<'_>, step: u64) {
+        let step = R::saturated(step);
+        self.exclusive(|recorders| {
+            let merged = section.walk(|place, word| {
+                let (word, recorder) = (R::aged(word, step), &mut recorders[place]);
+                if word < recorder.word() {
+                    *recorder = R::new(word);
+                }
+            });
+            merged.expect("sections are walked over when they are read");
+        });
+    }
 }

@@ -1,36 +1,44 @@
 //! What detectors tell each other and keep: snapshots and deltas.
 
-use srlg_core::Ages;
+use std::array::from_fn;
+
+use srlg_core::{ARRAYS, Ages, COUNTER, FINDER};
 
 use super::SlidingDetector;
+use crate::backend::Backend;
 use crate::close;
 use crate::error::Error;
-use crate::state::{Delta, Snapshot};
+use crate::state::{Coder, Delta, Snapshot, Stored};
 
 impl SlidingDetector {
-    /// A copy of everything that the detector has seen.
+    /// Copies everything that the detector has seen.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        Ok(Snapshot::new(&self.params, self.slice, self.backend.shared().export()?))
+        let words = |array| self.backend.shared().export(array);
+        let words = [words(FINDER)?, words(COUNTER)?];
+        Ok(Snapshot::new(&self.params, self.slice, words))
     }
 
-    /// Becomes the detector of the snapshot, in its slice, whatever this one had seen, and goes on
-    /// as that one would. [`health`](Self::health) is that of an untouched detector until the next
-    /// close.
+    /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
+    /// [`health`](Self::health) is that of an untouched detector until the next close.
     ///
     /// # Errors
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
-        self.backend.alone(|backend| backend.replace(&snapshot.words))?;
+        snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
+        self.backend.alone(|backend| {
+            // After so many ages no recorder remembers anything.
+            backend.age(Ages { rough: u32::MAX, linear: u32::MAX })?;
+            merge_words(backend, snapshot, [0; ARRAYS])
+        })?;
         self.slice = snapshot.slice();
         self.health = close::untouched_health(&self.params);
         Ok(())
     }
 
-    /// Merges what another detector has seen: from the next report on, the answer is as
+    /// Merges what another detector has seen, `snapshot`: from the next report on, the answer is as
     /// if this detector had seen it too, bit for bit.
     ///
     /// A snapshot of an earlier slice is aged to the running one.
@@ -39,12 +47,12 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
     /// touches other recorders; [`Error::FromFuture`] when it is ahead of this detector.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
-        let ages = self.ages_since(snapshot.slice())?;
-        self.backend.alone(|backend| backend.merge(&snapshot.words, ages))
+        snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
+        let steps = self.steps_since(Stored::Snapshot, snapshot.slice())?;
+        self.backend.alone(|backend| merge_words(backend, snapshot, steps))
     }
 
-    /// What the last `slices` touched, the running one included: a small part of a snapshot.
+    /// Copies what the last `slices` touched, the running one included: a small part of a snapshot.
     ///
     /// With a delta of one slice per slice another detector can follow this one, see [`Delta`].
     /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
@@ -55,31 +63,50 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
-        let span = self.span(slices)?;
-        let touched = self.backend.alone(|backend| backend.recent(span))?;
+        let ranges = self.params.recent_ranges(self.span(slices)?);
+        let shapes = self.params.arrays();
+        let coder = |array: usize| Coder::for_range(shapes[array], ranges[array]);
+        let mut touched: [Coder; ARRAYS] = from_fn(coder);
+        self.backend.alone(|backend| {
+            let mut coders = touched.iter_mut().zip(ranges).enumerate();
+            coders.try_for_each(|(array, (coder, range))| backend.recent(array, range, coder))
+        })?;
         Ok(Delta::new(&self.params, self.slice, slices, touched))
     }
 
-    /// Merges what the last slices of another detector touched. A delta of an earlier slice is
+    /// Merges what the last slices of another detector touched, `delta`. A delta of an earlier slice is
     /// aged to the running one, as far as it is within the window.
     ///
     /// # Errors
     /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
     pub fn merge(&mut self, delta: &Delta) -> Result<(), Error> {
-        delta.fingerprints.check(None, &self.params)?;
-        let ages = self.ages_since(delta.slice())?;
+        delta.fingerprints.check(Stored::Delta, None, &self.params)?;
+        let steps = self.steps_since(Stored::Delta, delta.slice())?;
         let (ours, window) = (self.slice, self.params.window());
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
-        self.backend.alone(|backend| backend.apply(&delta.sections(), ages))
+        self.backend.alone(|backend| {
+            let mut sections = delta.sections().into_iter().zip(steps).enumerate();
+            sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
+        })
     }
 
-    /// How much older what was seen up to `slice` is now.
-    fn ages_since(&self, slice: u64) -> Result<Ages, Error> {
+    /// By how much the words of what was `stored` in `slice` have grown since.
+    fn steps_since(&self, stored: Stored, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice {
-            return Err(Error::FromFuture { ours: self.slice, theirs: slice });
+            return Err(Error::FromFuture { stored, ours: self.slice, theirs: slice });
         }
-        Ok(self.params.ages_between(slice, self.slice))
+        Ok(self.params.age_steps(self.params.ages_between(slice, self.slice)))
     }
+}
+
+/// Merges the words of all arrays of `snapshot`, aged by `steps`.
+fn merge_words(
+    backend: &mut dyn Backend,
+    snapshot: &Snapshot,
+    steps: [u64; ARRAYS],
+) -> Result<(), Error> {
+    let mut arrays = snapshot.words.iter().zip(steps).enumerate();
+    arrays.try_for_each(|(array, (words, step))| backend.merge(array, words, step))
 }

@@ -20,7 +20,7 @@ mod work;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use srlg_core::{Address, Ages, IpPair, Params, Span, Tally};
+use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally};
 use zerocopy::FromBytes;
 
 use crate::backend::{Backend, Survey};
@@ -213,20 +213,20 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
-    fn export(&self) -> Result<Words, Error> {
-        self.unless_lost(|| self.work()?.export(self.to()))
+    fn export(&self, array: usize) -> Result<Words, Error> {
+        self.unless_lost(|| self.work()?.export(self.to(), array))
     }
 
-    fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.merge(self.to(), words, ages))
+    fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
+        self.unless_lost(|| self.work()?.merge(self.to(), array, words, step))
     }
 
-    fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
-        self.unless_lost(|| self.work()?.recent(self.to(), span))
+    fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
+        self.unless_lost(|| self.work()?.recent(self.to(), array, range, coder))
     }
 
-    fn apply(&mut self, touched: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.apply(self.to(), touched, ages))
+    fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
+        self.unless_lost(|| self.work()?.apply(self.to(), array, section, step))
     }
 }
 

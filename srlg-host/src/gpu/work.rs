@@ -1,6 +1,6 @@
 //! [`Work`]: what is asked of the recorders, one question at a time.
 
-use srlg_core::{Address, Ages, Params, Span, Tally};
+use srlg_core::{Address, Ages, COUNTER, FINDER, Params, ReadRecorder, RecentRange, Span, Tally};
 use srlg_kernels::survey::SUMS;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -11,7 +11,7 @@ use super::head::{row_weights, values};
 use super::kernel::{Array, Kernel};
 use super::search::Search;
 use crate::error::Error;
-use crate::state::{Coder, Near, Section, Words, code_words, coders};
+use crate::state::{Coder, Section, StateWord, Words, code, with_width};
 
 /// Hosts whose tallies are brought back together.
 const HOSTS: usize = if cfg!(test) { 3 } else { 1024 };
@@ -120,62 +120,75 @@ impl<G: Gpu> Work<G> {
         })
     }
 
-    /// The words of both arrays.
-    pub(super) fn export(&mut self, to: To<'_, G>) -> Result<Words, Error> {
-        Ok(Words { rough: self.words(to, Array::Rough)?, linear: self.words(to, Array::Linear)? })
+    /// The words of that array.
+    pub(super) fn export(&mut self, to: To<'_, G>, array: usize) -> Result<Words, Error> {
+        with_width!(to.params.arrays()[array].width, W => Ok(W::wrap(self.words::<W>(to, array)?)))
     }
 
-    fn words(&mut self, to: To<'_, G>, array: Array) -> Result<Vec<u16>, Error> {
-        let wide = array.recorder_bytes(to.params) == 2;
-        let mut words = Vec::with_capacity(array.recorders(to.params));
-        let recorders = to.arrays.of(array).all();
-        to.fetch(&self.queue, recorders, &self.results_copy, |bytes| match wide {
-            true => words.extend(bytes.as_chunks().0.iter().map(|&word| u16::from_ne_bytes(word))),
-            false => words.extend(bytes.iter().copied().map(u16::from)),
+    fn words<W: StateWord>(&mut self, to: To<'_, G>, array: usize) -> Result<Vec<W>, Error> {
+        let mut words = Vec::with_capacity(to.params.arrays()[array].recorders);
+        let recorders = to.arrays.of(numbered(array)).all();
+        to.fetch(&self.queue, recorders, &self.results_copy, |bytes| {
+            words.extend_from_slice(<[W]>::ref_from_bytes(bytes).expect("aligned whole words"));
         })?;
         Ok(words)
     }
 
-    /// Merges `words`, made so much older.
-    pub(super) fn merge(&mut self, to: To<'_, G>, words: &Words, ages: Ages) -> Result<(), Error> {
-        for (array, words) in [(Array::Rough, &words.rough), (Array::Linear, &words.linear)] {
-            assert_eq!(words.len(), array.recorders(to.params), "one fingerprint, one size");
-            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
-            let mut first = 0;
-            for run in words.chunks(self.results.bytes() / size_of::<u16>()) {
-                to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
-                let words = self.results.part(0..size_of_val(run));
-                to.start(&self.queue, &Kernel::Merge { array, recorders, first, words, step })?;
-                first += run.len() as u32;
-            }
+    /// Merges `words` into that array, aged by `step`.
+    pub(super) fn merge(
+        &mut self,
+        to: To<'_, G>,
+        array: usize,
+        words: &Words,
+        step: u64,
+    ) -> Result<(), Error> {
+        let shape = to.params.arrays()[array];
+        let words: Vec<u16> = with_width!(shape.width, W => {
+            W::of(words).iter().map(|&word| u16::saturated(word)).collect()
+        });
+        assert_eq!(words.len(), shape.recorders, "one fingerprint, one size");
+        let (array, step, mut first) = (numbered(array), u32::saturated(step), 0);
+        let recorders = to.arrays.of(array);
+        for run in words.chunks(self.results.bytes() / size_of::<u16>()) {
+            to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            let words = self.results.part(0..size_of_val(run));
+            to.start(&self.queue, &Kernel::Merge { array, recorders, first, words, step })?;
+            first += run.len() as u32;
         }
         Ok(())
     }
 
-    /// What was touched within `span`.
-    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<[Coder; 2], Error> {
-        let [(of_rough, mut rough), (of_linear, mut linear)] = coders(to.params, span);
-        self.recent_of(to, (Array::Rough, span.rough_ages), of_rough, &mut rough)?;
-        self.recent_of(to, (Array::Linear, span.ages), of_linear, &mut linear)?;
-        Ok([rough, linear])
-    }
-
-    fn recent_of(
+    /// Writes to `coder` the recorders of that array whose words are in `range`.
+    pub(super) fn recent(
         &mut self,
         to: To<'_, G>,
-        (array, ages): (Array, u32),
-        near: Near,
+        array: usize,
+        range: RecentRange,
+        coder: &mut Coder,
+    ) -> Result<(), Error> {
+        with_width!(to.params.arrays()[array].width, W => {
+            self.recent_words::<W>(to, array, range, coder)
+        })
+    }
+
+    fn recent_words<W: StateWord>(
+        &mut self,
+        to: To<'_, G>,
+        array: usize,
+        range: RecentRange,
         coder: &mut Coder,
     ) -> Result<(), Error> {
         let count = self.asked.part(0..4);
         to.gpu.fill(&self.queue, count, 0)?;
-        let (recorders, recent) = (to.arrays.of(array), self.results.all());
-        to.start(&self.queue, &Kernel::Extract { array, ages, recorders, recent, count })?;
+        let age = to.params.age_steps(Ages { rough: 1, linear: 1 })[array];
+        let (ages, recent) = ((range.recent / age) as u32, self.results.all());
+        let (recorders, kind) = (to.arrays.of(numbered(array)), numbered(array));
+        to.start(&self.queue, &Kernel::Extract { array: kind, ages, recorders, recent, count })?;
         let mut found = 0;
         to.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
         if found > recent.len::<u64>() {
             // The list has no room: from the whole array.
-            code_words(&self.words(to, array)?, near, coder);
+            code(&self.words::<W>(to, array)?, range, coder);
             return Ok(());
         }
         let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
@@ -184,29 +197,40 @@ impl<G: Gpu> Work<G> {
         })?;
         entries.sort_unstable();
         // The number of a recorder above its word, 32 bits each.
-        let (places, words): (Vec<u32>, Vec<u16>) =
-            entries.into_iter().map(|entry| ((entry >> 32) as u32, entry as u16)).unzip();
+        let entry = |entry: u64| ((entry >> 32) as u32, W::saturated(entry as u32));
+        let (places, words): (Vec<u32>, Vec<W>) = entries.into_iter().map(entry).unzip();
         coder.append(&places, &words);
         Ok(())
     }
 
-    /// Merges what another detector touched, made so much older.
+    /// Merges the recorders in `section`, which are of that array, aged by `step`.
     pub(super) fn apply(
         &mut self,
         to: To<'_, G>,
-        [rough, linear]: &[Section<'_>; 2],
-        ages: Ages,
+        array: usize,
+        section: &Section<'_>,
+        step: u64,
     ) -> Result<(), Error> {
-        for (array, section) in [(Array::Rough, rough), (Array::Linear, linear)] {
-            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
-            let mut entries = Vec::with_capacity(section.len());
-            section.walk(|place, word| entries.push((place as u64) << 32 | u64::from(word)))?;
-            for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
-                to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
-                let entries = self.results.part(0..size_of_val(run));
-                to.start(&self.queue, &Kernel::Apply { array, recorders, entries, step })?;
-            }
+        let mut entries = Vec::with_capacity(section.len());
+        with_width!(to.params.arrays()[array].width, W => section.walk(|place, word: W| {
+            entries.push((place as u64) << 32 | Into::<u64>::into(word));
+        }))?;
+        let (array, step) = (numbered(array), u32::saturated(step));
+        let recorders = to.arrays.of(array);
+        for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
+            to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            let entries = self.results.part(0..size_of_val(run));
+            to.start(&self.queue, &Kernel::Apply { array, recorders, entries, step })?;
         }
         Ok(())
+    }
+}
+
+/// The array of that number, for kernels.
+fn numbered(array: usize) -> Array {
+    match array {
+        FINDER => Array::Rough,
+        COUNTER => Array::Linear,
+        other => panic!("there is no array {other}"),
     }
 }

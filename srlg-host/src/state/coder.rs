@@ -3,24 +3,24 @@
 //! Recorders come in runs, in their order, and go at once into what will be written: gaps, as long as
 //! these are no longer than the largest bitmap of the array would be, and planes of words.
 
+use srlg_core::{ArrayShape, RecentRange, Word};
 use zerocopy::IntoBytes;
 
-use super::section::{DENSE, Fold, HIGH, Head, LOW, SPARSE};
-use super::{Shape, leb128};
+use super::leb128;
+use super::section::{DENSE, Fold, MOST_PLANES, SPARSE, SectionHeader};
 use crate::vectors::for_wider_vectors;
 
 /// A section that is being written.
 #[derive(Debug)]
 pub(crate) struct Coder {
-    shape: Shape,
+    shape: ArrayShape,
     fold: Fold,
     /// The first recorder and the last one, if there is any.
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
-    low: Vec<u8>,
-    /// Nothing, as long as all are 0.
-    high: Vec<u8>,
+    /// Plane `i` has the bytes of the words that count `256^i`, or nothing as long as all are 0.
+    planes: [Vec<u8>; MOST_PLANES],
 }
 
 #[derive(Debug)]
@@ -30,14 +30,25 @@ enum Places {
 }
 
 impl Coder {
+    /// A section without any recorder, for those of an array whose words are in `range`.
+    pub(crate) fn for_range(shape: ArrayShape, range: RecentRange) -> Self {
+        Self::new(shape, Fold::of(shape.width, range))
+    }
+
     /// A section without any recorder, of an array of that shape.
-    pub(crate) fn new(shape: Shape, fold: Fold) -> Self {
-        let (low, high) = (Vec::new(), Vec::new());
-        Self { shape, fold, ends: None, count: 0, places: Places::Gaps(Vec::new()), low, high }
+    pub(super) fn new(shape: ArrayShape, fold: Fold) -> Self {
+        let (places, planes) = (Places::Gaps(Vec::new()), Default::default());
+        Self { shape, fold, ends: None, count: 0, places, planes }
+    }
+
+    /// The array that the section is of.
+    pub(super) fn shape(&self) -> ArrayShape {
+        self.shape
     }
 
     /// Appends recorders behind the last one: their numbers, ascending, and as many words.
-    pub(crate) fn append(&mut self, places: &[u32], words: &[u16]) {
+    pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
+        assert_eq!(W::WIDTH, self.shape.width, "words of the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
         let (first, last) = self.ends.unwrap_or((*new_first, *new_first));
         match &mut self.places {
@@ -59,11 +70,15 @@ impl Coder {
         self.append_words(words);
     }
 
-    fn append_words(&mut self, words: &[u16]) {
-        append_plane(words, self.fold, 0, &mut self.low);
-        if !self.high.is_empty() || ones(words, self.fold) > u8::MAX.into() {
-            self.high.resize(self.count as usize, 0);
-            append_plane(words, self.fold, 8, &mut self.high);
+    fn append_words<W: Word>(&mut self, words: &[W]) {
+        let planes = &mut self.planes[..W::WIDTH.bytes()];
+        let some_are_empty = planes.iter().any(Vec::is_empty);
+        let ones = if some_are_empty { ones(words, self.fold) } else { W::default() };
+        for (byte, plane) in planes.iter_mut().enumerate() {
+            if !plane.is_empty() || ones.byte(byte) != 0 {
+                plane.resize(self.count as usize, 0);
+                append_plane(words, self.fold, byte, plane);
+            }
         }
         self.count += words.len() as u32;
     }
@@ -77,21 +92,21 @@ impl Coder {
             Places::Gaps(gaps) => (DENSE, bits_of(first, last, &gaps)),
             Places::Bits(bits) => (DENSE, bits),
         };
-        let low = if self.low.iter().all(|&byte| byte == 0) { Vec::new() } else { self.low };
-        let plane = |bytes: &[u8], plane| if bytes.is_empty() { 0 } else { plane };
-        let head = Head {
+        let is_there = |(bit, plane): (u32, &Vec<u8>)| u8::from(!plane.is_empty()) << bit;
+        let header = SectionHeader {
             count: self.count.into(),
             first: first.into(),
             places: (places.len() as u32).into(),
             fold: self.fold,
             layout,
-            planes: plane(&low, LOW) | plane(&self.high, HIGH),
+            planes: (0..).zip(&self.planes).map(is_there).sum(),
             reserved: 0.into(),
         };
-        body.reserve(size_of::<Head>() + places.len() + low.len() + self.high.len());
-        for bytes in [head.as_bytes(), &places, &low, &self.high] {
-            body.extend_from_slice(bytes);
-        }
+        let plane_bytes = self.planes.iter().map(Vec::len).sum::<usize>();
+        body.reserve(size_of::<SectionHeader>() + places.len() + plane_bytes);
+        body.extend_from_slice(header.as_bytes());
+        body.extend_from_slice(&places);
+        self.planes.iter().for_each(|plane| body.extend_from_slice(plane));
     }
 }
 
@@ -123,22 +138,22 @@ fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
 
 for_wider_vectors! {
     /// The bits that any of `words` has, as it is written.
-    fn ones(words: &[u16], fold: Fold) -> u16 {
-        let (folded, mut ones) = (fold.folded(), 0);
+    fn ones<W: Word>(words: &[W], fold: Fold) -> W {
+        let (folded, mut ones) = (fold.folded(), W::default());
         for &word in words {
-            ones |= folded(word);
+            ones = ones | folded(word);
         }
         ones
     }
 
-    /// Appends the low or high bytes of `words`, as they are written.
-    fn append_plane(words: &[u16], fold: Fold, shift: u32, plane: &mut Vec<u8>) {
+    /// Appends that byte of each of `words`, as it is written.
+    fn append_plane<W: Word>(words: &[W], fold: Fold, byte: usize, plane: &mut Vec<u8>) {
         let (folded, start) = (fold.folded(), plane.len());
         plane.resize(start + words.len(), 0);
         let bytes = &mut plane[start..];
         let words = &words[..bytes.len()];
         for i in 0..bytes.len() {
-            bytes[i] = (folded(words[i]) >> shift) as u8;
+            bytes[i] = folded(words[i]).byte(byte);
         }
     }
 }

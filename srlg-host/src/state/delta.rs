@@ -1,12 +1,13 @@
 //! [`Delta`]: what the last slices of a detector touched.
 
-use srlg_core::Params;
+use srlg_core::{ARRAYS, ArrayShape, Params};
 
 use super::coder::Coder;
-use super::envelope::{Contents, Kind, open};
+use super::envelope::{Contents, open};
 use super::parts::Parts;
 use super::section::{self, Section};
-use super::{Fingerprints, FormatError, Shape, shapes};
+use super::words::with_width;
+use super::{Fingerprints, FormatError, Stored};
 use crate::error::Error;
 
 /// What the last slices of a detector touched: the recorders and their words.
@@ -31,17 +32,17 @@ pub struct Delta {
     pub(crate) fingerprints: Fingerprints,
     slice: u64,
     slices: u32,
-    shapes: [Shape; 2],
+    shapes: [ArrayShape; ARRAYS],
     /// A section per array, which was walked over without a fault.
     body: Vec<u8>,
 }
 
 impl Delta {
-    /// The delta of what the last `slices`, up to `slice`, touched of the RSRA and of the SLEA.
-    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; 2]) -> Self {
+    /// The delta of what the last `slices`, up to `slice`, touched of each array.
+    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
-        let (fingerprints, shapes) = (Fingerprints::of(params), shapes(params));
+        let (fingerprints, shapes) = (Fingerprints::of(params), params.arrays());
         Self { fingerprints, slice, slices, shapes, body }
     }
 
@@ -63,8 +64,8 @@ impl Delta {
         self.sections().iter().map(Section::len).sum()
     }
 
-    /// Its recorders: those of the RSRA, and those of the SLEA.
-    pub(crate) fn sections(&self) -> [Section<'_>; 2] {
+    /// Its recorders of each array.
+    pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
         sections(&self.body, self.shapes).expect("a body that was read or written before")
     }
 
@@ -74,7 +75,7 @@ impl Delta {
     /// [`Error::Compress`] where there is no memory to compress them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, slice, slices, .. } = *self;
-        let kind = Kind::Delta;
+        let kind = Stored::Delta;
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
@@ -84,8 +85,8 @@ impl Delta {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Kind::Delta, params)?;
-        let shapes = shapes(params);
+        let opened = open(bytes, Stored::Delta, params)?;
+        let shapes = params.arrays();
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
         if slices == 0 || !attachment.is_empty() {
@@ -94,7 +95,7 @@ impl Delta {
             );
         }
         for section in sections(&body, shapes)? {
-            section.walk(|_, _| ())?;
+            with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
         }
         Ok(Self { fingerprints, slice, slices, shapes, body })
     }
@@ -114,27 +115,25 @@ impl Delta {
     }
 
     /// The same header, with other recorders.
-    pub(super) fn with(&self, touched: [Coder; 2]) -> Self {
+    pub(super) fn with(&self, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
         Self { body, ..*self }
     }
 
     /// Sections without recorders, for [`with`](Self::with).
-    pub(super) fn coders(&self) -> [Coder; 2] {
-        let [of_rough, of_linear] = self.sections().map(|section| section.fold());
-        let [rough, linear] = self.shapes;
-        [Coder::new(rough, of_rough), Coder::new(linear, of_linear)]
+    pub(super) fn coders(&self) -> [Coder; ARRAYS] {
+        self.sections().map(|section| Coder::new(section.shape(), section.fold()))
     }
 }
 
 /// The sections of `body`, which has nothing else.
 pub(super) fn sections(
     body: &[u8],
-    [rough, linear]: [Shape; 2],
-) -> Result<[Section<'_>; 2], FormatError> {
+    [finder, counter]: [ArrayShape; ARRAYS],
+) -> Result<[Section<'_>; ARRAYS], FormatError> {
     let mut rest = body;
-    let sections = [Section::take(&mut rest, rough)?, Section::take(&mut rest, linear)?];
+    let sections = [Section::take(&mut rest, finder)?, Section::take(&mut rest, counter)?];
     match rest {
         [] => Ok(sections),
         _ => Err(FormatError::Contents { what: "a body has more than two sections" }),

@@ -7,7 +7,7 @@ use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Fingerprints, FormatError, Sizes};
+use super::{Fingerprints, FormatError, Sizes, Stored};
 use crate::error::Error;
 
 const MAGIC: [u8; 4] = *b"SRLG";
@@ -17,13 +17,6 @@ const VERSION: u16 = 1;
 
 /// zstd's fastest level that still codes bytes by their frequency.
 const LEVEL: i32 = 1;
-
-/// What is in the envelope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Snapshot = 1,
-    Delta = 2,
-}
 
 /// The first bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -45,7 +38,7 @@ pub(super) struct Header {
 
 /// What an envelope says and holds, but for its body.
 pub(super) struct Contents<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: Stored,
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
@@ -100,14 +93,18 @@ pub(super) struct Opened<'a> {
 }
 
 /// Opens an envelope of `kind` that belongs to `params`.
-pub(super) fn open<'a>(bytes: &'a [u8], kind: Kind, params: &Params) -> Result<Opened<'a>, Error> {
+pub(super) fn open<'a>(
+    bytes: &'a [u8],
+    kind: Stored,
+    params: &Params,
+) -> Result<Opened<'a>, Error> {
     let opened = Header::read_from_prefix(bytes);
     let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
     check_version(&header, bytes)?;
     if header.kind != kind as u8 {
         return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
     }
-    let sizes_len = if kind == Kind::Snapshot { size_of::<Sizes>() } else { 0 };
+    let sizes_len = if kind == Stored::Snapshot { size_of::<Sizes>() } else { 0 };
     check_length(&header, sizes_len, bytes)?;
     check_sum(bytes)?;
     let rest = &rest[..rest.len() - CHECKSUM];
@@ -116,7 +113,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], kind: Kind, params: &Params) -> Result<O
     }
     let (sizes, rest) = rest.split_at(sizes_len);
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
-    fingerprints.check(Sizes::read(sizes).ok(), params)?;
+    fingerprints.check(kind, Sizes::read(sizes).ok(), params)?;
     // Its length, like all others, is below that of `bytes`.
     let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());

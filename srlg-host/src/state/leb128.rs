@@ -3,16 +3,16 @@
 
 use crate::vectors::for_wider_vectors;
 
-/// Most gaps of a dense list take one byte: so many are tried at once.
-const RUN: usize = 32;
+/// Gaps that are tried at once: most gaps of a dense list take one byte.
+const GAPS_PER_RUN: usize = 32;
 
 for_wider_vectors! {
     /// Appends all gaps.
     pub(super) fn write_gaps(places: &[u32], bytes: &mut Vec<u8>) {
         let mut at = 0;
-        while let Some(run) = places.get(at..at + RUN + 1) {
-            let (mut shorts, mut ones) = ([0u8; RUN], 0);
-            for i in 0..RUN {
+        while let Some(run) = places.get(at..at + GAPS_PER_RUN + 1) {
+            let (mut shorts, mut ones) = ([0u8; GAPS_PER_RUN], 0);
+            for i in 0..GAPS_PER_RUN {
                 let gap = run[i + 1] - run[i] - 1;
                 shorts[i] = gap as u8;
                 ones |= gap;
@@ -21,7 +21,7 @@ for_wider_vectors! {
                 true => bytes.extend_from_slice(&shorts),
                 false => write_all(run, bytes),
             }
-            at += RUN;
+            at += GAPS_PER_RUN;
         }
         write_all(&places[at..], bytes);
     }

@@ -1,35 +1,37 @@
 //! [`Parts`]: a delta as several that are small enough for a message.
 //!
-//! Recorders are numbered over both arrays, those of the RSRA first, in the order of the sections.
+//! Recorders are numbered over all arrays, in the order of the sections.
 //! A part is a range of these numbers, and a delta like any other.
 
 use std::ops::Range;
 
-use super::Delta;
+use srlg_core::ARRAYS;
+
+use super::section::Section;
+use super::words::{StateWord, Words, with_width};
+use super::{Delta, FormatError};
 use crate::error::Error;
 
-/// Recorders, and their words.
-type List = (Vec<u32>, Vec<u16>);
+/// Recorders of an array, and their words.
+type List = (Vec<u32>, Words);
 
 /// A delta on its way to parts.
 pub(super) struct Parts<'a> {
     whole: &'a Delta,
-    rough: List,
-    linear: List,
+    lists: [List; ARRAYS],
     max_bytes: usize,
     parts: Vec<Vec<u8>>,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn of(whole: &'a Delta, max_bytes: usize) -> Result<Self, Error> {
-        let [rough, linear] = whole.sections();
-        let (rough, linear) = (rough.list()?, linear.list()?);
-        Ok(Self { whole, rough, linear, max_bytes, parts: Vec::new() })
+        let [finder, counter] = whole.sections().map(list);
+        Ok(Self { whole, lists: [finder?, counter?], max_bytes, parts: Vec::new() })
     }
 
-    /// The parts of the whole, which has so many `bytes`, and too many.
+    /// The parts of the whole, whose `bytes` are too many.
     pub(super) fn split(mut self, bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
-        self.split_range(0..self.rough.0.len() + self.linear.0.len(), bytes)?;
+        self.split_range(0..self.whole.recorders(), bytes)?;
         Ok(self.parts)
     }
 
@@ -54,13 +56,22 @@ impl<'a> Parts<'a> {
 
     /// The delta of a range of recorders.
     fn part(&self, range: Range<usize>) -> Delta {
-        let rough_len = self.rough.0.len();
-        let of_rough = range.start.min(rough_len)..range.end.min(rough_len);
-        let of_linear =
-            range.start.max(rough_len) - rough_len..range.end.max(rough_len) - rough_len;
-        let [mut rough, mut linear] = self.whole.coders();
-        rough.append(&self.rough.0[of_rough.clone()], &self.rough.1[of_rough]);
-        linear.append(&self.linear.0[of_linear.clone()], &self.linear.1[of_linear]);
-        self.whole.with([rough, linear])
+        let (mut coders, mut first) = (self.whole.coders(), 0);
+        for (coder, (places, words)) in coders.iter_mut().zip(&self.lists) {
+            let place = |number: usize| number.saturating_sub(first).min(places.len());
+            let part = place(range.start)..place(range.end);
+            with_width!(coder.shape().width, W => {
+                coder.append(&places[part.clone()], &W::of(words)[part]);
+            });
+            first += places.len();
+        }
+        self.whole.with(coders)
     }
+}
+
+fn list(section: Section<'_>) -> Result<List, FormatError> {
+    with_width!(section.shape().width, W => {
+        let (places, words) = section.list::<W>()?;
+        Ok((places, W::wrap(words)))
+    })
 }

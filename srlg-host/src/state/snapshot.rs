@@ -1,15 +1,16 @@
 //! [`Snapshot`]: everything that a detector has seen.
 
-use srlg_core::Params;
+use srlg_core::{ARRAYS, ArrayShape, Params, RecentRange};
 use zerocopy::IntoBytes;
 
 use super::coder::Coder;
 use super::delta::sections;
-use super::envelope::{Contents, Kind, open};
-use super::pick::{Near, code_words};
+use super::envelope::{Contents, open};
+use super::pick::code;
 use super::section::{self, Fold, Section};
 use super::sizes::Sizes;
-use super::{Fingerprints, FormatError, Shape, shapes};
+use super::words::{StateWord, Words, with_width};
+use super::{Fingerprints, FormatError, Stored};
 use crate::error::Error;
 
 /// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
@@ -23,28 +24,20 @@ pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) sizes: Sizes,
     slice: u64,
-    shapes: [Shape; 2],
-    pub(crate) words: Words,
+    shapes: [ArrayShape; ARRAYS],
+    /// Of each array.
+    pub(crate) words: [Words; ARRAYS],
     attachment: Vec<u8>,
-}
-
-/// The words of both arrays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
-    /// Of the RSRA, 8 bits or 16.
-    pub(crate) rough: Vec<u16>,
-    /// Of the SLEA.
-    pub(crate) linear: Vec<u16>,
 }
 
 impl Snapshot {
     /// The snapshot of a detector that has these `words`, without an attachment.
-    pub(crate) fn new(params: &Params, slice: u64, words: Words) -> Self {
+    pub(crate) fn new(params: &Params, slice: u64, words: [Words; ARRAYS]) -> Self {
         Self {
             fingerprints: Fingerprints::of(params),
             sizes: Sizes::of(params),
             slice,
-            shapes: shapes(params),
+            shapes: params.arrays(),
             words,
             attachment: Vec::new(),
         }
@@ -75,10 +68,11 @@ impl Snapshot {
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, sizes, slice, shapes, words, attachment } = self;
         let mut body = Vec::new();
-        write(&words.rough, shapes[0], &mut body);
-        write(&words.linear, shapes[1], &mut body);
+        for (words, shape) in words.iter().zip(shapes) {
+            with_width!(shape.width, W => write(W::of(words), *shape, &mut body));
+        }
         let contents = Contents {
-            kind: Kind::Snapshot,
+            kind: Stored::Snapshot,
             fingerprints: *fingerprints,
             slice: *slice,
             slices: 0,
@@ -94,30 +88,32 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Kind::Snapshot, params)?;
-        let shapes = shapes(params);
+        let opened = open(bytes, Stored::Snapshot, params)?;
+        let shapes = params.arrays();
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
             return Err(FormatError::Contents { what: "a snapshot counts slices" }.into());
         }
-        let [rough, linear] = sections(&body, shapes)?;
-        let words = Words { rough: read(rough, shapes[0])?, linear: read(linear, shapes[1])? };
+        let read =
+            |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
+        let [finder, counter] = sections(&body, shapes)?;
+        let words = [read(finder)?, read(counter)?];
         let (sizes, attachment) = (Sizes::read(sizes)?, attachment.into());
         Ok(Self { fingerprints, sizes, slice, shapes, words, attachment })
     }
 }
 
 /// Appends the section of all recorders that were ever touched, of an array with these `words`.
-fn write(words: &[u16], shape: Shape, body: &mut Vec<u8>) {
+fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
-    code_words(words, Near { recent: shape.untouched(), echo: 0 }, &mut touched);
+    code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);
     touched.finish(body);
 }
 
 /// The words of an array; those that are not in its section were never touched.
-fn read(section: Section<'_>, shape: Shape) -> Result<Vec<u16>, FormatError> {
-    let mut words = vec![shape.untouched(); shape.recorders];
+fn read<W: StateWord>(section: Section<'_>) -> Result<Words, FormatError> {
+    let mut words = vec![W::MAX; section.shape().recorders];
     section.walk(|place, word| words[place] = word)?;
-    Ok(words)
+    Ok(W::wrap(words))
 }

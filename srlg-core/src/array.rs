@@ -1,0 +1,159 @@
+//! The arrays of a detector, by number: how many recorders of which [`Width`] each has, by how much
+//! its words grow as time passes, and which of its words are recent.
+//!
+//! Whoever moves, merges or writes recorders needs no more than that, and loops over the numbers.
+
+use crate::epoch::{Ages, Span};
+use crate::params::Params;
+use crate::recorder::ReadRecorder;
+use crate::word::{Width, Word};
+
+/// How many arrays a detector has.
+pub const ARRAYS: usize = 2;
+
+/// Number of the array in which hosts are found, the RSRA.
+pub const FINDER: usize = 0;
+
+/// Number of the array that counts their peers, the SLEA.
+pub const COUNTER: usize = 1;
+
+/// The size of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayShape {
+    /// Number of recorders.
+    pub recorders: usize,
+    /// Bits of each.
+    pub width: Width,
+}
+
+impl ArrayShape {
+    /// Bytes of all recorders.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.recorders * self.width.bytes()
+    }
+}
+
+/// Which words of an array are recent: those below `recent`, and those that are below `recent` once
+/// `echo` is taken off, which may be 0. The sum of both is no larger than the largest word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecentRange<W = u64> {
+    /// Touches are below it.
+    pub recent: W,
+    /// By how much the word of an echo is larger than that of its touch.
+    pub echo: W,
+}
+
+impl RecentRange {
+    /// The same range, for words of a width of which both ends are.
+    #[must_use]
+    pub fn of_width<W: Word>(self) -> RecentRange<W> {
+        RecentRange { recent: W::saturated(self.recent), echo: W::saturated(self.echo) }
+    }
+}
+
+impl<W: Word> RecentRange<W> {
+    /// Whether `word` is recent.
+    #[inline(always)]
+    #[must_use]
+    pub fn holds(self, word: W) -> bool {
+        // No branch: its outcome could not be foreseen.
+        (word < self.recent) | (word.wrapping_sub(self.echo) < self.recent)
+    }
+}
+
+impl Params {
+    /// The shape of each array.
+    #[must_use]
+    pub const fn arrays(&self) -> [ArrayShape; ARRAYS] {
+        let finder_width = if self.is_tagged() { Width::W8 } else { Width::W16 };
+        [
+            ArrayShape { recorders: self.rough_recorders(), width: finder_width },
+            ArrayShape { recorders: self.linear_recorders(), width: Width::W16 },
+        ]
+    }
+
+    /// Bytes of all recorders.
+    #[must_use]
+    pub const fn recorder_bytes(&self) -> usize {
+        let [finder, counter] = self.arrays();
+        finder.bytes() + counter.bytes()
+    }
+
+    /// By how much the words of each array grow in `ages`.
+    #[must_use]
+    pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
+        [ages.rough.into(), self.step(ages.linear).into()]
+    }
+
+    /// Which words of each array are those of a touch, or of the echo of a touch, within `span`,
+    /// which is no longer than the window.
+    ///
+    /// In the tagged scheme it may as well be a touch that left the window long ago: an echo's
+    /// word is that of an older touch.
+    #[must_use]
+    pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
+        let RecentRange { recent, echo } = self.counter_range(span.ages);
+        [
+            RecentRange { recent: span.rough_ages.into(), echo: 0 },
+            RecentRange { recent: recent.into(), echo: echo.into() },
+        ]
+    }
+
+    /// Whether `word` is in the counter's [`recent_ranges`](Self::recent_ranges), for a span of
+    /// `ages`.
+    #[inline]
+    #[must_use]
+    pub fn is_recent(&self, word: u16, ages: u32) -> bool {
+        self.counter_range(ages).holds(word.into())
+    }
+
+    #[inline(always)]
+    fn counter_range(&self, ages: u32) -> RecentRange<u32> {
+        RecentRange { recent: self.step(ages), echo: self.step(self.echo_delay) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn recent_are_the_words_of_recent_ages_and_of_their_echoes() {
+        let longer = Config { window: 1000, ..Config::default() };
+        for config in [Config::default(), longer, Config::paper()] {
+            let params = config.validate().unwrap();
+            for slices in [1, 2, config.window] {
+                let span = params.span(77, slices);
+                let [finder, counter] = params.recent_ranges(span);
+                for word in 0..=u16::MAX {
+                    let age = u32::from(word) / params.tags();
+                    let echo = params.echo_delay()..params.echo_delay() + span.ages;
+                    let expected = age < span.ages || echo.contains(&age);
+                    assert_eq!(counter.of_width::<u16>().holds(word), expected, "{word}");
+                    assert_eq!(params.is_recent(word, span.ages), expected, "{word}");
+                    let found = finder.of_width::<u16>().holds(word);
+                    assert_eq!(found, u32::from(word) < span.rough_ages, "{word}");
+                }
+                let found = (0..=u8::MAX).filter(|&age| finder.of_width().holds(age)).count();
+                assert_eq!(found, span.rough_ages.min(255) as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_as_wide_as_their_width() {
+        fn check<W: Word>() {
+            assert_eq!(W::WIDTH.bytes(), size_of::<W>());
+            assert!((0..size_of::<W>()).all(|number| W::MAX.byte(number) == 0xff));
+            let word = W::of_bytes(|number| number as u8 + 1);
+            assert!((0..size_of::<W>()).all(|number| word.byte(number) == number as u8 + 1));
+        }
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
+        assert_eq!((0x0102_0304_u32.byte(0), 0x0102_0304_u32.byte(3)), (4, 1));
+    }
+}

@@ -1,0 +1,76 @@
+//! Sections of every width are read as they are written, and have the bytes of docs/format.md.
+
+use proptest::prelude::*;
+use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width};
+
+use super::section::{self, Fold};
+use super::words::{StateWord, with_width};
+use super::{Coder, Section, code};
+
+/// Gaps before recorders that were touched, and their words before these are cut to a width.
+fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
+    let word = prop_oneof![0u64..3, 0u64..1000, any::<u64>()];
+    // A bitmap is shorter where gaps are, and gaps are shorter where there are hundreds to cross.
+    let gap = prop_oneof![Just(0usize..3), Just(200..900)];
+    gap.prop_flat_map(move |gaps| prop::collection::vec((gaps, word.clone()), 0..200))
+}
+
+/// Writes and reads the section of an array in which only recorders with `touched` words were touched.
+fn assert_round_trip<W: StateWord>(touched: &[(usize, u64)]) {
+    let mut words = Vec::new();
+    for &(gap, word) in touched {
+        words.resize(words.len() + gap, W::MAX);
+        // The largest word is that of a recorder that was never touched.
+        words.push(W::saturated(word % W::MAX.into()));
+    }
+    let shape = ArrayShape { recorders: words.len() + 5, width: W::WIDTH };
+    let mut coder = Coder::new(shape, Fold::default());
+    code(&words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut coder);
+    let mut body = Vec::new();
+    coder.finish(&mut body);
+    assert!(body.len() <= section::most(shape));
+
+    let expected = || (0u32..).zip(&words).filter(|&(_, &word)| word != W::MAX);
+    let plane = |byte: usize| expected().map(|(_, word)| word.byte(byte)).collect::<Vec<u8>>();
+    let planes: Vec<Vec<u8>> = (0..W::WIDTH.bytes()).map(plane).collect();
+    let is_there = |plane: &Vec<u8>| plane.iter().any(|&byte| byte != 0);
+    let bits = (0..).zip(&planes).map(|(bit, plane)| u8::from(is_there(plane)) << bit);
+    assert_eq!(body[17], bits.sum::<u8>());
+    let there: Vec<u8> = planes.iter().filter(|plane| is_there(plane)).flatten().copied().collect();
+    assert!(body.ends_with(&there));
+
+    let mut rest = &body[..];
+    let section = Section::take(&mut rest, shape).unwrap();
+    assert!(rest.is_empty());
+    assert_eq!(section.list::<W>().unwrap(), expected().map(|(at, &word)| (at, word)).unzip());
+    for width in [Width::W8, Width::W16, Width::W32, Width::W64] {
+        let fits = body[17] >> (width.bytes() - 1) <= 1;
+        assert_eq!(Section::take(&mut &body[..], ArrayShape { width, ..shape }).is_ok(), fits);
+    }
+}
+
+proptest! {
+    #[test]
+    fn sections_of_every_width_are_read_as_they_are_written(touched in touched()) {
+        for width in [Width::W8, Width::W16, Width::W32, Width::W64] {
+            with_width!(width, W => assert_round_trip::<W>(&touched));
+        }
+    }
+}
+
+/// The layout of the section of an array of 64-bit recorders, one in `step` of which was touched.
+fn layout(step: usize) -> u8 {
+    let words: Vec<u64> =
+        (0..10_000).map(|at| if at % step == 0 { at as u64 } else { u64::MAX }).collect();
+    let shape = ArrayShape { recorders: words.len(), width: Width::W64 };
+    let mut coder = Coder::new(shape, Fold::default());
+    code(&words, RecentRange { recent: u64::MAX, echo: 0 }, &mut coder);
+    let mut body = Vec::new();
+    coder.finish(&mut body);
+    body[16]
+}
+
+#[test]
+fn few_recorders_are_written_as_gaps_and_many_as_a_bitmap() {
+    assert_eq!([layout(2), layout(100)], [section::DENSE, section::SPARSE]);
+}
