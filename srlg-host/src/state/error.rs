@@ -5,19 +5,23 @@
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum FormatError {
-    /// They end early, or go on.
-    #[error("{found} bytes where {expected} belong: they were cut, or put together")]
+    /// The data end early, or something follows them.
+    #[error(
+        "{found} bytes instead of {expected}: the data were cut, or something was appended to them"
+    )]
     Length { found: u64, expected: u64 },
-    /// They are something else.
-    #[error("they begin with {found:02x?} and not with SRLG: no snapshot and no delta")]
+    /// The data are something else.
+    #[error("the data begin with {found:02x?} and not with SRLG: no snapshot and no delta")]
     Magic { found: [u8; 4] },
-    /// They are of a kind that was not asked for.
-    #[error("they are of kind {found}, and {expected} was asked for (1 a snapshot, 2 a delta)")]
+    /// The data are of a kind that was not asked for.
+    #[error("the data are of kind {found} instead of {expected} (1 is a snapshot, 2 a delta)")]
     Kind { found: u8, expected: u8 },
-    /// They changed on their way.
-    #[error("their checksum is {found:#010x} and they name {named:#010x}: they were damaged")]
+    /// The data changed on their way.
+    #[error(
+        "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
+    )]
     Checksum { found: u32, named: u32 },
-    /// Their checksum is right, and their contents are not.
-    #[error("{what}: they were made by something else than srlg")]
+    /// The checksum is right, and the contents are not.
+    #[error("{what}: the data were not written by srlg")]
     Contents { what: &'static str },
 }
