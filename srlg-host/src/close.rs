@@ -37,6 +37,7 @@ pub(crate) fn report(
         search: searched - surveyed,
         estimate: estimated - searched,
         age: estimated.elapsed(),
+        ..StageTimes::default()
     };
     Ok(SliceReport {
         slice,

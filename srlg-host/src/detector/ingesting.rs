@@ -57,8 +57,11 @@ impl SlidingDetector {
         self.backend.shared().scan_device(pairs, Ages::default())
     }
 
-    /// A way in for a thread of its own, which goes on while another thread closes slices: it
-    /// keeps up to `room` pairs meanwhile, and waits when there are more.
+    /// Returns a handle for one receiving thread. While another thread closes a slice, the handle
+    /// buffers up to `capacity` pairs; after that [`Feed::ingest`] blocks.
+    ///
+    /// A slice that closes waits for the call of a feed that is under way, however large: for at
+    /// most 4096 pairs of it, and as many that were buffered.
     ///
     /// ```
     /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
@@ -77,8 +80,8 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::FeedMemory`].
-    pub fn feed(&self, room: usize) -> Result<Feed, Error> {
-        self.backend.feed(room)
+    pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
+        self.backend.feed(capacity)
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer
@@ -87,6 +90,6 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn flush(&self) -> Result<(), Error> {
-        self.backend.shared().flush()
+        self.backend.settled()?.flush()
     }
 }

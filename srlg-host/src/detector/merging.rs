@@ -13,7 +13,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        Ok(Snapshot::new(&self.params, self.slice, self.backend.shared().export()?))
+        Ok(Snapshot::new(&self.params, self.slice, self.backend.settled()?.export()?))
     }
 
     /// Becomes the detector of the snapshot, in its slice, whatever this one had seen, and goes on
@@ -24,7 +24,7 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
-        self.backend.alone(|backend| backend.replace(&snapshot.words))?;
+        self.backend.exclusive()?.replace(&snapshot.words)?;
         self.slice = snapshot.slice();
         self.health = close::untouched_health(&self.params);
         Ok(())
@@ -41,7 +41,7 @@ impl SlidingDetector {
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Some(snapshot.sizes), &self.params)?;
         let ages = self.ages_since(snapshot.slice())?;
-        self.backend.alone(|backend| backend.merge(&snapshot.words, ages))
+        self.backend.exclusive()?.merge(&snapshot.words, ages)
     }
 
     /// What the last `slices` touched, the running one included: a small part of a snapshot.
@@ -56,7 +56,7 @@ impl SlidingDetector {
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
         let span = self.span(slices)?;
-        let touched = self.backend.alone(|backend| backend.recent(span))?;
+        let touched = self.backend.exclusive()?.recent(span)?;
         Ok(Delta::new(&self.params, self.slice, slices, touched))
     }
 
@@ -72,7 +72,7 @@ impl SlidingDetector {
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
-        self.backend.alone(|backend| backend.apply(&delta.sections(), ages))
+        self.backend.exclusive()?.apply(&delta.sections(), ages)
     }
 
     /// How much older what was seen up to `slice` is now.
