@@ -2,8 +2,8 @@
 //!
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `lent` holds a share of the backend (an [`Arc`]) while no slice is being closed, and a feed locks
-//! it while it ingests; `kept` holds the pairs that came during a close. [`BackendCell`] has the
-//! slots of all feeds.
+//! it while it ingests; `kept` holds the pairs that came during a close.
+//! [`BackendCell`](cell::BackendCell) has the slots of all feeds.
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -23,7 +23,7 @@
 //!
 //! Kept pairs go in by the feed's own calls, up to [`PAIRS_PER_FEED_CALL`] with each, or when the
 //! feed is dropped; or in step 1, for feeds that are idle, which nobody else waits for; or by
-//! whoever reads the recorders between closes ([`BackendCell::settled`]).
+//! a thread that reads the recorders between closes ([`settled`](cell::BackendCell::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
@@ -33,9 +33,10 @@
 //!   close is the last occasion.
 //! - Nobody waits long. A feed waits when `kept` is full, for one close: the next one takes the
 //!   share of a waiting feed only after the feed has had its turn. The closer waits for calls that
-//!   are under way. `kept` is locked to append, and by whoever ingests from it; a feed that
-//!   ingests skips it then. Only `wanted` is no lock: who reads an old value finds `Closed`, or
-//!   keeps pairs that could have gone in, which are handed in all the same.
+//!   are under way. `kept` is locked to append, and by the thread that ingests from it; a feed
+//!   whose slot is open skips what another thread ingests.
+//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or keeps pairs that could
+//!   have gone in; they are ingested like all that were kept.
 
 pub(crate) mod cell;
 mod slot;
@@ -43,6 +44,7 @@ mod slot;
 mod tests;
 
 use std::sync::Arc;
+use std::thread;
 
 use srlg_core::{Ages, IpPair};
 
@@ -60,12 +62,12 @@ pub struct Feed {
     may_keep: bool,
 }
 
-/// Pairs that are ingested while a slot is locked: some tenths of a millisecond, for which a close
-/// may have to wait.
+/// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
+/// millisecond, for which a close may have to wait.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
 impl Feed {
-    pub(self) fn new(slot: Arc<FeedSlot>) -> Self {
+    fn new(slot: Arc<FeedSlot>) -> Self {
         Self { slot, may_keep: false }
     }
 
@@ -87,7 +89,13 @@ impl Feed {
         if !slot.is_wanted() {
             let lent = slot.lent();
             if !matches!(lent.state, FeedState::Closed) {
-                return scan(slot, &lent, may_keep, pairs);
+                let done = scan(slot, &lent, may_keep, pairs);
+                drop(lent);
+                if slot.is_wanted() {
+                    // The closer waits for this call: where cores are few, for this core, too.
+                    thread::yield_now();
+                }
+                return done;
             }
         }
         let kept = slot.keep(pairs);

@@ -60,8 +60,10 @@ impl SlidingDetector {
     /// Returns a handle for one receiving thread. While another thread closes a slice, the handle
     /// buffers up to `capacity` pairs; after that [`Feed::ingest`] blocks.
     ///
-    /// A slice that closes waits for the call of a feed that is under way, however large: for at
-    /// most 4096 pairs of it, and as many that were buffered.
+    /// A close waits for the call of a feed that is under way, though not for all of a large one:
+    /// for at most 4096 pairs, and as many from the buffer. Later calls of the feed ingest what it
+    /// buffered; where they have not by the next close, that close does
+    /// ([`StageTimes::hand_in`](crate::StageTimes)).
     ///
     /// ```
     /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};

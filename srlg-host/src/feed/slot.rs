@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use srlg_core::{Ages, IpPair};
 
@@ -10,14 +12,17 @@ use super::PAIRS_PER_FEED_CALL;
 use crate::backend::Backend;
 use crate::error::Error;
 
+/// How often a feed that waits looks whether the slice is closed.
+const POLL: Duration = Duration::from_micros(200);
+
 /// What a feed and the [`BackendCell`](super::cell::BackendCell) share; in cache lines of its own.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. A hint: `lent` decides.
     wanted: AtomicBool,
     lent: Mutex<Lent>,
-    /// Signalled when a slot opens or ends, and when a feed that waited has had its turn.
-    changed: Condvar,
+    /// Signalled when a feed that waited has its turn.
+    turn: Condvar,
     /// Pairs that came during a close, at most `capacity`.
     kept: Mutex<Vec<IpPair>>,
     capacity: usize,
@@ -48,7 +53,7 @@ impl FeedSlot {
         Ok(Self {
             wanted: AtomicBool::new(false),
             lent: Mutex::new(lent),
-            changed: Condvar::new(),
+            turn: Condvar::new(),
             kept: Mutex::new(kept),
             capacity,
         })
@@ -104,11 +109,15 @@ impl FeedSlot {
             lent.state = FeedState::Closed; // the closer need not come for it
         }
         lent.is_awaited = true;
-        let closed = |lent: &mut Lent| matches!(lent.state, FeedState::Closed);
-        let lent = self.changed.wait_while(lent, closed);
-        let mut lent = lent.unwrap_or_else(PoisonError::into_inner);
+        while matches!(lent.state, FeedState::Closed) {
+            drop(lent);
+            // No signal of the closer: where there are fewer cores than threads, a feed that it
+            // wakes takes its core for milliseconds before the close returns.
+            thread::sleep(POLL);
+            lent = self.lent();
+        }
         lent.is_awaited = false;
-        self.changed.notify_all();
+        self.turn.notify_all();
         lent
     }
 
@@ -121,7 +130,7 @@ impl FeedSlot {
     /// of a feed that has waited since an earlier close.
     pub(super) fn take_back(&self) {
         let is_due = |lent: &mut Lent| lent.is_awaited && matches!(lent.state, FeedState::Open(_));
-        let lent = self.changed.wait_while(self.lent(), is_due);
+        let lent = self.turn.wait_while(self.lent(), is_due);
         lent.unwrap_or_else(PoisonError::into_inner).state = FeedState::Closed;
     }
 
@@ -140,8 +149,6 @@ impl FeedSlot {
         lent.state = state;
         // With the lock: a feed that waits must not take this close for another.
         self.wanted.store(false, Relaxed);
-        drop(lent);
-        self.changed.notify_all();
     }
 }
 

@@ -2,7 +2,7 @@ mod speed;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::{Config, Device, SlidingDetector};
@@ -141,7 +141,7 @@ fn feed_without_room_waits_until_the_slice_is_closed() {
     let mut feed = fed.feed(100).unwrap();
     let during = fed.cell_mut().exclusive().unwrap();
     let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
-    thread::sleep(std::time::Duration::from_millis(50));
+    thread::sleep(Duration::from_millis(50));
     assert!(!receiver.is_finished());
     drop(during);
     receiver.join().unwrap().unwrap();
@@ -237,12 +237,17 @@ fn too_large_a_capacity_is_an_error() {
     assert!(matches!(detector().feed(usize::MAX), Err(Error::FeedMemory { .. })));
 }
 
+// What the clock shows beside the stages is what the system took the thread's core for, which it
+// does not do with every close.
 #[test]
 fn stages_of_a_close_make_up_all_of_it() {
-    let (mut fed, _, _feed) = kept(100_000);
-    let start = std::time::Instant::now();
-    let stages = fed.close_slice().unwrap().stages;
-    let (total, elapsed) = (stages.total(), start.elapsed());
-    assert!(stages.hand_in > stages.wait, "{stages:?}");
-    assert!(total <= elapsed && elapsed - total < elapsed / 5, "{stages:?} of {elapsed:?}");
+    let is_all = || {
+        let (mut fed, _, _feed) = kept(50_000);
+        let start = Instant::now();
+        let stages = fed.close_slice().unwrap().stages;
+        let (total, elapsed) = (stages.total(), start.elapsed());
+        assert!(total <= elapsed, "{stages:?} of {elapsed:?}");
+        stages.hand_in > stages.wait && elapsed - total < elapsed / 20
+    };
+    assert!((0..20).any(|_| is_all()));
 }
