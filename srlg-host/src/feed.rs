@@ -40,8 +40,6 @@
 
 pub(crate) mod cell;
 mod slot;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::thread;
@@ -124,3 +122,6 @@ impl Drop for Feed {
         while *may_keep && !slot.is_wanted() && scan(slot, &slot.lent(), may_keep, &[]).is_ok() {}
     }
 }
+
+#[cfg(test)]
+mod tests;

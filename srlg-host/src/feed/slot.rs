@@ -152,6 +152,11 @@ impl FeedSlot {
     }
 }
 
+/// What is locked is whole whenever the lock is free, whoever panicked.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 impl FeedSlot {
     /// How many pairs are kept.
@@ -165,9 +170,4 @@ impl Lent {
     pub(super) fn is_awaited(&self) -> bool {
         self.is_awaited
     }
-}
-
-/// What is locked is whole whenever the lock is free, whoever panicked.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

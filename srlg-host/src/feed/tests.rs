@@ -1,7 +1,6 @@
 mod speed;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -153,7 +152,7 @@ fn feed_without_room_waits_until_the_slice_is_closed() {
 fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     let (mut fed, mut plain) = (detector(), detector());
     plain.ingest(&pairs(1, 500)).unwrap();
-    for _ in 0..20 {
+    for _ in 0..5 {
         let mut feed = fed.feed(0).unwrap();
         let slot = Arc::clone(&feed.slot);
         let during = fed.cell_mut().exclusive().unwrap();
@@ -173,29 +172,25 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
 // While no slice ends, order does not matter: no pair may be lost, whatever the threads do.
 #[test]
 fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
-    const PEERS: u32 = 60_000;
     let (mut fed, mut plain) = (detector(), detector());
-    let running = AtomicUsize::new(4);
     thread::scope(|scope| {
-        for (number, capacity) in [0, 1, 1000, 1 << 20].into_iter().enumerate() {
-            let (mut feed, pairs) = (fed.feed(capacity).unwrap(), pairs(number as u32, PEERS));
+        let feeds = [0, 1, 1000, 1 << 20].map(|capacity| {
+            let (mut feed, pairs) = (fed.feed(capacity).unwrap(), pairs(capacity as u32, 60_000));
             plain.ingest(&pairs).unwrap();
-            let running = &running;
             scope.spawn(move || {
                 // Calls of 1, 2, 4, ... pairs, some of which are of several pieces.
                 let mut rest = &pairs[..];
-                for bits in (0..14).cycle().take_while(|_| running.load(Relaxed) > 0) {
+                for bits in (0..14).cycle() {
                     let (now, later) = rest.split_at(rest.len().min(1 << bits));
                     feed.ingest(now).unwrap();
-                    rest = later;
-                    if rest.is_empty() {
+                    if later.is_empty() {
                         break;
                     }
+                    rest = later;
                 }
-                running.fetch_sub(1, Relaxed);
-            });
-        }
-        while running.load(Relaxed) > 0 {
+            })
+        });
+        while !feeds.iter().all(thread::ScopedJoinHandle::is_finished) {
             drop(fed.cell_mut().exclusive().unwrap());
         }
     });
