@@ -5,6 +5,7 @@ mod merging;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use srlg_core::{Ages, Config, Estimate, Params, Span};
 
@@ -12,7 +13,7 @@ use crate::backend::Backend;
 use crate::close;
 use crate::device::Device;
 use crate::error::Error;
-use crate::feed::Owner;
+use crate::feed::cell::{BackendCell, Exclusive};
 use crate::open;
 use crate::report::{Health, SliceReport};
 
@@ -35,7 +36,7 @@ use crate::report::{Health, SliceReport};
 /// ```
 pub struct SlidingDetector {
     params: Params,
-    backend: Owner,
+    backend: BackendCell,
     slice: u64,
     health: Health,
 }
@@ -53,7 +54,7 @@ impl SlidingDetector {
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let health = close::untouched_health(&params);
-        Self { params, backend: Owner::new(backend), slice: 0, health }
+        Self { params, backend: BackendCell::new(backend), slice: 0, health }
     }
 
     /// Lets every later close take up to so many threads, as far as the system gives them; at first
@@ -62,10 +63,8 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn set_close_threads(&mut self, threads: NonZeroUsize) -> Result<(), Error> {
-        self.backend.alone(|backend| {
-            backend.set_threads(threads);
-            Ok(())
-        })
+        self.backend.exclusive()?.set_threads(threads);
+        Ok(())
     }
 
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
@@ -74,8 +73,13 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
+        let start = Instant::now();
         let Self { params, backend, slice, health } = self;
-        backend.alone(|backend| close(params, backend, slice, health))
+        let mut backend = backend.exclusive()?;
+        let mut report = close(params, &mut backend, slice, health)?;
+        drop(backend);
+        report.stages.complete(start.elapsed());
+        Ok(report)
     }
 
     /// Closes slices until `slice` is running, and hands every report to `on_report`.
@@ -85,7 +89,7 @@ impl SlidingDetector {
     /// from there on are skipped, with no report.
     ///
     /// What feeds ingest meanwhile is of the slice `slice`; `on_report` must not give a feed more
-    /// than it has room for, which would wait for the end of this call.
+    /// than its capacity, which would wait for the end of this call.
     ///
     /// # Errors
     /// [`Error::SliceInPast`], and what the device or `on_report` reports.
@@ -96,17 +100,16 @@ impl SlidingDetector {
     ) -> Result<(), E> {
         self.check_not_past(slice)?;
         let Self { params, backend, slice: running, health } = self;
-        backend.alone(|backend| {
-            while *running < slice {
-                let report = close(params, backend, running, health)?;
-                let silent = report.candidates == 0 && report.health.overload.is_none();
-                on_report(report)?;
-                if silent {
-                    break;
-                }
+        let mut backend = backend.exclusive()?;
+        while *running < slice {
+            let report = close(params, &mut backend, running, health)?;
+            let silent = report.candidates == 0 && report.health.overload.is_none();
+            on_report(report)?;
+            if silent {
+                break;
             }
-            Ok(skip(params, backend, running, slice)?)
-        })
+        }
+        Ok(skip(params, &mut *backend, running, slice)?)
     }
 
     /// Moves the window until `slice` is running, without any report, however far.
@@ -116,7 +119,7 @@ impl SlidingDetector {
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.check_not_past(slice)?;
         let Self { params, backend, slice: running, .. } = self;
-        backend.alone(|backend| skip(params, backend, running, slice))
+        skip(params, &mut *backend.exclusive()?, running, slice)
     }
 
     fn check_not_past(&self, slice: u64) -> Result<(), Error> {
@@ -148,7 +151,7 @@ impl SlidingDetector {
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
         let span = self.span(window)?;
-        let (tally, row_weights) = self.backend.shared().query(host.to_bits(), span)?;
+        let (tally, row_weights) = self.backend.settled()?.query(host.to_bits(), span)?;
         Ok(self.params.estimate(&tally, span, &row_weights))
     }
 
@@ -159,7 +162,7 @@ impl SlidingDetector {
     }
 
     #[cfg(test)]
-    pub(crate) fn owner_mut(&mut self) -> &mut Owner {
+    pub(crate) fn cell_mut(&mut self) -> &mut BackendCell {
         &mut self.backend
     }
 
@@ -200,13 +203,16 @@ impl SlidingDetector {
 /// Closes the `running` slice.
 fn close(
     params: &Params,
-    backend: &mut dyn Backend,
+    backend: &mut Exclusive<'_>,
     running: &mut u64,
     health: &mut Health,
 ) -> Result<SliceReport, Error> {
     let next = running.checked_add(1).ok_or(Error::LastSlice { running: *running })?;
     let ages = params.ages_between(*running, next);
-    let report = close::report(params, backend, *running, ages)?;
+    let start = Instant::now();
+    let mut report = close::report(params, &mut **backend, *running, ages)?;
+    report.stages.complete(start.elapsed());
+    (report.stages.hand_in, report.stages.wait) = backend.take_delays();
     *running = next;
     *health = report.health.clone();
     Ok(report)

@@ -144,9 +144,9 @@ pub enum Error {
         "slice {running} is the last that has a number: it runs for ever, start from a lower one"
     )]
     LastSlice { running: u64 },
-    /// A feed was asked for that keeps more pairs than there is memory for.
-    #[error("no memory for a feed that keeps {room} pairs: give it less room")]
-    FeedMemory { room: usize },
+    /// A feed was asked for whose buffer is larger than the memory that there is.
+    #[error("no memory for a feed that buffers {capacity} pairs: give it a smaller capacity")]
+    FeedMemory { capacity: usize },
     /// Pairs were fed to a detector that is gone; they were not ingested.
     #[error("the detector of this feed was dropped: keep it as long as its feeds")]
     DetectorDropped,

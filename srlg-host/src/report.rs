@@ -43,16 +43,41 @@ impl PartialEq for SliceReport {
     }
 }
 
-/// How long the stages of a close took.
+/// How long the stages of a close took, in their order.
+///
+/// Of [`advance_to`](crate::SlidingDetector::advance_to) the first report has what was spent on
+/// feeds, and no report has what it takes to end the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
-    /// Finding candidates; on a GPU also what is asked ahead with them, most glimpses.
+    /// Ingesting what feeds still had in their buffers from an earlier close.
+    pub hand_in: Duration,
+    /// Waiting until no feed is ingesting.
+    pub wait: Duration,
+    /// Finding candidates, once the pairs that wait in batches have updated their recorders; on a
+    /// GPU also what is asked ahead with them, most glimpses.
     pub search: Duration,
     /// Tallies and estimates of the candidates.
     pub estimate: Duration,
     /// Moving the window: every recorder one slice older.
     pub age: Duration,
+    /// Everything else: making the report, and letting feeds ingest again.
+    pub other: Duration,
+}
+
+impl StageTimes {
+    /// Returns the sum of all stages: the time from the call of
+    /// [`close_slice`](crate::SlidingDetector::close_slice) to its return.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        let Self { hand_in, wait, search, estimate, age, other } = *self;
+        hand_in + wait + search + estimate + age + other
+    }
+
+    /// Makes `total` the sum, by `other`.
+    pub(crate) fn complete(&mut self, total: Duration) {
+        self.other += total.saturating_sub(self.total());
+    }
 }
 
 /// How well a detector fared in the last slice that closed.

@@ -76,7 +76,8 @@ impl System for Srlg {
     }
 }
 
-/// The stages of a close with their names, in the order in which they come.
+/// The stages of a close that work on recorders, with their names, in the order in which they
+/// come. The others are about feeds, of which no system here has any.
 #[must_use]
 pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]

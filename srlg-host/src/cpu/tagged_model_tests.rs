@@ -85,7 +85,7 @@ fn configs() -> impl Strategy<Value = Config> {
 /// The tally of `host` over the last `window` slices.
 fn tally(detector: &mut SlidingDetector, host: Address, window: u32) -> TaggedTally {
     let span = detector.params().span(detector.slice(), window);
-    let (tally, _) = detector.owner_mut().shared().query(host, span).unwrap();
+    let (tally, _) = detector.cell_mut().shared().query(host, span).unwrap();
     let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
     let of_window = |bins: &[u32]| {
         let (within, beyond) = bins.split_at(span.ages as usize);

@@ -58,8 +58,13 @@ impl SlidingDetector {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
     }
 
-    /// A way in for a thread of its own, which goes on while another thread closes slices: it
-    /// keeps up to `room` pairs meanwhile, and waits when there are more.
+    /// Returns a handle for one receiving thread. While another thread closes a slice, the handle
+    /// buffers up to `capacity` pairs; after that [`Feed::ingest`] blocks.
+    ///
+    /// A close waits for the call of a feed that is under way, though not for all of a large one:
+    /// for at most 4096 pairs, and as many from the buffer. Later calls of the feed ingest what it
+    /// buffered; where they have not by the next close, that close does
+    /// ([`StageTimes::hand_in`](crate::StageTimes)).
     ///
     /// ```
     /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
@@ -78,8 +83,8 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::FeedMemory`].
-    pub fn feed(&self, room: usize) -> Result<Feed, Error> {
-        self.backend.feed(room)
+    pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
+        self.backend.feed(capacity)
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer
@@ -88,6 +93,6 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn flush(&self) -> Result<(), Error> {
-        self.backend.shared().flush()
+        self.backend.settled()?.flush()
     }
 }

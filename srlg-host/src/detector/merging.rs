@@ -16,8 +16,8 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        let words = |array| self.backend.shared().export(array);
-        let words = [words(FINDER)?, words(COUNTER)?];
+        let backend = self.backend.settled()?;
+        let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
         Ok(Snapshot::new(&self.params, self.slice, words))
     }
 
@@ -28,11 +28,11 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
-        self.backend.alone(|backend| {
-            // After so many ages no recorder remembers anything.
-            backend.age(Ages::FOREVER, None)?;
-            merge_words(backend, snapshot, [0; ARRAYS])
-        })?;
+        let mut backend = self.backend.exclusive()?;
+        // After so many ages no recorder remembers anything.
+        backend.age(Ages::FOREVER, None)?;
+        merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
+        drop(backend);
         self.slice = snapshot.slice();
         self.health = close::untouched_health(&self.params);
         Ok(())
@@ -49,7 +49,7 @@ impl SlidingDetector {
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(Stored::Snapshot, snapshot.slice())?;
-        self.backend.alone(|backend| merge_words(backend, snapshot, steps))
+        merge_words(&mut *self.backend.exclusive()?, snapshot, steps)
     }
 
     /// Copies what the last `slices` touched, the running one included: a small part of a snapshot.
@@ -67,10 +67,11 @@ impl SlidingDetector {
         let shapes = self.params.arrays();
         let coder = |array: usize| Coder::for_range(shapes[array], ranges[array]);
         let mut touched: [Coder; ARRAYS] = from_fn(coder);
-        self.backend.alone(|backend| {
-            let mut coders = touched.iter_mut().zip(ranges).enumerate();
-            coders.try_for_each(|(array, (coder, range))| backend.recent(array, range, coder))
-        })?;
+        let mut backend = self.backend.exclusive()?;
+        for (array, (coder, range)) in touched.iter_mut().zip(ranges).enumerate() {
+            backend.recent(array, range, coder)?;
+        }
+        drop(backend);
         Ok(Delta::new(&self.params, self.slice, slices, touched))
     }
 
@@ -86,10 +87,9 @@ impl SlidingDetector {
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
-        self.backend.alone(|backend| {
-            let mut sections = delta.sections().into_iter().zip(steps).enumerate();
-            sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
-        })
+        let mut backend = self.backend.exclusive()?;
+        let mut sections = delta.sections().into_iter().zip(steps).enumerate();
+        sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
     /// By how much the words of what was `stored` in `slice` have grown since.

@@ -1,0 +1,173 @@
+//! [`FeedSlot`]: where one feed and the closing thread meet. The protocol is told in
+//! [`feed`](super).
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use srlg_core::{Ages, IpPair};
+
+use super::PAIRS_PER_FEED_CALL;
+use crate::backend::{Backend, Pairs};
+use crate::error::Error;
+
+/// How often a feed that waits looks whether the slice is closed.
+const POLL: Duration = Duration::from_micros(200);
+
+/// What a feed and the [`BackendCell`](super::cell::BackendCell) share; in cache lines of its own.
+#[repr(align(128))]
+pub(super) struct FeedSlot {
+    /// Whether the closer wants the share back. A hint: `lent` decides.
+    wanted: AtomicBool,
+    lent: Mutex<Lent>,
+    /// Signalled when a feed that waited has its turn.
+    turn: Condvar,
+    /// Pairs that came during a close, at most `capacity`.
+    kept: Mutex<Vec<IpPair>>,
+    capacity: usize,
+}
+
+pub(super) struct Lent {
+    pub(super) state: FeedState,
+    /// Whether the feed waits for its turn.
+    is_awaited: bool,
+}
+
+/// What a feed may do.
+pub(super) enum FeedState {
+    /// Ingest.
+    Open(Arc<dyn Backend>),
+    /// Keep pairs, or wait: a slice is being closed.
+    Closed,
+    /// Nothing: there is no detector any more.
+    Ended,
+}
+
+impl FeedSlot {
+    /// An open slot with room for `capacity` pairs.
+    pub(super) fn new(backend: Arc<dyn Backend>, capacity: usize) -> Result<Self, Error> {
+        let mut kept = Vec::new();
+        kept.try_reserve_exact(capacity).map_err(|_| Error::FeedMemory { capacity })?;
+        let lent = Lent { state: FeedState::Open(backend), is_awaited: false };
+        Ok(Self {
+            wanted: AtomicBool::new(false),
+            lent: Mutex::new(lent),
+            turn: Condvar::new(),
+            kept: Mutex::new(kept),
+            capacity,
+        })
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted.load(Relaxed)
+    }
+
+    pub(super) fn lent(&self) -> MutexGuard<'_, Lent> {
+        lock(&self.lent)
+    }
+
+    /// Keeps as many of `pairs` as there is room for; how many.
+    pub(super) fn keep(&self, pairs: &[IpPair]) -> usize {
+        let mut kept = lock(&self.kept);
+        let count = pairs.len().min(self.capacity - kept.len());
+        kept.extend_from_slice(&pairs[..count]);
+        count
+    }
+
+    /// Whether any pair is kept.
+    pub(super) fn keeps(&self) -> bool {
+        !lock(&self.kept).is_empty()
+    }
+
+    /// Ingests some of the kept pairs, unless another thread does; whether there were any.
+    pub(super) fn hand_in_some(&self, backend: &dyn Backend) -> Result<bool, Error> {
+        let mut kept = match self.kept.try_lock() {
+            Ok(kept) => kept,
+            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let left = kept.len().saturating_sub(PAIRS_PER_FEED_CALL);
+        backend.scan(Pairs::Plain(&kept[left..]), Ages::default())?;
+        kept.truncate(left);
+        Ok(left > 0)
+    }
+
+    /// Ingests all kept pairs. Where that fails they are still kept.
+    pub(super) fn hand_in(&self, backend: &dyn Backend) -> Result<(), Error> {
+        let mut kept = lock(&self.kept);
+        backend.scan(Pairs::Plain(&kept), Ages::default())?;
+        kept.clear();
+        Ok(())
+    }
+
+    /// Waits, as the feed, until the slot is open or has ended, and then has its turn, whether or
+    /// not another close has begun.
+    pub(super) fn wait(&self) -> MutexGuard<'_, Lent> {
+        let mut lent = self.lent();
+        if self.is_wanted() && matches!(lent.state, FeedState::Open(_)) {
+            lent.state = FeedState::Closed; // the closer need not come for it
+        }
+        lent.is_awaited = true;
+        while matches!(lent.state, FeedState::Closed) {
+            drop(lent);
+            // No signal of the closer: where there are fewer cores than threads, a feed that it
+            // wakes takes its core for milliseconds before the close returns.
+            thread::sleep(POLL);
+            lent = self.lent();
+        }
+        lent.is_awaited = false;
+        self.turn.notify_all();
+        lent
+    }
+
+    /// Asks for the share, as the closer.
+    pub(super) fn want(&self) {
+        self.wanted.store(true, Relaxed);
+    }
+
+    /// Takes the share back, as the closer: after the call that is under way, and after the turn
+    /// of a feed that has waited since an earlier close.
+    pub(super) fn take_back(&self) {
+        let is_due = |lent: &mut Lent| lent.is_awaited && matches!(lent.state, FeedState::Open(_));
+        let lent = self.turn.wait_while(self.lent(), is_due);
+        lent.unwrap_or_else(PoisonError::into_inner).state = FeedState::Closed;
+    }
+
+    /// Lets the feed ingest.
+    pub(super) fn open(&self, backend: Arc<dyn Backend>) {
+        self.change(FeedState::Open(backend));
+    }
+
+    /// Lets the feed do nothing any more.
+    pub(super) fn end(&self) {
+        self.change(FeedState::Ended);
+    }
+
+    fn change(&self, state: FeedState) {
+        let mut lent = self.lent();
+        lent.state = state;
+        // With the lock: a feed that waits must not take this close for another.
+        self.wanted.store(false, Relaxed);
+    }
+}
+
+/// What is locked is whole whenever the lock is free, whoever panicked.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+impl FeedSlot {
+    /// How many pairs are kept.
+    pub(super) fn kept(&self) -> usize {
+        lock(&self.kept).len()
+    }
+}
+
+#[cfg(test)]
+impl Lent {
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+}

@@ -1,0 +1,256 @@
+mod speed;
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use srlg_core::{ARRAYS, COUNTER, FINDER};
+
+use super::*;
+use crate::backend::Backend;
+use crate::state::Words;
+use crate::{Config, Device, SlidingDetector};
+
+fn detector() -> SlidingDetector {
+    let config = Config { threshold: 64, window: 8, ..Config::default() };
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+fn pairs(aip: u32, peers: u32) -> Vec<IpPair> {
+    (0..peers).map(|bip| IpPair { aip, bip: bip.wrapping_mul(0x9e37_79b9) }).collect()
+}
+
+fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
+    [FINDER, COUNTER].map(|array| backend.export(array).unwrap())
+}
+
+/// Asserts that two detectors have seen the same, and that both say so.
+fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
+    let bytes = |detector: &SlidingDetector| detector.snapshot().unwrap().to_bytes().unwrap();
+    assert!(bytes(fed) == bytes(plain));
+    assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
+}
+
+/// A detector, one like it without feeds, and a feed with `peers` pairs of host 1 in its buffer,
+/// which the other detector has ingested.
+fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
+    let (mut fed, plain) = (detector(), detector());
+    let mut feed = fed.feed(peers as usize).unwrap();
+    let during = fed.cell_mut().exclusive().unwrap();
+    feed.ingest(&pairs(1, peers)).unwrap();
+    drop(during);
+    plain.ingest(&pairs(1, peers)).unwrap();
+    (fed, plain, feed)
+}
+
+#[test]
+fn pairs_of_feeds_are_those_of_the_detector() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feeds: Vec<Feed> = (0..3).map(|_| fed.feed(10).unwrap()).collect();
+    for slice in 0..6 {
+        thread::scope(|scope| {
+            for (number, feed) in (0..).zip(&mut feeds) {
+                let pairs = pairs(number, 300 * (slice + 1));
+                plain.ingest(&pairs).unwrap();
+                scope.spawn(move || pairs.chunks(7).for_each(|p| feed.ingest(p).unwrap()));
+            }
+        });
+        assert_equal(&mut fed, &mut plain);
+        feeds.truncate(3 - slice as usize / 2);
+    }
+}
+
+#[test]
+fn pairs_that_come_during_a_close_are_of_the_next_slice() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feed = fed.feed(5000).unwrap();
+    feed.ingest(&pairs(1, 500)).unwrap();
+    plain.ingest(&pairs(1, 500)).unwrap();
+    let during = fed.cell_mut().exclusive().unwrap();
+    feed.ingest(&pairs(2, 500)).unwrap();
+    assert_eq!(words(&*during), words(plain.cell_mut().shared()));
+    drop(during);
+    plain.ingest(&pairs(2, 500)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn pairs_that_an_idle_feed_keeps_are_in_the_next_report_and_in_that_slice() {
+    let (mut fed, mut plain, mut feed) = kept(500);
+    assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
+    assert_equal(&mut fed, &mut plain);
+    feed.ingest(&pairs(2, 500)).unwrap();
+    plain.ingest(&pairs(2, 500)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn readers_see_what_an_idle_feed_keeps() {
+    let (fed, plain, _feed) = kept(500);
+    let estimate = |detector: &SlidingDetector| detector.cardinality(1.into()).unwrap();
+    assert_eq!(estimate(&fed), estimate(&plain));
+    let (mut fed, mut plain, _feed) = kept(500);
+    let delta =
+        |detector: &mut SlidingDetector| detector.take_delta(1).unwrap().to_bytes().unwrap();
+    assert_eq!(delta(&mut fed), delta(&mut plain));
+}
+
+#[test]
+fn pairs_of_a_feed_that_is_dropped_stay() {
+    let (mut fed, mut plain, feed) = kept(10_000);
+    drop(feed);
+    let shared = |detector: &mut SlidingDetector| words(detector.cell_mut().shared());
+    assert_eq!(shared(&mut fed), shared(&mut plain), "they wait for nobody");
+    let mut feed = fed.feed(500).unwrap();
+    let during = fed.cell_mut().exclusive().unwrap();
+    feed.ingest(&pairs(2, 500)).unwrap();
+    drop((feed, during));
+    fed.feed(0).unwrap();
+    plain.ingest(&pairs(2, 500)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+// The work that a close leaves to a feed, however much that kept: some with each of its calls.
+#[test]
+fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
+    let (mut fed, mut plain, mut feed) = kept(10_000);
+    let mut left = Vec::new();
+    for bip in 0..4 {
+        left.push((feed.slot.kept(), feed.may_keep));
+        feed.ingest(&[IpPair { aip: 2, bip }]).unwrap();
+        plain.ingest(&[IpPair { aip: 2, bip }]).unwrap();
+    }
+    let expected = [(10_000, true), (10_000 - 4096, true), (10_000 - 2 * 4096, true), (0, false)];
+    assert_eq!(left, expected);
+    assert_equal(&mut fed, &mut plain);
+}
+
+// Were it to lock what the closer waits for, this would hang.
+#[test]
+fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feed = fed.feed(10_000).unwrap();
+    let slot = Arc::clone(&feed.slot);
+    slot.want();
+    let closer = slot.lent();
+    for peers in [1, 500, 9_000] {
+        feed.ingest(&pairs(1, peers)).unwrap();
+    }
+    assert_eq!(slot.kept(), 9_501);
+    assert!(matches!(closer.state, FeedState::Open(_)));
+    drop(closer);
+    plain.ingest(&pairs(1, 9_000)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn feed_without_room_waits_until_the_slice_is_closed() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feed = fed.feed(100).unwrap();
+    let during = fed.cell_mut().exclusive().unwrap();
+    let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
+    thread::sleep(Duration::from_millis(50));
+    assert!(!receiver.is_finished());
+    drop(during);
+    receiver.join().unwrap().unwrap();
+    plain.ingest(&pairs(1, 500)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn a_feed_that_waits_has_its_turn_before_the_next_close() {
+    let (mut fed, mut plain) = (detector(), detector());
+    plain.ingest(&pairs(1, 500)).unwrap();
+    for _ in 0..5 {
+        let mut feed = fed.feed(0).unwrap();
+        let slot = Arc::clone(&feed.slot);
+        let during = fed.cell_mut().exclusive().unwrap();
+        let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
+        while !slot.lent().is_awaited() {
+            thread::yield_now();
+        }
+        drop(during);
+        let next = fed.cell_mut().exclusive().unwrap();
+        assert_eq!(words(&*next), words(plain.cell_mut().shared()));
+        drop(next);
+        receiver.join().unwrap().unwrap();
+        fed.skip_to(fed.slice() + 100).unwrap();
+    }
+}
+
+// While no slice ends, order does not matter: no pair may be lost, whatever the threads do.
+#[test]
+fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
+    let (mut fed, mut plain) = (detector(), detector());
+    thread::scope(|scope| {
+        let feeds = [0, 1, 1000, 1 << 20].map(|capacity| {
+            let (mut feed, pairs) = (fed.feed(capacity).unwrap(), pairs(capacity as u32, 60_000));
+            plain.ingest(&pairs).unwrap();
+            scope.spawn(move || {
+                // Calls of 1, 2, 4, ... pairs, some of which are of several pieces.
+                let mut rest = &pairs[..];
+                for bits in (0..14).cycle() {
+                    let (now, later) = rest.split_at(rest.len().min(1 << bits));
+                    feed.ingest(now).unwrap();
+                    if later.is_empty() {
+                        break;
+                    }
+                    rest = later;
+                }
+            })
+        });
+        while !feeds.iter().all(thread::ScopedJoinHandle::is_finished) {
+            drop(fed.cell_mut().exclusive().unwrap());
+        }
+    });
+    assert_equal(&mut fed, &mut plain);
+}
+
+// However far time moves, what is fed meanwhile is of the slice that runs in the end.
+#[test]
+fn pairs_that_come_while_time_moves_on_are_of_the_slice_that_runs_then() {
+    let mut fed = detector();
+    let mut feed = fed.feed(5000).unwrap();
+    let on_report = |_| feed.ingest(&pairs(1, 500));
+    fed.advance_to(1000, on_report).unwrap();
+    let report = fed.close_slice().unwrap();
+    assert_eq!((report.slice, report.super_points[0].host.to_bits()), (1000, 1));
+}
+
+#[test]
+fn feeds_end_when_a_close_panics() {
+    let mut fed = detector();
+    let mut feed = fed.feed(10).unwrap();
+    let work = AssertUnwindSafe(|| {
+        let _during = fed.cell_mut().exclusive().unwrap();
+        panic!("as a test")
+    });
+    assert!(std::panic::catch_unwind(work).is_err());
+    assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
+}
+
+#[test]
+fn feed_of_a_dropped_detector_says_so() {
+    let (fed, _, mut feed) = kept(10);
+    drop(fed);
+    assert!(matches!(feed.ingest(&pairs(1, 1)), Err(Error::DetectorDropped)));
+}
+
+#[test]
+fn too_large_a_capacity_is_an_error() {
+    assert!(matches!(detector().feed(usize::MAX), Err(Error::FeedMemory { .. })));
+}
+
+// What the clock shows beside the stages is what the system took the thread's core for, which it
+// does not do with every close.
+#[test]
+fn stages_of_a_close_make_up_all_of_it() {
+    let is_all = || {
+        let (mut fed, _, _feed) = kept(50_000);
+        let start = Instant::now();
+        let stages = fed.close_slice().unwrap().stages;
+        let (total, elapsed) = (stages.total(), start.elapsed());
+        assert!(total <= elapsed, "{stages:?} of {elapsed:?}");
+        stages.hand_in > stages.wait && elapsed - total < elapsed / 20
+    };
+    assert!((0..20).any(|_| is_all()));
+}
