@@ -3,6 +3,7 @@
 //! A chore finds its files from the root of the workspace, whatever the current directory and
 //! `CARGO_TARGET_DIR` are. It fails with one line that names what is wrong and the way out.
 
+mod circles;
 mod instructions;
 mod ptx;
 
@@ -15,6 +16,8 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
+    /// Find files of one crate that import each other.
+    Circles,
     /// Count the instructions of ingest and close, under valgrind.
     Instructions(instructions::Arguments),
     /// Turn srlg-kernels into srlg-host/ptx/srlg.ptx.
@@ -23,6 +26,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let result = match Chore::parse() {
+        Chore::Circles => circles::run(root()),
         Chore::Instructions(arguments) => instructions::run(&arguments, root()),
         Chore::Ptx(arguments) => ptx::run(&arguments, root()),
     };
