@@ -3,7 +3,7 @@
 //! A file imports another when its code names an item that the other defines, by a private `use` or
 //! by a path; a re-export stands for the file that defines the item. Declarations of modules,
 //! re-exports, methods and tests import nothing; the uses that a file makes of what it re-exports
-//! do. Each target of the workspace is looked at by
+//! do. Nor does a module import what the modules around it define, of which it is a part. Each target of the workspace is looked at by
 //! itself: cargo allows no circle between crates. There must be no circle, so that each file can be
 //! read after those below it, and without those above it.
 

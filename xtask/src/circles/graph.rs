@@ -27,7 +27,7 @@ impl<'a> Graph<'a> {
             let from = target.modules[*module].file;
             for meant in Search::new(target).path(*module, path) {
                 match meant {
-                    Meant::Item(to, name) if to != from => {
+                    Meant::Item(to, name) if !target.stands_in(*module, to) => {
                         imports.entry((from, to)).or_default().insert(name);
                     }
                     Meant::Item(..) | Meant::Module(_) => {}

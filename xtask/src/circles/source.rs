@@ -24,6 +24,14 @@ pub(super) struct Target {
     pub(super) paths: Vec<(usize, Vec<String>)>,
 }
 
+impl Target {
+    /// Whether `module`, or a module around it, stands in `file`.
+    pub(super) fn stands_in(&self, module: usize, file: usize) -> bool {
+        let outwards = std::iter::successors(Some(module), |inner| self.modules[*inner].parent);
+        outwards.into_iter().any(|module| self.modules[module].file == file)
+    }
+}
+
 /// A module, in a file of its own or not.
 pub(super) struct Module {
     /// The file in which it stands, an index in [`Target::files`].

@@ -163,3 +163,13 @@ fn a_module_without_a_file_is_named() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(error.starts_with("cannot read ") && error.ends_with("lost/mod.rs"), "{error}");
 }
+
+#[test]
+fn what_a_module_around_defines_is_not_imported() {
+    let files = [
+        ("lib.rs", "mod a; pub struct Root; fn f(_: a::A) {}"),
+        ("a.rs", "mod part; use part::Part; pub struct A(crate::Root);"),
+        ("a/part.rs", "use crate::Root; pub struct Part(super::A);"),
+    ];
+    assert_eq!(found("around", &files), [""; 0]);
+}
