@@ -5,9 +5,8 @@
 //! the difference between their counts is one round alone.
 
 use anyhow::{Context, Result, bail, ensure};
-use srlg_core::{Config, Hash, IpPair};
-use srlg_evaluation::traffic::{Backbone, distinct_pairs};
-use srlg_host::{Device, SlidingDetector};
+use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
+use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 /// Rounds of a run, at most.
 const MOST_ROUNDS: usize = 2;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use srlg::{Config, Device, EstimateRange, IpPair, Placement, SliceClock, SlidingDetector};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::trace::{Trace, data_dir, record_files};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::trace::{Trace, data_dir, record_files};
 
 /// Slices per window, and seconds per slice.
 struct Cut {

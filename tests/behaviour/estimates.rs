@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Plan, Scheme, SlidingDetector};
-use srlg_evaluation::traffic::distinct_pairs;
+use srlg_traffic::synthetic::distinct_pairs;
 
 const TRIALS: u32 = 1000;
 const SLICES: u32 = 20;

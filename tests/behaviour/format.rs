@@ -61,7 +61,7 @@ fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
 }
 
 fn path(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "golden", "v1", &format!("{name}.srlg")].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "golden", "v1", &format!("{name}.srlg")].iter().collect()
 }
 
 fn bytes_of(detector: &mut SlidingDetector, slices: Option<u32>) -> Vec<u8> {
@@ -94,7 +94,7 @@ fn files_of_version_1_hold_what_equal_detectors_hold() {
     }
 }
 
-/// Writes files that are not there yet: `cargo test --test format -- --ignored`. One that is there
+/// Writes files that are not there yet: `cargo test --test behaviour format -- --ignored`. One that is there
 /// stays, as it is what version 1 was.
 #[test]
 #[ignore = "writes the files that the other tests read"]

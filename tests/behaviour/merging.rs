@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg::{Config, Delta, Device, Error, IpPair, Params, Scheme, SlidingDetector, Snapshot};
-use srlg_evaluation::reference::PaperModel;
+use srlg_traffic::reference::PaperModel;
 
 /// Small arrays, so that contacts collide.
 fn small() -> Config {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use srlg::{Config, Device, Hash, IpPair, Overload, SliceReport, SlidingDetector};
-use srlg_evaluation::traffic::distinct_pairs;
+use srlg_traffic::synthetic::distinct_pairs;
 
 const SCANNER: u32 = 0x0a00_0001;
 

@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 ///
 /// ```
 /// use srlg_core::IpPair;
-/// use srlg_evaluation::oracle::ExactWindow;
+/// use srlg_traffic::oracle::ExactWindow;
 /// let mut exact = ExactWindow::new(2);
 /// exact.touch(IpPair { aip: 1, bip: 2 });
 /// assert_eq!(exact.close_slice(1), [(1, 1)]);

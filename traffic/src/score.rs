@@ -17,7 +17,7 @@ use std::ops::{Add, AddAssign};
 /// Counts and error sums of one slice, or of many together.
 ///
 /// ```
-/// use srlg_evaluation::score::Score;
+/// use srlg_traffic::score::Score;
 /// let truth = [(1, 2000), (2, 1000), (3, 1500)];
 /// let score = Score::of(&truth, &[(1, 2100.0), (2, 1030.0)], 1024);
 /// assert_eq!((score.false_positive_ratio(), score.false_negative_ratio()), (Some(0.5), Some(0.5)));

@@ -18,22 +18,23 @@ mod hosts;
 mod model;
 mod network;
 mod peers;
-pub(crate) mod rng;
+mod rng;
 mod stream;
 
 pub use calendar::Slices;
 pub use model::{Model, UnknownModel};
 pub use network::{INSIDE_HOSTS, INSIDE_NETWORKS, INSIDE_PREFIX_LENGTH, inside_host, is_inside};
 pub use peers::Kind;
+pub use rng::mix;
 pub use stream::Stream;
 
-use rng::{Rng, mix};
+use rng::Rng;
 use srlg_core::{Address, IpPair};
 
 /// Parameters of the synthetic traffic.
 ///
 /// ```
-/// use srlg_evaluation::traffic::{Backbone, Kind, Planted, inside_host};
+/// use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 /// let victim = Planted { host: inside_host(7), cardinality: 2000, kind: Kind::FloodVictim };
 /// let traffic = Backbone { slices: 30, pairs: 10_000, planted: vec![victim], ..Backbone::default() };
 /// let packets: usize = traffic.slices().map(|slice| slice.len()).sum();

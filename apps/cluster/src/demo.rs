@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use srlg_evaluation::oracle::ExactWindow;
 use srlg_host::{Config, Hash};
+use srlg_traffic::oracle::ExactWindow;
 
 use crate::broker::Broker;
 use crate::network::Network;

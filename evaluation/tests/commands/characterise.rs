@@ -1,8 +1,6 @@
 //! Runs `characterise` at tiny sizes: what it prints and writes, and how it fails.
 
-mod program;
-
-use program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, program};
 use std::fs;
 use std::path::Path;
 use std::process::Output;

@@ -1,17 +1,13 @@
 //! Runs the program: what it writes, and how it fails.
 
-mod program;
-
-use program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, program};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-#[path = "command_line/measuring.rs"]
 mod measuring;
-#[path = "command_line/speed.rs"]
 mod speed;
 
 fn run(arguments: &[&str]) -> Output {

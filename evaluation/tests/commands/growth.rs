@@ -1,8 +1,6 @@
 //! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
 
-mod program;
-
-use program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, program};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use srlg_core::estimate::{EstimateRange, estimate};
 use srlg_core::{Address, Ages, Config, IpPair, Recorder16, Scheme, Tally};
-use srlg_evaluation::reference::PaperModel;
+use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::Backend;

@@ -4,7 +4,7 @@ use std::fs;
 
 use srlg::{Config, Error};
 
-use crate::folder::{Folder, latest, small, snapshot};
+use super::folder::{Folder, latest, small, snapshot};
 
 #[test]
 fn damaged_checkpoint_is_named_and_kept_aside_and_the_one_before_is_used() {

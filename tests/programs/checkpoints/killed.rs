@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use srlg::{Checkpoints, Snapshot};
 
-use crate::folder::{Folder, small, snapshot};
+use super::folder::{Folder, small, snapshot};
 
 /// An attachment so large that a process spends most of its time with writing.
 fn attachment(number: u64) -> Vec<u8> {
@@ -45,7 +45,7 @@ fn saves_until_killed() {
 /// that it said was saved.
 fn save_and_kill(folder: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::saves_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])
         .env("SRLG_CHECKPOINTS", folder)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

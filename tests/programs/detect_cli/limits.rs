@@ -134,7 +134,7 @@ fn full_disk_is_an_error_and_a_closed_pipe_is_not() {
 
 #[test]
 fn every_capture_of_real_tools_is_read_without_a_panic() {
-    let Some(folder) = srlg_evaluation::trace::data_dir() else {
+    let Some(folder) = srlg_traffic::trace::data_dir() else {
         eprintln!("skipped: SRLG_DATA is absent");
         return;
     };

@@ -8,7 +8,7 @@ use super::Score;
 /// Means of the false rates of windows.
 ///
 /// ```
-/// use srlg_evaluation::score::{MeanRates, Score};
+/// use srlg_traffic::score::{MeanRates, Score};
 /// let mut rates = MeanRates::default();
 /// rates.add(&Score::of(&[(1, 10)], &[], 10)); // one of one is missed
 /// rates.add(&Score::of(&[(1, 10), (2, 10), (3, 10)], &[(1, 10.0), (2, 10.0), (3, 10.0)], 10));

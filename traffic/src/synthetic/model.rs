@@ -34,11 +34,11 @@ const PACKETS_PER_PAIR: u32 = 2;
 /// What traffic looks like.
 ///
 /// ```
-/// use srlg_evaluation::traffic::Model;
+/// use srlg_traffic::synthetic::Model;
 /// let model: Model = "slow-scan".parse()?;
 /// let packets: usize = model.slices(1, 300, 20_000).map(|slice| slice.len()).sum();
 /// assert!(packets > 20_000);
-/// # Ok::<(), srlg_evaluation::traffic::UnknownModel>(())
+/// # Ok::<(), srlg_traffic::synthetic::UnknownModel>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {

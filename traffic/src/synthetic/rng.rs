@@ -7,9 +7,10 @@
 /// Increment of splitmix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The output function of splitmix64: a bijection of 64-bit integers.
+/// Mixes the bits of `value`: the output function of splitmix64, a bijection of 64-bit integers.
 #[inline]
-pub(crate) const fn mix(value: u64) -> u64 {
+#[must_use]
+pub const fn mix(value: u64) -> u64 {
     let mut x = value.wrapping_add(GOLDEN);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -28,7 +28,7 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// Pairs of hosts like those of model A, none twice.
 ///
 /// ```
-/// use srlg_evaluation::traffic::Stream;
+/// use srlg_traffic::synthetic::Stream;
 /// let window: Vec<_> = Stream::new(1, 100_000).take(100_000).collect();
 /// let of_first = window.iter().filter(|pair| pair.aip == window[0].aip);
 /// assert!(of_first.count() < 20_000);
@@ -95,7 +95,7 @@ impl Iterator for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::Model;
+    use crate::synthetic::Model;
     use rustc_hash::{FxHashMap, FxHashSet};
 
     const LOAD: u32 = 1_000_000;

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use srlg_evaluation::traffic::{Backbone, Kind, Planted, inside_host};
 use srlg_host::IpPair;
+use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 /// Cardinalities of the planted hosts.
 pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_000];

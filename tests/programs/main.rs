@@ -1,0 +1,4 @@
+//! Whole processes: the examples as a user runs them, and one that is killed while it saves.
+
+mod checkpoints;
+mod detect_cli;
