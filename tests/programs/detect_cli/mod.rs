@@ -8,13 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// The example beside this test's own binary: cargo builds it before it runs all tests.
+use crate::example;
+
 fn detect() -> Command {
-    let test = std::env::current_exe().expect("a test has a path");
-    let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
-    let example = profile.join("examples").join("detect");
-    assert!(example.exists(), "not built yet: cargo build --example detect");
-    Command::new(example)
+    example("detect")
 }
 
 fn run(args: &[&str]) -> Output {
