@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
-use srlg_evaluation::traffic::{Backbone, distinct_pairs};
+use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 /// Time to close the slice in which all pairs were seen: every close has the same window.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
-use srlg_evaluation::traffic::distinct_pairs;
+use srlg_traffic::synthetic::distinct_pairs;
 
 /// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
 fn ingest_anew(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {

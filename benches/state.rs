@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Delta, Device, IpPair, SlidingDetector, Snapshot};
-use srlg_evaluation::traffic::distinct_pairs;
+use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 

@@ -45,7 +45,7 @@ for tool in strip objdump ldd; do
 done
 rm -rf "$suite"
 mkdir -p "$suite"
-put devices devices test -p srlg --test devices --no-run
+put devices devices test -p srlg-tests --test devices --no-run
 put srlg-host srlg_host test -p srlg-host --lib --no-run
 put srlg-evaluation srlg-evaluation build -p srlg-evaluation --bin srlg-evaluation
 cp scripts/gpu-suite/run.sh "$suite/run.sh"

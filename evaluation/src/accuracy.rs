@@ -9,14 +9,14 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use crate::system::points;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use srlg_core::{Config, IpPair};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::{MeanRates, Score};
-use srlg_evaluation::system::points;
-use srlg_evaluation::traffic::Model;
 use srlg_host::{Device, Estimate, SlidingDetector};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::{MeanRates, Score};
+use srlg_traffic::synthetic::Model;
 
 use crate::preset::Preset;
 use crate::{number, progress};

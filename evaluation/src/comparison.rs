@@ -11,14 +11,14 @@ mod report;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
+use crate::system::{Srlg, System};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use srlg_core::{Address, Config, IpPair};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
-use srlg_evaluation::system::{Srlg, System};
-use srlg_evaluation::traffic::Model;
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::synthetic::Model;
 
 use crate::page::Page;
 use crate::preset::Preset;

@@ -1,23 +1,38 @@
-//! What srlg is measured against: traffic whose truth is known, and the truth.
+//! Experiments: srlg beside exact answers, the systems of the paper, and what users have today.
 //!
-//! - [`traffic`]: seeded synthetic traffic of several models, the same bits on every machine.
-//! - [`trace`]: record files of real traffic.
-//! - [`oracle`]: exact sliding cardinalities, by hash maps.
-//! - [`mod@reference`]: the paper's scheme and the tagged one as plain arrays and loops, at small sizes.
 //! - [`system`]: what every measured system can do.
 //! - [`rivals`]: the systems that the paper compares with.
 //! - [`peers`]: what users have today: hash maps, estimators per host, a ring of sketches.
-//! - [`score`]: false rates and errors of a detector's reports against the truth.
+//! - [`command`]: the command line, one module per experiment.
 //!
-//! The order of use is traffic or trace, oracle, detector, score. Nothing here
-//! is published; memory grows with the traffic, unlike in the detector itself.
+//! Traffic, truth and scores are those of [`srlg_traffic`]. Nothing here is published.
 #![forbid(unsafe_code)]
 
-pub mod oracle;
+pub mod command;
 pub mod peers;
-pub mod reference;
 pub mod rivals;
-pub mod score;
 pub mod system;
-pub mod trace;
-pub mod traffic;
+
+mod accuracy;
+mod characterise;
+mod comparison;
+mod growth;
+mod number;
+mod output;
+mod page;
+mod paper;
+mod pcap_writer;
+mod plot;
+mod preset;
+mod progress;
+mod scale;
+mod speed;
+mod study;
+mod table;
+mod threads;
+mod traces;
+
+/// Longest stream, in slices: 92 days.
+const MOST_SLICES: u32 = 8_000_000;
+/// The model's inside addresses are used up beyond this many pairs per period.
+const MOST_PAIRS: u32 = 50_000_000;

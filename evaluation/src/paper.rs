@@ -15,7 +15,7 @@ use crate::number;
 use crate::page::{self, Page};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_evaluation::traffic::Model;
+use srlg_traffic::synthetic::Model;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -42,7 +42,7 @@ pub(crate) fn split_by_host<'a>(
 mod tests {
     use super::*;
     use anyhow::bail;
-    use srlg_evaluation::traffic::distinct_pairs;
+    use srlg_traffic::synthetic::distinct_pairs;
     use std::sync::Barrier;
 
     #[test]

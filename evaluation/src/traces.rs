@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_evaluation::trace::{self, Record, SUFFIX, Trace, record_files};
+use srlg_traffic::trace::{self, Record, SUFFIX, Trace, record_files};
 
 use crate::number;
 use crate::page::Page;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use srlg::{IpPair, SliceReport, SlidingDetector};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::Score;
-use srlg_evaluation::traffic::{Backbone, Kind, Planted, inside_host};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::Score;
+use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 use crate::args::Args;
 use crate::summary::peak_memory;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use srlg::{Config, Device};
-use srlg_evaluation::trace::{Record, Trace, data_dir, record_files};
+use srlg_traffic::trace::{Record, Trace, data_dir, record_files};
 
 use crate::device::detector;
 use crate::feed::{expected, reports, whole};

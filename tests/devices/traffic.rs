@@ -1,7 +1,7 @@
 //! Traffic and sizes of the tests.
 
 use srlg::{Config, IpPair, Scheme};
-use srlg_evaluation::traffic::{Backbone, Model};
+use srlg_traffic::synthetic::{Backbone, Model};
 
 /// What comes in one slice.
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 //! What a device reports is near the truth, which an exact oracle knows.
 
 use srlg::{Config, Device, EstimateRange, IpPair, SliceReport};
-use srlg_evaluation::oracle::ExactWindow;
+use srlg_traffic::oracle::ExactWindow;
 
 use crate::device::detector;
 use crate::traffic::{backbone, flood};

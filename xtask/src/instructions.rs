@@ -1,8 +1,8 @@
 //! `cargo xtask instructions`: what ingest and close take, in instructions.
 //!
 //! Times on a shared machine vary by half; counts of valgrind's callgrind are the same within a
-//! thousandth whenever the same program runs. Each [`Work`] of the example `instructions` of
-//! srlg-evaluation runs twice, one round and two, and the difference is what a round takes,
+//! thousandth whenever the same program runs. Each [`Work`] of the program `instructions` of
+//! srlg-benches runs twice, one round and two, and the difference is what a round takes,
 //! without start-up, allocation and the making of traffic. `--check` compares with the [`bounds`].
 //!
 //! The counts are of AVX2 code, the widest vectors that valgrind knows, on whatever processor.

@@ -7,13 +7,13 @@
 use super::sweeps::{Entrant, Setting, Step, Sweep};
 use crate::accuracy::Errors;
 use crate::progress;
+use crate::system::points;
 use anyhow::Result;
 use srlg_core::{Address, Config};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::{MeanRates, Score};
-use srlg_evaluation::system::points;
-use srlg_evaluation::traffic::Backbone;
 use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::{MeanRates, Score};
+use srlg_traffic::synthetic::Backbone;
 use std::ops::Range;
 
 /// A point of a sweep's table and charts.

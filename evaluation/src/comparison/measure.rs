@@ -6,11 +6,11 @@
 //! the time that the processor worked for this process, on all its threads: on a shared
 //! machine they stay what they are, as far as its caches allow.
 
+use crate::system::System;
 use cpu_time::ProcessTime;
 use indicatif::ProgressBar;
 use srlg_core::Address;
-use srlg_evaluation::score::{MeanRates, Score};
-use srlg_evaluation::system::System;
+use srlg_traffic::score::{MeanRates, Score};
 
 use super::{Peers, Truth};
 

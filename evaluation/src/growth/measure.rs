@@ -4,11 +4,11 @@
 //! calls alone; they start when the window is full, and the slice before the first that
 //! counts warms up. Every pair is a new one, as these cost the most.
 
+use crate::system::System as Measured;
 use anyhow::Result;
 use srlg_core::{Config, IpPair};
-use srlg_evaluation::system::System as Measured;
-use srlg_evaluation::traffic::Stream;
 use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::synthetic::Stream;
 use std::time::{Duration, Instant};
 
 use super::Growth;

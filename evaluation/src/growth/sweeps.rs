@@ -5,9 +5,9 @@
 
 use super::Growth;
 use crate::number::short;
+use crate::peers::{ExactPairs, ExactSets};
+use crate::system::{Srlg, System as Measured};
 use srlg_core::Config;
-use srlg_evaluation::peers::{ExactPairs, ExactSets};
-use srlg_evaluation::system::{Srlg, System as Measured};
 
 /// Times and memory as one thing varies.
 pub(super) struct Sweep {

@@ -3,11 +3,11 @@
 use super::track::Track;
 use crate::number;
 use crate::preset::Preset;
+use crate::rivals::{dcds, gse, vbfa};
+use crate::system::Srlg;
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use srlg_core::Config;
-use srlg_evaluation::rivals::{dcds, gse, vbfa};
-use srlg_evaluation::system::Srlg;
 
 /// Srlg's presets over windows of `window` slices.
 pub(super) fn srlg(window: u32, threshold: u32, seed: u64) -> Result<Vec<Track>> {

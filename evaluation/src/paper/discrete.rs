@@ -9,7 +9,7 @@ use super::{Paper, contenders};
 use crate::progress;
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_evaluation::oracle::ExactWindow;
+use srlg_traffic::oracle::ExactWindow;
 
 /// How all systems fared, and on what.
 pub(super) struct Discrete {

@@ -10,7 +10,7 @@ use super::{Paper, Results};
 use crate::number;
 use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
 use crate::table::{Table, machine, percent};
-use srlg_evaluation::score::{MeanRates, Score};
+use srlg_traffic::score::{MeanRates, Score};
 
 pub(super) const TITLE: &str = "The paper's experiments";
 pub(super) const SECTIONS: [&str; 3] = ["setup", "discrete", "sliding"];

@@ -4,7 +4,7 @@ use super::track::Track;
 use super::{Paper, contenders};
 use crate::progress;
 use anyhow::Result;
-use srlg_evaluation::oracle::ExactWindow;
+use srlg_traffic::oracle::ExactWindow;
 
 /// How the presets fared in consecutive windows, of which the first ends with the second
 /// number `window`.

@@ -4,11 +4,11 @@
 //! the time is the processor's for the system alone, without the traffic's and the truth's,
 //! in the windows that were scored and nothing else.
 
+use crate::system::System;
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 use srlg_core::{Address, IpPair};
-use srlg_evaluation::score::{MeanRates, Score};
-use srlg_evaluation::system::System;
+use srlg_traffic::score::{MeanRates, Score};
 use std::time::Duration;
 
 /// A system, and how it fared.

@@ -61,8 +61,8 @@ fn linear(zeros: u32, bits: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::rng::mix;
     use proptest::prelude::*;
+    use srlg_traffic::synthetic::mix;
 
     fn of(hashes: impl IntoIterator<Item = u64>) -> Bitmap {
         let mut bitmap = Bitmap::default();

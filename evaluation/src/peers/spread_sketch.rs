@@ -10,9 +10,9 @@
 //! sketch of the first stream followed by the second.
 
 use super::multiresolution::Bitmap;
-use crate::traffic::rng::mix;
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
+use srlg_traffic::synthetic::mix;
 
 /// Rows, as in the paper's evaluation.
 const ROWS: u32 = 4;

@@ -2,11 +2,11 @@
 //!
 //! Shape: functions. Invariant: the truth comes from the oracle, never from a peer.
 
-use crate::oracle::ExactWindow;
 use crate::system::System;
-use crate::traffic::rng::mix;
 use proptest::prelude::*;
 use srlg_core::{Address, IpPair};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::synthetic::mix;
 
 /// Up to 20 slices of few hosts and pairs, so that pairs come again.
 pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {

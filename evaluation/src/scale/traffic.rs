@@ -8,7 +8,7 @@ use crate::number::short;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg_core::IpPair;
-use srlg_evaluation::traffic::Stream;
+use srlg_traffic::synthetic::Stream;
 
 const COLUMNS: &[Column] = &[
     Column::new("recorders", "recorders touched", "", 0),

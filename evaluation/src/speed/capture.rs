@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use srlg_capture::Reader;
 use srlg_core::IpPair;
-use srlg_evaluation::traffic::Backbone;
 use srlg_host::{Placement, SliceClock, SlidingDetector};
+use srlg_traffic::synthetic::Backbone;
 
 use super::ingest::BATCH;
 use super::report::{Metric, Report};

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use crate::system::stages;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use srlg_evaluation::system::stages;
-use srlg_evaluation::traffic::Model;
 use srlg_host::SlidingDetector;
+use srlg_traffic::synthetic::Model;
 
 use super::report::{Metric, Report};
 use super::sample::{Sample, timed};

@@ -11,10 +11,10 @@
 //! Peers take the pairs of all slices as those of one, as for ingest it is the same: what ends a
 //! slice is a close, which is not measured here.
 
+use crate::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
+use crate::system::System;
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_evaluation::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
-use srlg_evaluation::system::System;
 
 use super::ingest::BATCH;
 use super::race::{Entrant, Place};

@@ -4,8 +4,8 @@
 
 use anyhow::Result;
 use srlg_core::{Config, IpPair};
-use srlg_evaluation::traffic::distinct_pairs;
 use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::synthetic::distinct_pairs;
 
 use super::Speed;
 

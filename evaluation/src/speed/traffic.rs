@@ -13,8 +13,8 @@
 //!   spoofed source of its own.
 
 use srlg_core::IpPair;
-use srlg_evaluation::traffic::{Backbone, distinct_pairs};
 use srlg_host::Device;
+use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 use super::setting::Setting;
 

@@ -5,14 +5,14 @@
 //! empty time is passed over only after a whole empty window, so that a detector that
 //! forgets late is found out.
 
+use crate::system::points;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg_core::{Config, IpPair};
-use srlg_evaluation::oracle::ExactWindow;
-use srlg_evaluation::score::Score;
-use srlg_evaluation::system::points;
-use srlg_evaluation::trace::Record;
 use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::Score;
+use srlg_traffic::trace::Record;
 
 use super::{Cut, Recording, Traces};
 use crate::preset::Preset;

@@ -7,7 +7,7 @@ use srlg_core::scheme::PaperTypes;
 use srlg_core::{
     Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, Scheme, Tally,
 };
-use srlg_evaluation::reference::PaperModel;
+use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::{Backend, Pairs};

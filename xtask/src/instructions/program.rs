@@ -10,8 +10,8 @@ const ARGUMENTS: [&str; 7] = [
     "build",
     "--locked",
     "--release",
-    "--package=srlg-evaluation",
-    "--example=instructions",
+    "--package=srlg-benches",
+    "--bin=instructions",
     "--message-format=json-render-diagnostics",
     "--quiet",
 ];
@@ -33,7 +33,7 @@ pub(super) fn build(root: &Path) -> Result<PathBuf> {
     }
     command.current_dir(root).args(ARGUMENTS).stderr(Stdio::inherit());
     let output = command.output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "the example instructions of srlg-evaluation does not build");
+    ensure!(output.status.success(), "the program instructions of srlg-benches does not build");
     executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
 }
 
@@ -52,9 +52,9 @@ mod tests {
     #[test]
     fn executable_is_the_one_that_cargo_names_whatever_comes_before() {
         let messages = r#"{"reason":"compiler-artifact","executable":null}
-{"reason":"compiler-artifact","executable":"/target/release/examples/instructions"}
+{"reason":"compiler-artifact","executable":"/target/release/instructions"}
 {"reason":"build-finished","success":true}"#;
-        let expected = PathBuf::from("/target/release/examples/instructions");
+        let expected = PathBuf::from("/target/release/instructions");
         assert_eq!(executable(messages), Some(expected));
         assert_eq!(executable("{\"reason\":\"build-finished\",\"success\":true}"), None);
     }

@@ -1,0 +1,163 @@
+//! Generated traffic of a whole network, and each router's share of it.
+//!
+//! Shape: [`Traffic`], equal at all probes but for the share. Invariant: every pair belongs to one share,
+//! so that the shares together are the traffic, and a super point's opposite hosts are spread
+//! evenly: a host of less than n θ has less than θ at each of n routers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use srlg_host::IpPair;
+use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
+
+/// Cardinalities of the planted hosts.
+pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_000];
+
+/// Traffic that everybody can generate again.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Traffic {
+    /// Generate backbone-like traffic with so many distinct pairs per window of the generator
+    #[arg(long, value_name = "PAIRS")]
+    pub generate: Option<u32>,
+
+    /// Generated slices
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "generate")]
+    pub slices: u32,
+
+    /// Number of the first generated slice [default: the one that this machine's clock is in]; a collector refuses
+    /// those of more than a day from now
+    #[arg(long, value_name = "SLICE", requires = "generate")]
+    pub first_slice: Option<u64>,
+
+    /// Which of so many shares of the pairs this probe sees, from 1
+    #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
+    pub share: Share,
+
+    /// Seed of the generated traffic
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "generate")]
+    pub traffic_seed: u64,
+}
+
+/// A part of all pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// From 1.
+    number: u32,
+    of: u32,
+}
+
+impl FromStr for Share {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (number, of) = text.split_once('/')?;
+            let share = Self { number: number.parse().ok()?, of: of.parse().ok()? };
+            (1..=share.of).contains(&share.number).then_some(share)
+        };
+        parse().ok_or("give I/N, such as 1/3, with I from 1 to N")
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl Share {
+    /// All pairs.
+    pub const WHOLE: Self = Self { number: 1, of: 1 };
+
+    /// The shares of so many routers.
+    pub fn all(of: u32) -> impl Iterator<Item = Self> {
+        (1..=of).map(move |number| Self { number, of })
+    }
+
+    /// Whether the pair goes through this router.
+    #[must_use]
+    pub fn has(self, pair: IpPair) -> bool {
+        let IpPair { aip, bip } = pair;
+        // The finaliser of murmur3 under other constants than the detector's hashes.
+        let mut x = aip.wrapping_mul(0x9E37_79B1) ^ bip;
+        x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
+        x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);
+        x ^= x >> 16;
+        (u64::from(x) * u64::from(self.of)) >> 32 == u64::from(self.number - 1)
+    }
+}
+
+impl Traffic {
+    /// The pairs of slice after slice that this share has.
+    pub fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> + use<> {
+        let share = self.share;
+        let traffic = Backbone {
+            seed: self.traffic_seed,
+            slices: self.slices,
+            pairs: self.generate.unwrap_or(0),
+            planted: planted(),
+            ..Backbone::default()
+        };
+        traffic.slices().map(move |mut pairs| {
+            pairs.retain(|&pair| share.has(pair));
+            pairs
+        })
+    }
+}
+
+/// The planted hosts.
+#[must_use]
+pub fn planted() -> Vec<Planted> {
+    let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
+    let plant = |(index, &cardinality): (usize, &u32)| Planted {
+        host: inside_host(index as u32),
+        cardinality,
+        kind: kinds[index % kinds.len()],
+    };
+    PLANTED.iter().enumerate().map(plant).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn traffic(share: &str) -> Traffic {
+        let (generate, share) = (Some(20_000), share.parse().unwrap());
+        Traffic { generate, slices: 5, first_slice: None, share, traffic_seed: 3 }
+    }
+
+    #[test]
+    fn the_shares_of_three_routers_are_the_traffic_each_pair_once() {
+        let mut whole: Vec<IpPair> = traffic("1/1").slices().flatten().collect();
+        let shares = ["1/3", "2/3", "3/3"].map(traffic);
+        let mut parts: Vec<IpPair> =
+            shares.iter().flat_map(|share| share.slices().flatten()).collect();
+        let key = |pair: &IpPair| (pair.aip, pair.bip);
+        whole.sort_unstable_by_key(key);
+        parts.sort_unstable_by_key(key);
+        assert_eq!(parts, whole);
+    }
+
+    #[test]
+    fn planted_hosts_of_less_than_three_thresholds_are_below_it_at_each_of_three_routers() {
+        for share in ["1/3", "2/3", "3/3"] {
+            let mut pairs: Vec<IpPair> = traffic(share).slices().flatten().collect();
+            pairs.sort_unstable_by_key(|pair| (pair.aip, pair.bip));
+            pairs.dedup();
+            let mut counts = BTreeMap::<u32, u32>::new();
+            pairs.iter().for_each(|pair| *counts.entry(pair.aip).or_default() += 1);
+            for host in planted().iter().filter(|host| host.cardinality <= 2800) {
+                let seen = counts.get(&host.host).copied().unwrap_or(0);
+                assert!(seen < 1024, "{} of {} at {share}", seen, host.cardinality);
+            }
+        }
+    }
+
+    #[test]
+    fn shares_that_are_none_are_refused() {
+        for text in ["", "1", "0/3", "4/3", "a/b", "1/0"] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
+        }
+    }
+}

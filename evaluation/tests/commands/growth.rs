@@ -1,0 +1,70 @@
+//! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
+
+use crate::program::{assert_fails, fresh, program};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+const QUICK: [&str; 4] = ["growth", "--quick", "--closes", "1"];
+
+fn growth(output: &Path) -> Output {
+    program().args(QUICK).arg("--output").arg(output).output().unwrap()
+}
+
+#[test]
+fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
+    let folder = fresh("growth");
+    assert!(growth(&folder).status.success());
+    let readme = folder.join("README.md");
+    fs::write(&readme, fs::read_to_string(&readme).unwrap() + "\nA reading.\n").unwrap();
+    let printed = growth(&folder).stdout;
+    let text = fs::read_to_string(&readme).unwrap();
+    assert!(text.ends_with("\nA reading.\n") && text.contains("--closes 1 --seed 1 --quick"));
+    let of_closes = ["ingest", "close", "memory", "stages"];
+    for (sweep, plots) in
+        [("load", &of_closes[..]), ("window", &of_closes), ("threads", &of_closes[..1])]
+    {
+        assert!(text.contains(&format!("<!-- table: {sweep} -->")));
+        for plot in plots {
+            let file = format!("{sweep}-{plot}.svg");
+            assert!(text.contains(&file), "{file} is shown");
+            assert!(fs::read_to_string(folder.join(file)).unwrap().starts_with("<svg"));
+        }
+    }
+    let tables = |text: &str| text.lines().filter(|line| line.starts_with('|')).count();
+    assert_eq!(tables(&String::from_utf8(printed).unwrap()), tables(&text));
+}
+
+#[test]
+fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
+    let output = program().args(QUICK).args(["--most-sets", "20k", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let objects: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let values = |sweep: &str, metric: &str, system: &str| {
+        let of =
+            |it: &&Value| it["sweep"] == sweep && it["metric"] == metric && it["system"] == system;
+        objects.iter().filter(of).map(|it| it["value"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    // Loads of 10 k and 30 k.
+    let [own, pairs, sets] = ["srlg", "hash map of pairs", "hash map of hash maps"]
+        .map(|system| values("load", "memory_bytes", system));
+    assert!(own.len() == 2 && own[0] == own[1], "{own:?}");
+    assert!(pairs.len() == 2 && pairs[1] > 2.0 * pairs[0], "{pairs:?}");
+    assert_eq!(sets.len(), 1);
+    assert_eq!(values("threads", "ingest_ns_per_pair", "srlg").len(), 3);
+    for close in objects.iter().filter(|it| it["metric"] == "close_slice_ms") {
+        let stages = close["stages"].as_object().unwrap();
+        let sum: f64 = stages.values().map(|stage| stage.as_f64().unwrap()).sum();
+        assert!(sum <= close["value"].as_f64().unwrap(), "{close}");
+    }
+}
+
+#[test]
+fn sizes_that_are_too_large_are_errors_of_one_line() {
+    let with =
+        |option: &str, value| program().args([QUICK[0], "--json", option, value]).output().unwrap();
+    assert_fails(&with("--most", "2G"), "--most must be at most 1000000000");
+    assert_fails(&with("--closes", "1001"), "--closes must be at most 1000");
+}

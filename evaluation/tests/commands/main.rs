@@ -1,0 +1,8 @@
+//! Runs the program `srlg-evaluation` at tiny sizes, a file per command.
+
+mod characterise;
+mod command_line;
+mod growth;
+mod paper;
+mod program;
+mod scale;

@@ -1,0 +1,114 @@
+//! Runs `paper` at tiny sizes: what it prints and writes, and how it fails.
+
+use crate::program::{assert_fails, fresh, program};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// Two loads, two discrete and three sliding windows: all within a second or two.
+const SMALL: [&str; 14] = [
+    "paper",
+    "--load",
+    "100k,200k",
+    "--windows",
+    "2",
+    "--sliding-windows",
+    "3",
+    "--window",
+    "20",
+    "--threshold",
+    "64",
+    "--rival-memory",
+    "400k,1M",
+    "--seed=5",
+];
+
+fn paper(output: &Path) -> Output {
+    program().args(SMALL).arg("--output").arg(output).output().unwrap()
+}
+
+/// The same with another value of an option.
+fn paper_with(option: &str, value: &str, output: &Path) -> Output {
+    let mut arguments = SMALL;
+    let at = arguments.iter().position(|&it| it == option).unwrap();
+    arguments[at + 1] = value;
+    program().args(arguments).arg("--output").arg(output).output().unwrap()
+}
+
+/// The lines, those of tables without their last cell, in which the times are.
+fn without_times(text: &str) -> Vec<&str> {
+    let end = |line: &str| if line.starts_with('|') { last_cell(line) } else { line.len() };
+    text.lines().map(|line| &line[..end(line)]).collect()
+}
+
+/// Where the last cell of a table's line begins.
+fn last_cell(line: &str) -> usize {
+    line.trim_end_matches('|').rfind('|').unwrap_or(0)
+}
+
+#[test]
+fn a_second_run_writes_the_same_but_for_times_and_keeps_prose() {
+    let [one, two] = ["paper-one", "paper-two"].map(fresh);
+    for folder in [&one, &two] {
+        let output = paper(folder);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut files: Vec<_> = fs::read_dir(&one).unwrap().map(|it| it.unwrap().file_name()).collect();
+    files.sort_unstable();
+    assert_eq!(files.len(), 7, "a text, three plots for each load: {files:?}");
+    for name in &files {
+        let [one, two] = [&one, &two].map(|folder| fs::read_to_string(folder.join(name)).unwrap());
+        assert!(without_times(&one) == without_times(&two), "{name:?}");
+    }
+    let readme = one.join("README.md");
+    let text = fs::read_to_string(&readme).unwrap() + "\nA reading.\n";
+    fs::write(&readme, &text).unwrap();
+    assert!(paper(&one).status.success());
+    let again = fs::read_to_string(&readme).unwrap();
+    assert_eq!(without_times(&again), without_times(&text));
+    for name in files.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with("svg")) {
+        assert!(text.contains(name), "{name} is shown");
+    }
+}
+
+#[test]
+fn json_has_an_object_for_every_cell() {
+    let output = program().args(SMALL).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let cells: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |experiment: &str, metric: &str| {
+        let wanted = |cell: &&serde_json::Value| {
+            cell["experiment"] == experiment && cell["metric"] == metric && cell["seed"] == 5
+        };
+        cells.iter().filter(wanted).count()
+    };
+    for metric in ["fpr_mean", "fnr_mean", "tfr_mean", "memory_bytes", "seconds_per_window"] {
+        // At two loads: two presets of srlg, and with discrete windows three rivals of two sizes.
+        assert_eq!((count("discrete", metric), count("sliding", metric)), (2 * 8, 2 * 2));
+    }
+    assert_eq!(cells.len(), 5 * (16 + 4));
+    assert!(cells.iter().all(|cell| cell["value"].is_number() && cell["unit"].is_string()));
+    assert!(cells.iter().any(|cell| cell["system"] == "DCDS" && cell["slice_seconds"] == 20));
+}
+
+#[test]
+fn wrong_sizes_and_broken_documents_are_errors_of_one_line() {
+    let folder = fresh("paper-broken");
+    for (option, value, reason) in [
+        ("--rival-memory", "300k", "--rival-memory must be at least 400k"),
+        ("--window", "8M", "too large"),
+        ("--load", "60M", "--load must be at most"),
+        ("--threshold", "4", "threshold is 4"),
+    ] {
+        assert_fails(&paper_with(option, value, &folder), reason);
+    }
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
+    assert_fails(&paper(&folder), "README.md has no lines <!-- table: setup -->");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is there");
+    let file = fresh("paper-file");
+    fs::write(&file, "").unwrap();
+    assert_fails(&paper(&file), "cannot create");
+}

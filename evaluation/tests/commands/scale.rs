@@ -1,0 +1,83 @@
+//! Runs `scale` at tiny sizes: what it prints and writes, and how it fails.
+
+use crate::program::{assert_fails, fresh, program};
+use serde_json::Value;
+use std::fs;
+
+const QUICK: [&str; 10] =
+    ["scale", "--quick", "--repeat", "1", "--pairs", "500", "--load", "100k", "--memory", "4M"];
+
+fn metrics(more: &[&str]) -> Vec<Value> {
+    let output = program().args(QUICK).arg("--json").args(more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn values(metrics: &[Value], metric: &str, series: &str) -> Vec<f64> {
+    let of = |it: &&Value| it["metric"] == metric && it["series"] == series;
+    metrics.iter().filter(of).map(|it| it["value"].as_f64().unwrap()).collect()
+}
+
+#[test]
+fn a_page_has_a_table_and_plots_of_every_sweep() {
+    let folder = fresh("scale");
+    let output = program().args(QUICK).arg("--output").arg(&folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.join("README.md")).unwrap();
+    assert!(text.contains("--repeat 1 --seed 1 --quick"));
+    for (sweep, plots) in [
+        ("traffic", &["delta-bytes", "delta-make-ms", "delta-merge-ms"][..]),
+        ("nodes", &["collector-bytes", "collector-merge-ms"]),
+        ("tree", &["tree-root-bytes", "tree-latency-ms"]),
+    ] {
+        assert!(text.contains(&format!("<!-- table: {sweep} -->")));
+        for plot in plots {
+            let file = format!("{sweep}-{plot}.svg");
+            assert!(text.contains(&file), "{file} is shown");
+            assert!(fs::read_to_string(folder.join(file)).unwrap().starts_with("<svg"));
+        }
+    }
+}
+
+#[test]
+fn bytes_grow_with_traffic_and_nodes_and_less_than_either_where_nodes_share_recorders() {
+    let metrics = metrics(&[]);
+    let bytes = values(&metrics, "delta_bytes", "a node");
+    assert!(bytes.len() == 2 && bytes[0] < bytes[1], "{bytes:?}");
+    let own = values(&metrics, "collector_bytes", "traffic of their own");
+    assert!(own.len() == 2 && own[0] < own[1], "{own:?}");
+    // One delta of all pairs has no more in it than those of shares of them.
+    let shared = values(&metrics, "collector_bytes", "shares of one traffic");
+    assert!(shared.len() == 2 && shared[0] <= shared[1], "{shared:?}");
+    // 8 nodes: two below each need 4 + 2 + 1 collectors, all below one need 1.
+    assert_eq!(values(&metrics, "tree_collectors", "tree"), [7.0, 4.0, 1.0]);
+    assert_eq!(values(&metrics, "tree_levels", "tree"), [3.0, 2.0, 1.0]);
+}
+
+#[test]
+fn what_is_sent_follows_from_the_seed_alone() {
+    let sent = |seed| values(&metrics(&["--seed", seed]), "delta_bytes", "a node");
+    assert_eq!(sent("5"), sent("5"));
+    assert_ne!(sent("5"), sent("6"));
+}
+
+#[test]
+fn sizes_are_planned_for_a_load_and_a_memory() {
+    let metrics = metrics(&[]);
+    assert!(metrics.iter().all(|it| it["load"] == 100_000 && it["memory"] == 4_000_000));
+}
+
+#[test]
+fn what_cannot_be_simulated_is_one_clear_line() {
+    for (arguments, message) in [
+        (&["--nodes", "1G"][..], "--nodes must be at most 100000"),
+        (&["--nodes", "1k", "--pairs", "1M"], "--nodes times --pairs must be at most 50000000"),
+        (&["--most", "1G"], "--most must be at most 50000000"),
+        (&["--load", "1M", "--memory", "1k"], "1000 bytes hold no linear estimator"),
+        (&["--repeat", "1001"], "--repeat must be at most 1000"),
+    ] {
+        let output = program().args(["scale", "--json"]).args(arguments).output().unwrap();
+        assert_fails(&output, message);
+    }
+}

@@ -1,0 +1,56 @@
+//! Two sites, one answer: together they find a host that neither of them can see alone.
+//!
+//! `cargo run --release --example merge`
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use srlg::{Config, Delta, Device, Error, IpPair, SliceReport, SlidingDetector};
+
+/// One host of ours, in contact with these of its peers.
+fn contacts(peers: Range<u32>) -> Vec<IpPair> {
+    let host = Ipv4Addr::new(10, 0, 0, 1);
+    let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
+    peers.map(|number| IpPair::new(host, peer(number))).collect()
+}
+
+fn print(site: &str, report: &SliceReport) {
+    for point in &report.super_points {
+        println!("{site}: {} {:.0} ±{:.0}", point.host, point.cardinality, point.std_error);
+    }
+    if report.super_points.is_empty() {
+        println!("{site}: no super point");
+    }
+}
+
+fn main() -> Result<(), Error> {
+    // Detectors that merge have equal sizes, seed and window. They report hosts of 1,024 peers.
+    let config = Config { threshold: 1024, window: 60, ..Config::default() };
+    let detector = || SlidingDetector::new(config, Device::Auto);
+    let (mut west, mut east, mut centre, mut witness) =
+        (detector()?, detector()?, detector()?, detector()?);
+
+    // 1,500 peers: each site sees 900 of them, so 300 are seen at both and must count once.
+    let (at_west, at_east) = (contacts(0..900), contacts(600..1500));
+    west.ingest(&at_west)?;
+    east.ingest(&at_east)?;
+    // For comparison: one detector that sees all of it.
+    witness.ingest(&at_west)?;
+    witness.ingest(&at_east)?;
+
+    // At the end of a slice each site sends what that slice changed: bytes, over any network.
+    let messages = [west.take_delta(1)?.to_bytes()?, east.take_delta(1)?.to_bytes()?];
+    // Here they arrive twice and in another order, which changes nothing.
+    for bytes in messages.iter().chain(messages.iter().rev()) {
+        let delta = Delta::from_bytes(bytes, centre.params())?;
+        centre.merge(&delta)?;
+    }
+
+    print("west", &west.close_slice()?);
+    print("east", &east.close_slice()?);
+    let merged = centre.close_slice()?;
+    print("merged", &merged);
+    assert_eq!(merged, witness.close_slice()?, "the answer of one detector that saw everything");
+    println!("equal to one detector that saw everything: yes");
+    Ok(())
+}

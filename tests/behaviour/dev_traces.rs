@@ -1,0 +1,143 @@
+//! Real traffic against its exact truth: every super point of every window.
+//!
+//! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use srlg::{Config, Device, EstimateRange, IpPair, Placement, SliceClock, SlidingDetector};
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::trace::{Trace, data_dir, record_files};
+
+/// Slices per window, and seconds per slice.
+struct Cut {
+    seconds: u64,
+    window: u32,
+}
+
+/// A detector and the truth, slice by slice over the same trace.
+struct Comparison {
+    detector: SlidingDetector,
+    exact: ExactWindow,
+    threshold: f64,
+    compared: usize,
+    wrong: String,
+}
+
+impl Comparison {
+    fn new(threshold: u32, window: u32) -> Self {
+        let config = Config { threshold, window, ..Config::default() };
+        Self {
+            detector: SlidingDetector::new(config, Device::Cpu).unwrap(),
+            exact: ExactWindow::new(window),
+            threshold: f64::from(threshold),
+            compared: 0,
+            wrong: String::new(),
+        }
+    }
+
+    /// Closes the running slice; whether no candidate was left.
+    fn close(&mut self) -> bool {
+        let report = self.detector.close_slice().unwrap();
+        for (host, truth) in self.exact.super_points((self.threshold * 0.9) as u32) {
+            let truth = f64::from(truth);
+            let found = report.super_points.iter().find(|point| point.host.to_bits() == host);
+            let good = match found {
+                Some(point) => {
+                    point.range == EstimateRange::Within
+                        && (point.cardinality / truth - 1.0).abs() <= 0.05
+                }
+                None => truth < self.threshold * 1.1,
+            };
+            if !good {
+                writeln!(self.wrong, "slice {}: {host:#x} has {truth}: {found:?}", report.slice)
+                    .unwrap();
+            }
+            self.compared += usize::from(truth >= self.threshold * 1.1);
+        }
+        for point in &report.super_points {
+            let truth = f64::from(self.exact.cardinality(point.host.to_bits()));
+            if truth < self.threshold * 0.9 {
+                writeln!(self.wrong, "slice {}: {point:?} has {truth}", report.slice).unwrap();
+            }
+        }
+        self.exact.skip(1);
+        report.candidates == 0
+    }
+
+    fn advance_to(&mut self, slice: u64) {
+        while self.detector.slice() < slice && !self.close() {}
+        self.exact.skip(slice - self.detector.slice());
+        self.detector.skip_to(slice).unwrap();
+    }
+
+    fn run(mut self, trace: &Path, cut: &Cut) -> Self {
+        let length = Duration::from_secs(cut.seconds);
+        let mut clock = SliceClock::new(length, 0, Duration::MAX).unwrap();
+        for record in Trace::open(trace).unwrap().map(Result::unwrap) {
+            match clock.place(u64::from(record.time_ms) * 1_000_000) {
+                Placement::Running => {}
+                Placement::Start { slice } | Placement::Ahead { slice } => self.advance_to(slice),
+                other => panic!("the trace is sorted, but here is {other:?}"),
+            }
+            let pairs: Vec<IpPair> = record.pairs().collect();
+            self.detector.ingest(&pairs).unwrap();
+            pairs.into_iter().for_each(|pair| self.exact.touch(pair));
+        }
+        self.close();
+        self
+    }
+}
+
+fn traces() -> Vec<PathBuf> {
+    let Some(folder) = data_dir() else {
+        eprintln!("skipped: SRLG_DATA is absent");
+        return Vec::new();
+    };
+    let traces = record_files(&folder.join("dev")).unwrap();
+    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
+    traces
+}
+
+/// Compares all windows of `traces`; how many super points there were.
+fn compare(traces: &[PathBuf], threshold: u32, cut: &Cut) -> usize {
+    let mut compared = 0;
+    for trace in traces {
+        let comparison = Comparison::new(threshold, cut.window).run(trace, cut);
+        println!("{}: {} super points", trace.display(), comparison.compared);
+        assert!(comparison.wrong.is_empty(), "{}:\n{}", trace.display(), comparison.wrong);
+        compared += comparison.compared;
+    }
+    compared
+}
+
+/// Whether a trace covers many thousand windows of a minute: a month takes minutes to test.
+fn is_long(trace: &Path) -> bool {
+    trace.to_string_lossy().contains("darpa98")
+}
+
+#[test]
+fn super_points_in_sliding_windows_of_five_minutes() {
+    let mut traces = traces();
+    traces.retain(|trace| !is_long(trace));
+    for (threshold, least) in [(100, 150), (1024, 20)] {
+        let compared = compare(&traces, threshold, &Cut { seconds: 60, window: 5 });
+        assert!(traces.is_empty() || compared >= least, "{threshold}: only {compared}");
+    }
+}
+
+#[test]
+fn super_points_of_all_traces_in_separate_windows_of_five_minutes() {
+    let traces = traces();
+    let compared = compare(&traces, 256, &Cut { seconds: 300, window: 1 });
+    assert!(traces.is_empty() || compared >= 20, "only {compared}");
+}
+
+#[test]
+fn super_points_of_the_composite_trace_second_by_second() {
+    let mut traces = traces();
+    traces.retain(|path| path.to_string_lossy().contains("composite"));
+    let compared = compare(&traces, 1024, &Cut { seconds: 1, window: 300 });
+    assert!(traces.is_empty() || compared >= 1000, "only {compared}");
+}

@@ -1,0 +1,95 @@
+//! Estimates of the tagged scheme are right on average, and err as much as they say.
+
+use std::net::Ipv4Addr;
+
+use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Plan, Scheme, SlidingDetector};
+use srlg_traffic::synthetic::distinct_pairs;
+
+const TRIALS: u32 = 1000;
+const SLICES: u32 = 20;
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+const FOREIGN: u32 = 30_000;
+
+/// 24,064 recorders for 30,000 foreign pairs: more touches than recorders.
+fn plan() -> Plan {
+    let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 212_000).unwrap();
+    let Scheme::Tagged { lines: 752, .. } = plan.config.scheme else { panic!("{plan:?}") };
+    plan
+}
+
+/// The same where everything happens in one slice of a window of 300: every word has the age 0
+/// and one of only 109 tags.
+fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
+    let config = Config { seed, window: 300, ..plan().config };
+    let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    assert_eq!(detector.params().tags(), 109);
+    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
+    detector.ingest(&foreign).unwrap();
+    detector.ingest(&own_pairs(seed, 0..peers)).unwrap();
+    detector.cardinality(HOST).unwrap()
+}
+
+fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
+    let pair = |peer: u32| IpPair::new(HOST, (seed as u32 * 65_536 + peer).into());
+    peers.into_iter().map(pair).collect()
+}
+
+/// The estimate of a host with `peers` opposite hosts, spread over the window, or all of
+/// them in its last slice.
+fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
+    let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
+    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
+    for (slice, foreign) in (0..SLICES).zip(foreign.chunks((FOREIGN / SLICES) as usize)) {
+        detector.skip_to(slice.into()).unwrap();
+        detector.ingest(foreign).unwrap();
+        let is_now = |peer: &u32| if spread { peer % SLICES == slice } else { slice + 1 == SLICES };
+        detector.ingest(&own_pairs(seed, (0..peers).filter(is_now))).unwrap();
+    }
+    detector.cardinality(HOST).unwrap()
+}
+
+/// Bounds are four standard deviations: of a mean, sd/sqrt(N); of a root mean square,
+/// 1/sqrt(2N) of it; of a share p, sqrt(p(1-p)/N).
+///
+/// Returns the deviation.
+fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
+    let truth = f64::from(peers);
+    let trials = f64::from(TRIALS);
+    let (mut sum, mut squares, mut stated, mut covered) = (0.0, 0.0, 0.0, 0.0);
+    for seed in 0..TRIALS {
+        let estimate = trial(seed.into());
+        assert_eq!(estimate.range, EstimateRange::Within);
+        let error = estimate.cardinality - truth;
+        sum += error;
+        squares += error * error;
+        stated += estimate.std_error * estimate.std_error;
+        covered += f64::from(u8::from(error.abs() <= 1.96 * estimate.std_error));
+    }
+    let (mean, deviation) = (sum / trials, (squares / trials).sqrt());
+    assert!(mean.abs() < 4.0 * deviation / trials.sqrt(), "bias {mean}, deviation {deviation}");
+    let ratio = deviation / (stated / trials).sqrt();
+    assert!((ratio - 1.0).abs() < 4.0 / (2.0 * trials).sqrt(), "{ratio} of the stated error");
+    let coverage = covered / trials;
+    let bound = 4.0 * (0.95 * 0.05 / trials).sqrt();
+    assert!((coverage - 0.95).abs() < bound, "{coverage} of the intervals hold the truth");
+    deviation
+}
+
+#[test]
+fn estimates_of_steady_hosts_err_as_planned_are_unbiased_and_their_intervals_hold() {
+    let ratio = assert_honest(500, |seed| trial(seed, 500, true)) / plan().std_error;
+    // Four deviations of it, as above, and a slice of 20: the plan takes time to be continuous.
+    let bound = 4.0 / f64::from(2 * TRIALS).sqrt() + 1.0 / f64::from(SLICES);
+    assert!((ratio - 1.0).abs() < bound, "{ratio} of the planned error");
+}
+
+#[test]
+fn estimates_of_bursts_in_the_last_slice_are_unbiased_and_their_intervals_hold() {
+    assert_honest(1500, |seed| trial(seed, 1500, false));
+}
+
+#[test]
+fn estimates_among_many_ties_are_unbiased_and_their_intervals_hold() {
+    assert_honest(1000, |seed| trial_of_ties(seed, 1000));
+}

@@ -1,0 +1,211 @@
+//! Many writers, one answer: threads and nodes end with the bits of one that saw everything.
+
+use proptest::prelude::*;
+use srlg::{Config, Delta, Device, Error, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+use srlg_traffic::reference::PaperModel;
+
+/// Small arrays, so that contacts collide.
+fn small() -> Config {
+    Config {
+        threshold: 32,
+        window: 8,
+        rough_column_bits: 12,
+        bit_stride: 10,
+        rough_rows: 4,
+        scheme: Scheme::Tagged { lines: 24, tags: 64 },
+        linear_width: 256,
+        ..Config::default()
+    }
+}
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+/// Per slice, contacts and the node that sees each of them.
+fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<(IpPair, usize)>>> {
+    let pair = (0u32..40, 0u32..400).prop_map(|(aip, bip)| IpPair { aip, bip });
+    prop::collection::vec(prop::collection::vec((pair, 0usize..3), 0..200), 1..14)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn merged_nodes_equal_one_node_that_saw_everything(slices in seen_by_nodes()) {
+        let mut one = detector(small());
+        let mut nodes = [detector(small()), detector(small()), detector(small())];
+        for contacts in &slices {
+            for &(pair, node) in contacts {
+                one.ingest(&[pair]).unwrap();
+                nodes[node].ingest(&[pair]).unwrap();
+            }
+            one.close_slice().unwrap();
+            nodes.iter_mut().for_each(|node| { node.close_slice().unwrap(); });
+        }
+        let [first, second, third] = &mut nodes;
+        let third_as_bytes = third.snapshot().unwrap().to_bytes().unwrap();
+        first.merge_snapshot(&Snapshot::from_bytes(&third_as_bytes, first.params()).unwrap()).unwrap();
+        first.merge_snapshot(&second.snapshot().unwrap()).unwrap();
+        first.merge_snapshot(&third.snapshot().unwrap()).unwrap(); // twice: idempotent
+        prop_assert_eq!(first.snapshot().unwrap(), one.snapshot().unwrap());
+        prop_assert_eq!(first.close_slice().unwrap(), one.close_slice().unwrap());
+    }
+
+    #[test]
+    fn parts_of_a_delta_are_deltas_that_fit_and_make_the_whole(
+        contacts in prop::collection::vec((0u32..40, 0u32..400), 0..300),
+        max_bytes in 110usize..2000,
+    ) {
+        let mut leader = detector(small());
+        let (mut whole, mut parted) = (detector(small()), detector(small()));
+        contacts.iter().for_each(|&(aip, bip)| leader.ingest(&[IpPair { aip, bip }]).unwrap());
+        let delta = leader.take_delta(1).unwrap();
+        let bytes = delta.to_bytes().unwrap();
+        prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
+        whole.merge(&delta).unwrap();
+        let parts = delta.into_parts(max_bytes).unwrap();
+        for part in parts.iter().rev() {
+            prop_assert!(part.len() <= max_bytes);
+            parted.merge(&Delta::from_bytes(part, leader.params()).unwrap()).unwrap();
+        }
+        prop_assert_eq!(parts.len() == 1, bytes.len() <= max_bytes);
+        prop_assert_eq!(parted.snapshot().unwrap(), whole.snapshot().unwrap());
+        prop_assert_eq!(whole.snapshot().unwrap(), leader.snapshot().unwrap());
+    }
+
+    #[test]
+    fn snapshot_of_an_earlier_slice_is_aged_to_the_running_one(
+        before in prop::collection::vec((0u32..40, 0u32..400), 1..200),
+        slices in 1u64..12,
+    ) {
+        let pairs: Vec<IpPair> = before.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
+        let (mut one, early, mut late) = (detector(small()), detector(small()), detector(small()));
+        one.ingest(&pairs).unwrap();
+        early.ingest(&pairs).unwrap();
+        one.skip_to(slices).unwrap();
+        late.skip_to(slices).unwrap();
+        late.merge_snapshot(&early.snapshot().unwrap()).unwrap();
+        prop_assert_eq!(late.snapshot().unwrap(), one.snapshot().unwrap());
+    }
+}
+
+// The paper's text, Alg. 2 and Alg. 7 merge by the maximum.
+#[test]
+fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
+    let scheme = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
+    let config = Config { scheme, ..small() };
+    let model = || PaperModel::new(config).unwrap();
+    let (mut one, mut left, mut right) = (model(), model(), model());
+    for bip in 0..300 {
+        let pair = IpPair { aip: 7, bip };
+        one.scan(pair, 0);
+        if bip % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
+    }
+    let by_maximum = left
+        .slea
+        .concat()
+        .iter()
+        .zip(right.slea.concat())
+        .map(|(&a, b)| a.max(b))
+        .collect::<Vec<_>>();
+    left.merge(&right);
+    assert_eq!(left.slea, one.slea);
+    let touched = |ages: &[u16]| ages.iter().filter(|&&age| age == 0).count();
+    assert!(touched(&by_maximum) * 2 < touched(&one.slea.concat()));
+}
+
+#[test]
+fn ingest_from_4_threads_equals_ingest_from_1() {
+    let pairs: Vec<IpPair> = (0..400_000u32)
+        .map(|i| IpPair { aip: i % 977, bip: i.wrapping_mul(0x9e37_79b9) >> 8 })
+        .collect();
+    let (one, many) = (detector(Config::default()), detector(Config::default()));
+    one.ingest(&pairs).unwrap();
+    one.ingest_late(&pairs[..1000], 2).unwrap();
+    std::thread::scope(|scope| {
+        for chunk in pairs.chunks(pairs.len() / 4) {
+            scope.spawn(|| chunk.chunks(777).for_each(|batch| many.ingest(batch).unwrap()));
+        }
+        // Late touches race with touches of the running slice, which must win.
+        scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
+    });
+    assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
+}
+
+#[test]
+fn closes_on_3_threads_equal_closes_on_1() {
+    for config in [Config::default(), Config { window: 8, ..Config::paper() }] {
+        let (mut one, mut many) = (detector(config), detector(config));
+        many.set_close_threads(3.try_into().unwrap()).unwrap();
+        for slice in 0..3 {
+            // 900 hosts of some 400 and 40 of some 3000.
+            let busy = (0..120_000u32).map(|i| (i % 40, i / 40));
+            let others = (0..360_000u32).map(|i| (1000 + i % 900, i / 900));
+            let pairs: Vec<IpPair> = busy
+                .chain(others)
+                .map(|(host, peer)| IpPair { aip: host * 7919, bip: peer * 65_537 + host + slice })
+                .collect();
+            one.ingest(&pairs).unwrap();
+            many.ingest(&pairs).unwrap();
+            let (report, of_many) = (one.close_slice().unwrap(), many.close_slice().unwrap());
+            assert!(report.candidates >= report.super_points.len());
+            assert!(report.super_points.len() >= 40, "{}", report.super_points.len());
+            assert_eq!(of_many, report);
+        }
+        assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
+    }
+}
+
+#[test]
+fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
+    let mut detector = detector(small());
+    let ours = *detector.params();
+    let other_lines = Scheme::Tagged { lines: 25, tags: 64 };
+    for other in [Config { seed: 1, ..small() }, Config { scheme: other_lines, ..small() }] {
+        let mut theirs = self::detector(other);
+        let is_seed = other.seed == 1;
+        let fingerprint = |params: &Params| match is_seed {
+            true => format!("{:#018x}", params.seed_fingerprint()),
+            false => format!("{:#018x}", params.sizes_fingerprint()),
+        };
+        let snapshot = theirs.snapshot().unwrap();
+        let delta = theirs.take_delta(1).unwrap();
+        let of_bytes = Snapshot::from_bytes(&snapshot.to_bytes().unwrap(), &ours);
+        let delta_of_bytes = Delta::from_bytes(&delta.to_bytes().unwrap(), &ours);
+        for error in [
+            detector.merge_snapshot(&snapshot).unwrap_err(),
+            detector.restore(&snapshot).unwrap_err(),
+            detector.merge(&delta).unwrap_err(),
+            of_bytes.unwrap_err(),
+            delta_of_bytes.unwrap_err(),
+        ] {
+            assert_eq!(is_seed, matches!(error, Error::OtherSeed { .. }), "{error}");
+            assert_eq!(!is_seed, matches!(error, Error::OtherSizes { .. }), "{error}");
+            assert!(error.to_string().contains(&fingerprint(&ours)), "{error}");
+            assert!(error.to_string().contains(&fingerprint(theirs.params())), "{error}");
+        }
+    }
+    let mut ahead = self::detector(small());
+    ahead.skip_to(1).unwrap();
+    let of_snapshot = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
+    let of_delta = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
+    for (error, stored) in [(of_snapshot, "snapshot"), (of_delta, "delta")] {
+        assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1, .. }));
+        let expected = format!(
+            "this {stored} was taken in slice 1, but the detector is still in slice 0: close slices \
+             up to 1, then merge it"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
+    let delta = detector(small()).take_delta(1).unwrap();
+    let mut late = detector(small());
+    late.skip_to(7).unwrap();
+    late.merge(&delta).unwrap();
+    late.skip_to(8).unwrap();
+    let error = late.merge(&delta).unwrap_err();
+    assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
+}

@@ -1,0 +1,85 @@
+//! A process that saves is killed: the last complete checkpoint is there.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use srlg::{Checkpoints, Snapshot};
+
+use super::folder::{Folder, small, snapshot};
+
+/// An attachment so large that a process spends most of its time with writing.
+fn attachment(number: u64) -> Vec<u8> {
+    number.to_le_bytes().repeat(1 << 19)
+}
+
+/// The newest checkpoint, which is whole.
+fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
+    let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
+    assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);
+    latest.snapshot
+}
+
+/// The number that is attached.
+fn number(snapshot: &Snapshot) -> u64 {
+    u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
+}
+
+/// Saves until it is killed, and says which numbers are saved; of no use alone.
+#[test]
+#[ignore = "the process that `killed_at_any_moment_the_last_complete_one_is_there` starts and kills"]
+fn saves_until_killed() {
+    let Some(folder) = std::env::var_os("SRLG_CHECKPOINTS") else { return };
+    let mut checkpoints = Checkpoints::open(folder).unwrap();
+    let first = newest(&mut checkpoints).map_or(0, |newest| number(&newest) + 1);
+    let mut snapshot = snapshot(5);
+    for number in first.. {
+        snapshot = snapshot.with_attachment(attachment(number));
+        checkpoints.save(&snapshot).unwrap();
+        writeln!(std::io::stderr(), "saved {number}").unwrap();
+    }
+}
+
+/// Lets a process save until at least one more is saved and some time has passed; the last number
+/// that it said was saved.
+fn save_and_kill(folder: &Path, after: Duration) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])
+        .env("SRLG_CHECKPOINTS", folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let saved = |line: String| line.strip_prefix("saved ").and_then(|number| number.parse().ok());
+    let mut last = lines.by_ref().find_map(saved).expect("a checkpoint");
+    std::thread::sleep(after);
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    for number in lines.filter_map(saved) {
+        last = number;
+    }
+    last
+}
+
+#[test]
+fn killed_at_any_moment_the_last_complete_one_is_there() {
+    let folder = Folder::new("killed");
+    let (mut rounds, mut torn) = (0, 0);
+    // More only where all of them were killed at good moments.
+    while rounds < 60 || (torn == 0 && rounds < 600) {
+        let said = save_and_kill(&folder.0, Duration::from_micros(rounds * 211 % 4001));
+        torn += folder.names().iter().filter(|name| name.ends_with(".tmp")).count();
+        let mut checkpoints = folder.open();
+        assert!(folder.names().iter().all(|name| name.ends_with(".srlg")), "leftovers go");
+        let found = newest(&mut checkpoints).unwrap();
+        // It may have been killed between saving and saying so.
+        let saved = number(&found);
+        assert!((said..=said + 1).contains(&saved), "{said} was saved, {saved} is there");
+        assert!(found == snapshot(5).with_attachment(attachment(saved)));
+        rounds += 1;
+    }
+    eprintln!("of {rounds} processes {torn} were killed while they wrote");
+    assert!(torn > 0, "none was killed at a bad moment");
+}

@@ -1,0 +1,153 @@
+//! Extremes, damage and misuse.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::Stdio;
+
+use super::*;
+
+#[test]
+fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
+    let mut csv = contacts();
+    csv = csv.replacen("time_ms,src,dst\n", "time_ms,src,dst\n65000,1.1.1.1,2.2.2.2\n", 1);
+    csv.push_str("4102444800000,1.1.1.1,2.2.2.2\n"); // the year 2100
+    let input = file("late.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--window", "6"]);
+    assert_eq!(points(&output).iter().map(|point| point.0).collect::<Vec<_>>(), [65]);
+    assert!(stderr(&output).contains("0 too late, 1 from the future"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("warning: 1 packets"), "{}", stderr(&output));
+    let narrow = run(&["--input", &input, "--output", "ndjson", "--max-gap", "1s"]);
+    assert!(stderr(&narrow).contains("1 from the future"), "{}", stderr(&narrow));
+    let strict = run(&["--input", &input, "--output", "ndjson", "--window", "6", "--late", "3"]);
+    assert_eq!(points(&strict).len(), 0);
+    assert!(stderr(&strict).contains("3500 too late"), "{}", stderr(&strict));
+}
+
+#[test]
+fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
+    let mut csv = contacts();
+    for peer in 0..2000 {
+        writeln!(csv, "1700000000000,10.0.0.9,{}", Ipv4Addr::from_bits(0x4000_0000 + peer))
+            .unwrap();
+    }
+    let input = file("silence.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--window", "5"]);
+    let last = points(&output).pop().unwrap();
+    assert_eq!((last.0, last.3.as_str()), (1_700_000_000, "10.0.0.9"));
+    assert!(stderr(&output).contains("0 too late, 0 from the future"), "{}", stderr(&output));
+}
+
+#[test]
+fn thresholds_beyond_the_presets_lengthen_the_estimators() {
+    let mut csv = "time_ms,src,dst\n".to_owned();
+    for peer in 0..60_000 {
+        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
+    }
+    let input = file("large.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--threshold", "50000"]);
+    assert!((points(&output)[0].4 / 60_000.0 - 1.0_f64).abs() < 0.05, "{}", stdout(&output));
+}
+
+#[test]
+fn beyond_what_an_estimator_can_tell_is_a_lower_bound() {
+    let mut csv = "time_ms,src,dst\n".to_owned();
+    for peer in 0..400_000 {
+        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
+    }
+    let input = file("giant.csv", csv);
+    let output = run(&["--input", &input, "--output", "ndjson", "--role", "source"]);
+    assert!(stdout(&output).trim_end().ends_with(r#""lower_bound":true}"#), "{}", stdout(&output));
+}
+
+#[test]
+fn input_that_cannot_be_read_is_one_line_and_exit_2() {
+    let unknown = file("unknown.bin", b"\x7fELF and so on");
+    let empty = file("empty.csv", b"");
+    let header = file("header.csv", b"when,who,whom\n1,1.1.1.1,2.2.2.2\n");
+    for input in [unknown.as_str(), &empty, &header, "no/such/file", env!("CARGO_MANIFEST_DIR")] {
+        assert_one_line_and_exit_2(&run(&["--input", input]));
+    }
+}
+
+#[test]
+fn impossible_options_exit_2_and_say_why() {
+    let input = file("options.csv", contacts());
+    for (option, value, reason) in [
+        ("--threshold", "0", "threshold is 0"),
+        ("--window", "0", "window is 0"),
+        ("--window", "65535", "window is 65535"),
+        ("--slice", "0s", "milliseconds"),
+        ("--slice", "10us", "milliseconds"),
+        ("--inside", "10.0.0.0/33", "IPv4 network"),
+        ("--inside", "2001:db8::/32", "only IPv4"),
+        ("--role", "both", "invalid value"),
+        ("--device", "gpu", "give auto, cpu, cuda or cuda:N"),
+        ("--device", "cuda:999", "CUDA device"),
+        ("--colour", "red", "unexpected argument"),
+    ] {
+        let output = run(&["--input", &input, option, value]);
+        assert_eq!(output.status.code(), Some(2), "{option} {value}");
+        assert!(stderr(&output).contains(reason), "{option} {value}: {}", stderr(&output));
+        assert_one_line_and_exit_2(&output);
+        assert!(stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn cut_capture_gives_its_whole_packets_and_a_warning() {
+    // A pcap header, one record of a bare IPv4 header, and half of another.
+    let mut pcap = vec![
+        0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 101, 0, 0, 0,
+    ];
+    let record =
+        [&[1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 20, 0, 0, 0, 0x45, 0, 0, 20][..], &[0; 16]]
+            .concat();
+    pcap.extend_from_slice(&record);
+    pcap.extend_from_slice(&record[..25]);
+    let output = run(&["--input", &file("cut.pcap", pcap)]);
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("warning"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("byte {}", 24 + 36)), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 packets"), "{}", stderr(&output));
+}
+
+#[test]
+fn full_disk_is_an_error_and_a_closed_pipe_is_not() {
+    let input = file("disk.csv", contacts());
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let args = ["--input", &input, "--output", "ndjson"];
+    let output = detect().args(args).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_one_line_and_exit_2(&output);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = detect().args(args).stdout(writer).stderr(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = detect().stdout(writer).status().unwrap();
+    assert!(status.success(), "the generated minute, too, may be cut short by head");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = detect().args(args).stderr(full).output().unwrap();
+    assert_eq!((output.status.code(), points(&output).len()), (Some(0), 1));
+}
+
+#[test]
+fn every_capture_of_real_tools_is_read_without_a_panic() {
+    let Some(folder) = srlg_traffic::trace::data_dir() else {
+        eprintln!("skipped: SRLG_DATA is absent");
+        return;
+    };
+    for entry in fs::read_dir(folder.join("captures")).unwrap() {
+        let path = entry.unwrap().path();
+        let output =
+            run(&["--input", &path.to_string_lossy(), "--output", "ndjson", "--threshold", "100"]);
+        let expected =
+            if path.extension().is_some_and(|e| e == "dat" || e == "md") { 2 } else { 0 };
+        assert_eq!(output.status.code(), Some(expected), "{}: {}", path.display(), stderr(&output));
+        if path.ends_with("pcap_usec_ddos_synack.pcap") {
+            let points = points(&output);
+            assert!((points[0].4 / 7055.0 - 1.0_f64).abs() < 0.05, "{points:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The small examples as a user runs them.
+
+use std::process::Output;
+
+use crate::example;
+
+/// What the example prints, when it succeeds.
+fn printed(name: &str) -> String {
+    let Output { status, stdout, stderr } = example(name).output().expect("the example starts");
+    assert!(status.success() && stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).expect("examples print text")
+}
+
+/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is right: five
+/// of its standard errors are off once in two million seeds.
+fn assert_estimates(line: &str, host: &str, truth: f64) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [.., found, cardinality, error] = words[..] else { panic!("{line}") };
+    let cardinality: f64 = cardinality.parse().expect("a number");
+    let error: f64 = error.trim_start_matches('±').parse().expect("a number");
+    assert!(found == host && (cardinality - truth).abs() <= 5.0 * error, "{line}");
+}
+
+#[test]
+fn two_sites_find_together_what_neither_sees() {
+    let printed = printed("merge");
+    let lines: Vec<&str> = printed.lines().collect();
+    let [west, east, merged, equal] = lines[..] else { panic!("{printed}") };
+    assert_eq!([west, east], ["west: no super point", "east: no super point"]);
+    assert_estimates(merged, "10.0.0.1", 1500.0);
+    assert_eq!(equal, "equal to one detector that saw everything: yes");
+}
+
+#[test]
+fn last_close_has_seen_what_all_threads_received() {
+    let printed = printed("threads");
+    assert_estimates(printed.lines().last().expect("a report"), "10.0.0.1", 6000.0);
+}

@@ -1,0 +1,17 @@
+//! Traffic whose truth is known, and the truth: what srlg is tested and measured with.
+//!
+//! - [`synthetic`]: seeded traffic of several models, the same bits on every machine.
+//! - [`trace`]: record files of real traffic.
+//! - [`oracle`]: exact sliding cardinalities, by hash maps.
+//! - [`mod@reference`]: the paper's scheme and the tagged one as plain arrays and loops, at small sizes.
+//! - [`score`]: false rates and errors of a detector's reports against the truth.
+//!
+//! The order of use is traffic or trace, oracle, detector, score. Nothing here knows a detector:
+//! it takes what a detector takes, and compares numbers. Memory grows with the traffic.
+#![forbid(unsafe_code)]
+
+pub mod oracle;
+pub mod reference;
+pub mod score;
+pub mod synthetic;
+pub mod trace;

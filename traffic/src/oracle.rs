@@ -1,0 +1,222 @@
+//! The exact answer: sliding cardinalities of all hosts, by hash maps.
+//!
+//! Shape: [`ExactWindow`]; touch the pairs of the current slice, ask, close the
+//! slice, go on. At the end of slice t a pair counts when its last touch lies in
+//! the slices t - window + 1 to t. Invariant: the cardinality of a host is the
+//! number of known pairs of which it is the inside host, and every known pair is
+//! in the bucket of its last touch's slice. A touch and an expiry cost amortised
+//! O(1); memory is that of the pairs touched within the window, per slice.
+
+use rustc_hash::FxHashMap;
+use srlg_core::{Address, IpPair};
+use std::collections::hash_map::Entry;
+
+/// Exact sliding cardinalities over the last `window` slices.
+///
+/// ```
+/// use srlg_core::IpPair;
+/// use srlg_traffic::oracle::ExactWindow;
+/// let mut exact = ExactWindow::new(2);
+/// exact.touch(IpPair { aip: 1, bip: 2 });
+/// assert_eq!(exact.close_slice(1), [(1, 1)]);
+/// exact.touch(IpPair { aip: 1, bip: 3 });
+/// assert_eq!(exact.close_slice(1), [(1, 2)]);
+/// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
+/// ```
+pub struct ExactWindow {
+    /// Number of the current slice. Starts at `window`, so that late touches of
+    /// slices before the first one have a number.
+    now: u64,
+    /// Slice of the last touch of every pair in the window.
+    last_touch: FxHashMap<IpPair, u64>,
+    /// Pairs by the slice of a touch, modulo the window. A pair that was touched
+    /// again since is in a later bucket too, and is passed over when this expires.
+    buckets: Vec<Vec<IpPair>>,
+    /// Cardinality of every host that has one.
+    cardinalities: FxHashMap<Address, u32>,
+}
+
+impl ExactWindow {
+    /// An empty window of `window` slices.
+    ///
+    /// # Panics
+    /// When `window` is 0: no touch could ever count.
+    #[must_use]
+    pub fn new(window: u32) -> Self {
+        assert!(window > 0, "a window has at least one slice");
+        Self {
+            now: window.into(),
+            last_touch: FxHashMap::default(),
+            buckets: vec![Vec::new(); window as usize],
+            cardinalities: FxHashMap::default(),
+        }
+    }
+
+    /// Records that `pair` was seen in the current slice.
+    pub fn touch(&mut self, pair: IpPair) {
+        self.touch_late(pair, 0);
+    }
+
+    /// Records that `pair` was seen `slices_late` slices ago; nothing when that has left the window.
+    pub fn touch_late(&mut self, pair: IpPair, slices_late: u32) {
+        if slices_late as usize >= self.buckets.len() {
+            return;
+        }
+        let slice = self.now - u64::from(slices_late);
+        match self.last_touch.entry(pair) {
+            Entry::Occupied(known) if *known.get() >= slice => return,
+            Entry::Occupied(mut known) => *known.get_mut() = slice,
+            Entry::Vacant(unknown) => {
+                unknown.insert(slice);
+                *self.cardinalities.entry(pair.aip).or_default() += 1;
+            }
+        }
+        let bucket = self.bucket(slice);
+        self.buckets[bucket].push(pair);
+    }
+
+    /// Cardinality of `host` over the window that ends with the current slice.
+    #[must_use]
+    pub fn cardinality(&self, host: Address) -> u32 {
+        self.cardinalities.get(&host).copied().unwrap_or(0)
+    }
+
+    /// Hosts of at least `threshold` and at least 1 opposite hosts, sorted by address.
+    #[must_use]
+    pub fn super_points(&self, threshold: u32) -> Vec<(Address, u32)> {
+        let all = self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality));
+        let mut points: Vec<_> = all.filter(|&(_, count)| count >= threshold).collect();
+        points.sort_unstable();
+        points
+    }
+
+    /// Number of distinct pairs within the window.
+    #[must_use]
+    pub fn distinct_pairs(&self) -> usize {
+        self.last_touch.len()
+    }
+
+    /// The [`super_points`](Self::super_points) of the window that ends now; then it moves by one slice.
+    ///
+    /// A `threshold` of 1 gives the cardinalities of all hosts.
+    pub fn close_slice(&mut self, threshold: u32) -> Vec<(Address, u32)> {
+        let points = self.super_points(threshold);
+        self.skip(1);
+        points
+    }
+
+    /// Moves the window by `slices`, in which nothing more is seen than was touched already.
+    pub fn skip(&mut self, slices: u64) {
+        // After as many steps as the window has slices nothing is left to expire.
+        for _ in 0..slices.min(self.buckets.len() as u64) {
+            self.now += 1;
+            self.expire(self.now - self.buckets.len() as u64);
+        }
+        self.now += slices.saturating_sub(self.buckets.len() as u64);
+    }
+
+    /// Forgets the pairs whose last touch was in `slice`.
+    fn expire(&mut self, slice: u64) {
+        let bucket = self.bucket(slice);
+        for pair in std::mem::take(&mut self.buckets[bucket]) {
+            if self.last_touch.get(&pair) != Some(&slice) {
+                continue;
+            }
+            self.last_touch.remove(&pair);
+            if let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.aip) {
+                *cardinality.get_mut() -= 1;
+                if *cardinality.get() == 0 {
+                    cardinality.remove();
+                }
+            }
+        }
+    }
+
+    fn bucket(&self, slice: u64) -> usize {
+        (slice % self.buckets.len() as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rustc_hash::FxHashSet;
+
+    /// The definition, word for word: every touch ever, and a count over all of them.
+    #[derive(Default)]
+    struct Naive {
+        now: i64,
+        touches: Vec<(i64, IpPair)>,
+    }
+
+    impl Naive {
+        fn pairs(&self, window: u32) -> FxHashSet<IpPair> {
+            let first = self.now - i64::from(window) + 1;
+            let within = |&&(slice, _): &&(i64, IpPair)| (first..=self.now).contains(&slice);
+            self.touches.iter().filter(within).map(|&(_, pair)| pair).collect()
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Touch { pair: IpPair, late: u32 },
+        Close,
+        Skip(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let pair = (0..4_u32, 0..6_u32).prop_map(|(aip, bip)| IpPair { aip, bip });
+        prop_oneof![
+            12 => (pair, prop_oneof![3 => Just(0), 1 => 0..12_u32])
+                .prop_map(|(pair, late)| Step::Touch { pair, late }),
+            4 => Just(Step::Close),
+            1 => (0..12_u64).prop_map(Step::Skip),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn exact_window_matches_naive(
+            window in 1..8_u32,
+            steps in prop::collection::vec(step(), 0..150),
+        ) {
+            let (mut exact, mut naive) = (ExactWindow::new(window), Naive::default());
+            for step in steps {
+                match step {
+                    Step::Touch { pair, late } => {
+                        exact.touch_late(pair, late);
+                        naive.touches.push((naive.now - i64::from(late), pair));
+                    }
+                    Step::Close => {
+                        let expected = exact.super_points(2);
+                        prop_assert_eq!(exact.close_slice(2), expected);
+                        naive.now += 1;
+                    }
+                    Step::Skip(slices) => {
+                        exact.skip(slices);
+                        naive.now += slices as i64;
+                    }
+                }
+                let pairs = naive.pairs(window);
+                prop_assert_eq!(exact.distinct_pairs(), pairs.len());
+                let count = |host| pairs.iter().filter(|pair| pair.aip == host).count() as u32;
+                let expected: Vec<_> =
+                    (0..4).map(|host| (host, count(host))).filter(|point| point.1 >= 1).collect();
+                prop_assert_eq!(exact.super_points(1), expected);
+                prop_assert!((0..5).all(|host| exact.cardinality(host) == count(host)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_skip_of_any_length_ends_at_once() {
+        let mut exact = ExactWindow::new(3);
+        exact.touch(IpPair { aip: 1, bip: 2 });
+        exact.skip(1 << 60);
+        assert_eq!((exact.distinct_pairs(), exact.cardinality(1)), (0, 0));
+        exact.touch_late(IpPair { aip: 1, bip: 2 }, 2);
+        assert_eq!(exact.close_slice(1), [(1, 1)]);
+        assert_eq!(exact.close_slice(1), []);
+    }
+}

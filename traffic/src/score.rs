@@ -1,0 +1,214 @@
+//! How good a detector's reports are, against the truth.
+//!
+//! Shape: [`Score`], sums over reported and true super points; scores of slices
+//! add up to the score of all of them. Invariant: ratios are taken of the sums,
+//! last, and are `None` without a true super point to relate to, never NaN.
+//! [`MeanRates`] are means over windows instead, where every window counts the same.
+
+mod mean_rates;
+
+pub use mean_rates::MeanRates;
+
+use rustc_hash::FxHashMap;
+use srlg_core::Address;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+/// Counts and error sums of one slice, or of many together.
+///
+/// ```
+/// use srlg_traffic::score::Score;
+/// let truth = [(1, 2000), (2, 1000), (3, 1500)];
+/// let score = Score::of(&truth, &[(1, 2100.0), (2, 1030.0)], 1024);
+/// assert_eq!((score.false_positive_ratio(), score.false_negative_ratio()), (Some(0.5), Some(0.5)));
+/// assert_eq!(score.mean_error(), Some(0.05));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Score {
+    /// True super points, N of the paper.
+    pub true_super_points: u64,
+    /// Reported super points, N' of the paper.
+    pub reported: u64,
+    /// Reported hosts that are no super points, N+ of the paper.
+    pub false_positives: u64,
+    /// Super points that are not reported, N- of the paper.
+    pub false_negatives: u64,
+    /// Sum of |estimate - truth| / truth over the reported true super points.
+    pub sum_of_errors: f64,
+    /// Sum of ((estimate - truth) / truth)^2 over the reported true super points.
+    pub sum_of_squared_errors: f64,
+    /// Sum of (estimate - truth) / truth over the reported true super points.
+    pub sum_of_signed_errors: f64,
+    /// Largest |estimate - truth| / truth of a reported true super point.
+    pub largest_error: f64,
+}
+
+impl Score {
+    /// Compares a report with the truth of the same window.
+    ///
+    /// `truth` holds the cardinalities of all super points and of any other hosts,
+    /// `reported` the estimates; either names a host at most once, in any order. A
+    /// host is a super point when its true cardinality is at least `threshold`.
+    #[must_use]
+    pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
+        let mut missing: FxHashMap<Address, u32> =
+            truth.iter().copied().filter(|&(_, cardinality)| cardinality >= threshold).collect();
+        let mut score = Self {
+            true_super_points: missing.len() as u64,
+            reported: reported.len() as u64,
+            ..Self::default()
+        };
+        for &(host, estimate) in reported {
+            match missing.remove(&host) {
+                Some(cardinality) => score.add_error(estimate, f64::from(cardinality)),
+                None => score.false_positives += 1,
+            }
+        }
+        score.false_negatives = missing.len() as u64;
+        score
+    }
+
+    fn add_error(&mut self, estimate: f64, truth: f64) {
+        // A threshold of 0 admits hosts of cardinality 0, relative to which nothing is.
+        let error = (estimate - truth) / truth.max(1.0);
+        self.sum_of_errors += error.abs();
+        self.sum_of_squared_errors += error * error;
+        self.sum_of_signed_errors += error;
+        self.largest_error = self.largest_error.max(error.abs());
+    }
+
+    /// FPR, `N+ / N`: can pass 1. `None` when there is no true super point.
+    #[must_use]
+    pub fn false_positive_ratio(&self) -> Option<f64> {
+        self.per_super_point(self.false_positives)
+    }
+
+    /// FNR, `N- / N`. `None` when there is no true super point.
+    #[must_use]
+    pub fn false_negative_ratio(&self) -> Option<f64> {
+        self.per_super_point(self.false_negatives)
+    }
+
+    /// TFR, the total false rate: FPR + FNR. `None` when there is no true super point.
+    #[must_use]
+    pub fn total_false_rate(&self) -> Option<f64> {
+        self.per_super_point(self.false_positives + self.false_negatives)
+    }
+
+    /// Mean of the absolute relative errors; `None` when no true super point was reported.
+    #[must_use]
+    pub fn mean_error(&self) -> Option<f64> {
+        self.per_hit(self.sum_of_errors)
+    }
+
+    /// Root of the mean squared relative error; `None` when no true super point was reported.
+    #[must_use]
+    pub fn rmse(&self) -> Option<f64> {
+        self.per_hit(self.sum_of_squared_errors).map(f64::sqrt)
+    }
+
+    /// Mean of the signed relative errors; `None` when no true super point was reported.
+    #[must_use]
+    pub fn bias(&self) -> Option<f64> {
+        self.per_hit(self.sum_of_signed_errors)
+    }
+
+    /// Largest absolute relative error; `None` when no true super point was reported.
+    #[must_use]
+    pub fn max_error(&self) -> Option<f64> {
+        self.per_hit(0.0).map(|_| self.largest_error)
+    }
+
+    fn per_super_point(&self, count: u64) -> Option<f64> {
+        (self.true_super_points > 0).then(|| count as f64 / self.true_super_points as f64)
+    }
+
+    fn per_hit(&self, sum: f64) -> Option<f64> {
+        let hits = self.true_super_points - self.false_negatives;
+        (hits > 0).then(|| sum / hits as f64)
+    }
+}
+
+impl AddAssign for Score {
+    fn add_assign(&mut self, other: Self) {
+        self.true_super_points += other.true_super_points;
+        self.reported += other.reported;
+        self.false_positives += other.false_positives;
+        self.false_negatives += other.false_negatives;
+        self.sum_of_errors += other.sum_of_errors;
+        self.sum_of_squared_errors += other.sum_of_squared_errors;
+        self.sum_of_signed_errors += other.sum_of_signed_errors;
+        self.largest_error = self.largest_error.max(other.largest_error);
+    }
+}
+
+impl Add for Score {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl Sum for Score {
+    fn sum<I: Iterator<Item = Self>>(scores: I) -> Self {
+        scores.fold(Self::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUTH: [(Address, u32); 5] = [(1, 100), (2, 200), (3, 400), (4, 99), (5, 1)];
+
+    #[test]
+    fn ratios_relate_to_the_true_super_points() {
+        // 2 and 3 found, 1 missed; 4 is below the threshold and 9 does not exist.
+        let reported = [(2, 220.0), (3, 380.0), (4, 101.0), (9, 500.0)];
+        let score = Score::of(&TRUTH, &reported, 100);
+        assert_eq!((score.true_super_points, score.reported), (3, 4));
+        assert_eq!(score.false_positive_ratio(), Some(2.0 / 3.0));
+        assert_eq!(score.false_negative_ratio(), Some(1.0 / 3.0));
+        assert_eq!(score.total_false_rate(), Some(1.0));
+    }
+
+    #[test]
+    fn errors_are_of_the_reported_true_super_points_alone() {
+        // Relative errors +0.1 and -0.05 by hand; the false positive's is not counted.
+        let score = Score::of(&TRUTH, &[(2, 220.0), (3, 380.0), (4, 9900.0)], 100);
+        let close = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-12;
+        assert!(close(score.mean_error(), 0.075));
+        assert!(close(score.max_error(), 0.1));
+        assert!(close(score.bias(), 0.025));
+        assert!(close(score.rmse(), 0.00625_f64.sqrt()));
+    }
+
+    #[test]
+    fn a_host_exactly_at_the_threshold_is_a_super_point() {
+        assert_eq!(Score::of(&[(1, 100)], &[], 100).false_negatives, 1);
+        assert_eq!(Score::of(&[(1, 99)], &[], 100).false_negatives, 0);
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_slice_without_super_points() {
+        let score = Score::of(&TRUTH, &[(4, 99.0)], 1000);
+        assert_eq!(score.false_positives, 1);
+        assert_eq!(score.false_positive_ratio().or(score.false_negative_ratio()), None);
+        assert_eq!(score.total_false_rate().or(score.mean_error()), None);
+        assert_eq!(score.rmse().or(score.max_error()).or(score.bias()), None);
+        // All missed: the rates are known, the errors are not.
+        let all_missed = Score::of(&TRUTH, &[], 100);
+        assert_eq!((all_missed.false_negative_ratio(), all_missed.rmse()), (Some(1.0), None));
+    }
+
+    #[test]
+    fn scores_of_slices_add_up_to_the_score_of_their_union() {
+        let one = Score::of(&[(1, 100)], &[(1, 150.0), (8, 1.0)], 100);
+        let two = Score::of(&[(2, 200), (3, 100)], &[(2, 150.0)], 100);
+        let both = [(1, 150.0), (8, 1.0), (2, 150.0)];
+        let union = Score::of(&[(1, 100), (2, 200), (3, 100)], &both, 100);
+        assert_eq!([one, two].into_iter().sum::<Score>(), union);
+    }
+}

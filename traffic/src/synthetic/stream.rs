@@ -1,0 +1,125 @@
+//! Pairs one at a time, all of them new: traffic for loads of which no calendar fits into memory.
+//!
+//! Shape: [`Stream`], an iterator without end. Its hosts are those of model A: 0.6 % of them have
+//! a heavy tail of opposite hosts, and all others few. Invariant: no pair comes twice within
+//! 2^32 of them; in a window of the load that it is made for, hosts have the cardinalities of
+//! model A on average. Memory is that of the heavy hosts, 8 bytes for each 570 pairs of a window.
+
+use super::network::{INSIDE_HOSTS, inside_host};
+use super::rng::{Rng, mix};
+use super::scatter;
+use srlg_core::IpPair;
+
+/// Pairs of a window for each heavy host: 3.40 pairs per host, 0.6 % of the hosts.
+const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
+/// Share of the pairs that are of passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
+const PASSING_SHARE: f64 = 0.436;
+/// Mean opposite hosts of a passing host.
+const PASSING_MEAN: f64 = 1.49;
+/// Fewest and most opposite hosts of a heavy host, and the tail between.
+const FEWEST: f64 = 48.0;
+const MOST: f64 = 200_000.0;
+const TAIL: f64 = 1.1;
+
+/// Random streams of the heavy hosts' sizes, and of the pairs.
+const SIZE_STREAM: u64 = 6 << 40;
+const PAIR_STREAM: u64 = 7 << 40;
+
+/// Pairs of hosts like those of model A, none twice.
+///
+/// ```
+/// use srlg_traffic::synthetic::Stream;
+/// let window: Vec<_> = Stream::new(1, 100_000).take(100_000).collect();
+/// let of_first = window.iter().filter(|pair| pair.aip == window[0].aip);
+/// assert!(of_first.count() < 20_000);
+/// ```
+pub struct Stream {
+    rng: Rng,
+    /// Sums of the heavy hosts' sizes up to each of them.
+    sums: Vec<f64>,
+    passing: u32,
+    counter: u32,
+    key: u32,
+}
+
+impl Stream {
+    /// Pairs for windows of `load` distinct pairs.
+    ///
+    /// From 57 M on there are not enough inside addresses for all passing hosts, which have
+    /// more pairs each.
+    #[must_use]
+    pub fn new(seed: u64, load: u32) -> Self {
+        let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
+        // One host must not use up a small window: at most an eighth of the pairs.
+        let most = MOST.min(f64::from(load) / 8.0).max(FEWEST);
+        let mut sizes = Rng::new(seed, SIZE_STREAM);
+        let mut sum = 0.0;
+        let add = |_| {
+            sum += sizes.pareto(FEWEST, TAIL, most);
+            sum
+        };
+        let sums = (0..heavy).map(add).collect();
+        let passing = (f64::from(load) * PASSING_SHARE / PASSING_MEAN) as u32;
+        Self {
+            rng: Rng::new(seed, PAIR_STREAM),
+            sums,
+            passing: passing.clamp(1, INSIDE_HOSTS - heavy),
+            counter: 0,
+            key: mix(seed) as u32,
+        }
+    }
+
+    /// The index of a heavy host, by size.
+    fn heavy(&mut self) -> u32 {
+        let all = self.sums[self.sums.len() - 1];
+        let place = self.rng.unit() * all;
+        self.sums.partition_point(|&sum| sum <= place) as u32
+    }
+}
+
+impl Iterator for Stream {
+    type Item = IpPair;
+
+    fn next(&mut self) -> Option<IpPair> {
+        let index = if self.rng.unit() < PASSING_SHARE {
+            self.sums.len() as u32 + self.rng.below(self.passing)
+        } else {
+            self.heavy()
+        };
+        let bip = scatter(self.counter ^ self.key);
+        self.counter = self.counter.wrapping_add(1);
+        Some(IpPair { aip: inside_host(index), bip })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::Model;
+    use rustc_hash::{FxHashMap, FxHashSet};
+
+    const LOAD: u32 = 1_000_000;
+
+    /// Hosts of at least 1024 of the distinct pairs.
+    fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
+        let mut counts = FxHashMap::<_, u32>::default();
+        pairs.iter().for_each(|pair| *counts.entry(pair.aip).or_default() += 1);
+        counts.into_values().filter(|&count| count >= 1024).count()
+    }
+
+    #[test]
+    fn pairs_are_distinct_and_make_as_many_super_points_as_model_a() {
+        let pairs: FxHashSet<IpPair> = Stream::new(1, LOAD).take(LOAD as usize).collect();
+        assert_eq!(pairs.len(), LOAD as usize);
+        let model: FxHashSet<IpPair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
+        // 1760 heavy hosts, of which P(X > 1024) = (48 / 1024)^1.1 = 3.5 % are super points: 61,
+        // with a deviation of 7.7. Two such numbers differ by five of sqrt(2) deviations at most.
+        let (own, other) = (super_points(&pairs), super_points(&model));
+        assert!(own.abs_diff(other) < 54, "{own} and {other}");
+    }
+
+    #[test]
+    fn memory_is_that_of_the_heavy_hosts() {
+        assert_eq!(Stream::new(1, 100_000_000).sums.len(), 176_471);
+    }
+}
