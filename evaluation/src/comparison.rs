@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Peers) -> Result<()> {
     let slices = slices.filter(|&slices| slices < crate::MOST_SLICES);
     let slices = slices.context("--windows or --window is too large")?;
     let place = format!("load {}", number::short(options.load));
-    let mut output = StudyOutput::in_page(&options.output, &[place.clone()])?;
+    let mut output = StudyOutput::in_page(&options.output, std::slice::from_ref(&place))?;
     let makers = makers();
     let bar = progress::bar(u64::from(slices) * (1 + makers.len() as u64), "truth");
     let truth = truth(options, &bar);

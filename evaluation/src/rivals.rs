@@ -5,8 +5,8 @@
 //! - [`gse`]: one shared bit array, a virtual vector per host; hosts are given to it.
 //!
 //! Shape: all keep bits alone, and work on discrete windows: `close_slice` reports and
-//! begins anew. The first two share `Arrays`: a pair sets the same bit in one vector of
-//! every array, and a host's cardinality is the linear count of the AND of its vectors.
+//! begins anew. The first two are [`VectorFilter`]s: a pair sets the same bit in one vector
+//! of every array, and a host's cardinality is the linear count of the AND of its vectors.
 //! Invariant: an AND only clears bits, so the search drops a combination of vectors as soon
 //! as too many bits are zero, and reports what trying all whole combinations would.
 
@@ -14,6 +14,7 @@ pub mod dcds;
 pub mod gse;
 pub mod vbfa;
 
+use crate::system::System;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
 
@@ -32,10 +33,17 @@ pub struct Search {
     pub complete: bool,
 }
 
-/// From vectors back to the host that they belong to, array by array.
-trait Reversal {
+/// From a host to its vectors, and from vectors back to the host that they belong to, array by
+/// array.
+pub trait Reversal {
+    /// Name of the system in tables and plots.
+    const NAME: &str;
+
     /// What the vectors of some first arrays tell about a host.
     type Known: Copy;
+
+    /// The vector of `host` in each array.
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
     /// What is known before the first array.
     fn nothing(&self) -> Self::Known;
@@ -48,6 +56,76 @@ trait Reversal {
 
     /// The host, when the vectors of all arrays have been joined.
     fn host(&self, known: Self::Known) -> Address;
+}
+
+/// Which hosts a system reports.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Hosts of at least this estimate.
+    threshold: u32,
+    /// Those found in as many combinations of vectors, at most.
+    most_combinations: u64,
+}
+
+/// A system of arrays of bit vectors, from which `R` regains hosts.
+pub struct VectorFilter<R> {
+    limits: Limits,
+    arrays: Arrays,
+    pair_hash: PairHash,
+    reversal: R,
+    search: Search,
+}
+
+impl<R> VectorFilter<R> {
+    /// An empty window; array i has `counts[i]` vectors of `vector_bits` bits.
+    fn with_arrays(
+        counts: &[u32],
+        vector_bits: u32,
+        pair_hash: PairHash,
+        reversal: R,
+        limits: Limits,
+    ) -> Self {
+        let arrays = Arrays::new(counts, vector_bits);
+        let search = Search { tried: 0, complete: true };
+        Self { limits, arrays, pair_hash, reversal, search }
+    }
+
+    /// How far the search of the last `close_slice` went.
+    #[must_use]
+    pub const fn last_search(&self) -> Search {
+        self.search
+    }
+}
+
+impl<R: Reversal> System for VectorFilter<R> {
+    fn name(&self) -> String {
+        R::NAME.into()
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        for &pair in pairs {
+            let bit = self.pair_hash.bit(pair, self.arrays.vector_bits);
+            for (array, vector) in self.reversal.vectors(pair.aip).enumerate() {
+                self.arrays.set(array, vector, bit);
+            }
+        }
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let (report, search) = self.arrays.report(&self.reversal, self.limits);
+        self.search = search;
+        self.arrays.clear();
+        report
+    }
+
+    fn is_complete(&self) -> bool {
+        self.search.complete
+    }
+
+    /// The vectors alone.
+    fn memory_bytes(&self) -> usize {
+        self.arrays.bytes()
+    }
 }
 
 /// Which bit of its vectors a pair sets: uniform over the pairs, not over the opposite
@@ -103,13 +181,9 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Hosts whose estimate is at least `threshold`, after trying at most `most` combinations.
-    fn report<R: Reversal>(
-        &self,
-        reversal: &R,
-        threshold: u32,
-        most: u64,
-    ) -> (Vec<(Address, f64)>, Search) {
+    /// Hosts with their estimates, within `limits`.
+    fn report<R: Reversal>(&self, reversal: &R, limits: Limits) -> (Vec<(Address, f64)>, Search) {
+        let Limits { threshold, most_combinations: most } = limits;
         let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
         let background = self.background(&zeros);
         let bits = f64::from(self.vector_bits);
