@@ -25,7 +25,7 @@ const MOST_NODES: u32 = 100_000;
 #[derive(Args)]
 pub(crate) struct Scale {
     /// Most nodes
-    #[arg(long, default_value = "1000", value_parser = number::count)]
+    #[arg(long, default_value = "1k", value_parser = number::count)]
     nodes: u32,
     /// Distinct pairs that a node sees in a slice
     #[arg(long, default_value = "2k", value_parser = number::count)]
