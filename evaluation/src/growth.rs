@@ -26,7 +26,7 @@ pub(crate) struct Growth {
     /// Most distinct pairs for the hash map of hash maps, which is slow and large
     #[arg(long, default_value = "30M", value_parser = number::count)]
     most_sets: u32,
-    /// Closes of every setting, of which the median is told
+    /// Closes of every setting, of which the median counts
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
     /// Seed of the traffic and of the hashes

@@ -39,7 +39,7 @@ pub(crate) struct Scale {
     /// Bytes of recorders that the plan may take [default: Config::default() in 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
-    /// Repetitions of which the median is told, where one is short
+    /// Repetitions of short measurements, of which the median counts
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes

@@ -3,7 +3,7 @@
 //!
 //! Shape: a study opens a [`StudyOutput`] before it measures, so that it fails early where it may
 //! not write; makes [`Results`] of each sweep, [`Row`]s of [`Cell`]s under [`Column`]s; and
-//! [tells](StudyOutput::tell) them. Invariant: all that is told comes from the results.
+//! [tells](StudyOutput::tell) them. Invariant: everything written comes from the results.
 
 mod column;
 mod results;
@@ -102,7 +102,7 @@ impl StudyOutput {
             if self.json {
                 result.metrics().try_for_each(|object| writeln!(out, "{object}"))?;
             } else {
-                writeln!(out, "{}\n\n{}", result.heading, result.text(false))?;
+                writeln!(out, "{}\n\n{}\n", result.heading, result.text(false).trim_end())?;
             }
         }
         Ok(())
@@ -111,11 +111,8 @@ impl StudyOutput {
 
 /// Results of one place stand there under headings of their own.
 fn write(page: &mut Page, results: &[Results]) -> Result<()> {
-    for result in results {
-        result
-            .plots()
-            .iter()
-            .try_for_each(|plot| page.write_beside(&plot.file, &plot.chart.svg()?))?;
+    for plot in results.iter().flat_map(Results::plots) {
+        page.write_beside(&plot.file, &plot.chart.svg()?)?;
     }
     for parts in results.chunk_by(|one, next| one.place == next.place) {
         let part = |part: &Results| match parts.len() {
@@ -127,8 +124,8 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     page.write()
 }
 
-/// The command line that repeats the results, with all options that they depend on; the value of
-/// an option is the one of `instead`, where it is there.
+/// The command line that repeats the results, with all options that they depend on; an option that
+/// `instead` names has the value that stands there.
 pub(crate) fn command(instead: &[(&str, &str)]) -> String {
     let mut program = crate::Cli::command();
     let matches = program.get_matches_mut();

@@ -74,7 +74,6 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::peers::{ExactPairs, ExactSets, testing};
     use proptest::prelude::*;
 

@@ -14,7 +14,9 @@
 
 mod remainders;
 
-use super::{Limits, MOST_COMBINATIONS, PairHash, VectorFilter, WORD};
+use super::arrays::Limits;
+use super::vectors::{PairHash, VectorFilter};
+use super::{MOST_COMBINATIONS, WORD};
 use srlg_core::Address;
 use srlg_core::hash::KeySequence;
 
@@ -61,7 +63,7 @@ impl Config {
     }
 }
 
-/// The largest pairwise coprime numbers up to `most`, `count` of them where there are so many.
+/// The largest pairwise coprime numbers up to `most`, `count` of them or, where there are fewer, all.
 fn coprime_moduli(most: u32, count: usize) -> Vec<u32> {
     let mut moduli = Vec::new();
     for candidate in (2..=most).rev() {

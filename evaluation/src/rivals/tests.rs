@@ -1,4 +1,8 @@
+use super::arrays::{Arrays, Limits};
 use super::*;
+use crate::system::System;
+use srlg_core::hash::{KeySequence, hash};
+use srlg_core::{Address, IpPair};
 
 /// Threshold of the tests: vectors have 512 bits for DCDS and GSE, 192 for VBFA at 1 MiB.
 const THRESHOLD: u32 = 128;

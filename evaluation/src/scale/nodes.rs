@@ -71,7 +71,7 @@ fn row(setting: &Setting<'_>, series: &str, nodes: u32, pairs: usize) -> Result<
     Ok(super::row(series, nodes, values))
 }
 
-/// What `nodes` nodes send of a slice with so many pairs in all, an equal share each.
+/// What `nodes` nodes send of a slice with `pairs` pairs in all, an equal share each.
 pub(super) fn slice(setting: &Setting<'_>, nodes: u32, pairs: usize) -> Result<Vec<Sent>> {
     let load = u32::try_from(pairs)?.max(1000);
     let mut stream = Stream::new(setting.options.seed, load);

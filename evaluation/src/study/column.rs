@@ -47,7 +47,7 @@ impl Column {
         Self { heading, style, metric: None, curve: None }
     }
 
-    /// Words, or figures with so many `decimals`.
+    /// Figures with this number of decimals, or words.
     pub(crate) const fn decimals(decimals: usize, heading: &'static str) -> Self {
         Self::new(heading, Style::Decimals(decimals))
     }
