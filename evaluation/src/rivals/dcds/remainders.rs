@@ -9,7 +9,7 @@ use crate::rivals::Reversal;
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
-/// Names of hosts, and the Chinese remainder theorem; see the [module](self).
+/// Names of hosts, and the Chinese remainder theorem.
 pub struct Remainders {
     /// A name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and the same again.
     factor: u32,
