@@ -10,7 +10,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 /// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
 fn ingest_anew(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
-    let next = detector.slice() + u64::from(detector.params().epoch_slices());
+    let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");
     let start = Instant::now();
     for batch in pairs.chunks(1 << 14) {

@@ -74,7 +74,7 @@ fn sweeps(rounds: usize) -> Result<usize> {
     for _ in 0..rounds {
         detector.close_slice()?;
     }
-    Ok(detector.params().rough_recorders() + detector.params().linear_recorders())
+    Ok(detector.params().arrays().map(|shape| shape.recorders).iter().sum())
 }
 
 /// Closes `rounds` slices of a full window, and an empty one for each that is left: what

@@ -12,13 +12,14 @@ use std::time::Duration;
 use crate::system::points;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde_json::{Value, json};
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, Estimate, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
-use srlg_traffic::synthetic::Model;
 
 use crate::preset::Preset;
+use crate::synthetic::Synthetic;
 use crate::{number, progress};
 
 #[derive(Args)]
@@ -32,24 +33,14 @@ pub(crate) struct Accuracy {
     /// Slices from one scored window to the next
     #[arg(long, default_value = "13", value_parser = number::count)]
     stride: u32,
-    /// Model of the traffic: backbone, metro, flood, slow-scan, flash-crowd or persistent
-    #[arg(long, default_value = "backbone")]
-    traffic: Model,
-    /// Slices of one second in a window
-    #[arg(long, default_value = "300", value_parser = number::count)]
-    window: u32,
-    /// Distinct opposite hosts that make a super point
-    #[arg(long, default_value = "1024", value_parser = number::count)]
-    threshold: u32,
+    #[command(flatten)]
+    synthetic: Synthetic,
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
-    /// Plan the sizes for the load and so many bytes of recorders
+    /// Plan the sizes for the load and this many bytes of recorders
     #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
     memory: Option<u64>,
-    /// Seed of the traffic and of the hashes
-    #[arg(long, default_value = "1", value_parser = number::integer)]
-    seed: u64,
     /// Print one JSON object per metric
     #[arg(long)]
     json: bool,
@@ -99,11 +90,11 @@ impl Errors {
 }
 
 pub(crate) fn run(options: &Accuracy) -> Result<()> {
+    let Synthetic { window, threshold, traffic, seed } = options.synthetic;
     let scored = (options.windows - 1).checked_mul(options.stride);
-    let slices = scored.and_then(|scored| options.window.checked_add(scored));
+    let slices = scored.and_then(|scored| window.checked_add(scored));
     let slices = slices.context("--windows, --stride or --window is too large")?;
     ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
-    let (threshold, window, seed) = (options.threshold, options.window, options.seed);
     let config = Config { threshold, window, seed, ..options.sizes()? };
     let mut run = Run {
         detector: SlidingDetector::new(config, Device::Auto)?,
@@ -117,7 +108,7 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         candidates: 0,
         estimation: Duration::ZERO,
     };
-    let traffic = options.traffic.slices(seed, slices, options.load);
+    let traffic = traffic.slices(seed, slices, options.load);
     for (slice, packets) in (1..).zip(progress::bar(slices.into(), "slices").wrap_iter(traffic)) {
         let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
         run.slice(&packets, scored)?;
@@ -130,7 +121,8 @@ impl Accuracy {
         let Some(memory) = self.memory else { return Ok(self.preset.config()) };
         let memory = usize::try_from(memory).context("--memory is too large")?;
         // The load is that of 300 slices: of another window it is a guess.
-        let plan = Config::for_load(self.threshold, self.window, self.load.into(), memory)?;
+        let Synthetic { threshold, window, .. } = self.synthetic;
+        let plan = Config::for_load(threshold, window, self.load.into(), memory)?;
         Ok(plan.config)
     }
 }
@@ -195,27 +187,21 @@ impl Run {
         Ok(())
     }
 
-    fn json(
-        &self,
-        metric: &str,
-        value: Option<f64>,
-        unit: &str,
-        options: &Accuracy,
-    ) -> serde_json::Value {
-        serde_json::json!({
+    fn json(&self, metric: &str, value: Option<f64>, unit: &str, options: &Accuracy) -> Value {
+        let mut object = json!({
             "metric": metric,
             "value": value,
             "unit": unit,
             "load": options.load,
             "windows": options.windows,
             "stride": options.stride,
-            "traffic": options.traffic.name(),
-            "window": options.window,
-            "threshold": options.threshold,
             "preset": options.memory.map_or(options.preset.name(), |_| "planned".to_owned()),
-            "seed": options.seed,
             "super_points": self.super_points,
             "recorder_bytes": self.detector.memory_bytes(),
-        })
+        });
+        for (name, value) in options.synthetic.details() {
+            object[name] = value;
+        }
+        object
     }
 }

@@ -31,7 +31,7 @@ const PERIOD: u32 = 300;
 /// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
 #[derive(Parser)]
 #[command(name = "srlg-evaluation", version)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }

@@ -6,10 +6,7 @@
 //! against the same truth.
 
 mod measure;
-mod report;
-
-use std::io::{self, Write};
-use std::path::PathBuf;
+mod results;
 
 use crate::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
 use crate::system::{Srlg, System};
@@ -18,10 +15,10 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use srlg_core::{Address, Config, IpPair};
 use srlg_traffic::oracle::ExactWindow;
-use srlg_traffic::synthetic::Model;
 
-use crate::page::Page;
 use crate::preset::Preset;
+use crate::study::{PageOptions, StudyOutput};
+use crate::synthetic::Synthetic;
 use crate::{number, progress};
 
 /// Longest window: a ring of more sketches would have no memory left for each.
@@ -32,27 +29,13 @@ pub(crate) struct Peers {
     /// Distinct pairs per 300 slices, about
     #[arg(long, default_value = "500k", value_parser = number::count)]
     load: u32,
-    /// Slices of one second in a window
-    #[arg(long, default_value = "300", value_parser = number::count)]
-    window: u32,
-    /// Distinct opposite hosts that make a super point
-    #[arg(long, default_value = "1024", value_parser = number::count)]
-    threshold: u32,
-    /// Model of the traffic: backbone, metro, flood, slow-scan, flash-crowd or persistent
-    #[arg(long, default_value = "backbone")]
-    traffic: Model,
-    /// Seed of the traffic and of the hashes
-    #[arg(long, default_value = "1", value_parser = number::integer)]
-    seed: u64,
+    #[command(flatten)]
+    synthetic: Synthetic,
     /// Windows of traffic, one after the other
     #[arg(long, default_value = "2", value_parser = number::count)]
     windows: u32,
-    /// Print one JSON object per metric and system
-    #[arg(long)]
-    json: bool,
-    /// Put the table between the lines `<!-- table: load LOAD -->` and `<!-- end -->` of this page
-    #[arg(long)]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: PageOptions,
 }
 
 /// The super points of every window that ends in the stream: the first one ends with
@@ -60,33 +43,28 @@ pub(crate) struct Peers {
 type Truth = Vec<Vec<(Address, u32)>>;
 
 pub(crate) fn run(options: &Peers) -> Result<()> {
-    ensure!(options.window <= LONGEST_WINDOW, "--window must be at most {LONGEST_WINDOW}");
+    let window = options.synthetic.window;
+    ensure!(window <= LONGEST_WINDOW, "--window must be at most {LONGEST_WINDOW}");
     ensure!(options.load <= crate::MOST_PAIRS, "--load must be at most {}", crate::MOST_PAIRS);
-    let slices = options.windows.checked_mul(options.window);
+    let slices = options.windows.checked_mul(window);
     let slices = slices.filter(|&slices| slices < crate::MOST_SLICES);
     let slices = slices.context("--windows or --window is too large")?;
     let place = format!("load {}", number::short(options.load));
-    let page = options.write.as_ref().map(|page| Page::open(page, &[&place])).transpose()?;
+    let mut output = StudyOutput::in_page(&options.output, std::slice::from_ref(&place))?;
     let makers = makers();
     let bar = progress::bar(u64::from(slices) * (1 + makers.len() as u64), "truth");
     let truth = truth(options, &bar);
     let mut measured = Vec::new();
     for make in makers {
-        let mut system = make(options)?;
+        let mut system = make(options.synthetic)?;
         bar.set_message(system.name());
         measured.push(measure::measure(&mut *system, &truth, options, &bar));
     }
     drop(bar);
-    let text = report::page(&measured, &truth, options);
-    if let Some(mut page) = page {
-        page.fill(&place, &text)?;
-        page.write()?;
-    }
-    let lines = if options.json { report::json(&measured, &truth, options) } else { text };
-    io::stdout().write_all(lines.as_bytes()).context("cannot write to the standard output")
+    output.tell(&[results::of(place, &measured, &truth, options)])
 }
 
-type Make = Box<dyn Fn(&Peers) -> Result<Box<dyn System>>>;
+type Make = Box<dyn Fn(Synthetic) -> Result<Box<dyn System>>>;
 
 /// All systems. Made one at a time: together they would not fit into memory.
 fn makers() -> Vec<Make> {
@@ -104,15 +82,15 @@ fn makers() -> Vec<Make> {
     makers
 }
 
-fn srlg(preset: Preset, options: &Peers) -> Result<Box<dyn System>> {
-    let &Peers { threshold, window, seed, .. } = options;
+fn srlg(preset: Preset, options: Synthetic) -> Result<Box<dyn System>> {
+    let Synthetic { threshold, window, seed, .. } = options;
     let config = Config { threshold, window, seed, ..preset.config() };
     Ok(Box::new(Srlg::new(preset.name(), config)?))
 }
 
 /// A ring with `times` the memory of srlg.
-fn ring(times: usize, options: &Peers) -> Result<Box<dyn System>> {
-    let &Peers { threshold, window, seed, .. } = options;
+fn ring(times: usize, options: Synthetic) -> Result<Box<dyn System>> {
+    let Synthetic { threshold, window, seed, .. } = options;
     let config = Config { threshold, window, ..Config::default() };
     let bytes = times * config.validate()?.recorder_bytes();
     Ok(Box::new(SketchRing::new(window, threshold, bytes, seed)))
@@ -120,17 +98,19 @@ fn ring(times: usize, options: &Peers) -> Result<Box<dyn System>> {
 
 impl Peers {
     fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> {
-        self.traffic.slices(self.seed, self.windows * self.window, self.load)
+        let Synthetic { window, traffic, seed, .. } = self.synthetic;
+        traffic.slices(seed, self.windows * window, self.load)
     }
 }
 
 fn truth(options: &Peers, bar: &ProgressBar) -> Truth {
-    let mut exact = ExactWindow::new(options.window);
+    let Synthetic { window, threshold, .. } = options.synthetic;
+    let mut exact = ExactWindow::new(window);
     let mut truth = Vec::new();
     for (slice, packets) in (1..).zip(options.slices()) {
         packets.iter().for_each(|&pair| exact.touch(pair));
-        if slice >= options.window {
-            truth.push(exact.super_points(options.threshold));
+        if slice >= window {
+            truth.push(exact.super_points(threshold));
         }
         exact.skip(1);
         bar.inc(1);

@@ -51,6 +51,11 @@ impl Page {
         Ok(())
     }
 
+    /// Writes another file into the folder of the page.
+    pub(crate) fn write_beside(&self, file: &str, text: &str) -> Result<()> {
+        write(&self.path.with_file_name(file), text)
+    }
+
     /// Writes the file.
     pub(crate) fn write(&self) -> Result<()> {
         write(&self.path, &self.text)
@@ -74,7 +79,7 @@ fn start(place: &str) -> String {
 }
 
 /// Writes a whole file, which appears when it is complete.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+fn write(path: &Path, text: &str) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write_all(text.as_bytes()).context("cannot write the output")?;
     output.finish()

@@ -15,13 +15,15 @@ mod exact_pairs;
 mod exact_sets;
 mod multiresolution;
 mod sketch_ring;
+mod sliding;
 mod spread_sketch;
 mod table;
 #[cfg(test)]
 mod testing;
 mod tumbling;
 
-pub use exact_pairs::ExactPairs;
-pub use exact_sets::ExactSets;
+pub use exact_pairs::{ExactPairs, Pairs};
+pub use exact_sets::{ExactSets, Sets};
 pub use sketch_ring::SketchRing;
+pub use sliding::{PairTable, SlidingMap};
 pub use tumbling::{DistinctCounter, EstimatorMap, HyperLogLogMap, TumblingMap};

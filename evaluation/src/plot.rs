@@ -31,6 +31,7 @@ const COLOURS: [RGBColor; 6] = [
 const MOST_MARKS: usize = 40;
 
 /// What to draw.
+#[derive(Clone)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) x: Axis,
@@ -40,12 +41,14 @@ pub(crate) struct Chart {
 }
 
 /// A chart and the name of its file.
+#[derive(Clone)]
 pub(crate) struct Plot {
     pub(crate) file: String,
     pub(crate) chart: Chart,
 }
 
 /// What an axis shows.
+#[derive(Clone)]
 pub(crate) struct Axis {
     pub(crate) label: &'static str,
     pub(crate) scale: Scale,
@@ -59,6 +62,7 @@ pub(crate) enum Scale {
 }
 
 /// A line and its name in the legend.
+#[derive(Clone)]
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<Point>,
@@ -71,6 +75,20 @@ pub(crate) struct Point {
     pub(crate) y: f64,
     /// Half the length of a vertical bar through the point; 0 for none.
     pub(crate) error: f64,
+}
+
+impl Series {
+    /// A line for each name, in the order of appearance.
+    pub(crate) fn by_name(points: impl IntoIterator<Item = (String, Point)>) -> Vec<Self> {
+        let mut lines: Vec<Self> = Vec::new();
+        for (name, point) in points {
+            match lines.iter_mut().find(|line| line.name == name) {
+                Some(line) => line.points.push(point),
+                None => lines.push(Self { name, points: vec![point] }),
+            }
+        }
+        lines
+    }
 }
 
 impl Point {

@@ -1,4 +1,4 @@
-//! How far a long command is, for whoever watches.
+//! How far a long command is, for the person who started it.
 //!
 //! Shape: [`bar`], a progress bar on the standard error. Invariant: nothing is drawn
 //! where that is no terminal, and nothing stays: the bar goes when the command ends,

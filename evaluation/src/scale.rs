@@ -1,26 +1,23 @@
 //! `scale`: what many nodes cost: bytes between them, the collector's time, a tree of collectors.
 //!
-//! Shape: [`traffic`], [`nodes`] and [`tree`] are a sweep each, of [`Node`](node::Node)s and
-//! [`Collector`](collector::Collector)s that hand each other the bytes that a network would carry;
-//! [`document`] makes a table and charts of them. Invariant: every node is simulated, one after
-//! the other, and clocks run in the library's own calls alone; a tree's answer is that of one
-//! collector, bit for bit, or the command fails.
+//! Shape: [`traffic`], [`nodes`] and [`tree`] are a sweep each, of nodes and
+//! [`Collector`](collector::Collector)s that hand each other the bytes that a network would carry.
+//! Invariant: every node is simulated, one after the other, and clocks run in the library's own
+//! calls alone; a tree's answer is that of one collector, bit for bit, or the command fails.
 
 mod collector;
-mod document;
 mod node;
 mod nodes;
 mod traffic;
 mod tree;
 
-use crate::study::{self, Told};
+use crate::study::{Details, FolderOptions, Results, Row, StudyOutput};
+use crate::table::machine;
 use crate::{number, progress};
 use anyhow::{Result, ensure};
 use clap::Args;
-use document::Results;
 use indicatif::ProgressBar;
 use srlg_core::Config;
-use std::path::{Path, PathBuf};
 
 /// Most nodes, each of which is simulated.
 const MOST_NODES: u32 = 100_000;
@@ -28,7 +25,7 @@ const MOST_NODES: u32 = 100_000;
 #[derive(Args)]
 pub(crate) struct Scale {
     /// Most nodes
-    #[arg(long, default_value = "1000", value_parser = number::count)]
+    #[arg(long, default_value = "1k", value_parser = number::count)]
     nodes: u32,
     /// Distinct pairs that a node sees in a slice
     #[arg(long, default_value = "2k", value_parser = number::count)]
@@ -42,7 +39,7 @@ pub(crate) struct Scale {
     /// Bytes of recorders that the plan may take [default: Config::default() in 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
-    /// Repetitions of which the median is told, where one is short
+    /// Repetitions of short measurements, of which the median counts
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes
@@ -51,12 +48,8 @@ pub(crate) struct Scale {
     /// Tiny sizes, to see that it works: the figures mean nothing
     #[arg(long)]
     quick: bool,
-    /// Folder for README.md and the plots [default: docs/scaling, none with --json]
-    #[arg(long, alias = "out")]
-    output: Option<PathBuf>,
-    /// Print one JSON object per metric
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: FolderOptions,
 }
 
 /// Measures one sweep; each step is one of its places.
@@ -80,20 +73,46 @@ pub(crate) fn run(options: &Scale) -> Result<()> {
     let most = u64::from(crate::MOST_PAIRS);
     ensure!(nodes * pairs <= most, "--nodes times --pairs must be at most {most}");
     let setting = Setting { options, config: options.config()? };
-    let target = options.target();
     let names = SWEEPS.map(|(name, _)| name);
-    let page = target.map(|target| study::open(target, document::TITLE, names)).transpose()?;
+    let title = "What many nodes cost";
+    let mut output = StudyOutput::in_folder(&options.output, "docs/scaling", title, names)?;
     let bar = progress::bar(SWEEPS.len() as u64, "");
     let mut results = Vec::new();
     for (name, measure) in SWEEPS {
         bar.set_message(name);
-        results.push((name, measure(&setting, &bar)?));
+        let result = measure(&setting, &bar)?;
+        let details = options.details(name, result.names[1]);
+        results.push(Results { place: name.to_owned(), details, ..result });
         bar.inc(1);
     }
     drop(bar);
-    let told: Vec<Told> =
-        results.iter().map(|(name, result)| document::told(options, name, result)).collect();
-    study::tell(target.zip(page), &document::setup(&setting), &told, options.json)
+    output.set_up(&setting.text()?)?;
+    output.tell(&results)
+}
+
+impl Setting<'_> {
+    fn text(&self) -> Result<String> {
+        Ok(format!(
+            "{}. {:.1} MB of recorders, θ = {}, {} slices in the window, on the CPU. A node sends \
+             the delta of a slice, a collector reads it from its bytes and merges it; nothing is \
+             sent over a network.",
+            machine(),
+            self.config.validate()?.recorder_bytes() as f64 / 1e6,
+            self.config.threshold,
+            self.config.window,
+        ))
+    }
+}
+
+/// The row of a series at the place `x`, with its `values`.
+fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
+    Row {
+        names: vec![series.to_owned(), number::short(x)],
+        x: x.into(),
+        cells: values.into_iter().map(Into::into).collect(),
+        details: vec![("series", series.into()), ("x", x.into())],
+        ..Row::default()
+    }
 }
 
 impl Scale {
@@ -104,24 +123,18 @@ impl Scale {
         Ok(Config { seed: self.seed, ..plan.config })
     }
 
-    /// The folder to write to.
-    fn target(&self) -> Option<&Path> {
-        let default = (!self.json).then_some(Path::new("docs/scaling"));
-        self.output.as_deref().or(default)
-    }
-
-    /// The command that repeats the results.
-    fn command(&self) -> String {
-        let sizes = match (self.load, self.memory) {
-            (Some(load), Some(memory)) => format!(" --load {load} --memory {memory}"),
-            _ => String::new(),
-        };
-        let quick = if self.quick { " --quick" } else { "" };
-        let [nodes, pairs, most] = [self.nodes, self.pairs, self.most].map(number::short);
-        format!(
-            "cargo run --release -p srlg-evaluation -- scale --nodes {nodes} --pairs {pairs} \
-             --most {most}{sizes} --repeat {} --seed {}{quick}",
-            self.repeat, self.seed
-        )
+    /// What the results of a sweep along `of` depend on.
+    fn details(&self, sweep: &str, of: &str) -> Details {
+        vec![
+            ("sweep", sweep.into()),
+            ("of", of.into()),
+            ("nodes", self.nodes.into()),
+            ("pairs", self.pairs.into()),
+            ("load", self.load.into()),
+            ("memory", self.memory.into()),
+            ("repeat", self.repeat.into()),
+            ("seed", self.seed.into()),
+            ("quick", self.quick.into()),
+        ]
     }
 }

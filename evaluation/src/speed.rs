@@ -15,7 +15,6 @@ mod own;
 mod peers;
 mod race;
 mod report;
-mod sample;
 mod setting;
 mod traffic;
 

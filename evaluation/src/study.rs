@@ -1,77 +1,154 @@
-//! What a study of several sweeps tells: a page with charts, tables, or JSON.
+//! One engine for all studies: pages with tables and charts, and tables or JSON on the standard
+//! output.
 //!
-//! Shape: a study [opens](open) its page before it measures, so that it fails early where it may
-//! not write; makes a [`Told`] of each sweep; [tells](tell) them.
+//! Shape: a study opens a [`StudyOutput`] before it measures, so that it fails early where it may
+//! not write; makes [`Results`] of each sweep, [`Row`]s of [`Cell`]s under [`Column`]s; and
+//! [tells](StudyOutput::tell) them. Invariant: everything written comes from the results.
+
+mod column;
+mod results;
+
+pub(crate) use column::{Cell, Column, Details};
+pub(crate) use results::{Results, Row};
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory};
 
-use crate::page::{self, Page};
-use crate::plot::Plot;
-use crate::table::Table;
+use crate::command::Cli;
+use crate::page::Page;
 
-/// The file of a study's page, in its folder.
-const PAGE: &str = "README.md";
+/// The place of what holds for all results of a page.
+const SETUP: &str = "setup";
+/// Options that change no figure.
+const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
-/// What is told of a sweep.
-pub(crate) struct Told {
-    /// The place in the page.
-    pub(crate) name: &'static str,
-    pub(crate) heading: &'static str,
-    /// What the page says there.
-    pub(crate) section: String,
-    pub(crate) table: Table,
-    pub(crate) plots: Vec<Plot>,
-    pub(crate) metrics: Vec<Value>,
-}
-
-/// The page in the folder `target`, begun if there is none, with a place for each of `sweeps`.
-pub(crate) fn open(
-    target: &Path,
-    title: &str,
-    sweeps: impl IntoIterator<Item = &'static str>,
-) -> Result<Page> {
-    fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
-    let places: Vec<_> = ["setup"].into_iter().chain(sweeps).collect();
-    Page::open_or_begin(&target.join(PAGE), title, &places)
-}
-
-/// Writes the page, if there is one, with its charts; prints tables, or JSON.
-pub(crate) fn tell(
-    page: Option<(&Path, Page)>,
-    setup: &str,
-    told: &[Told],
+/// Options of a study with a folder of its own.
+#[derive(Args)]
+pub(crate) struct FolderOptions {
+    /// Folder for README.md and the plots [default: the study's under docs/, none with --json]
+    #[arg(long, alias = "out")]
+    output: Option<PathBuf>,
+    /// Print one JSON object per metric
+    #[arg(long)]
     json: bool,
-) -> Result<()> {
-    if let Some((target, page)) = page {
-        write(target, page, setup, told)?;
-    }
-    print(told, json).context("cannot write to the standard output")
 }
 
-fn write(target: &Path, mut page: Page, setup: &str, told: &[Told]) -> Result<()> {
-    page.fill("setup", setup)?;
-    for sweep in told {
-        for plot in &sweep.plots {
-            page::write(&target.join(&plot.file), &plot.chart.svg()?)?;
+/// Options of a study with places in a page of other content.
+#[derive(Args)]
+pub(crate) struct PageOptions {
+    /// Print one JSON object per metric
+    #[arg(long)]
+    json: bool,
+    /// Put each table between its line `<!-- table: NAME -->` and the next `<!-- end -->` of this
+    /// page; an error tells the NAMEs that it lacks
+    #[arg(long)]
+    write: Option<PathBuf>,
+}
+
+/// Where a study tells its results.
+pub(crate) struct StudyOutput {
+    page: Option<Page>,
+    json: bool,
+}
+
+impl StudyOutput {
+    /// The page of a folder, by default `folder`, with places for the setup and each of `places`;
+    /// it begins with `title` where there is none.
+    pub(crate) fn in_folder<'a>(
+        options: &FolderOptions,
+        folder: &str,
+        title: &str,
+        places: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self> {
+        let json = options.json;
+        let default = (!json).then(|| folder.into());
+        let Some(folder) = options.output.clone().or(default) else {
+            return Ok(Self { page: None, json });
+        };
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        let places: Vec<_> = [SETUP].into_iter().chain(places).collect();
+        let page = Page::open_or_begin(&folder.join("README.md"), title, &places)?;
+        Ok(Self { page: Some(page), json })
+    }
+
+    /// The page that the options name, if they do, which has all `places`.
+    pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
+        let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
+        Ok(Self { page, json: options.json })
+    }
+
+    /// Begins the page with the command, and `text`.
+    pub(crate) fn set_up(&mut self, text: &str) -> Result<()> {
+        let Some(page) = &mut self.page else { return Ok(()) };
+        page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", command(&[])))
+    }
+
+    /// Writes the page, if there is one, with the charts; prints tables, or JSON.
+    pub(crate) fn tell(&mut self, results: &[Results]) -> Result<()> {
+        if let Some(page) = &mut self.page {
+            write(page, results)?;
         }
-        page.fill(sweep.name, &sweep.section)?;
+        self.print(results).context("cannot write to the standard output")
+    }
+
+    fn print(&self, results: &[Results]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        for result in results {
+            if self.json {
+                result.metrics().try_for_each(|object| writeln!(out, "{object}"))?;
+            } else {
+                writeln!(out, "{}\n\n{}\n", result.heading, result.text(false).trim_end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Results of one place stand there under headings of their own.
+fn write(page: &mut Page, results: &[Results]) -> Result<()> {
+    for plot in results.iter().flat_map(Results::plots) {
+        page.write_beside(&plot.file, &plot.chart.svg()?)?;
+    }
+    for parts in results.chunk_by(|one, next| one.place == next.place) {
+        let part = |part: &Results| match parts.len() {
+            1 => part.text(true),
+            _ => format!("### {}\n\n{}", part.heading, part.text(true)),
+        };
+        page.fill(&parts[0].place, &parts.iter().map(part).collect::<String>())?;
     }
     page.write()
 }
 
-fn print(told: &[Told], json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    for sweep in told {
-        if json {
-            sweep.metrics.iter().try_for_each(|object| writeln!(out, "{object}"))?;
-        } else {
-            writeln!(out, "{}\n\n{}", sweep.heading, sweep.table)?;
-        }
+/// The command line that repeats the results, with all options that they depend on; an option that
+/// `instead` names has the value that stands there.
+pub(crate) fn command(instead: &[(&str, &str)]) -> String {
+    let mut program = Cli::command();
+    let matches = program.get_matches_mut();
+    let (name, matches) = matches.subcommand().expect("the program has run a command");
+    let command = program.find_subcommand(name).expect("it is one of the program's");
+    let settings = command
+        .get_arguments()
+        .filter(|argument| !NO_SETTINGS.contains(&argument.get_id().as_str()));
+    let options = settings.filter_map(|argument| option(argument, matches, instead));
+    format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
+}
+
+/// An option with its value, which may be the default; none where there is none.
+fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
+    let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
+    if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {
+        return Some(format!(" --{long} {value}"));
     }
-    Ok(())
+    let is_given = matches.value_source(id)? == ValueSource::CommandLine;
+    if !argument.get_action().takes_values() {
+        return is_given.then(|| format!(" --{long}"));
+    }
+    let values: Vec<_> = matches.get_raw(id)?.map(|value| value.to_string_lossy()).collect();
+    Some(format!(" --{long} {}", values.join(",")))
 }

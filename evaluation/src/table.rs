@@ -48,13 +48,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// A share in percent, with more digits where it is small.
-pub(crate) fn percent(ratio: Option<f64>) -> String {
-    match ratio.map(|ratio| ratio * 100.0) {
-        None => "-".to_owned(),
-        Some(0.0) => "0".to_owned(),
-        Some(percent) if percent < 9.995 => format!("{percent:.2} %"),
-        Some(percent) => format!("{percent:.0} %"),
+/// Percent, with more digits where they are few.
+pub(crate) fn percent(percent: f64) -> String {
+    match percent {
+        0.0 => "0".to_owned(),
+        ..9.995 => format!("{percent:.2} %"),
+        _ => format!("{percent:.0} %"),
     }
 }
 
@@ -81,8 +80,8 @@ mod tests {
 
     #[test]
     fn small_shares_have_more_digits() {
-        let shares = [None, Some(0.0), Some(0.00123), Some(0.09994), Some(0.09996), Some(2.5)];
-        let texts = ["-", "0", "0.12 %", "9.99 %", "10 %", "250 %"];
+        let shares = [0.0, 0.123, 9.994, 9.996, 250.0];
+        let texts = ["0", "0.12 %", "9.99 %", "10 %", "250 %"];
         assert_eq!(shares.map(percent), texts);
     }
 }

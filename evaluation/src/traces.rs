@@ -5,9 +5,8 @@
 //! are measured, and what is left out is named below the table.
 
 mod replay;
-mod report;
+mod results;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -16,8 +15,8 @@ use clap::Args;
 use srlg_traffic::trace::{self, Record, SUFFIX, Trace, record_files};
 
 use crate::number;
-use crate::page::Page;
 use crate::preset::Preset;
+use crate::study::{PageOptions, StudyOutput};
 
 #[derive(Args)]
 pub(crate) struct Traces {
@@ -39,13 +38,8 @@ pub(crate) struct Traces {
     /// Leave out traces of more slices
     #[arg(long, default_value = "10k", value_parser = number::count)]
     most_slices: u32,
-    /// Print one JSON object per metric and row
-    #[arg(long)]
-    json: bool,
-    /// Put the tables between the lines `<!-- table: 60 s x 5, preset default -->`, and so on,
-    /// and `<!-- end -->` of this page
-    #[arg(long)]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: PageOptions,
 }
 
 /// How time is cut into slices, and how many of them make a window.
@@ -109,19 +103,12 @@ pub(crate) fn run(options: &Traces) -> Result<()> {
     let with_cuts = |&preset| options.cut.iter().map(move |&cut| (preset, cut));
     let sections: Vec<_> = options.preset.iter().flat_map(with_cuts).collect();
     let places: Vec<_> = sections.iter().map(|&(preset, cut)| place(preset, cut)).collect();
-    let mut page = options.write.as_ref().map(|page| Page::open(page, &places)).transpose()?;
+    let mut output = StudyOutput::in_page(&options.output, &places)?;
     let files = files(&folder)?;
     let recordings = files.iter().map(|path| Recording::read(path)).collect::<Result<Vec<_>>>()?;
-    let mut out = io::stdout().lock();
-    for (preset, cut) in sections {
+    for ((preset, cut), place) in sections.into_iter().zip(places) {
         let section = replay::section(&recordings, preset, cut, options)?;
-        let text = report::page(&section, options);
-        if let Some(page) = &mut page {
-            page.fill(&place(preset, cut), &text)?;
-            page.write()?;
-        }
-        let lines = if options.json { report::json(&section, options) } else { text };
-        out.write_all(lines.as_bytes()).context("cannot write to the standard output")?;
+        output.tell(&[results::of(place, &section, options)])?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ fn plan() -> Plan {
 fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    assert_eq!(detector.params().tags(), 109);
+    assert_eq!(detector.params().counter_sizes().tags, 109);
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
     detector.ingest(&foreign).unwrap();
     detector.ingest(&own_pairs(seed, 0..peers)).unwrap();

@@ -143,7 +143,7 @@ fn headers_are_as_they_are_documented() {
             );
             assert_eq!(of(bytes.len() - 4, 4), crc(&bytes[..bytes.len() - 4]));
             if slices.is_none() {
-                let (window, tags) = (params.window().into(), params.tags().into());
+                let (window, tags) = (params.window().into(), params.counter_sizes().tags.into());
                 assert_eq!((of(64, 4), of(68, 4), of(64 + 13 * 4, 4)), (32, window, tags));
                 assert_eq!(&bytes[bytes.len() - 16..bytes.len() - 4], b"kept with it");
             }
@@ -218,11 +218,11 @@ fn bodies_are_as_they_are_documented() {
             // Slices 2 to 6 were touched, and a delta has the last ones.
             let is_aged = name.ends_with("aged");
             assert!(rough.iter().all(|&(_, age)| (age >= 2) == is_aged), "{name}");
-            assert!(linear.iter().all(|&(at, _)| at < params.linear_recorders() as u64));
+            assert!(linear.iter().all(|&(at, _)| at < params.arrays()[1].recorders as u64));
             let most = slices.map_or(detector.slice() - 1, u64::from);
-            let age = |word: u64| word / u64::from(params.tags());
+            let age = |word: u64| word / u64::from(params.counter_sizes().tags);
             let is_recent =
-                |word| age(word) < most || (8..8 + most).contains(&age(word)) && params.is_tagged();
+                |word| age(word) < most || (8..8 + most).contains(&age(word)) && params.tagged().is_some();
             assert!(linear.iter().all(|&(_, word)| is_recent(word)), "{name}");
             assert!(rough.iter().all(|&(_, age)| age < most), "{name}");
             assert!(linear.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -96,15 +96,14 @@ fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> V
 /// The most that docs/format.md allows, but for the words and the attachment of a snapshot.
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
-    let (rough, linear) = (params.rough_recorders() as u64, params.linear_recorders() as u64);
+    let [rough, linear] = params.arrays().map(|shape| shape.recorders as u64);
     40 + rough.div_ceil(8) + linear.div_ceil(8) + word_bytes(detector) + (64 << 10)
 }
 
 /// Bytes of all words.
 fn word_bytes(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
-    let bytes = if params.is_tagged() { 1 } else { 2 };
-    (params.rough_recorders() * bytes + params.linear_recorders() * 2) as u64
+    params.recorder_bytes() as u64
 }
 
 /// Reads `bytes` as either, and merges and restores what they say; whether they say something.

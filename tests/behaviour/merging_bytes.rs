@@ -136,7 +136,7 @@ thread_local! {
 
 #[test]
 fn one_kind_has_epochs_of_several_slices() {
-    let epochs = kinds().map(|config| config.validate().unwrap().epoch_slices());
+    let epochs = kinds().map(|config| config.validate().unwrap().counter_sizes().epoch_slices);
     assert_eq!(epochs, [1, 1, 2, 1]);
 }
 

@@ -45,7 +45,7 @@ fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
             let scheme = Scheme::Tagged { lines: 10_000, tags: 200 };
             let config = Config { threshold: 256, scheme, ..Config::default() };
             let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-            assert_eq!(detector.params().epoch_slices(), 2);
+            assert_eq!(detector.params().counter_sizes().epoch_slices, 2);
             detector.skip_to(seen).unwrap();
             detector.ingest(&pairs(HOST, 0..1000)).unwrap();
             detector.skip_to(last).unwrap();
@@ -151,7 +151,7 @@ fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
     };
     detector.advance_to(u64::MAX - 1, count).unwrap();
     // The oldest epoch leaves when its last slice does; one more report says that all is gone.
-    assert!(reports <= 300 + detector.params().rough_epoch_slices(), "{reports}");
+    assert!(reports <= 300 + detector.params().rsra().epoch_slices(), "{reports}");
     assert_eq!(detector.close_slice().unwrap().candidates, 0);
     assert!(matches!(detector.skip_to(5), Err(Error::SliceInPast { .. })));
 }

@@ -50,7 +50,7 @@ fn windows_of_epochs(device: Device) {
     for (window, scheme) in [(1200, Config::default().scheme), (300, tagged)] {
         let config = Config { window, scheme, threshold: 256, ..Config::default() };
         let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
-        assert!(reference.params().epoch_slices() > 1);
+        assert!(reference.params().counter_sizes().epoch_slices > 1);
         let mut super_points = 0;
         for (step, slice) in (1..).zip(with_late(backbone(12, 8, 100_000))) {
             whole(&tested, &slice);

@@ -6,7 +6,6 @@
 
 use super::variations;
 use crate::number::short;
-use crate::plot::{Axis, Scale};
 use crate::preset::Preset;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -20,7 +19,8 @@ pub(super) struct Sweep {
     pub(super) heading: &'static str,
     /// What all steps have in common.
     pub(super) setting: String,
-    pub(super) x: Axis,
+    /// What the x axis shows, which is logarithmic.
+    pub(super) x: &'static str,
     pub(super) steps: Vec<Step>,
 }
 
@@ -105,8 +105,8 @@ fn cardinality(base: &Setting) -> Sweep {
     Sweep {
         name: "cardinality",
         heading: "Error against cardinality",
-        setting: told(base),
-        x: Axis { label: "opposite hosts n", scale: Scale::Logarithmic },
+        setting: whole_setting(base),
+        x: "opposite hosts n",
         steps: vec![Step { setting, entrants: presets_at(None) }],
     }
 }
@@ -123,8 +123,8 @@ fn load(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
     Ok(Sweep {
         name: "load",
         heading: "Error against load",
-        setting: told_without_load(base),
-        x: Axis { label: "distinct pairs per window", scale: Scale::Logarithmic },
+        setting: setting_without_load(base),
+        x: "distinct pairs per window",
         steps: doublings.map(step).collect::<Result<_>>()?,
     })
 }
@@ -145,8 +145,8 @@ fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
     Ok(Sweep {
         name: "memory",
         heading: "Error against memory",
-        setting: told(base),
-        x: Axis { label: "recorders, MB", scale: Scale::Logarithmic },
+        setting: whole_setting(base),
+        x: "recorders, MB",
         steps: vec![Step { setting: base.clone(), entrants }],
     })
 }
@@ -160,8 +160,8 @@ fn window(base: &Setting, quick: bool) -> Sweep {
     Sweep {
         name: "window",
         heading: "Error against the window",
-        setting: format!("{}, however many slices that is", told_load(base)),
-        x: Axis { label: "slices k in the window", scale: Scale::Logarithmic },
+        setting: format!("{}, however many slices that is", load_setting(base)),
+        x: "slices k in the window",
         steps: windows.iter().map(step).collect(),
     }
 }
@@ -183,21 +183,21 @@ fn tags(base: &Setting) -> Result<Sweep> {
     Ok(Sweep {
         name: "tags",
         heading: "Error against tags told apart",
-        setting: told_without_load(base),
-        x: Axis { label: "tags", scale: Scale::Logarithmic },
+        setting: setting_without_load(base),
+        x: "tags",
         steps,
     })
 }
 
-fn told_load(base: &Setting) -> String {
+fn load_setting(base: &Setting) -> String {
     format!("θ = {}, {} distinct pairs per window", base.threshold, short(base.load))
 }
 
-fn told(base: &Setting) -> String {
-    format!("{} of {} slices", told_load(base), base.window)
+fn whole_setting(base: &Setting) -> String {
+    format!("{} of {} slices", load_setting(base), base.window)
 }
 
-fn told_without_load(base: &Setting) -> String {
+fn setting_without_load(base: &Setting) -> String {
     format!("θ = {}, windows of {} slices", base.threshold, base.window)
 }
 

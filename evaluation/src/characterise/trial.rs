@@ -7,7 +7,7 @@
 use super::sweeps::{Entrant, Setting, Step, Sweep};
 use crate::accuracy::Errors;
 use crate::progress;
-use crate::system::points;
+use crate::system;
 use anyhow::Result;
 use srlg_core::{Address, Config};
 use srlg_host::{Device, SlidingDetector};
@@ -16,8 +16,8 @@ use srlg_traffic::score::{MeanRates, Score};
 use srlg_traffic::synthetic::Backbone;
 use std::ops::Range;
 
-/// A point of a sweep's table and charts.
-pub(super) struct Row {
+/// A point of a sweep: a row of its table.
+pub(super) struct Point {
     pub(super) series: String,
     pub(super) x: f64,
     pub(super) errors: Errors,
@@ -34,9 +34,9 @@ struct Outcome {
     memory_bytes: usize,
 }
 
-/// The rows of a sweep, in the order of its steps, measured with `streams` seeds from `first`.
-pub(super) fn run(sweep: &Sweep, first: u64, streams: u32) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+/// The points of a sweep, in the order of its steps, measured with `streams` seeds from `first`.
+pub(super) fn run(sweep: &Sweep, first: u64, streams: u32) -> Result<Vec<Point>> {
+    let mut points = Vec::new();
     let trials = sweep.steps.len() as u64 * u64::from(streams);
     let bar = progress::bar(trials, sweep.name);
     for step in &sweep.steps {
@@ -46,10 +46,10 @@ pub(super) fn run(sweep: &Sweep, first: u64, streams: u32) -> Result<Vec<Row>> {
             bar.inc(1);
         }
         for (entrant, outcome) in step.entrants.iter().zip(outcomes) {
-            rows.extend(outcome.rows(entrant, &step.setting.bands));
+            points.extend(outcome.points(entrant, &step.setting.bands));
         }
     }
-    Ok(rows)
+    Ok(points)
 }
 
 /// Adds what one stream tells.
@@ -81,7 +81,7 @@ fn measure(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
     let truth = exact.super_points(threshold);
     for (detector, outcome) in detectors.iter_mut().zip(outcomes) {
         outcome.ask(detector, &asked)?;
-        let report = points(&detector.close_slice()?);
+        let report = system::points(&detector.close_slice()?);
         outcome.rates.add(&Score::of(&truth, &report, threshold));
         outcome.memory_bytes = detector.memory_bytes();
     }
@@ -112,9 +112,9 @@ impl Outcome {
         Ok(())
     }
 
-    fn rows(self, entrant: &Entrant, bands: &[Range<u32>]) -> impl Iterator<Item = Row> {
+    fn points(self, entrant: &Entrant, bands: &[Range<u32>]) -> impl Iterator<Item = Point> {
         let (total_false_rate, memory_bytes) = (self.rates.total(), self.memory_bytes);
-        self.errors.into_iter().zip(bands).map(move |(errors, band)| Row {
+        self.errors.into_iter().zip(bands).map(move |(errors, band)| Point {
             series: entrant.series.clone(),
             x: entrant.x.unwrap_or_else(|| middle(band)),
             errors,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_has_a_row_for_every_place_of_every_series() {
+    fn a_sweep_has_a_point_for_every_place_of_every_series() {
         let sweep = sweeps::all(true).unwrap().swap_remove(0);
         let rows = run(&sweep, 1, 2).unwrap();
         let bands = sweep.steps[0].setting.bands.len();

@@ -16,7 +16,7 @@ pub(super) fn tag_splits(window: u32) -> Result<Vec<(u32, Config)>> {
     let mut splits = Vec::new();
     for least in TAGS {
         let config = Config { scheme: Scheme::Tagged { lines, tags: least }, ..preset };
-        splits.push((config.validate()?.tags(), config));
+        splits.push((config.validate()?.counter_sizes().tags, config));
     }
     splits.dedup_by_key(|&mut (tags, _)| tags);
     Ok(splits)

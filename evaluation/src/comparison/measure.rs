@@ -13,6 +13,8 @@ use srlg_core::Address;
 use srlg_traffic::score::{MeanRates, Score};
 
 use super::{Peers, Truth};
+use crate::sample::Sample;
+use crate::synthetic::Synthetic;
 
 /// Looks at the memory per window: some systems take long to count it.
 const LOOKS: u32 = 4;
@@ -68,7 +70,7 @@ impl Measured {
         }
     }
 
-    /// Adds what a slice of so many packets took.
+    /// Adds what a slice of `packets` packets took.
     fn clock(&mut self, packets: usize, ingest: f64, close: f64) {
         self.ingest.push(ingest);
         self.ingest_per_packet.push(ingest / packets.max(1) as f64);
@@ -77,25 +79,18 @@ impl Measured {
 
     /// Milliseconds of ingest per slice.
     pub(super) fn ingest_ms(&self) -> f64 {
-        median(&self.ingest) * 1e3
+        Sample::of(self.ingest.iter().copied()).median * 1e3
     }
 
     /// Milliseconds per close.
     pub(super) fn close_ms(&self) -> f64 {
-        median(&self.close) * 1e3
+        Sample::of(self.close.iter().copied()).median * 1e3
     }
 
     /// Packets of ingest in millions per second.
     pub(super) fn ingest_mpairs_per_s(&self) -> f64 {
-        1e-6 / median(&self.ingest_per_packet)
+        1e-6 / Sample::of(self.ingest_per_packet.iter().copied()).median
     }
-}
-
-/// The middle one of the values, or the upper one of the two; there is at least one.
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// Sends the traffic through `system`.
@@ -105,7 +100,7 @@ pub(super) fn measure(
     options: &Peers,
     bar: &ProgressBar,
 ) -> Measured {
-    let (window, threshold) = (options.window, options.threshold);
+    let Synthetic { window, threshold, .. } = options.synthetic;
     let mut measured = Measured::new(system.name());
     for (slice, packets) in (1..).zip(options.slices()) {
         let ((), ingest) = timed(|| system.ingest(&packets));

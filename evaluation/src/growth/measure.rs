@@ -1,6 +1,6 @@
 //! Measures one system at one place of a sweep.
 //!
-//! Shape: [`row`], from a [`Step`] to a [`Row`]. Invariant: clocks run in the system's own
+//! Shape: [`cost`], from a [`Step`] to a [`Cost`]. Invariant: clocks run in the system's own
 //! calls alone; they start when the window is full, and the slice before the first that
 //! counts warms up. Every pair is a new one, as these cost the most.
 
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::Growth;
 use super::sweeps::{Step, System};
+use crate::sample::{Sample, stage_medians};
 use crate::threads::{in_parallel, split_by_host};
 
 /// Pairs of a call of ingest.
@@ -21,8 +22,7 @@ const BATCH: usize = 1 << 14;
 const BLOCK: usize = 1 << 20;
 
 /// What a system took: medians.
-pub(super) struct Row {
-    pub(super) step: Step,
+pub(super) struct Cost {
     pub(super) ingest_ns: f64,
     /// None where nothing was closed.
     pub(super) close: Option<Close>,
@@ -36,7 +36,7 @@ pub(super) struct Close {
     pub(super) is_complete: bool,
 }
 
-pub(super) fn row(step: &Step, closes: bool, options: &Growth) -> Result<Row> {
+pub(super) fn cost(step: &Step, closes: bool, options: &Growth) -> Result<Cost> {
     let seed = options.seed;
     let config = Config { window: step.window, seed, ..Config::default() };
     let traffic = Stream::new(seed, step.load);
@@ -50,7 +50,7 @@ pub(super) fn row(step: &Step, closes: bool, options: &Growth) -> Result<Row> {
 }
 
 /// Consecutive slices of a full window, each closed.
-fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Result<Row> {
+fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Result<Cost> {
     let mut system = step.system.make(config)?;
     let pairs = (step.load / step.window).max(1) as usize;
     for _ in 1..step.window {
@@ -62,19 +62,21 @@ fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Resu
         ingests.push(ingest(&mut *system, &mut traffic, pairs).as_secs_f64() * 1e9 / pairs as f64);
         let start = Instant::now();
         system.close_slice();
-        whole.push(ms(start.elapsed()));
+        whole.push(start.elapsed().as_secs_f64() * 1e3);
         stages.push(system.stages().to_vec());
     }
+    // The first slice warms up.
+    let median = |times: Vec<f64>| Sample::of(times.into_iter().skip(1)).median;
     let close = Close {
-        ms: median(&whole[1..]),
-        stages_ms: medians(&stages[1..]),
+        ms: median(whole),
+        stages_ms: stage_medians(&stages[1..]),
         is_complete: system.is_complete(),
     };
-    let (ingest_ns, memory_bytes) = (median(&ingests[1..]), system.memory_bytes());
-    Ok(Row { step: *step, ingest_ns, close: Some(close), memory_bytes })
+    let (ingest_ns, memory_bytes) = (median(ingests), system.memory_bytes());
+    Ok(Cost { ingest_ns, close: Some(close), memory_bytes })
 }
 
-/// Ingests so many pairs; the time that the system took.
+/// Ingests `pairs` pairs; the time that the system took.
 fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Duration {
     let mut time = Duration::ZERO;
     let mut left = pairs;
@@ -91,7 +93,7 @@ fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Dura
 }
 
 /// A detector that all threads use.
-fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Row> {
+fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Cost> {
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
     let ingest_ns = from_threads(step, traffic, rounds, |shares| {
         detector.skip_to(detector.slice() + 1)?;
@@ -103,11 +105,11 @@ fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<R
         })
     })?;
     let memory_bytes = detector.memory_bytes();
-    Ok(Row { step: *step, ingest_ns, close: None, memory_bytes })
+    Ok(Cost { ingest_ns, close: None, memory_bytes })
 }
 
 /// A system for each thread, with the hosts that are its own.
-fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Row> {
+fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Cost> {
     let systems = (0..step.threads).map(|_| step.system.make(config));
     let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
     let ingest_ns = from_threads(step, traffic, rounds, |shares| {
@@ -119,7 +121,7 @@ fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<
         })
     })?;
     let memory_bytes = systems.iter().map(|system| system.memory_bytes()).sum();
-    Ok(Row { step: *step, ingest_ns, close: None, memory_bytes })
+    Ok(Cost { ingest_ns, close: None, memory_bytes })
 }
 
 /// Nanoseconds per pair, in a window that is full of other pairs. Each round is a quarter of it: long
@@ -137,31 +139,11 @@ fn from_threads(
     };
     round(step.load)?;
     let times = (0..rounds).map(|_| round((step.load / 4).max(1)));
-    Ok(median(&times.collect::<Result<Vec<_>>>()?))
+    Ok(Sample::of(times.collect::<Result<Vec<_>>>()?).median)
 }
 
 fn clocked(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-/// The median of each stage, in milliseconds.
-fn medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
-    let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
-    let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
-        (name, median(&closes.iter().map(|stages| ms(stages[number].1)).collect::<Vec<_>>()))
-    };
-    names.map(median).collect()
-}
-
-/// The middle one of the values, or the upper one of the two; there is at least one.
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }

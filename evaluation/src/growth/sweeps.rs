@@ -44,7 +44,7 @@ pub(super) enum System {
     ExactSets,
 }
 
-const SYSTEMS: [System; 3] = [System::Srlg, System::ExactPairs, System::ExactSets];
+pub(super) const SYSTEMS: [System; 3] = [System::Srlg, System::ExactPairs, System::ExactSets];
 
 impl System {
     /// Name in tables and plots.

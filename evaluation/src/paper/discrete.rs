@@ -7,6 +7,7 @@
 use super::track::Track;
 use super::{Paper, contenders};
 use crate::progress;
+use crate::synthetic::Synthetic;
 use anyhow::Result;
 use srlg_core::IpPair;
 use srlg_traffic::oracle::ExactWindow;
@@ -26,7 +27,8 @@ pub(super) struct Traffic {
 }
 
 pub(super) fn run(options: &Paper, load: u32) -> Result<Discrete> {
-    let Paper { threshold, seed, window, windows, .. } = *options;
+    let Paper { windows, synthetic, .. } = *options;
+    let Synthetic { threshold, seed, window, traffic: model } = synthetic;
     let memories = options.rival_memory.iter();
     let rivals = memories.flat_map(|&bytes| contenders::rivals(bytes, threshold, seed));
     let mut rivals: Vec<_> = rivals.collect();
@@ -36,7 +38,7 @@ pub(super) fn run(options: &Paper, load: u32) -> Result<Discrete> {
     tracks.extend(rivals);
     let length = windows * window;
     let bar = progress::bar(length.into(), "slices of discrete windows");
-    let mut seconds = bar.wrap_iter(options.traffic.slices(seed, length, load));
+    let mut seconds = bar.wrap_iter(model.slices(seed, length, load));
     let mut traffic = Vec::new();
     for _ in 0..windows {
         let slices: Vec<_> = seconds.by_ref().take(window as usize).collect();

@@ -3,17 +3,18 @@
 use super::track::Track;
 use super::{Paper, contenders};
 use crate::progress;
+use crate::synthetic::Synthetic;
 use anyhow::Result;
 use srlg_traffic::oracle::ExactWindow;
 
 /// How the presets fared in consecutive windows, of which the first ends with the second
 /// number `window`.
 pub(super) fn run(options: &Paper, load: u32) -> Result<Vec<Track>> {
-    let Paper { threshold, seed, window, .. } = *options;
+    let Synthetic { threshold, seed, window, traffic } = options.synthetic;
     let mut tracks = contenders::srlg(window, threshold, seed)?;
     let mut exact = ExactWindow::new(window);
     let seconds = window + options.sliding_windows - 1;
-    let traffic = options.traffic.slices(seed, seconds, load);
+    let traffic = traffic.slices(seed, seconds, load);
     let bar = progress::bar(seconds.into(), "slices of sliding windows");
     for (second, pairs) in (1..).zip(bar.wrap_iter(traffic)) {
         pairs.iter().for_each(|&pair| exact.touch(pair));

@@ -1,11 +1,11 @@
 //! The fastest exact answer that is still simple: one map of pairs.
 //!
-//! Shape: [`ExactPairs`], a hash map from pairs to the slice of their last touch, and
-//! one from hosts to cardinalities; a sweep at every close. Invariant: the cardinality
-//! of a host is the number of known pairs of which it is the inside host.
+//! Shape: [`Pairs`], a hash map from pairs to the slice of their last touch, and one from hosts to
+//! cardinalities. Invariant: the cardinality of a host is the number of known pairs of which it
+//! is the inside host.
 
+use super::sliding::{PairTable, SlidingMap};
 use super::table::table_bytes;
-use crate::system::System;
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 use std::collections::hash_map::Entry;
@@ -21,34 +21,32 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
 /// assert_eq!(pairs.close_slice(), []);
 /// ```
-pub struct ExactPairs {
-    window: u32,
-    threshold: u32,
-    /// Number of the current slice.
-    now: u32,
+pub type ExactPairs = SlidingMap<Pairs>;
+
+/// Pairs, and how many each host has.
+#[derive(Default)]
+pub struct Pairs {
     last_touch: FxHashMap<IpPair, u32>,
     cardinalities: FxHashMap<Address, u32>,
 }
 
-impl ExactPairs {
-    /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
-    #[must_use]
-    pub fn new(window: u32, threshold: u32) -> Self {
-        Self {
-            window,
-            threshold,
-            now: 0,
-            last_touch: FxHashMap::default(),
-            cardinalities: FxHashMap::default(),
+impl PairTable for Pairs {
+    const NAME: &str = "hash map of pairs";
+
+    fn touch(&mut self, pair: IpPair, now: u32) {
+        if self.last_touch.insert(pair, now).is_none() {
+            *self.cardinalities.entry(pair.aip).or_default() += 1;
         }
     }
 
-    /// Forgets the pairs that are not in the window of the current slice.
-    fn sweep(&mut self) {
-        let Self { window, now, last_touch, cardinalities, .. } = self;
-        last_touch.retain(|pair, last_touch| {
-            let kept = *now - *last_touch < *window;
-            if !kept && let Entry::Occupied(mut cardinality) = cardinalities.entry(pair.aip) {
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
+        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
+    }
+
+    fn retain(&mut self, kept: impl Fn(u32) -> bool) {
+        self.last_touch.retain(|pair, last_touch| {
+            let kept = kept(*last_touch);
+            if !kept && let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.aip) {
                 *cardinality.get_mut() -= 1;
                 if *cardinality.get() == 0 {
                     cardinality.remove();
@@ -57,38 +55,8 @@ impl ExactPairs {
             kept
         });
     }
-}
 
-impl System for ExactPairs {
-    fn name(&self) -> String {
-        "hash map of pairs".to_owned()
-    }
-
-    fn ingest(&mut self, pairs: &[IpPair]) {
-        for &pair in pairs {
-            if self.last_touch.insert(pair, self.now).is_none() {
-                *self.cardinalities.entry(pair.aip).or_default() += 1;
-            }
-        }
-    }
-
-    fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let all = self.cardinalities.iter();
-        let points = all.filter(|&(_, &cardinality)| cardinality >= self.threshold);
-        let points = points.map(|(&host, &cardinality)| (host, cardinality.into())).collect();
-        self.skip_slice();
-        points
-    }
-
-    fn skip_slice(&mut self) {
-        self.now += 1;
-        // Before that nothing is old enough to leave.
-        if self.now >= self.window {
-            self.sweep();
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         table_bytes::<(IpPair, u32)>(self.last_touch.capacity())
             + table_bytes::<(Address, u32)>(self.cardinalities.capacity())
     }
@@ -97,23 +65,7 @@ impl System for ExactPairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::testing;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn exact_pairs_match_the_oracle(
-            window in 1..6_u32,
-            threshold in 1..4_u32,
-            slices in testing::slices(),
-        ) {
-            let mut pairs = ExactPairs::new(window, threshold);
-            prop_assert_eq!(
-                testing::reports(&mut pairs, &slices),
-                testing::true_reports(window, threshold, &slices)
-            );
-        }
-    }
+    use crate::system::System;
 
     #[test]
     fn memory_is_that_of_both_tables() {

@@ -14,11 +14,13 @@
 
 mod remainders;
 
-use super::{Arrays, MOST_COMBINATIONS, PairHash, Search, WORD};
-use crate::system::System;
-use remainders::Remainders;
+use super::arrays::Limits;
+use super::vectors::{PairHash, VectorFilter};
+use super::{MOST_COMBINATIONS, WORD};
+use srlg_core::Address;
 use srlg_core::hash::KeySequence;
-use srlg_core::{Address, IpPair};
+
+pub use remainders::Remainders;
 
 /// Number of addresses, hence of names.
 const NAMES: u64 = 1 << Address::BITS;
@@ -61,7 +63,7 @@ impl Config {
     }
 }
 
-/// The largest pairwise coprime numbers up to `most`, `count` of them where there are so many.
+/// The largest pairwise coprime numbers up to `most`, `count` of them or, where there are fewer, all.
 fn coprime_moduli(most: u32, count: usize) -> Vec<u32> {
     let mut moduli = Vec::new();
     for candidate in (2..=most).rev() {
@@ -84,13 +86,7 @@ fn product(moduli: &[u32]) -> u128 {
 }
 
 /// The detector; see the [module](self).
-pub struct Dcds {
-    config: Config,
-    arrays: Arrays,
-    pair_hash: PairHash,
-    remainders: Remainders,
-    search: Search,
-}
+pub type Dcds = VectorFilter<Remainders>;
 
 impl Dcds {
     /// An empty window.
@@ -100,57 +96,19 @@ impl Dcds {
     /// not have whole words.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let mut keys = KeySequence::new(config.seed);
+        let Config { threshold, moduli, vector_bits, most_combinations, seed } = config;
+        let mut keys = KeySequence::new(seed);
         let pair_hash = PairHash::new(&mut keys);
-        let remainders = Remainders::new(&config.moduli, &mut keys);
-        let arrays = Arrays::new(&config.moduli, config.vector_bits);
-        let search = Search { tried: 0, complete: true };
-        Self { config, arrays, pair_hash, remainders, search }
-    }
-
-    /// How far the search of the last `close_slice` went.
-    #[must_use]
-    pub fn last_search(&self) -> Search {
-        self.search
-    }
-}
-
-impl System for Dcds {
-    fn name(&self) -> String {
-        "DCDS".into()
-    }
-
-    fn ingest(&mut self, pairs: &[IpPair]) {
-        for &pair in pairs {
-            let name = self.remainders.name(pair.aip);
-            let bit = self.pair_hash.bit(pair, self.config.vector_bits);
-            for (array, &modulus) in self.config.moduli.iter().enumerate() {
-                self.arrays.set(array, name % modulus, bit);
-            }
-        }
-    }
-
-    fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let Config { threshold, most_combinations, .. } = self.config;
-        let (report, search) = self.arrays.report(&self.remainders, threshold, most_combinations);
-        self.search = search;
-        self.arrays.clear();
-        report
-    }
-
-    fn is_complete(&self) -> bool {
-        self.search.complete
-    }
-
-    /// The vectors alone.
-    fn memory_bytes(&self) -> usize {
-        self.arrays.bytes()
+        let remainders = Remainders::new(&moduli, &mut keys);
+        let limits = Limits { threshold, most_combinations };
+        Self::with_arrays(&moduli, vector_bits, pair_hash, remainders, limits)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::System;
 
     #[test]
     fn memory_is_what_was_asked_but_for_one_percent() {

@@ -1,5 +1,8 @@
+use super::arrays::{Arrays, Limits};
 use super::*;
 use crate::system::System;
+use srlg_core::hash::{KeySequence, hash};
+use srlg_core::{Address, IpPair};
 
 /// Threshold of the tests: vectors have 512 bits for DCDS and GSE, 192 for VBFA at 1 MiB.
 const THRESHOLD: u32 = 128;
@@ -73,7 +76,7 @@ fn cardinalities_are_right_within_their_standard_error() {
     let config = dcds::Config { threshold, ..dcds_config() };
     assert_unbiased(dcds::Dcds::new(config.clone()), config.vector_bits, 0.0);
     let config = vbfa::Config { threshold, ..vbfa_config() };
-    assert_unbiased(vbfa::Vbfa::new(config.clone()), config.vector_bits, 0.0);
+    assert_unbiased(vbfa::Vbfa::new(config), config.vector_bits, 0.0);
     let config = gse::Config { threshold, ..gse_config() };
     let others_per_bit = 64.0 * 128.0 / f64::from(config.array_bits);
     assert_unbiased(gse::Gse::new(config.clone()), config.vector_bits, others_per_bit);
@@ -123,7 +126,13 @@ fn a_search_stops_at_its_bound_and_says_so() {
 struct Digits;
 
 impl Reversal for Digits {
+    const NAME: &str = "digits";
+
     type Known = Address;
+
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
+        [host / 100, host / 10 % 10, host % 10].into_iter()
+    }
 
     fn nothing(&self) -> Address {
         0
@@ -153,11 +162,12 @@ fn the_search_reports_what_trying_all_whole_combinations_would() {
     }
     let all: Vec<_> = arrays.arrays.iter().map(|array| arrays.zeros(array)).collect();
     let background = arrays.background(&all);
-    let (report, search) = arrays.report(&Digits, 20, u64::MAX);
+    let (report, search) =
+        arrays.report(&Digits, Limits { threshold: 20, most_combinations: u64::MAX });
     let expected = (0..1000).filter_map(|host| {
-        let [a, b, c] = [host / 100, host / 10 % 10, host % 10];
-        let [a, b, c] = [arrays.vector(0, a)[0], arrays.vector(1, b)[0], arrays.vector(2, c)[0]];
-        let estimate = linear_count((a & b & c).count_zeros(), 64) - background;
+        let words = Digits.vectors(host).enumerate().map(|(array, it)| arrays.vector(array, it)[0]);
+        let both = words.fold(u64::MAX, |and, word| and & word);
+        let estimate = linear_count(both.count_zeros(), 64) - background;
         (estimate >= 20.0).then_some((host, estimate))
     });
     assert_eq!(report, expected.collect::<Vec<_>>());

@@ -12,10 +12,11 @@
 //! array takes part in the AND; and the chance bits that other hosts leave in the AND are
 //! subtracted, from the fill of all five arrays.
 
-use super::{Arrays, MOST_COMBINATIONS, PairHash, Reversal, Search, WORD};
-use crate::system::System;
+use super::arrays::Limits;
+use super::vectors::{PairHash, Reversal, VectorFilter};
+use super::{MOST_COMBINATIONS, WORD};
+use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
-use srlg_core::{Address, IpPair};
 
 /// Arrays whose vector is a run of address bits; one more has a hash.
 const RUNS: usize = 4;
@@ -23,7 +24,7 @@ const RUNS: usize = 4;
 const STRIDE: u32 = Address::BITS / RUNS as u32;
 
 /// Number of vectors, size of a vector, and limits of a [`Vbfa`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Hosts of at least this estimate are reported.
     pub threshold: u32,
@@ -54,13 +55,7 @@ impl Config {
 }
 
 /// The detector; see the [module](self).
-pub struct Vbfa {
-    config: Config,
-    arrays: Arrays,
-    pair_hash: PairHash,
-    runs: Runs,
-    search: Search,
-}
+pub type Vbfa = VectorFilter<Runs>;
 
 impl Vbfa {
     /// An empty window.
@@ -69,63 +64,26 @@ impl Vbfa {
     /// When runs do not have 8 to 16 bits, or vectors do not have whole words.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        assert!((STRIDE..=16).contains(&config.run_bits), "runs have 8 to 16 bits");
-        let mut keys = KeySequence::new(config.seed);
+        let Config { threshold, run_bits: bits, vector_bits, most_combinations, seed } = config;
+        assert!((STRIDE..=16).contains(&bits), "runs have 8 to 16 bits");
+        let mut keys = KeySequence::new(seed);
         let pair_hash = PairHash::new(&mut keys);
-        let runs = Runs { bits: config.run_bits, key: keys.next_key() };
-        let arrays = Arrays::new(&[1 << config.run_bits; RUNS + 1], config.vector_bits);
-        let search = Search { tried: 0, complete: true };
-        Self { config, arrays, pair_hash, runs, search }
-    }
-
-    /// How far the search of the last `close_slice` went.
-    #[must_use]
-    pub fn last_search(&self) -> Search {
-        self.search
-    }
-}
-
-impl System for Vbfa {
-    fn name(&self) -> String {
-        "VBFA".into()
-    }
-
-    fn ingest(&mut self, pairs: &[IpPair]) {
-        for &pair in pairs {
-            let bit = self.pair_hash.bit(pair, self.config.vector_bits);
-            for array in 0..=RUNS {
-                self.arrays.set(array, self.runs.vector(array, pair.aip), bit);
-            }
-        }
-    }
-
-    fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let Config { threshold, most_combinations, .. } = self.config;
-        let (report, search) = self.arrays.report(&self.runs, threshold, most_combinations);
-        self.search = search;
-        self.arrays.clear();
-        report
-    }
-
-    fn is_complete(&self) -> bool {
-        self.search.complete
-    }
-
-    /// The vectors alone.
-    fn memory_bytes(&self) -> usize {
-        self.arrays.bytes()
+        let runs = Runs { bits, key: keys.next_key() };
+        let counts = [1 << bits; RUNS + 1];
+        let limits = Limits { threshold, most_combinations };
+        Self::with_arrays(&counts, vector_bits, pair_hash, runs, limits)
     }
 }
 
 /// Which vectors a host has, and back.
-struct Runs {
+pub struct Runs {
     bits: u32,
     key: Key,
 }
 
 /// The bits of an address that some runs tell.
 #[derive(Clone, Copy)]
-struct Known {
+pub struct Known {
     address: Address,
     mask: Address,
 }
@@ -143,7 +101,13 @@ const fn begin(array: usize) -> u32 {
 }
 
 impl Reversal for Runs {
+    const NAME: &str = "VBFA";
+
     type Known = Known;
+
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
+        (0..=RUNS).map(move |array| self.vector(array, host))
+    }
 
     fn nothing(&self) -> Known {
         Known { address: 0, mask: 0 }
@@ -171,6 +135,7 @@ impl Reversal for Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::System;
 
     #[test]
     fn runs_lead_back_to_their_host_and_no_run_may_differ() {

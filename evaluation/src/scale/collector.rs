@@ -33,7 +33,7 @@ impl Collector {
 
     /// What it tells the collector above it: one delta of all that it merged.
     pub(super) fn send(&mut self) -> Result<Sent> {
-        node::told(&mut self.detector)
+        node::delta_of(&mut self.detector)
     }
 
     /// Closes the slice; how long that takes.

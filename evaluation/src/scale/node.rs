@@ -26,7 +26,7 @@ pub(super) fn send(setting: &Setting<'_>, pairs: &[IpPair]) -> Result<Sent> {
     let mut detector = detector(setting)?;
     detector.ingest(pairs)?;
     detector.flush()?;
-    told(&mut detector)
+    delta_of(&mut detector)
 }
 
 /// A detector in the slice [`SLICE`] that has seen nothing.
@@ -37,7 +37,7 @@ pub(super) fn detector(setting: &Setting<'_>) -> Result<SlidingDetector> {
 }
 
 /// The delta of the running slice, as bytes.
-pub(super) fn told(detector: &mut SlidingDetector) -> Result<Sent> {
+pub(super) fn delta_of(detector: &mut SlidingDetector) -> Result<Sent> {
     let start = Instant::now();
     let delta = detector.take_delta(1)?;
     let bytes = delta.to_bytes()?;

@@ -2,20 +2,24 @@
 
 use super::Setting;
 use super::collector::Collector;
-use super::document::{Column, Results, Row};
 use super::node::{self, Sent};
 use crate::number::short;
+use crate::study::{Column, Results, Row};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg_core::IpPair;
 use srlg_traffic::synthetic::Stream;
 
 const COLUMNS: &[Column] = &[
-    Column::charted("collector_bytes", "bytes to the collector", "bytes", 0),
-    Column::new("delta_bytes", "bytes per delta", "bytes", 0),
-    Column::charted("collector_merge_ms", "to merge all, ms", "ms", 1),
-    Column::new("deltas_per_second", "deltas per second", "1/s", 0),
-    Column::new("collector_close_ms", "to close, ms", "ms", 1),
+    Column::decimals(0, "bytes to the collector")
+        .metric("collector_bytes", "bytes")
+        .chart("collector-bytes"),
+    Column::decimals(0, "bytes per delta").metric("delta_bytes", "bytes"),
+    Column::decimals(1, "to merge all, ms")
+        .metric("collector_merge_ms", "ms")
+        .chart("collector-merge-ms"),
+    Column::decimals(0, "deltas per second").metric("deltas_per_second", "1/s"),
+    Column::decimals(1, "to close, ms").metric("collector_close_ms", "ms"),
 ];
 
 pub(super) fn measure(setting: &Setting<'_>, bar: &ProgressBar) -> Result<Results> {
@@ -34,15 +38,16 @@ pub(super) fn measure(setting: &Setting<'_>, bar: &ProgressBar) -> Result<Result
         rows.push(row(setting, "shares of one traffic", nodes, shared)?);
     }
     Ok(Results {
-        heading: "A collector against nodes",
+        heading: "A collector against nodes".to_owned(),
         setting: format!(
             "One slice, one thread. Traffic of their own: {} pairs each. Shares of one traffic: \
              {shared} pairs in all",
             short(options.pairs)
         ),
-        x: "nodes",
+        names: vec!["", "nodes"],
         columns: COLUMNS,
         rows,
+        ..Results::default()
     })
 }
 
@@ -62,11 +67,11 @@ fn row(setting: &Setting<'_>, series: &str, nodes: u32, pairs: usize) -> Result<
     let (bytes, merge) = (collector.bytes as f64, collector.time.as_secs_f64());
     let nodes_f64 = f64::from(nodes);
     let values =
-        vec![bytes, bytes / nodes_f64, merge * 1e3, nodes_f64 / merge, close.as_secs_f64() * 1e3];
-    Ok(Row { series: series.to_owned(), x: nodes, name: short(nodes), values })
+        [bytes, bytes / nodes_f64, merge * 1e3, nodes_f64 / merge, close.as_secs_f64() * 1e3];
+    Ok(super::row(series, nodes, values))
 }
 
-/// What `nodes` nodes send of a slice with so many pairs in all, an equal share each.
+/// What `nodes` nodes send of a slice with `pairs` pairs in all, an equal share each.
 pub(super) fn slice(setting: &Setting<'_>, nodes: u32, pairs: usize) -> Result<Vec<Sent>> {
     let load = u32::try_from(pairs)?.max(1000);
     let mut stream = Stream::new(setting.options.seed, load);

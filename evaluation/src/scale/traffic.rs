@@ -2,20 +2,20 @@
 
 use super::Setting;
 use super::collector::Collector;
-use super::document::{Column, Results, Row};
 use super::node;
-use crate::number::short;
+use crate::sample::Sample;
+use crate::study::{Column, Results, Row};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg_core::IpPair;
 use srlg_traffic::synthetic::Stream;
 
 const COLUMNS: &[Column] = &[
-    Column::new("recorders", "recorders touched", "", 0),
-    Column::charted("delta_bytes", "bytes of the delta", "bytes", 0),
-    Column::new("delta_bytes_per_pair", "bytes per pair", "bytes", 2),
-    Column::charted("delta_make_ms", "to make it, ms", "ms", 2),
-    Column::charted("delta_merge_ms", "to merge it, ms", "ms", 2),
+    Column::decimals(0, "recorders touched").metric("recorders", ""),
+    Column::decimals(0, "bytes of the delta").metric("delta_bytes", "bytes").chart("delta-bytes"),
+    Column::decimals(2, "bytes per pair").metric("delta_bytes_per_pair", "bytes"),
+    Column::decimals(2, "to make it, ms").metric("delta_make_ms", "ms").chart("delta-make-ms"),
+    Column::decimals(2, "to merge it, ms").metric("delta_merge_ms", "ms").chart("delta-merge-ms"),
 ];
 
 pub(super) fn measure(setting: &Setting<'_>, _: &ProgressBar) -> Result<Results> {
@@ -23,11 +23,12 @@ pub(super) fn measure(setting: &Setting<'_>, _: &ProgressBar) -> Result<Results>
     let decades = (3..9).flat_map(|power| [10_u32.pow(power), 3 * 10_u32.pow(power)]);
     let rows = decades.take_while(|&pairs| pairs <= most).map(|pairs| row(setting, pairs));
     Ok(Results {
-        heading: "Bytes against traffic",
+        heading: "Bytes against traffic".to_owned(),
         setting: "One node and one slice; every pair is a new one".to_owned(),
-        x: "distinct pairs in the slice",
+        names: vec!["", "distinct pairs in the slice"],
         columns: COLUMNS,
         rows: rows.collect::<Result<_>>()?,
+        ..Results::default()
     })
 }
 
@@ -43,15 +44,6 @@ fn row(setting: &Setting<'_>, x: u32) -> Result<Row> {
         Ok([sent.recorders as f64, bytes, bytes / f64::from(x), make, merge])
     });
     let rounds = rounds.collect::<Result<Vec<_>>>()?;
-    Ok(Row { series: "a node".to_owned(), x, name: short(x), values: medians(&rounds) })
-}
-
-/// The middle one, or the upper one of the two, of each value; there is at least one round.
-pub(super) fn medians<const N: usize>(rounds: &[[f64; N]]) -> Vec<f64> {
-    let middle = |column: usize| {
-        let mut values: Vec<f64> = rounds.iter().map(|round| round[column]).collect();
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
-    };
-    (0..N).map(middle).collect()
+    let median = |value| Sample::of(rounds.iter().map(|round: &[f64; 5]| round[value])).median;
+    Ok(super::row("a node", x, (0..COLUMNS.len()).map(median)))
 }

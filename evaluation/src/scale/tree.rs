@@ -2,21 +2,25 @@
 
 use super::Setting;
 use super::collector::Collector;
-use super::document::{Column, Results, Row};
 use super::node::Sent;
 use super::nodes;
 use crate::number::short;
+use crate::study::{Column, Results, Row};
 use anyhow::{Result, ensure};
 use indicatif::ProgressBar;
 use std::time::Duration;
 
 const COLUMNS: &[Column] = &[
-    Column::new("tree_levels", "levels", "", 0),
-    Column::new("tree_collectors", "collectors", "", 0),
-    Column::charted("tree_root_bytes", "bytes to the root", "bytes", 0),
-    Column::new("tree_bytes", "bytes on all links", "bytes", 0),
-    Column::new("tree_root_ms", "root, ms", "ms", 1),
-    Column::charted("tree_latency_ms", "nodes to answer, ms", "ms", 1),
+    Column::decimals(0, "levels").metric("tree_levels", ""),
+    Column::decimals(0, "collectors").metric("tree_collectors", ""),
+    Column::decimals(0, "bytes to the root")
+        .metric("tree_root_bytes", "bytes")
+        .chart("tree-root-bytes"),
+    Column::decimals(0, "bytes on all links").metric("tree_bytes", "bytes"),
+    Column::decimals(1, "root, ms").metric("tree_root_ms", "ms"),
+    Column::decimals(1, "nodes to answer, ms")
+        .metric("tree_latency_ms", "ms")
+        .chart("tree-latency-ms"),
 ];
 
 pub(super) fn measure(setting: &Setting<'_>, bar: &ProgressBar) -> Result<Results> {
@@ -34,16 +38,17 @@ pub(super) fn measure(setting: &Setting<'_>, bar: &ProgressBar) -> Result<Result
         rows.push(tree.row(root, fan_in)?);
     }
     Ok(Results {
-        heading: "A tree of collectors",
+        heading: "A tree of collectors".to_owned(),
         setting: format!(
             "{} nodes with {} pairs of their own each, one slice; collectors of a level work at \
              the same time, one thread each",
             short(nodes),
             short(options.pairs)
         ),
-        x: "below each collector",
+        names: vec!["", "below each collector"],
         columns: COLUMNS,
         rows,
+        ..Results::default()
     })
 }
 
@@ -94,7 +99,7 @@ impl Tree {
     fn row(self, mut root: Collector, fan_in: u32) -> Result<Row> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let values = vec![
+        let values = [
             f64::from(self.levels),
             self.collectors as f64,
             root.bytes as f64,
@@ -102,7 +107,7 @@ impl Tree {
             ms(last),
             ms(self.latency + last),
         ];
-        Ok(Row { series: "tree".to_owned(), x: fan_in, name: short(fan_in), values })
+        Ok(super::row("tree", fan_in, values))
     }
 }
 

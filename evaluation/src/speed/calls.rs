@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds, timed};
 use super::setting::{Setting, begin_untouched};
+use crate::sample::{Sample, seconds, timed};
 
 /// Calls of a round: no more, as a call may take microseconds.
 const MOST_CALLS: u32 = 200_000;

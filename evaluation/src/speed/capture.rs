@@ -17,9 +17,9 @@ use srlg_traffic::synthetic::Backbone;
 
 use super::ingest::BATCH;
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds, timed};
 use super::setting::Setting;
 use crate::pcap_writer::{write_header, write_packet};
+use crate::sample::{Sample, seconds, timed};
 
 /// Bytes of a record, about.
 const RECORD: u32 = 91;

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use crate::system::stages;
 use anyhow::{Context, Result};
-use serde_json::{Map, Value};
 use srlg_host::SlidingDetector;
 use srlg_traffic::synthetic::Model;
 
 use super::report::{Metric, Report};
-use super::sample::{Sample, timed};
 use super::setting::Setting;
+use crate::sample::{Sample, stage_medians, stages_json, timed};
 
 /// Threads of a close.
 const THREADS: u32 = 1;
@@ -34,21 +33,12 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
             Sample::of(closes.iter().map(|close| value(close) as f64)).median
         };
         let metric = Metric::new("close_slice_ms".to_owned(), "ms", THREADS, whole).load(load);
-        let metric = metric.detail("stages", stages_ms(&closes));
+        let stages: Vec<_> = closes.iter().map(|close| close.stages.clone()).collect();
+        let metric = metric.detail("stages", stages_json(&stage_medians(&stages)));
         let metric = metric.detail("candidates", median(|close| close.candidates));
         report.add(&metric.detail("super_points", median(|close| close.super_points)));
     }
     Ok(())
-}
-
-/// The median of each stage, in milliseconds.
-fn stages_ms(closes: &[Close]) -> Map<String, Value> {
-    let names = closes.first().map_or(&[][..], |close| &close.stages);
-    let stage = |(number, &(name, _)): (usize, &(&str, Duration))| {
-        let seconds = closes.iter().map(|close| close.stages[number].1.as_secs_f64());
-        (name.to_owned(), (1e3 * Sample::of(seconds).median).into())
-    };
-    names.iter().enumerate().map(stage).collect()
 }
 
 /// The closes of consecutive full windows, without the first, for which a device grows its lists.

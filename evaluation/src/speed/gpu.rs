@@ -11,9 +11,9 @@ use zerocopy::IntoBytes;
 
 use super::ingest::rate;
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds, timed};
 use super::setting::Setting;
 use super::traffic::Traffic;
+use crate::sample::{Sample, seconds, timed};
 
 /// Bytes of a pair.
 const PAIR: f64 = size_of::<IpPair>() as f64;

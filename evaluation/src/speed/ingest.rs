@@ -17,10 +17,10 @@ use super::own::{Own, round};
 use super::peers::Share;
 use super::race::{self, Place, ratio};
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds};
 use super::setting::Setting;
 use super::traffic::{self, Traffic};
 use super::{limits, peers};
+use crate::sample::{Sample, seconds};
 
 /// Pairs of a batch from ordinary memory.
 pub(super) const BATCH: usize = 1 << 14;

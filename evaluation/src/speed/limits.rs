@@ -16,8 +16,8 @@ use zerocopy::FromBytes;
 
 use super::race::{Entrant, Place, ratio};
 use super::report::{Metric, Report};
-use super::sample::{Sample, seconds, timed};
 use super::setting::Setting;
+use crate::sample::{Sample, seconds, timed};
 use crate::threads::in_parallel;
 
 /// Sweeps of a round.

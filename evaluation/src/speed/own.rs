@@ -6,8 +6,8 @@ use srlg_host::SlidingDetector;
 
 use super::ingest::BATCH;
 use super::race::Entrant;
-use super::sample::timed;
 use super::setting::{Setting, begin_untouched};
+use crate::sample::timed;
 use crate::threads::in_parallel;
 
 /// A detector that takes pairs from ordinary memory.

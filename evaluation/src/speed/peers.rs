@@ -18,9 +18,9 @@ use srlg_core::IpPair;
 
 use super::ingest::BATCH;
 use super::race::{Entrant, Place};
-use super::sample::timed;
 use super::setting::Setting;
 use super::traffic::Traffic;
+use crate::sample::timed;
 use crate::threads::{in_parallel, split_by_host};
 
 /// Rounds of the systems that no ratio of the summary needs.

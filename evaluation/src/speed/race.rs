@@ -4,9 +4,8 @@
 //! Shape: [`Entrant`]s in [`Place`]s, and [`run`]. Invariant: in every round each entrant runs
 //! once, alone, in the same order; the round before the first warms up and does not count.
 
+use crate::sample::Sample;
 use anyhow::Result;
-
-use super::sample::Sample;
 
 /// Who does the work.
 pub(super) trait Entrant {

@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::sample::Sample;
 use super::setting::Setting;
+use crate::sample::Sample;
 use crate::table::{Table, machine};
 use crate::{number, progress};
 

@@ -47,7 +47,7 @@ impl<'a> Setting<'a> {
 
 /// Begins a slice in which no recorder has been touched: the first touch of each writes.
 pub(super) fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
-    let next = detector.slice() + u64::from(detector.params().epoch_slices());
+    let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next)?;
     Ok(detector.flush()?)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::{Address, Config, Estimate, Hash, IpPair, Scheme, Tally};
-use srlg_evaluation::reference::{TaggedEstimate, TaggedModel, TaggedTally};
+use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use crate::state::Words;
 use crate::{Device, SlidingDetector, Snapshot, SuperPoint};

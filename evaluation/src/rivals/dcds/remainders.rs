@@ -9,8 +9,8 @@ use crate::rivals::Reversal;
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
-/// Names of hosts, and the Chinese remainder theorem; see the [module](self).
-pub(super) struct Remainders {
+/// Names of hosts, and the Chinese remainder theorem.
+pub struct Remainders {
     /// A name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and the same again.
     factor: u32,
     offset: u32,
@@ -46,7 +46,7 @@ impl Remainders {
     }
 
     /// The name of `host`: its vector of an array is the remainder.
-    pub(super) fn name(&self, host: Address) -> u32 {
+    fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
         let once = linear(host);
         linear(once ^ (once >> 16))
@@ -65,8 +65,15 @@ impl Step {
 }
 
 impl Reversal for Remainders {
+    const NAME: &str = "DCDS";
+
     /// The name modulo the product of the moduli.
     type Known = u64;
+
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
+        let name = self.name(host);
+        self.steps.iter().map(move |step| name % step.modulus as u32)
+    }
 
     fn nothing(&self) -> u64 {
         0

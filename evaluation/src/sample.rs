@@ -1,22 +1,25 @@
-//! [`Sample`]: what several rounds of the same work amount to.
+//! [`Sample`]: what several rounds of the same work amount to; [`stage_medians`], those of its stages.
+//!
+//! Invariant: there is at least one round.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use serde_json::{Map, Value};
 
 /// The middle, the least and the most of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sample {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(crate) struct Sample {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
     /// How many values.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 impl Sample {
     /// Of at least one value.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let middle = (values.len() - 1) / 2;
@@ -25,25 +28,41 @@ impl Sample {
     }
 
     /// `work` per second, where it takes each of `seconds`.
-    pub(super) fn rate(work: f64, seconds: &[f64]) -> Self {
+    pub(crate) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
     }
 
     /// The same in another unit.
-    pub(super) fn scaled(self, factor: f64) -> Self {
+    pub(crate) fn scaled(self, factor: f64) -> Self {
         let Self { median, min, max, rounds } = self;
         Self { median: factor * median, min: factor * min, max: factor * max, rounds }
     }
 }
 
+/// The median of each stage, in milliseconds, of closes that have the same stages.
+pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
+    let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+    let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
+        let ms = closes.iter().map(|stages| stages[number].1.as_secs_f64() * 1e3);
+        (name, Sample::of(ms).median)
+    };
+    names.map(median).collect()
+}
+
+/// The stages as JSON.
+pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
+    let fields = stages.iter().map(|&(name, ms)| (name.to_owned(), ms.into()));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
 /// Seconds that `rounds` of work took, each in its own time; one before them warms up.
-pub(super) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
+pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()
 }
 
 /// Seconds of `work`.
-pub(super) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
+pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     work()?;
     // A clock that has not ticked must not make a rate infinite.

@@ -1,0 +1,142 @@
+//! Arrays of bit vectors, and the search for the hosts whose vectors are full.
+//!
+//! Shape: [`Arrays`], whose report [`Walk`]s through the combinations of full vectors. Invariant:
+//! an AND only clears bits, so a combination is dropped as soon as too many bits are zero.
+
+use super::{Reversal, Search, WORD, linear_count, zeros};
+use srlg_core::Address;
+
+/// Which hosts a system reports.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Hosts of at least this estimate.
+    pub(super) threshold: u32,
+    /// Those found in as many combinations of vectors, at most.
+    pub(super) most_combinations: u64,
+}
+
+/// Arrays of vectors of equally many bits.
+pub(super) struct Arrays {
+    pub(super) vector_bits: u32,
+    /// The vectors of each array, one after the other.
+    pub(super) arrays: Vec<Vec<u64>>,
+}
+
+impl Arrays {
+    /// All zero, `counts[i]` vectors in array i.
+    pub(super) fn new(counts: &[u32], vector_bits: u32) -> Self {
+        assert!(vector_bits > 0 && vector_bits.is_multiple_of(WORD), "vectors have whole words");
+        let words = |&count| vec![0; count as usize * (vector_bits / WORD) as usize];
+        Self { vector_bits, arrays: counts.iter().map(words).collect() }
+    }
+
+    pub(super) fn set(&mut self, array: usize, vector: u32, bit: u32) {
+        let first = vector as usize * self.words();
+        self.arrays[array][first + (bit / WORD) as usize] |= 1 << (bit % WORD);
+    }
+
+    pub(super) fn vector(&self, array: usize, vector: u32) -> &[u64] {
+        &self.arrays[array][vector as usize * self.words()..][..self.words()]
+    }
+
+    fn words(&self) -> usize {
+        (self.vector_bits / WORD) as usize
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.arrays.iter_mut().for_each(|array| array.fill(0));
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
+    }
+
+    /// Hosts with their estimates, within `limits`.
+    pub(super) fn report<R: Reversal>(
+        &self,
+        reversal: &R,
+        limits: Limits,
+    ) -> (Vec<(Address, f64)>, Search) {
+        let Limits { threshold, most_combinations: most } = limits;
+        let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
+        let background = self.background(&zeros);
+        let bits = f64::from(self.vector_bits);
+        // The estimate falls with the zeros: it is at least the threshold up to this many.
+        let most_zeros = bits * libm::exp(-(f64::from(threshold) + background) / bits);
+        let most_zeros = most_zeros as u32;
+        let hot: Vec<_> = zeros.iter().map(|zeros| hot(zeros, most_zeros)).collect();
+        let (search, found) = (Search { tried: 0, complete: true }, Vec::new());
+        let mut walk = Walk { arrays: self, reversal, hot: &hot, most_zeros, most, search, found };
+        walk.descend(0, reversal.nothing(), &vec![u64::MAX; self.words()]);
+        let estimate = |zeros| linear_count(zeros, self.vector_bits) - background;
+        let report = walk.found.iter().map(|&(host, zeros)| (host, estimate(zeros)));
+        // Not even the estimate of full vectors need reach the threshold.
+        let report = report.filter(|&(_, estimate)| estimate >= threshold.into());
+        (report.collect(), walk.search)
+    }
+
+    /// Zero bits of each vector of an array.
+    pub(super) fn zeros(&self, array: &[u64]) -> Vec<u32> {
+        array.chunks_exact(self.words()).map(|vector| zeros(vector.iter().copied())).collect()
+    }
+
+    /// What other hosts add to an estimate: the linear count of the bits that are one in
+    /// every array by chance, taking a host's vectors to be as full as the mean of all.
+    pub(super) fn background(&self, zeros: &[Vec<u32>]) -> f64 {
+        let bits = f64::from(self.vector_bits);
+        let mean = |zeros: &Vec<u32>| {
+            zeros.iter().map(|&zeros| f64::from(zeros)).sum::<f64>() / zeros.len() as f64
+        };
+        let by_chance: f64 = zeros.iter().map(|zeros| 1.0 - mean(zeros) / bits).product();
+        // As `linear_count`: no fewer zeros than one.
+        -bits * libm::log((1.0 - by_chance).max(1.0 / bits))
+    }
+}
+
+/// The vectors with at most `most_zeros` zero bits, ascending.
+fn hot(zeros: &[u32], most_zeros: u32) -> Vec<u32> {
+    (0..).zip(zeros).filter(|&(_, &zeros)| zeros <= most_zeros).map(|(vector, _)| vector).collect()
+}
+
+/// A search through the combinations of hot vectors, depth first.
+struct Walk<'a, R> {
+    arrays: &'a Arrays,
+    reversal: &'a R,
+    /// Hot vectors of each array, ascending.
+    hot: &'a [Vec<u32>],
+    most_zeros: u32,
+    most: u64,
+    search: Search,
+    /// Hosts, with the zero bits of the AND of their vectors.
+    found: Vec<(Address, u32)>,
+}
+
+impl<'a, R: Reversal> Walk<'a, R> {
+    /// Tries the hot vectors of `array` and those after it, with the AND of those before it.
+    fn descend(&mut self, array: usize, known: R::Known, before: &[u64]) {
+        if array == self.hot.len() {
+            let found = (self.reversal.host(known), zeros(before.iter().copied()));
+            self.found.push(found);
+            return;
+        }
+        for &vector in self.agreeing(array, known) {
+            if self.search.tried == self.most {
+                self.search.complete = false;
+                return;
+            }
+            self.search.tried += 1;
+            let Some(known) = self.reversal.join(array, vector, known) else { continue };
+            let both = before.iter().zip(self.arrays.vector(array, vector)).map(|(a, b)| a & b);
+            if zeros(both.clone()) <= self.most_zeros {
+                self.descend(array + 1, known, &both.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// The hot vectors of `array` that are worth a join with `known`.
+    fn agreeing(&self, array: usize, known: R::Known) -> &'a [u32] {
+        let hot = &self.hot[array];
+        let Some(only) = self.reversal.only(array, known) else { return hot };
+        hot.binary_search(&only).map_or(&[], |index| &hot[index..=index])
+    }
+}
