@@ -2,6 +2,7 @@
 //! have changed.
 
 use srlg_kernels::{Carry, Element, Grid, Kernel, Length, Place, Slices, THREADS};
+use zerocopy::IntoBytes;
 
 use super::{Simulated, World};
 use crate::gpu::device::{Buffer, On};
