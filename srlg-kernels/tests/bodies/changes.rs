@@ -2,41 +2,45 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use srlg_core::Recorder;
-use srlg_kernels::{List, change, filled};
+use srlg_kernels::{Age, Apply, Extract, KernelRecorder, Merge, Slices, filled};
 
-use super::{launch, untouched, words};
+use super::{launch, packed, unpacked, words};
 
 /// Ageing, merging, and lists of the recent.
-pub(crate) fn assert_changes_equal<R: Recorder>(
+pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     recorders: &[R],
-    is_recent: impl Fn(u32) -> bool + Sync,
+    (recent, echo): (u32, u32),
     step: u32,
     seed: u64,
 ) {
     let before = words(recorders);
-    launch(seed, |grid| change::age(grid, recorders, step));
+    launch(seed, &Age::<Slices<'_>, R> { step, recorders });
     let aged: Vec<R::Word> = before.iter().map(|&word| R::aged(word, R::saturated(step))).collect();
     assert_eq!(words(recorders), aged);
 
+    let is_recent = |word: u32| word < recent || (echo..echo + recent).contains(&word);
     let list: Vec<AtomicU64> = before.iter().map(|_| AtomicU64::new(0)).collect();
-    let count = AtomicU32::new(0);
-    launch(seed, |grid| change::extract(grid, recorders, &is_recent, List::new(&list, &count)));
+    let count = [const { AtomicU32::new(0) }];
+    let entries = &list[..];
+    launch(seed, &Extract::<Slices<'_>, R> { recent, echo, recorders, entries, count: &count });
     let list: Vec<u64> = list.into_iter().map(AtomicU64::into_inner).collect();
-    let mut recent = filled(&list, count.into_inner()).to_vec();
-    recent.sort_unstable();
+    let [count] = count.map(AtomicU32::into_inner);
+    let mut listed = filled(&list, count).to_vec();
+    listed.sort_unstable();
     let entry = |(at, &word): (usize, &R::Word)| (at as u64) << 32 | Into::<u64>::into(word);
     let all = aged.iter().enumerate().map(entry);
-    assert_eq!(recent, all.filter(|&entry| is_recent(entry as u32)).collect::<Vec<_>>());
+    assert_eq!(listed, all.filter(|&entry| is_recent(entry as u32)).collect::<Vec<_>>());
 
-    let (other, whole) = (untouched::<R>(aged.len()), untouched::<R>(aged.len()));
-    let beyond = [(aged.len() as u64) << 32];
-    launch(seed, |grid| change::apply(grid, &other, &beyond, 0));
-    launch(seed, |grid| change::apply(grid, &other, &recent, step));
-    let plain: Vec<u16> = aged.iter().map(|&word| Into::<u64>::into(word) as u16).collect();
-    let (first, second) = plain.split_at(plain.len() / 3);
-    launch(seed, |grid| change::merge(grid, &whole, 0, first, step));
-    launch(seed, |grid| change::merge(grid, &whole, first.len() as u32, second, step));
+    let (other, whole) = (packed::<R>(aged.len()), packed::<R>(aged.len()));
+    let beyond = [(other.len() as u64 * 4) << 32];
+    launch(seed, &Apply::<Slices<'_>, R> { step: 0, entries: &beyond, recorders: &other });
+    launch(seed, &Apply::<Slices<'_>, R> { step, entries: &listed, recorders: &other });
+    let (first, second) = aged.split_at(aged.len() / 3);
+    for (number, words) in [(0, first), (first.len(), second)] {
+        let first = number as u32;
+        launch(seed, &Merge::<Slices<'_>, R> { first, step, words, recorders: &whole });
+    }
+    let (other, whole) = (unpacked(other, aged.len()), unpacked(whole, aged.len()));
     for (at, &word) in aged.iter().enumerate() {
         let merged = R::aged(word, R::saturated(step));
         assert_eq!(whole[at].word(), merged);

@@ -7,11 +7,15 @@ mod search;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
+use srlg_core::counter::tagged::Histograms;
+use srlg_core::counter::{Lines, Rows};
+use srlg_core::finder::Rsra;
 use srlg_core::{
-    Ages, Config, Histograms, IpPair, Params, ReadRecorder, Recorder, Recorder8, Recorder16, Rsra,
-    Scheme, Slea, Span, Tally, Twin,
+    Config, IpPair, Packed, Params, ReadRecorder, Recorder, Recorder8, Recorder16, Scheme, Span,
+    count_below,
 };
-use srlg_kernels::{Grid, scan, survey, tally};
+use srlg_kernels as kernels;
+use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
 use zerocopy::{FromBytes, IntoBytes};
 
 use changes::assert_changes_equal;
@@ -19,16 +23,17 @@ use search::assert_search_equal;
 
 const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// Calls `body` for every thread of a launch, shuffled by `seed`, on three host threads.
-fn launch(seed: u64, body: impl Fn(Grid) + Sync) {
-    let (blocks, lanes) = (3 + (seed % 5) as u32, 8);
-    let grid = |thread| Grid { block: thread / lanes, blocks, lane: thread % lanes, lanes };
-    let mut threads: Vec<Grid> = (0..blocks * lanes).map(grid).collect();
-    let order = |grid: &Grid| seed.rotate_left(7 * grid.block + 3 * grid.lane).wrapping_mul(0x9e37);
-    threads.sort_by_key(order);
+/// Runs every thread of a launch of `body`, shuffled by `seed`, on three host threads.
+fn launch(seed: u64, body: &(impl Body + Sync)) {
+    let (blocks, threads) = (3 + (seed % 5) as u32, 8);
+    let grid = |thread| Grid { block: thread / threads, blocks, thread: thread % threads, threads };
+    let mut grids: Vec<Grid> = (0..blocks * threads).map(grid).collect();
+    let order =
+        |grid: &Grid| seed.rotate_left(7 * grid.block + 3 * grid.thread).wrapping_mul(0x9e37);
+    grids.sort_by_key(order);
     std::thread::scope(|scope| {
-        for share in threads.chunks(threads.len().div_ceil(3)) {
-            scope.spawn(|| share.iter().for_each(|&grid| body(grid)));
+        for share in grids.chunks(grids.len().div_ceil(3)) {
+            scope.spawn(|| share.iter().for_each(|&grid| body.run(grid)));
         }
     });
 }
@@ -62,6 +67,18 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
+/// The words of as many untouched recorders, and no more than hold them.
+fn packed<R: Recorder>(recorders: usize) -> Vec<Packed<R>> {
+    let words = 0..Packed::<R>::words(recorders);
+    words.map(|_| Packed::read_from_bytes(&[u8::MAX; 4]).unwrap()).collect()
+}
+
+/// The first `recorders` of those in `words`.
+fn unpacked<R: KernelRecorder>(mut words: Vec<Packed<R>>, recorders: usize) -> Vec<R> {
+    let bytes = words.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
+    bytes.take(recorders).map(|recorder| R::read_from_bytes(recorder).unwrap()).collect()
+}
+
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
@@ -70,24 +87,41 @@ fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
     contacts.iter().filter(|contact| contact.1 == age).map(|contact| contact.0).collect()
 }
 
-/// Both arrays as one thread of srlg-core touches them.
-fn touched<R: Recorder>(params: &Params, contacts: &[(IpPair, u32)]) -> (Vec<R>, Vec<Recorder16>) {
-    let (rough, linear) =
-        (untouched::<R>(params.rough_recorders()), untouched(params.linear_recorders()));
-    for &(pair, age) in contacts {
-        Rsra::new(params, &rough).touch(pair, age);
-        Slea::new(params, &linear).touch(&[pair], age);
+/// The RSRA as one thread of srlg-core touches it, which the kernel has to equal.
+fn touched_rsra<R: KernelRecorder>(
+    params: &Params,
+    contacts: &[(IpPair, u32)],
+    seed: u64,
+) -> Vec<R> {
+    let params = *params.rsra();
+    let rough = untouched::<R>(params.recorders());
+    contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(pair, age));
+    let by_kernel = packed::<R>(rough.len());
+    for age in 0..7 {
+        let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
+        launch(seed, &kernels::TouchRsra::<Slices<'_>, R> { params, age, pairs, recorders });
     }
-    (rough, linear)
+    assert_eq!(words(&unpacked(by_kernel, rough.len())), words(&rough));
+    rough
 }
 
-/// Per row of the SLEA, how many recorders a kernel counts within `span`.
+/// Per row of the counter, how many recorders a kernel counts within `span`.
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
-    let sums = params.linear_rows() as usize * survey::SUMS;
+    let sizes = params.counter_sizes();
+    let sums = sizes.rows as usize * survey::SUMS;
     let sums: Vec<AtomicU32> = (0..sums).map(|_| AtomicU32::new(0)).collect();
-    launch(seed, |grid| survey::weigh(grid, params, span, linear, &sums));
+    let (row_len, limit) = (sizes.row_len, params.step(span.ages));
+    let count = kernels::Count::<Slices<'_>, _> { row_len, limit, recorders: linear, sums: &sums };
+    launch(seed, &count);
     let of_row = |sums: &[AtomicU32]| sums.iter().map(|sum| sum.load(Relaxed)).sum();
     sums.chunks_exact(survey::SUMS).map(of_row).collect()
+}
+
+/// The same, counted by srlg-core.
+fn expected_weights(params: &Params, span: Span, linear: &[Recorder16]) -> Vec<u32> {
+    let limit = Recorder16::saturated(params.step(span.ages));
+    let rows = linear.chunks_exact(params.counter_sizes().row_len as usize);
+    rows.map(|row| count_below(row, limit)).collect()
 }
 
 proptest! {
@@ -99,36 +133,37 @@ proptest! {
         contacts in contacts(),
         seed in any::<u64>(),
     ) {
-        let (rough, linear) = touched::<Recorder8>(&params, &contacts);
-        let (ours, mut twins) = (untouched::<Recorder8>(rough.len()), vec![0xffu8; linear.len() * 2]);
-        {
-            let twins = <[Twin]>::mut_from_bytes(&mut twins).unwrap();
-            for age in 0..7 {
-                let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
-                launch(seed, |grid| scan::scan(grid, &params, ages, &pairs, (&ours, twins)));
-            }
-        }
-        prop_assert_eq!(words(&ours), words(&rough));
-        let mut expected = linear;
-        prop_assert_eq!(&twins[..], expected.as_mut_slice().as_mut_bytes());
-        let linear = expected;
+        let rough = touched_rsra::<Recorder8>(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
+        let all = params;
+        let params = *all.tagged().unwrap();
+        let linear = untouched::<Recorder16>(params.recorders());
+        let lines = Lines::new(&params, &linear);
+        contacts.iter().for_each(|&(pair, age)| lines.touch(&[pair], age));
+        let by_kernel = packed::<Recorder16>(linear.len());
+        for age in 0..7 {
+            let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
+            launch(seed, &kernels::TouchLines::<Slices<'_>> { params, age, pairs, recorders });
+        }
+        prop_assert_eq!(words(&unpacked(by_kernel, linear.len())), words(&linear));
 
-        let span = params.span(9, 4);
-        let slea = Slea::new(&params, &linear);
+        let span = all.span(9, 4);
         for positions in [128, 1024] {
             let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
-            let asked = (span, positions);
-            launch(seed, |grid| tally::tally(grid, &params, asked, &HOSTS, &linear, &bins));
+            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
+            let bins = &bins[..];
+            let asked = kernels::Tally::<Slices<'_>> { params, span, positions, hosts, count, linear, bins };
+            launch(seed, &asked);
             for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
-                let histograms = Histograms::of_bins(span, &bins);
-                prop_assert_eq!(slea.tally(host, span, positions), Tally::Visible(histograms));
+                let expected = lines.tally(host, span, 0..positions, |_| {});
+                prop_assert_eq!(Histograms::of_bins(span, &bins), expected);
             }
         }
-        prop_assert_eq!(row_weights(&params, span, &linear, seed), [slea.row_weight(0, span)]);
-        assert_changes_equal(&rough, |word| word < 3, 2, seed);
-        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), params.step(2), seed);
+        prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
+        assert_changes_equal(&rough, (3, 0), 2, seed);
+        let (recent, echo) = (params.step(3), params.step(params.echo_delay()));
+        assert_changes_equal(&linear, (recent, echo), params.step(2), seed);
     }
 
     #[test]
@@ -137,26 +172,37 @@ proptest! {
         contacts in contacts(),
         seed in any::<u64>(),
     ) {
-        let (rough, linear) = touched::<Recorder16>(&params, &contacts);
-        let arrays = (untouched::<Recorder16>(rough.len()), untouched::<Recorder16>(linear.len()));
-        for age in 0..7 {
-            let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
-            let to = (&arrays.0[..], &arrays.1[..]);
-            launch(seed, |grid| scan::scan_rows(grid, &params, ages, &pairs, to));
-        }
-        prop_assert_eq!(words(&arrays.0), words(&rough));
-        prop_assert_eq!(words(&arrays.1), words(&linear));
+        let rough = touched_rsra::<Recorder16>(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
-
-        let (span, slea) = (params.span(9, 4), Slea::new(&params, &linear));
-        let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
-        launch(seed, |grid| tally::union(grid, &params, span, &HOSTS, &linear, &weights));
-        for (host, weight) in HOSTS.into_iter().zip(weights) {
-            prop_assert_eq!(slea.tally(host, span, 70), Tally::Union(weight.into_inner()));
+        let all = params;
+        let params = *all.rows().unwrap();
+        let linear = untouched::<Recorder16>(params.recorders());
+        let rows = Rows::new(&params, &linear);
+        contacts.iter().for_each(|&(pair, age)| rows.touch(&[pair], age));
+        let by_kernel = packed::<Recorder16>(linear.len());
+        for age in 0..7 {
+            let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
+            launch(seed, &kernels::TouchRows::<Slices<'_>> { params, age, pairs, recorders });
         }
-        let rows: Vec<u32> = (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect();
-        prop_assert_eq!(row_weights(&params, span, &linear, seed), rows);
-        assert_changes_equal(&rough, |word| word < 3, 2, seed);
-        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), 2, seed);
+        prop_assert_eq!(words(&unpacked(by_kernel, linear.len())), words(&linear));
+
+        let span = all.span(9, 4);
+        for positions in [33, 70] {
+            let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
+            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
+            let of_hosts = &weights[..];
+            launch(
+                seed,
+                &kernels::Union::<Slices<'_>> {
+                    params, span, positions, hosts, count, linear, weights: of_hosts
+                },
+            );
+            for (host, weight) in HOSTS.into_iter().zip(weights) {
+                prop_assert_eq!(weight.into_inner(), rows.tally(host, span, 0..positions));
+            }
+        }
+        prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
+        assert_changes_equal(&rough, (3, 0), 2, seed);
+        assert_changes_equal(&linear, (3, 0), 2, seed);
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
-use srlg_core::{Params, Recorder, Rsra};
-use srlg_kernels::{List, filled, regain, survey};
+use srlg_core::Params;
+use srlg_core::finder::regain::{HighTable, candidates, fill_high_table, high_table_lens};
+use srlg_core::finder::{Rsra, RsraParams};
+use srlg_kernels::survey::WEIGHTS;
+use srlg_kernels::{Hot, KernelRecorder, Regain, Slices, Survey, filled};
 
 use super::launch;
 
@@ -22,17 +24,19 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
 }
 
 /// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
-pub(crate) fn assert_search_equal<R: Recorder>(params: &Params, rough: &[R], seed: u64) {
-    let span = params.span(9, 5);
-    let mut expected = vec![0; params.rough_estimators()];
-    Rsra::new(params, rough).masks(span.rough_ages, 0, &mut expected);
+pub(crate) fn assert_search_equal<R: KernelRecorder>(all: &Params, rough: &[R], seed: u64) {
+    let (span, params) = (all.span(9, 5), all.rsra());
+    let mut expected = vec![0; params.estimators()];
+    Rsra::new(params, rough).masks(span.finder_ages, 0, &mut expected);
     let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();
-    let weights = zeros(4 * survey::WEIGHTS);
-    launch(seed, |grid| survey::survey(grid, params, span, rough, (&masks, &weights)));
+    let weights = zeros(4 * WEIGHTS);
+    let survey =
+        Survey::<Slices<'_>, R> { params: *params, span, rough, masks: &masks, weights: &weights };
+    launch(seed, &survey);
     let masks: Vec<u8> = masks.into_iter().map(AtomicU8::into_inner).collect();
     assert_eq!(masks, expected);
     for row in 0..4 {
-        let counted = weights[row * survey::WEIGHTS..][..survey::WEIGHTS].iter();
+        let counted = weights[row * WEIGHTS..][..WEIGHTS].iter();
         let counted: u32 = counted.map(|weight| weight.load(Relaxed)).sum();
         assert_eq!(counted as usize, hot(params, &masks, row).len());
     }
@@ -41,23 +45,24 @@ pub(crate) fn assert_search_equal<R: Recorder>(params: &Params, rough: &[R], see
 }
 
 /// The hot columns of a row, one by one.
-fn hot(params: &Params, masks: &[u8], row: usize) -> Vec<u32> {
-    let columns = params.rough_columns() as usize;
+fn hot(params: &RsraParams, masks: &[u8], row: usize) -> Vec<u32> {
+    let columns = params.columns() as usize;
     let row = (0..).zip(&masks[row * columns..][..columns]);
     let hot = row.filter(|(_, mask)| mask.count_ones() >= params.hot_weight());
     hot.map(|(column, _)| column).collect()
 }
 
-fn assert_hot_equal(params: &Params, masks: &[u8], seed: u64) {
+fn assert_hot_equal(params: &RsraParams, masks: &[u8], seed: u64) {
     for row in 0..4 {
-        let (list, count) = (zeros(4096), AtomicU32::new(0));
-        let (wanted, columns) = ((row, params.hot_weight()), List::new(&list, &count));
-        launch(seed, |grid| survey::hot(grid, params, wanted, masks, columns));
-        assert_eq!(sorted(list, count.into_inner()), hot(params, masks, row as usize));
+        let (list, count) = (zeros(4096), zeros(1));
+        let (weight, columns) = (params.hot_weight(), &list[..]);
+        let params = *params;
+        launch(seed, &Hot::<Slices<'_>> { params, row, weight, masks, columns, count: &count });
+        assert_eq!(sorted(list, count[0].load(Relaxed)), hot(&params, masks, row as usize));
     }
 }
 
-fn assert_candidates_equal(params: &Params, masks: &[u8], seed: u64) {
+fn assert_candidates_equal(params: &RsraParams, masks: &[u8], seed: u64) {
     let mut arrays = high_table_lens(params).map(|len| vec![0; len]);
     let [starts, highs, present] = &mut arrays;
     fill_high_table(params, starts, highs, present);
@@ -68,12 +73,23 @@ fn assert_candidates_equal(params: &Params, masks: &[u8], seed: u64) {
         pairs.flat_map(|pair| candidates(params, table, masks, pair, weight)).collect();
     expected.sort_unstable();
     for room in [expected.len() + 2, expected.len() / 2] {
-        let (list, count) = (zeros(room), AtomicU32::new(0));
-        let (hosts, columns) = (List::new(&list, &count), [&columns[0][..], &columns[1][..]]);
-        launch(seed, |grid| {
-            regain::regain(grid, params, weight, (table, masks), columns, hosts);
-        });
-        let found = count.into_inner();
+        let (list, count) = (zeros(room), zeros(1));
+        let regain = Regain::<Slices<'_>> {
+            params: *params,
+            weight,
+            starts: &arrays[0],
+            highs: &arrays[1],
+            present: &arrays[2],
+            masks,
+            bases: &columns[0],
+            base_count: &[columns[0].len() as u32],
+            partners: &columns[1],
+            partner_count: &[columns[1].len() as u32],
+            hosts: &list,
+            found: &count,
+        };
+        launch(seed, &regain);
+        let found = count[0].load(Relaxed);
         assert_eq!(found as usize > room, expected.len() > room);
         let hosts = sorted(list, found);
         match room >= expected.len() {
