@@ -25,4 +25,4 @@ fi
 
 CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
 PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
-    cargo test --locked --test devices -- "${tests[@]}"
+    cargo test --workspace --locked --test devices -- "${tests[@]}"
