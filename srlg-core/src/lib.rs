@@ -35,6 +35,7 @@ pub mod estimate;
 mod fingerprint;
 pub mod hash;
 mod linear;
+mod packed;
 mod pair;
 mod params;
 mod recorder;
@@ -42,16 +43,17 @@ pub mod regain;
 mod rhfg;
 mod rough;
 mod tag;
-mod twin;
 
 pub use config::{Config, ConfigError, Plan, Scheme};
 pub use epoch::{Ages, Span};
 pub use hash::Hash;
-pub use linear::{AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touches, touch_twins};
+pub use linear::{
+    AGES, BATCH, Cells, Histograms, LINE, Slea, Tally, Touch, Touches, touch_lines, touch_rows,
+};
+pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, IpPair};
 pub use params::{MAX_LINEAR_ROWS, Params};
 pub use recorder::{
     Frozen8, Frozen16, Reading, Recorder, Recorder8, Recorder16, count_below, grow_all,
 };
-pub use rough::Rsra;
-pub use twin::Twin;
+pub use rough::{Rsra, touch_rough};

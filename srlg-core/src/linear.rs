@@ -30,7 +30,8 @@ use crate::recorder::{Reading, Recorder, count_below};
 
 pub use cells::Cells;
 pub use histograms::{AGES, Histograms};
-pub use touch::{BATCH, Touch, Touches, touch_twins};
+pub use rows::touch_rows;
+pub use touch::{BATCH, Touch, Touches, touch_lines};
 
 /// Positions of the paper's union that are looked at together, row after row: few enough for
 /// the first cache, many enough for full vectors.
@@ -184,14 +185,6 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
                 self.touch_rows(pair, word);
             }
         }
-    }
-
-    /// The same for one pair, the work of one thread among many; of the paper's scheme alone. In
-    /// the tagged one it is [`touch_twins`].
-    #[inline(always)]
-    pub fn touch_one(self, pair: IpPair, age: u32) {
-        debug_assert!(!self.params.is_tagged(), "rows are of the paper's scheme");
-        self.touch_rows(pair, R::saturated(self.params.step(age)));
     }
 }
 

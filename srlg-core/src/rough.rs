@@ -6,6 +6,7 @@
 
 use crate::hash::by_family;
 use crate::linear::BATCH;
+use crate::packed::Packed;
 use crate::pair::IpPair;
 use crate::params::Params;
 use crate::recorder::{Reading, Recorder, gathered};
@@ -71,11 +72,6 @@ impl<'a, R: Reading> Rsra<'a, R> {
             masks.iter_mut().zip(estimators).for_each(|(mask, e)| *mask = mask_of(e, ages));
         }
     }
-
-    fn start(self, row: u32, column: u32) -> usize {
-        let estimator = (row << self.params.rough_column_bits | column) as usize;
-        estimator * self.params.rough_width as usize
-    }
 }
 
 impl<R: Recorder> Rsra<'_, R> {
@@ -103,18 +99,44 @@ impl<R: Recorder> Rsra<'_, R> {
     /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: IpPair, age: u32) {
-        let Some(slot) = self.params.rough_slot(pair.bip) else { return };
-        let base = self.params.base_column(pair.aip);
         let word = R::saturated(age);
-        for row in 0..self.params.rough_rows {
-            let column = self.params.rough_column(row, base, pair.aip);
-            let recorder = &self.recorders[self.start(row, column) + slot as usize];
+        for_places(self.params, pair, |place| {
+            let recorder = &self.recorders[place];
             // A look first: what is not written stays in the caches of all threads.
             if word < recorder.word() {
                 recorder.most_recent(word);
             }
-        }
+        });
     }
+}
+
+/// Touches one recorder of `pair` in every row, `age` epochs ago in the RSRA of `params`, whose
+/// recorders are packed in `words`: the work of one thread among many.
+///
+/// # Panics
+/// When `words` do not hold all recorders of the RSRA.
+#[inline(always)]
+pub fn touch_rough<R: Reading>(params: &Params, words: &[Packed<R>], pair: IpPair, age: u32) {
+    let word = R::saturated(age);
+    for_places(params, pair, |place| Packed::keep_min(words, place, word));
+}
+
+/// Calls `touch` with the number of the recorder of `pair` in every row, if `pair` is sampled.
+#[inline(always)]
+fn for_places(params: &Params, pair: IpPair, touch: impl Fn(usize)) {
+    let Some(slot) = params.rough_slot(pair.bip) else { return };
+    let base = params.base_column(pair.aip);
+    for row in 0..params.rough_rows {
+        let column = params.rough_column(row, base, pair.aip);
+        touch(start(params, row, column) + slot as usize);
+    }
+}
+
+/// Returns the number of the first recorder of a rough estimator.
+#[inline(always)]
+fn start(params: &Params, row: u32, column: u32) -> usize {
+    let estimator = (row << params.rough_column_bits | column) as usize;
+    estimator * params.rough_width as usize
 }
 
 /// Bit i for recorder i of an estimator of at most eight.

@@ -1,54 +1,50 @@
 //! Changing the recorders of either array as a whole: growing older, merging, and what the last
 //! slices touched.
 
-use core::sync::atomic::AtomicU64;
+use crate::{Age, Apply, Body, Extract, Grid, List, Merge, Slices, Width};
+use srlg_core::Packed;
 
-use crate::{Grid, List};
-use srlg_core::Recorder;
-
-/// Grows all recorders by `step`; no other kernel may run.
-#[inline(always)]
-pub fn age<R: Recorder>(grid: Grid, recorders: &[R], step: u32) {
-    for at in grid.of_all(recorders.len()) {
-        recorders[at].set(R::grown(recorders[at].word(), step));
-    }
-}
-
-/// Merges `words`, grown by `step`, into the recorders from number `first` on.
-#[inline(always)]
-pub fn merge<R: Recorder>(grid: Grid, recorders: &[R], first: u32, words: &[u16], step: u32) {
-    for at in grid.of_all(words.len()) {
-        merge_word(&recorders[first as usize + at], words[at].into(), step);
-    }
-}
-
-/// Lists the recorders whose word `is_recent`: number above word, 32 bits each.
-#[inline(always)]
-pub fn extract<R: Recorder>(
-    grid: Grid,
-    recorders: &[R],
-    is_recent: impl Fn(u32) -> bool,
-    recent: List<'_, AtomicU64>,
-) {
-    for at in grid.of_all(recorders.len()) {
-        let word = recorders[at].word().into();
-        if is_recent(word) {
-            recent.add((at as u64) << 32 | u64::from(word));
+impl<R: Width> Body for Age<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.recorders.len()) {
+            let recorder = &self.recorders[at];
+            recorder.set(R::grown(recorder.word(), self.step));
         }
     }
 }
 
-/// Merges `entries` of such a list, grown by `step`. Those beyond the recorders are left out.
-#[inline(always)]
-pub fn apply<R: Recorder>(grid: Grid, recorders: &[R], entries: &[u64], step: u32) {
-    for at in grid.of_all(entries.len()) {
-        if let Some(recorder) = recorders.get((entries[at] >> 32) as usize) {
-            merge_word(recorder, entries[at] as u32, step);
+impl<R: Width> Body for Merge<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.words.len()) {
+            let word = R::grown(self.words[at], self.step);
+            Packed::keep_min(self.recorders, self.first as usize + at, word);
         }
     }
 }
 
-#[inline(always)]
-fn merge_word<R: Recorder>(recorder: &R, word: u32, step: u32) {
-    recorder.most_recent(R::grown(R::saturated(word), step));
+impl<R: Width> Body for Extract<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        let entries = List::new(self.entries, &self.count[0]);
+        for at in grid.of_all(self.recorders.len()) {
+            let word: u32 = self.recorders[at].word().into();
+            if word < self.recent || word.wrapping_sub(self.echo) < self.recent {
+                entries.add((at as u64) << 32 | u64::from(word));
+            }
+        }
+    }
+}
+
+impl<R: Width> Body for Apply<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.entries.len()) {
+            let (number, word) = ((self.entries[at] >> 32) as usize, self.entries[at] as u32);
+            if Packed::<R>::words(number + 1) <= self.recorders.len() {
+                Packed::keep_min(self.recorders, number, R::grown(R::saturated(word), self.step));
+            }
+        }
+    }
 }

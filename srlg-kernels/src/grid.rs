@@ -1,7 +1,10 @@
 //! [`Grid`]: which thread of a launch this is.
 //!
-//! A launch has `blocks` of `lanes` threads each, fewer than there is work: every thread goes
+//! A launch has `blocks` of `threads` threads each, fewer than there is work: every thread goes
 //! on in strides until nothing is left.
+
+/// Threads of a block of a launch on a GPU.
+pub const THREADS: u32 = 256;
 
 /// The place of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +14,17 @@ pub struct Grid {
     /// Blocks of the launch.
     pub blocks: u32,
     /// Number of the thread in its block.
-    pub lane: u32,
+    pub thread: u32,
     /// Threads of a block.
-    pub lanes: u32,
+    pub threads: u32,
 }
 
 impl Grid {
     /// The share of this thread of `0..len`, shared out among all threads.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
-        let first = self.block as usize * self.lanes as usize + self.lane as usize;
-        stride(first, self.blocks as usize * self.lanes as usize, len)
+        let first = self.block as usize * self.threads as usize + self.thread as usize;
+        stride(first, self.blocks as usize * self.threads as usize, len)
     }
 
     /// The share of this block of `0..len`, shared out among the blocks: all of its threads
@@ -33,8 +36,8 @@ impl Grid {
 
     /// The share of this thread of `0..len`, shared out among the threads of its block.
     #[inline(always)]
-    pub fn of_lanes(self, len: usize) -> impl Iterator<Item = usize> {
-        stride(self.lane as usize, self.lanes as usize, len)
+    pub fn of_threads(self, len: usize) -> impl Iterator<Item = usize> {
+        stride(self.thread as usize, self.threads as usize, len)
     }
 }
 
@@ -51,10 +54,10 @@ mod tests {
     extern crate std;
     use std::vec::Vec;
 
-    fn grids(blocks: u32, lanes: u32) -> impl Iterator<Item = Grid> {
-        (0..blocks * lanes).map(move |thread| {
-            let (block, lane) = (thread / lanes, thread % lanes);
-            Grid { block, blocks, lane, lanes }
+    fn grids(blocks: u32, threads: u32) -> impl Iterator<Item = Grid> {
+        (0..blocks * threads).map(move |thread| {
+            let (block, thread) = (thread / threads, thread % threads);
+            Grid { block, blocks, thread, threads }
         })
     }
 
@@ -66,7 +69,7 @@ mod tests {
             assert_eq!(all, (0..len).collect::<Vec<_>>());
             let nested = |grid: Grid| {
                 grid.of_blocks(len)
-                    .flat_map(move |row| grid.of_lanes(5).map(move |at| row * 5 + at))
+                    .flat_map(move |row| grid.of_threads(5).map(move |at| row * 5 + at))
             };
             let mut pairs: Vec<usize> = grids(3, 4).flat_map(nested).collect();
             pairs.sort_unstable();

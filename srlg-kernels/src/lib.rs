@@ -1,9 +1,11 @@
 //! GPU kernels of srlg: every body is a few lines over srlg-core, which has all of the maths.
 //!
-//! A kernel is an ordinary function that many threads call at once with the same arguments but
-//! for its [`Grid`], which says which of them it is. So the host can run it too, and tests do.
-//! On `nvptx64-nvidia-cuda` the entry points of `entry.rs` take [`args`], make slices of their
-//! pointers, and call the bodies; elsewhere there are none.
+//! A kernel is a row of the table below, and a [`Body`] that many threads call at once with the
+//! same arguments but for its [`Grid`], which says which of them it is. So the host can run it
+//! too, and tests do. A row reads: the name of the entry point; the structure of its arguments,
+//! for recorders of which widths; arguments by value; buffers that are read or written, what they
+//! hold, and how many of it; what else must hold before a launch; how many threads, or blocks of
+//! threads, there is work for. [`Kernel`] is what all of this becomes.
 //!
 //! Invariant: whatever several threads may write is an atomic, all accesses are relaxed, and
 //! all that a kernel makes of them (minima, sums, lists in any order) is the same for every
@@ -11,16 +13,126 @@
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 
-pub mod args;
+#[macro_use]
+mod table;
+
 pub mod change;
 #[cfg(target_arch = "nvptx64")]
 mod entry;
 mod grid;
+mod kernel;
 mod list;
 pub mod regain;
 pub mod scan;
 pub mod survey;
 pub mod tally;
 
-pub use grid::Grid;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+pub use grid::{Grid, THREADS};
+pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, Length, Place, Slices, Width};
 pub use list::{Entry, List, complete, filled};
+use srlg_core::regain::high_table_lens;
+use srlg_core::{Address, Ages, IpPair, Packed, Params, Recorder8, Recorder16, Span};
+use survey::{SUMS, WEIGHTS};
+
+kernels! {
+    /// Touches the recorders of `pairs` in both arrays, `ages` ago; tagged scheme.
+    "scan": Scan(params: Params, ages: Ages) {
+        reads pairs: [IpPair],
+        writes rough: [Packed<Recorder8>; Packed::<Recorder8>::words(params.rough_recorders())],
+        writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(params.linear_recorders())],
+    } threads: pairs.len();
+
+    /// Touches the recorders of `pairs` in both arrays, `ages` ago; paper's scheme.
+    "scan_rows": ScanRows(params: Params, ages: Ages) {
+        reads pairs: [IpPair],
+        writes rough: [Packed<Recorder16>; Packed::<Recorder16>::words(params.rough_recorders())],
+        writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(params.linear_recorders())],
+    } threads: pairs.len();
+
+    /// Writes the mask of every rough estimator over `span`, row after row, and counts the hot
+    /// ones: per row and weight one of `weights`.
+    "survey": Survey<R: 8, 16>(params: Params, span: Span) {
+        reads rough: [R; params.rough_recorders()],
+        writes masks: [AtomicU8; params.rough_estimators()],
+        writes weights: [AtomicU32; params.rough_rows() as usize * WEIGHTS],
+    } threads: params.rough_estimators();
+
+    /// Counts, per row of `row_len` recorders, those with a word below `limit`: the sum of
+    /// [`SUMS`] of `sums`.
+    "count": Count<R: 16>(row_len: u32, limit: u32) {
+        reads recorders: [R],
+        writes sums: [AtomicU32; recorders.len() / row_len as usize * SUMS],
+    } threads: recorders.len();
+
+    /// Lists the columns of `row` whose masks have at least `weight`.
+    "hot": Hot(params: Params, row: u32, weight: u32) {
+        reads masks: [u8; params.rough_estimators()],
+        writes columns: [AtomicU32],
+        writes count: [AtomicU32; 1],
+    } threads: params.rough_columns() as usize,
+    where row < params.rough_rows();
+
+    /// Lists the hosts whose columns in rows 0 and 1 are among `bases` and `partners` and whose
+    /// union estimator has a weight of at least `weight`; none where the params do not accept the
+    /// search, or where a list of columns had no room for all.
+    "regain": Regain(params: Params, weight: u32) {
+        reads starts: [u32; high_table_lens(&params)[0]],
+        reads highs: [u32; high_table_lens(&params)[1]],
+        reads present: [u32; high_table_lens(&params)[2]],
+        reads masks: [u8; params.rough_estimators()],
+        reads bases: [u32],
+        reads base_count: [u32; 1],
+        reads partners: [u32],
+        reads partner_count: [u32; 1],
+        writes hosts: [AtomicU32],
+        writes found: [AtomicU32; 1],
+    } blocks: bases.len();
+
+    /// Counts the first `positions` of the linear estimators of `hosts`, of which `count` are
+    /// filled, into `bins`, [`Span::bins`] per host; tagged scheme.
+    "tally": Tally(params: Params, span: Span, positions: u32) {
+        reads hosts: [Address],
+        reads count: [u32; 1],
+        reads linear: [Recorder16; params.linear_recorders()],
+        writes bins: [AtomicU32; hosts.len() * span.bins()],
+    } blocks: hosts.len() * tally::parts_of(positions),
+    where positions <= params.linear_width();
+
+    /// Adds up the weights of the union estimators of `hosts`, of which `count` are filled; paper's
+    /// scheme.
+    "union_weight": Union(params: Params, span: Span) {
+        reads hosts: [Address],
+        reads count: [u32; 1],
+        reads linear: [Recorder16; params.linear_recorders()],
+        writes weights: [AtomicU32; hosts.len()],
+    } blocks: hosts.len() * tally::parts_of(params.linear_width());
+
+    /// Grows all recorders by `step`; no other kernel may run.
+    "age": Age<R: 8, 16>(step: u32) {
+        writes recorders: [R],
+    } threads: recorders.len();
+
+    /// Merges `words`, grown by `step`, into the recorders from number `first` on.
+    "merge": Merge<R: 8, 16>(first: u32, step: u32) {
+        reads words: [R::Word],
+        writes recorders: [Packed<R>],
+    } threads: words.len(),
+    where Packed::<R>::words(first as usize + words.len()) <= recorders.len();
+
+    /// Lists the recorders whose word is below `recent`, or is so after `echo` is taken off: number
+    /// above word, 32 bits each.
+    "extract": Extract<R: 8, 16>(recent: u32, echo: u32) {
+        reads recorders: [R],
+        writes entries: [AtomicU64],
+        writes count: [AtomicU32; 1],
+    } threads: recorders.len();
+
+    /// Merges the `entries` of such a list, grown by `step`. Those beyond the recorders are left
+    /// out.
+    "apply": Apply<R: 8, 16>(step: u32) {
+        reads entries: [u64],
+        writes recorders: [Packed<R>],
+    } threads: entries.len();
+}

@@ -1,30 +1,25 @@
 //! Regaining hosts from hot columns.
 
-use core::sync::atomic::AtomicU32;
-
-use crate::{Grid, List};
-use srlg_core::Params;
+use crate::{Body, Grid, List, Regain, Slices, complete};
 use srlg_core::regain::{HighTable, candidates, is_searchable};
 
-/// Lists the hosts whose columns in rows 0 and 1 are among `columns` and whose union estimator
-/// has a weight of at least `weight`; none where the params do not accept the search.
-#[inline(always)]
-pub fn regain(
-    grid: Grid,
-    params: &Params,
-    weight: u32,
-    (table, masks): (HighTable<'_>, &[u8]),
-    columns: [&[u32]; 2],
-    hosts: List<'_, AtomicU32>,
-) {
-    // The host asks ahead of knowing how many are hot.
-    if !is_searchable(params, columns.map(|columns| columns.len() as u32)) {
-        return;
-    }
-    for base in grid.of_blocks(columns[0].len()) {
-        for partner in grid.of_lanes(columns[1].len()) {
-            let pair = [columns[0][base], columns[1][partner]];
-            candidates(params, table, masks, pair, weight).for_each(|host| hosts.add(host));
+impl Body for Regain<Slices<'_>> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        let table = HighTable::new(&self.params, self.starts, self.highs, self.present);
+        let bases = complete(self.bases, self.base_count[0]);
+        let partners = complete(self.partners, self.partner_count[0]);
+        // The host asks ahead of knowing how many are hot.
+        if !is_searchable(&self.params, [bases.len() as u32, partners.len() as u32]) {
+            return;
+        }
+        let hosts = List::new(self.hosts, &self.found[0]);
+        for base in grid.of_blocks(bases.len()) {
+            for partner in grid.of_threads(partners.len()) {
+                let pair = [bases[base], partners[partner]];
+                candidates(&self.params, table, self.masks, pair, self.weight)
+                    .for_each(|host| hosts.add(host));
+            }
         }
     }
 }

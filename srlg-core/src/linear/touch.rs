@@ -8,10 +8,10 @@
 use super::Slea;
 use super::lines::Host;
 use crate::hash::by_family;
+use crate::packed::Packed;
 use crate::pair::IpPair;
 use crate::params::Params;
-use crate::recorder::Recorder;
-use crate::twin::Twin;
+use crate::recorder::{Recorder, Recorder16};
 
 /// Pairs whose touches are found together.
 pub const BATCH: usize = 64;
@@ -111,19 +111,19 @@ impl<R: Recorder<Word = u16>> Slea<'_, R> {
     }
 }
 
-/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the SLEA of `params`, which
-/// `twins` are; the work of one thread among many; of the tagged scheme alone.
+/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the SLEA of `params`, whose
+/// recorders are packed in `words`: the work of one thread among many, in the tagged scheme.
 ///
 /// # Panics
-/// When `twins` are fewer than half of [`Params::linear_recorders`].
+/// When `words` do not hold all recorders of the SLEA.
 #[inline(always)]
-pub fn touch_twins(params: &Params, twins: &[Twin], pair: IpPair, age: u32) {
+pub fn touch_lines(params: &Params, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
     let touch = Touch::new(params, pair, params.step(age));
-    let (places, words) = (touch.places, touch.words());
+    let (places, touched) = (touch.places, touch.words());
     // Both are read before either is written: neither load waits for the other.
-    let looks = places.map(|place| Twin::look(twins, place));
+    let looks = places.map(|place| Packed::look(words, place as usize));
     for kind in 0..2 {
-        let (twin, seen) = looks[kind];
-        twin.most_recent_of(seen, places[kind], words[kind]);
+        let (packed, seen) = looks[kind];
+        packed.keep_min_of(seen, places[kind] as usize, touched[kind]);
     }
 }

@@ -17,15 +17,14 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUpointer_attribute;
 use cudarc::driver::{CudaContext, CudaStream, CudaView, DevicePtr, DeviceSlice, DriverError};
 use cudarc::driver::{result, sys};
-use srlg_core::{IpPair, Params};
-use srlg_kernels::args::{Arguments, NAMES};
+use srlg_core::IpPair;
+use srlg_kernels::{Kernel, THREADS, for_each_entry_point};
 
-use super::arguments::{self, Launcher};
+use super::Cuda;
 use super::copies::{Copies, when_done};
 use super::doing::{Doing, lender};
 use crate::error::Error;
-use crate::gpu::device::{self, Memory as _, Part};
-use crate::gpu::kernel::{Kernel, Shape};
+use crate::gpu::device::{self, Memory as _, On, Part};
 
 /// The first of `functions` that the driver does not have.
 pub(super) fn missing<'a>(functions: &[&'a str]) -> Result<Option<&'a str>, Error> {
@@ -50,7 +49,8 @@ pub(super) fn context(ordinal: usize) -> Result<Arc<CudaContext>, DriverError> {
 pub(super) struct Code {
     context: Arc<CudaContext>,
     module: sys::CUmodule,
-    functions: HashMap<&'static str, sys::CUfunction>,
+    /// By name and width.
+    functions: HashMap<[&'static str; 2], sys::CUfunction>,
 }
 
 // SAFETY: handles of a driver that any thread may call.
@@ -65,8 +65,10 @@ impl Code {
         // SAFETY: a text that ends with NUL.
         let module = unsafe { result::module::load_data(ptx.as_ptr().cast()) }?;
         let mut code = Self { context: context.clone(), module, functions: HashMap::new() };
-        for &name in NAMES {
-            let entry = CString::new(name).expect("names hold no NUL");
+        let mut names = Vec::new();
+        for_each_entry_point::<On<Cuda>>(|entry| names.push([entry.name, entry.width]));
+        for name in names {
+            let entry = CString::new(name.concat()).expect("names hold no NUL");
             // SAFETY: the module stays loaded until `code` is dropped.
             let function = unsafe { result::module::get_function(module, entry) }?;
             code.functions.insert(name, function);
@@ -74,17 +76,23 @@ impl Code {
         Ok(code)
     }
 
-    /// Starts `kernel`.
-    pub(super) fn launch(
+    /// Starts `blocks` of `kernel`.
+    pub(super) fn launch<K: Kernel<Place = On<Cuda>>>(
         &self,
         queue: &CudaStream,
-        params: &Params,
-        shape: Shape,
-        kernel: &Kernel<'_, Memory>,
+        blocks: u32,
+        mut kernel: K,
     ) -> Result<(), DriverError> {
-        kernel.check(params);
+        kernel.check();
         self.context.bind_to_thread()?;
-        arguments::pass(kernel, params, Launch { code: self, queue, shape })
+        let function = self.functions[&[K::NAME, K::WIDTH]];
+        let (grid, block) = ((blocks, 1, 1), (THREADS, 1, 1));
+        let (stream, parameters) = (queue.cu_stream(), &mut [(&raw mut kernel).cast()]);
+        // SAFETY: the function takes one parameter, a `K` with an address and a length of 32 bits
+        // for each buffer, and the driver copies it before it returns. That is the contract of a
+        // launch of srlg-kernels: each buffer is of memory as long as it says, which no drop frees
+        // before the device is idle.
+        unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
     }
 }
 
@@ -97,25 +105,6 @@ impl Drop for Code {
             || context.synchronize(),
             || unsafe { result::module::unload(self.module) },
         );
-    }
-}
-
-/// The launch of a kernel whose memory [`Code::launch`] has checked.
-struct Launch<'a> {
-    code: &'a Code,
-    queue: &'a CudaStream,
-    shape: Shape,
-}
-
-impl Launcher for Launch<'_> {
-    fn launch<A: Arguments>(self, mut arguments: A) -> Result<(), DriverError> {
-        let function = self.code.functions[A::NAME];
-        let (grid, block) = ((self.shape.blocks, 1, 1), (self.shape.lanes, 1, 1));
-        let (stream, parameters) = (self.queue.cu_stream(), &mut [(&raw mut arguments).cast()]);
-        // SAFETY: the function takes one parameter, an `A`, and the driver copies it before it
-        // returns. That is the contract of a launch of srlg-kernels: the pointers in `A` are to
-        // memory as long as it says, which no drop frees before the device is idle.
-        unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
     }
 }
 
@@ -162,8 +151,14 @@ impl Drop for Memory {
 }
 
 impl device::Memory for Memory {
+    type Address = sys::CUdeviceptr;
+
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn address(&self, start: usize) -> sys::CUdeviceptr {
+        self.address + start as u64
     }
 }
 

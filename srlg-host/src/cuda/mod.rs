@@ -4,7 +4,6 @@
 //! device's primary context, which users of CUDA's runtime, cudarc and cust share; a call makes it
 //! the current one of its thread.
 
-mod arguments;
 mod copies;
 mod doing;
 mod driver;
@@ -16,14 +15,13 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{CUdevice_attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
-use srlg_core::Params;
+use srlg_kernels::Kernel;
 
 use self::doing::{Doing, is_full, refusal};
 use self::driver::{Code, Memory, Pinned};
 use crate::device_pairs::{DevicePairs, View};
 use crate::error::Error;
-use crate::gpu::device::{Gpu, Part, Scan};
-use crate::gpu::kernel::{Kernel, Shape};
+use crate::gpu::device::{Gpu, On, Part, Scan};
 
 /// The kernels, as text that ends as the driver wants it.
 const PTX: &CStr =
@@ -150,14 +148,13 @@ impl Gpu for Cuda {
         to.download(queue, from)
     }
 
-    fn launch(
+    fn launch<K: Kernel<Place = On<Self>> + 'static>(
         &self,
         queue: &Arc<CudaStream>,
-        params: &Params,
-        shape: Shape,
-        kernel: &Kernel<'_, Memory>,
+        blocks: u32,
+        kernel: K,
     ) -> Result<(), Error> {
-        self.code.launch(queue, params, shape, kernel).doing(kernel.name())
+        self.code.launch(queue, blocks, kernel).doing(K::NAME)
     }
 
     fn lend(

@@ -8,13 +8,14 @@
 //! [`finish`](Gpu::finish) and access to pinned memory waits. Any error but those of `allocate`
 //! and `pin` may come late, from earlier work, and leaves the memory in an unknown state.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::kernel::{Kernel, Shape};
+use srlg_kernels::{Element, Kernel, Length, Place};
+
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
-use srlg_core::Params;
 
 /// A device with memory of its own.
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {
@@ -67,13 +68,15 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         to: &Self::Pinned,
     ) -> Result<(), Error>;
 
-    /// Starts `kernel`, whose memory is as long as [`Kernel::check`] wants it.
-    fn launch(
+    /// Starts `blocks` of `kernel`.
+    ///
+    /// # Panics
+    /// When [`Kernel::check`] does.
+    fn launch<K: Kernel<Place = On<Self>> + 'static>(
         &self,
         queue: &Self::Queue,
-        params: &Params,
-        shape: Shape,
-        kernel: &Kernel<'_, Self::Memory>,
+        blocks: u32,
+        kernel: K,
     ) -> Result<(), Error>;
 
     /// Lends pairs that users have on the device to `scan`, which starts work with them in `queue`.
@@ -99,8 +102,14 @@ pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error
 
 /// Memory of a device.
 pub(crate) trait Memory: Send + Sync {
+    /// Where kernels find something in it.
+    type Address: Copy + Send + Sync + 'static;
+
     /// Its length.
     fn bytes(&self) -> usize;
+
+    /// The address of its byte number `start`.
+    fn address(&self, start: usize) -> Self::Address;
 
     /// Some of it, in bytes.
     ///
@@ -154,14 +163,37 @@ impl<M> Clone for Part<'_, M> {
 
 impl<M> Copy for Part<'_, M> {}
 
-impl<M> Part<'_, M> {
-    /// Its length in values of `T`.
+impl<M: Memory> Part<'_, M> {
+    /// Returns it as values of `T`.
     ///
     /// # Panics
-    /// When it holds no whole number of them, or begins within one.
-    pub(crate) fn len<T>(self) -> usize {
+    /// When it holds no whole number of them, begins within one, or holds 2^32 or more.
+    pub(crate) fn buffer<T>(self) -> Buffer<M::Address, T> {
         let whole = self.bytes.is_multiple_of(size_of::<T>());
         assert!(whole && self.start.is_multiple_of(align_of::<T>()), "a part holds whole values");
-        self.bytes / size_of::<T>()
+        let len = u32::try_from(self.bytes / size_of::<T>()).expect("no part has 2^32 values");
+        Buffer { address: self.memory.address(self.start), len, of: PhantomData }
     }
+}
+
+/// Values of `T` in memory of a device, as a launch passes them.
+#[repr(C)]
+pub(crate) struct Buffer<A, T> {
+    /// Where the first is.
+    pub(crate) address: A,
+    len: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<A, T> Length for Buffer<A, T> {
+    fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// The place of a kernel that `G` launches.
+pub(crate) struct On<G>(PhantomData<G>);
+
+impl<G: Gpu> Place for On<G> {
+    type Buffer<T: Element> = Buffer<<G::Memory as Memory>::Address, T>;
 }

@@ -1,20 +1,19 @@
 //! The GPU backend: recorders in the memory of a device.
 //!
-//! Pairs go in by [`lanes`], questions by [`work`] and [`search`]; each has queues of its own.
-//! Who asks first lets the lanes finish, who ages lets them wait. Scans only ever lower words, so
-//! any of them may happen at the same time as any question.
+//! Pairs go in by [`upload`], questions by [`work`] and [`search`]; each has queues of its own.
+//! Who asks first lets the upload buffers finish, who ages lets them wait. Scans only ever lower
+//! words, so any of them may happen at the same time as any question.
 
 mod answers;
 mod arrays;
 pub(crate) mod device;
 mod head;
-pub(crate) mod kernel;
-mod lanes;
 mod search;
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]
 mod tests;
+mod upload;
 mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,15 +29,15 @@ use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Coder, Section, Words};
-use arrays::{Arrays, To};
+use arrays::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
-use lanes::Lanes;
+use upload::Uploads;
 use work::Work;
 
 /// A detector's recorders on a GPU.
 pub(crate) struct GpuBackend<G: Gpu> {
     // Dropped in this order: memory before the device that it is of.
-    lanes: Lanes<G>,
+    uploads: Uploads<G>,
     work: Mutex<Work<G>>,
     arrays: Arrays<G>,
     /// Behind the last ageing, which scans must not overtake.
@@ -56,13 +55,13 @@ impl<G: Gpu> GpuBackend<G> {
         let queue = gpu.queue()?;
         let arrays = Arrays::new(&gpu, &queue, &params)?;
         let mut work = Work::new(&gpu, queue, &params)?;
-        work.prepare(To { gpu: &gpu, params: &params, arrays: &arrays })?;
-        let (lanes, aged) = (Lanes::new(&gpu)?, gpu.mark()?);
+        work.prepare(GpuCtx { gpu: &gpu, params: &params, arrays: &arrays })?;
+        let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         // Scans wait for the recorders to be filled.
         gpu.record(&work.queue, &aged)?;
-        lanes.wait(&gpu, &aged)?;
+        uploads.wait(&gpu, &aged)?;
         let is_lost = AtomicBool::new(false);
-        Ok(Self { lanes, work: Mutex::new(work), arrays, aged, is_lost, params, device, gpu })
+        Ok(Self { uploads, work: Mutex::new(work), arrays, aged, is_lost, params, device, gpu })
     }
 
     /// Scans pairs that are on the device already: `lend` hands them to the scan that it is given,
@@ -73,18 +72,18 @@ impl<G: Gpu> GpuBackend<G> {
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.unless_lost(|| {
-            self.lanes.work(|queue| lend(queue, &mut |pairs| self.to().scan(queue, pairs, ages)))
+            self.uploads.work(|queue| lend(queue, &mut |pairs| self.ctx().scan(queue, pairs, ages)))
         })
     }
 
-    fn to(&self) -> To<'_, G> {
-        To { gpu: &self.gpu, params: &self.params, arrays: &self.arrays }
+    fn ctx(&self) -> GpuCtx<'_, G> {
+        GpuCtx { gpu: &self.gpu, params: &self.params, arrays: &self.arrays }
     }
 
     /// The work, when all that was scanned before comes before it.
     fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lanes.join(self.to(), &work.queue)?;
+        self.uploads.join(self.ctx(), &work.queue)?;
         Ok(work)
     }
 
@@ -108,7 +107,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     }
 
     fn scan(&self, pairs: &[IpPair], ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.lanes.scan(self.to(), pairs, ages))
+        self.unless_lost(|| self.uploads.scan(self.ctx(), pairs, ages))
     }
 
     fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
@@ -121,7 +120,8 @@ impl<G: Gpu> Backend for GpuBackend<G> {
 
     fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
         if let Some(PinnedBytes { memory, bytes }) = pairs.memory::<PinnedBytes<G::Pinned>>() {
-            return self.unless_lost(|| self.lanes.scan_pinned(self.to(), (memory, *bytes), ages));
+            return self
+                .unless_lost(|| self.uploads.scan_pinned(self.ctx(), (memory, *bytes), ages));
         }
         pairs.scan(|pairs| self.scan(pairs, ages))
     }
@@ -142,14 +142,14 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     fn survey(&mut self, span: Span) -> Result<Survey, Error> {
         self.unless_lost(|| {
             let Work { queue, search, .. } = &mut *self.work()?;
-            search.survey(self.to(), queue, span)
+            search.survey(self.ctx(), queue, span)
         })
     }
 
     fn regain(&mut self, weight: u32, limit: u32) -> Result<Option<Vec<Address>>, Error> {
         self.unless_lost(|| {
             let Work { queue, search, .. } = &mut *self.work()?;
-            search.regain(self.to(), queue, weight, limit)
+            search.regain(self.ctx(), queue, weight, limit)
         })
     }
 
@@ -164,7 +164,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
             let mut work = self.work()?;
             match work.search.glimpses(work.threads, hosts, span, positions, each)? {
                 true => Ok(()),
-                false => work.tally(self.to(), (hosts, span, positions), each),
+                false => work.tally(self.ctx(), (hosts, span, positions), each),
             }
         })
     }
@@ -194,11 +194,11 @@ impl<G: Gpu> Backend for GpuBackend<G> {
             let (mut work, answer) = (self.work()?, OnceLock::new());
             let asked = (&[host][..], span, self.params.linear_width());
             // There is one host, and so one answer.
-            work.tally(self.to(), asked, &|_, tally| _ = answer.set(*tally))?;
+            work.tally(self.ctx(), asked, &|_, tally| _ = answer.set(*tally))?;
             let tally = answer.into_inner().expect("a tally for the one host");
             let rows = match self.params.is_tagged() {
                 true => Vec::new(),
-                false => work.weigh(self.to(), span)?,
+                false => work.count(self.ctx(), span)?,
             };
             Ok((tally, rows))
         })
@@ -207,26 +207,26 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
         self.unless_lost(|| {
             let work = self.work()?;
-            work.age(self.to(), ages)?;
+            work.age(self.ctx(), ages)?;
             self.gpu.record(&work.queue, &self.aged)?;
-            self.lanes.wait(&self.gpu, &self.aged)
+            self.uploads.wait(&self.gpu, &self.aged)
         })
     }
 
     fn export(&self) -> Result<Words, Error> {
-        self.unless_lost(|| self.work()?.export(self.to()))
+        self.unless_lost(|| self.work()?.export(self.ctx()))
     }
 
     fn merge(&mut self, words: &Words, ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.merge(self.to(), words, ages))
+        self.unless_lost(|| self.work()?.merge(self.ctx(), words, ages))
     }
 
     fn recent(&mut self, span: Span) -> Result<[Coder; 2], Error> {
-        self.unless_lost(|| self.work()?.recent(self.to(), span))
+        self.unless_lost(|| self.work()?.recent(self.ctx(), span))
     }
 
     fn apply(&mut self, touched: &[Section<'_>; 2], ages: Ages) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.apply(self.to(), touched, ages))
+        self.unless_lost(|| self.work()?.apply(self.ctx(), touched, ages))
     }
 }
 

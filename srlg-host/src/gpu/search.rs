@@ -9,13 +9,13 @@
 use srlg_core::estimate::glimpse;
 use srlg_core::regain::{high_table_lens, is_searchable};
 use srlg_core::{Address, Params, Span, Tally};
+use srlg_kernels as kernels;
 use zerocopy::IntoBytes;
 
 use super::answers::{host_bytes, most_host_bytes, share_out, tally};
-use super::arrays::To;
+use super::arrays::{Array, GpuCtx, by_width};
 use super::device::{Gpu, Memory, Pinned};
 use super::head::{Head, values};
-use super::kernel::Kernel;
 use crate::backend::{Survey, high_table};
 use crate::error::Error;
 
@@ -80,7 +80,7 @@ impl<G: Gpu> Search<G> {
     /// Fills the inverse table, `by` pinned memory.
     pub(super) fn fill_table(
         &self,
-        to: To<'_, G>,
+        to: GpuCtx<'_, G>,
         queue: &G::Queue,
         by: &mut G::Pinned,
     ) -> Result<(), Error> {
@@ -92,17 +92,19 @@ impl<G: Gpu> Search<G> {
     /// Surveys both arrays, and takes ahead what will be asked for.
     pub(super) fn survey(
         &mut self,
-        to: To<'_, G>,
+        to: GpuCtx<'_, G>,
         queue: &G::Queue,
         span: Span,
     ) -> Result<Survey, Error> {
-        let (head, layout) = (&self.head, &self.layout);
-        let (rough, linear) = (&to.arrays.rough, &to.arrays.linear);
+        let (head, layout, params) = (&self.head, &self.layout, *to.params);
         to.gpu.fill(queue, head.part(layout.counts()), 0)?;
-        let weights = head.part(layout.rough.clone());
-        to.start(queue, &Kernel::Survey { span, rough, masks: &self.masks, weights })?;
-        let weights = head.part(layout.linear.clone());
-        to.start(queue, &Kernel::Weigh { span, linear, weights })?;
+        by_width!(Array::Rough, to.params, R => {
+            let rough = to.recorders(Array::Rough).buffer();
+            let weights = head.part(layout.rough.clone()).buffer();
+            let masks = self.masks.all().buffer();
+            to.start(queue, kernels::Survey::<_, R> { params, span, rough, masks, weights })
+        })?;
+        to.count(queue, span, head.part(layout.linear.clone()))?;
         let weight = to.params.hot_weight();
         self.find(to, queue, weight)?;
         let ahead = self.glimpse(to, queue, span)?;
@@ -117,7 +119,7 @@ impl<G: Gpu> Search<G> {
     /// See [`Backend::regain`](crate::backend::Backend::regain).
     pub(super) fn regain(
         &mut self,
-        to: To<'_, G>,
+        to: GpuCtx<'_, G>,
         queue: &G::Queue,
         weight: u32,
         limit: u32,
@@ -174,28 +176,35 @@ impl<G: Gpu> Search<G> {
     }
 
     /// Starts a search at `weight`.
-    fn find(&self, to: To<'_, G>, queue: &G::Queue, weight: u32) -> Result<(), Error> {
-        let (masks, head, layout) = (&self.masks, &self.head, &self.layout);
+    fn find(&self, to: GpuCtx<'_, G>, queue: &G::Queue, weight: u32) -> Result<(), Error> {
+        let (head, layout, params) = (&self.head, &self.layout, *to.params);
         to.gpu.fill(queue, head.part(layout.of_search()), 0)?;
         let counts = layout.hot.clone().map(|hot| head.part(hot));
         for ((row, columns), count) in (0..).zip(&self.columns).zip(counts) {
-            to.start(queue, &Kernel::Hot { row, weight, masks, columns, count })?;
+            let (masks, columns) = (self.masks.all().buffer(), columns.all().buffer());
+            let count = count.buffer();
+            to.start(queue, kernels::Hot { params, row, weight, masks, columns, count })?;
         }
-        let regain = Kernel::Regain {
+        let regain = kernels::Regain {
+            params,
             weight,
-            table: self.table.each_ref(),
-            masks,
-            columns: self.columns.each_ref(),
-            counts,
-            hosts: head.part(layout.hosts.clone()),
-            found: head.part(layout.found.clone()),
+            starts: self.table[0].all().buffer(),
+            highs: self.table[1].all().buffer(),
+            present: self.table[2].all().buffer(),
+            masks: self.masks.all().buffer(),
+            bases: self.columns[0].all().buffer(),
+            base_count: counts[0].buffer(),
+            partners: self.columns[1].all().buffer(),
+            partner_count: counts[1].buffer(),
+            hosts: head.part(layout.hosts.clone()).buffer(),
+            found: head.part(layout.found.clone()).buffer(),
         };
-        to.start(queue, &regain)
+        to.start(queue, regain)
     }
 
     /// Starts the glimpses of the first hosts that a search found, where glimpses tell; of how
     /// many.
-    fn glimpse(&self, to: To<'_, G>, queue: &G::Queue, span: Span) -> Result<usize, Error> {
+    fn glimpse(&self, to: GpuCtx<'_, G>, queue: &G::Queue, span: Span) -> Result<usize, Error> {
         if !to.params.is_tagged() || !glimpse::can_dismiss(to.params) {
             return Ok(0);
         }
@@ -203,21 +212,22 @@ impl<G: Gpu> Search<G> {
         let (head, bins) = (&self.head, self.glimpses.part(0..ahead * host_bytes(span)));
         let hosts = self.layout.hosts.start;
         to.gpu.fill(queue, bins, 0)?;
-        let glimpse = Kernel::Tally {
+        let glimpse = kernels::Tally {
+            params: *to.params,
             span,
             positions: glimpse::positions(to.params),
-            hosts: head.part(hosts..hosts + ahead * size_of::<u32>()),
-            count: head.part(self.layout.found.clone()),
-            linear: &to.arrays.linear,
-            bins,
+            hosts: head.part(hosts..hosts + ahead * size_of::<u32>()).buffer(),
+            count: head.part(self.layout.found.clone()).buffer(),
+            linear: to.recorders(Array::Linear).buffer(),
+            bins: bins.buffer(),
         };
-        to.start(queue, &glimpse)?;
+        to.start(queue, glimpse)?;
         to.gpu.download(queue, bins, &self.glimpse_copy)?;
         Ok(ahead)
     }
 
     /// Waits for what a search found.
-    fn fetch(&self, to: To<'_, G>, queue: &G::Queue, weight: u32) -> Result<Found, Error> {
+    fn fetch(&self, to: GpuCtx<'_, G>, queue: &G::Queue, weight: u32) -> Result<Found, Error> {
         let layout = &self.layout;
         to.gpu.download(queue, self.head.part(layout.eager()), &self.head_copy)?;
         self.head_copy.read(|bytes| {

@@ -5,19 +5,17 @@
 //! threads of a launch run shuffled and at the same time. Work that should have waited for other
 //! work therefore sometimes comes too early, and gives a wrong answer.
 
-mod change;
 mod launch;
 mod world;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use srlg_core::Params;
+use srlg_kernels::Kernel;
 
 #[cfg(feature = "cuda")]
 use super::device::Scan;
-use super::device::{Gpu, Memory, Part, Pinned};
-use super::kernel::{Kernel, Shape};
+use super::device::{Gpu, Memory, On, Part, Pinned};
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
@@ -46,7 +44,7 @@ impl Simulated {
         self.world().fault = Some((operation, after));
     }
 
-    /// How often a kernel was launched, by [`Kernel::name`], memory was allocated or pinned, or
+    /// How often a kernel was launched, by [`Kernel::NAME`], memory was allocated or pinned, or
     /// somebody had to wait for a copy, "trip".
     pub(super) fn count(&self, operation: &str) -> u32 {
         self.world().operations.get(operation).copied().unwrap_or(0)
@@ -151,17 +149,15 @@ impl Gpu for Simulated {
         Ok(())
     }
 
-    fn launch(
+    fn launch<K: Kernel<Place = On<Self>> + 'static>(
         &self,
         queue: &usize,
-        params: &Params,
-        shape: Shape,
-        kernel: &Kernel<'_, Bytes>,
+        blocks: u32,
+        kernel: K,
     ) -> Result<(), Error> {
-        self.world().operate(Operation::Launch, kernel.name())?;
-        kernel.check(params);
-        let run = launch::prepare(*params, shape, kernel);
-        self.push(*queue, run);
+        self.world().operate(Operation::Launch, K::NAME)?;
+        kernel.check();
+        self.push(*queue, move |world| launch::run(world, blocks, kernel));
         Ok(())
     }
 
@@ -207,8 +203,14 @@ impl Drop for Bytes {
 }
 
 impl Memory for Bytes {
+    type Address = launch::Address;
+
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn address(&self, start: usize) -> launch::Address {
+        (self.id, start)
     }
 }
 

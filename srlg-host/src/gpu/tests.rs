@@ -3,6 +3,7 @@
 
 mod equality;
 mod faults;
+mod odd;
 mod search;
 
 use srlg_core::{Config, IpPair, Scheme};

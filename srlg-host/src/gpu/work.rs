@@ -1,14 +1,14 @@
 //! [`Work`]: what is asked of the recorders, one question at a time.
 
-use srlg_core::{Address, Ages, Params, Span, Tally};
+use srlg_core::{Address, Ages, Params, Reading, Span, Tally};
+use srlg_kernels as kernels;
 use srlg_kernels::survey::SUMS;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::answers::{host_bytes, most_host_bytes, share_out, tally, threads};
-use super::arrays::To;
+use super::arrays::{Array, GpuCtx, by_width};
 use super::device::{Gpu, Memory, Pinned};
 use super::head::{row_weights, values};
-use super::kernel::{Array, Kernel};
 use super::search::Search;
 use crate::error::Error;
 use crate::state::{Coder, Near, Section, Words, code_words, coders};
@@ -50,14 +50,14 @@ impl<G: Gpu> Work<G> {
     }
 
     /// Fills what does not change any more.
-    pub(super) fn prepare(&mut self, to: To<'_, G>) -> Result<(), Error> {
+    pub(super) fn prepare(&mut self, to: GpuCtx<'_, G>) -> Result<(), Error> {
         self.search.fill_table(to, &self.queue, &mut self.results_copy)
     }
 
     /// See [`Backend::tally`](crate::backend::Backend::tally).
     pub(super) fn tally(
         &mut self,
-        to: To<'_, G>,
+        to: GpuCtx<'_, G>,
         (hosts, span, positions): (&[Address], Span, u32),
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
@@ -67,16 +67,22 @@ impl<G: Gpu> Work<G> {
             self.ask(to, hosts)?;
             let results = self.results.part(0..hosts.len() * host_bytes);
             to.gpu.fill(&self.queue, results, 0)?;
-            let count = self.asked.part(0..4);
-            let asked = self.asked.part(4..4 + hosts.len() * 4);
-            let linear = &to.arrays.linear;
-            let kernel = match tagged {
-                true => {
-                    Kernel::Tally { span, positions, hosts: asked, count, linear, bins: results }
-                }
-                false => Kernel::Union { span, hosts: asked, count, linear, weights: results },
-            };
-            to.start(&self.queue, &kernel)?;
+            let (params, count) = (*to.params, self.asked.part(0..4).buffer());
+            let asked = self.asked.part(4..4 + hosts.len() * 4).buffer();
+            let (linear, answers) = (to.recorders(Array::Linear).buffer(), results.buffer());
+            if tagged {
+                let (hosts, bins) = (asked, answers);
+                to.start(
+                    &self.queue,
+                    kernels::Tally { params, span, positions, hosts, count, linear, bins },
+                )?;
+            } else {
+                let (hosts, weights) = (asked, answers);
+                to.start(
+                    &self.queue,
+                    kernels::Union { params, span, hosts, count, linear, weights },
+                )?;
+            }
             to.fetch(&self.queue, results, &self.results_copy, |bytes| match tagged {
                 true => share_out(self.threads, hosts.len(), |host| {
                     each(first + host, &tally(&bytes[host * host_bytes..][..host_bytes], span));
@@ -90,7 +96,7 @@ impl<G: Gpu> Work<G> {
     }
 
     /// Sends `hosts`, behind their number.
-    fn ask(&mut self, to: To<'_, G>, hosts: &[Address]) -> Result<(), Error> {
+    fn ask(&mut self, to: GpuCtx<'_, G>, hosts: &[Address]) -> Result<(), Error> {
         let bytes = hosts.as_bytes();
         self.asked_copy.write(|asked| {
             asked[..4].copy_from_slice(&(hosts.len() as u32).to_ne_bytes());
@@ -100,35 +106,38 @@ impl<G: Gpu> Work<G> {
     }
 
     /// Per row of the SLEA, how many recorders are within `span`.
-    pub(super) fn weigh(&mut self, to: To<'_, G>, span: Span) -> Result<Vec<u32>, Error> {
-        let weights = self.results.part(0..to.params.linear_rows() as usize * SUMS * 4);
-        to.gpu.fill(&self.queue, weights, 0)?;
-        to.start(&self.queue, &Kernel::Weigh { span, linear: &to.arrays.linear, weights })?;
+    pub(super) fn count(&mut self, to: GpuCtx<'_, G>, span: Span) -> Result<Vec<u32>, Error> {
+        let sums = self.results.part(0..to.params.linear_rows() as usize * SUMS * 4);
+        to.gpu.fill(&self.queue, sums, 0)?;
+        to.count(&self.queue, span, sums)?;
         let mut rows = Vec::new();
-        to.fetch(&self.queue, weights, &self.results_copy, |bytes| rows = row_weights(bytes))?;
+        to.fetch(&self.queue, sums, &self.results_copy, |bytes| rows = row_weights(bytes))?;
         Ok(rows)
     }
 
     /// Makes every recorder so much older.
-    pub(super) fn age(&self, to: To<'_, G>, ages: Ages) -> Result<(), Error> {
+    pub(super) fn age(&self, to: GpuCtx<'_, G>, ages: Ages) -> Result<(), Error> {
         [Array::Rough, Array::Linear].into_iter().try_for_each(|array| {
-            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
-            match step {
-                0 => Ok(()),
-                _ => to.start(&self.queue, &Kernel::Age { array, recorders, step }),
+            let (recorders, step) = (to.recorders(array), to.step(array, ages));
+            if step == 0 {
+                return Ok(());
             }
+            by_width!(array, to.params, R => {
+                let recorders = recorders.buffer();
+                to.start(&self.queue, kernels::Age::<_, R> { recorders, step })
+            })
         })
     }
 
     /// The words of both arrays.
-    pub(super) fn export(&mut self, to: To<'_, G>) -> Result<Words, Error> {
+    pub(super) fn export(&mut self, to: GpuCtx<'_, G>) -> Result<Words, Error> {
         Ok(Words { rough: self.words(to, Array::Rough)?, linear: self.words(to, Array::Linear)? })
     }
 
-    fn words(&mut self, to: To<'_, G>, array: Array) -> Result<Vec<u16>, Error> {
+    fn words(&mut self, to: GpuCtx<'_, G>, array: Array) -> Result<Vec<u16>, Error> {
         let wide = array.recorder_bytes(to.params) == 2;
         let mut words = Vec::with_capacity(array.recorders(to.params));
-        let recorders = to.arrays.of(array).all();
+        let recorders = to.recorders(array);
         to.fetch(&self.queue, recorders, &self.results_copy, |bytes| match wide {
             true => words.extend(bytes.as_chunks().0.iter().map(|&word| u16::from_ne_bytes(word))),
             false => words.extend(bytes.iter().copied().map(u16::from)),
@@ -137,43 +146,62 @@ impl<G: Gpu> Work<G> {
     }
 
     /// Merges `words`, made so much older.
-    pub(super) fn merge(&mut self, to: To<'_, G>, words: &Words, ages: Ages) -> Result<(), Error> {
+    pub(super) fn merge(
+        &mut self,
+        to: GpuCtx<'_, G>,
+        words: &Words,
+        ages: Ages,
+    ) -> Result<(), Error> {
         for (array, words) in [(Array::Rough, &words.rough), (Array::Linear, &words.linear)] {
             assert_eq!(words.len(), array.recorders(to.params), "one fingerprint, one size");
-            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            let (recorders, step) = (to.words(array), to.step(array, ages));
             let mut first = 0;
-            for run in words.chunks(self.results.bytes() / size_of::<u16>()) {
-                to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
-                let words = self.results.part(0..size_of_val(run));
-                to.start(&self.queue, &Kernel::Merge { array, recorders, first, words, step })?;
-                first += run.len() as u32;
-            }
+            by_width!(array, to.params, R => {
+                for run in words.chunks(self.results.bytes() / size_of::<R>()) {
+                    let run: Vec<_> = run.iter().map(|&word| R::saturated(word.into())).collect();
+                    to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+                    let words = self.results.part(0..size_of_val(&run[..])).buffer();
+                    let recorders = recorders.buffer();
+                    to.start(
+                        &self.queue,
+                        kernels::Merge::<_, R> { first, step, words, recorders },
+                    )?;
+                    first += run.len() as u32;
+                }
+            });
         }
         Ok(())
     }
 
     /// What was touched within `span`.
-    pub(super) fn recent(&mut self, to: To<'_, G>, span: Span) -> Result<[Coder; 2], Error> {
+    pub(super) fn recent(&mut self, to: GpuCtx<'_, G>, span: Span) -> Result<[Coder; 2], Error> {
         let [(of_rough, mut rough), (of_linear, mut linear)] = coders(to.params, span);
-        self.recent_of(to, (Array::Rough, span.rough_ages), of_rough, &mut rough)?;
-        self.recent_of(to, (Array::Linear, span.ages), of_linear, &mut linear)?;
+        self.recent_of(to, Array::Rough, of_rough, &mut rough)?;
+        self.recent_of(to, Array::Linear, of_linear, &mut linear)?;
         Ok([rough, linear])
     }
 
     fn recent_of(
         &mut self,
-        to: To<'_, G>,
-        (array, ages): (Array, u32),
+        to: GpuCtx<'_, G>,
+        array: Array,
         near: Near,
         coder: &mut Coder,
     ) -> Result<(), Error> {
         let count = self.asked.part(0..4);
         to.gpu.fill(&self.queue, count, 0)?;
-        let (recorders, recent) = (to.arrays.of(array), self.results.all());
-        to.start(&self.queue, &Kernel::Extract { array, ages, recorders, recent, count })?;
+        let (recent, echo) = (near.recent.into(), near.echo.into());
+        by_width!(array, to.params, R => {
+            let recorders = to.recorders(array).buffer();
+            let (entries, count) = (self.results.all().buffer(), count.buffer());
+            to.start(
+                &self.queue,
+                kernels::Extract::<_, R> { recent, echo, recorders, entries, count },
+            )
+        })?;
         let mut found = 0;
         to.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
-        if found > recent.len::<u64>() {
+        if found > self.results.bytes() / size_of::<u64>() {
             // The list has no room: from the whole array.
             code_words(&self.words(to, array)?, near, coder);
             return Ok(());
@@ -193,18 +221,21 @@ impl<G: Gpu> Work<G> {
     /// Merges what another detector touched, made so much older.
     pub(super) fn apply(
         &mut self,
-        to: To<'_, G>,
+        to: GpuCtx<'_, G>,
         [rough, linear]: &[Section<'_>; 2],
         ages: Ages,
     ) -> Result<(), Error> {
         for (array, section) in [(Array::Rough, rough), (Array::Linear, linear)] {
-            let (recorders, step) = (to.arrays.of(array), to.step(array, ages));
+            let (recorders, step) = (to.words(array), to.step(array, ages));
             let mut entries = Vec::with_capacity(section.len());
             section.walk(|place, word| entries.push((place as u64) << 32 | u64::from(word)))?;
             for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
                 to.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
-                let entries = self.results.part(0..size_of_val(run));
-                to.start(&self.queue, &Kernel::Apply { array, recorders, entries, step })?;
+                by_width!(array, to.params, R => {
+                    let entries = self.results.part(0..size_of_val(run)).buffer();
+                    let recorders = recorders.buffer();
+                    to.start(&self.queue, kernels::Apply::<_, R> { step, entries, recorders })
+                })?;
             }
         }
         Ok(())

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use srlg_core::{
-    Ages, Config, Histograms, IpPair, Params, Reading, Recorder, Recorder8, Recorder16, Rsra,
-    Scheme, Slea, Span, Tally, Twin,
+    Ages, Config, Histograms, IpPair, Packed, Params, Reading, Recorder, Recorder8, Recorder16,
+    Rsra, Scheme, Slea, Span, Tally,
 };
-use srlg_kernels::{Grid, scan, survey, tally};
+use srlg_kernels as kernels;
+use srlg_kernels::{Body, Grid, Slices, Width, survey};
 use zerocopy::{FromBytes, IntoBytes};
 
 use changes::assert_changes_equal;
@@ -19,16 +20,17 @@ use search::assert_search_equal;
 
 const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// Calls `body` for every thread of a launch, shuffled by `seed`, on three host threads.
-fn launch(seed: u64, body: impl Fn(Grid) + Sync) {
-    let (blocks, lanes) = (3 + (seed % 5) as u32, 8);
-    let grid = |thread| Grid { block: thread / lanes, blocks, lane: thread % lanes, lanes };
-    let mut threads: Vec<Grid> = (0..blocks * lanes).map(grid).collect();
-    let order = |grid: &Grid| seed.rotate_left(7 * grid.block + 3 * grid.lane).wrapping_mul(0x9e37);
-    threads.sort_by_key(order);
+/// Runs every thread of a launch of `body`, shuffled by `seed`, on three host threads.
+fn launch(seed: u64, body: &(impl Body + Sync)) {
+    let (blocks, threads) = (3 + (seed % 5) as u32, 8);
+    let grid = |thread| Grid { block: thread / threads, blocks, thread: thread % threads, threads };
+    let mut grids: Vec<Grid> = (0..blocks * threads).map(grid).collect();
+    let order =
+        |grid: &Grid| seed.rotate_left(7 * grid.block + 3 * grid.thread).wrapping_mul(0x9e37);
+    grids.sort_by_key(order);
     std::thread::scope(|scope| {
-        for share in threads.chunks(threads.len().div_ceil(3)) {
-            scope.spawn(|| share.iter().for_each(|&grid| body(grid)));
+        for share in grids.chunks(grids.len().div_ceil(3)) {
+            scope.spawn(|| share.iter().for_each(|&grid| body.run(grid)));
         }
     });
 }
@@ -62,6 +64,18 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
+/// The words of as many untouched recorders, and no more than hold them.
+fn packed<R: Recorder>(recorders: usize) -> Vec<Packed<R>> {
+    let words = 0..Packed::<R>::words(recorders);
+    words.map(|_| Packed::read_from_bytes(&[u8::MAX; 4]).unwrap()).collect()
+}
+
+/// The first `recorders` of those in `words`.
+fn unpacked<R: Width>(mut words: Vec<Packed<R>>, recorders: usize) -> Vec<R> {
+    let bytes = words.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
+    bytes.take(recorders).map(|recorder| R::read_from_bytes(recorder).unwrap()).collect()
+}
+
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(Reading::word).collect()
 }
@@ -85,7 +99,9 @@ fn touched<R: Recorder>(params: &Params, contacts: &[(IpPair, u32)]) -> (Vec<R>,
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
     let sums = params.linear_rows() as usize * survey::SUMS;
     let sums: Vec<AtomicU32> = (0..sums).map(|_| AtomicU32::new(0)).collect();
-    launch(seed, |grid| survey::weigh(grid, params, span, linear, &sums));
+    let (row_len, limit) = (params.linear_row_len(), params.step(span.ages));
+    let count = kernels::Count::<Slices<'_>, _> { row_len, limit, recorders: linear, sums: &sums };
+    launch(seed, &count);
     let of_row = |sums: &[AtomicU32]| sums.iter().map(|sum| sum.load(Relaxed)).sum();
     sums.chunks_exact(survey::SUMS).map(of_row).collect()
 }
@@ -100,26 +116,24 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (rough, linear) = touched::<Recorder8>(&params, &contacts);
-        let (ours, mut twins) = (untouched::<Recorder8>(rough.len()), vec![0xffu8; linear.len() * 2]);
-        {
-            let twins = <[Twin]>::mut_from_bytes(&mut twins).unwrap();
-            for age in 0..7 {
-                let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
-                launch(seed, |grid| scan::scan(grid, &params, ages, &pairs, (&ours, twins)));
-            }
+        let arrays = (packed::<Recorder8>(rough.len()), packed::<Recorder16>(linear.len()));
+        for age in 0..7 {
+            let (pairs, ages) = (&of_age(&contacts, age)[..], Ages { rough: age, linear: age });
+            let (rough, linear) = (&arrays.0[..], &arrays.1[..]);
+            launch(seed, &kernels::Scan::<Slices<'_>> { params, ages, pairs, rough, linear });
         }
-        prop_assert_eq!(words(&ours), words(&rough));
-        let mut expected = linear;
-        prop_assert_eq!(&twins[..], expected.as_mut_slice().as_mut_bytes());
-        let linear = expected;
+        prop_assert_eq!(words(&unpacked(arrays.0, rough.len())), words(&rough));
+        prop_assert_eq!(words(&unpacked(arrays.1, linear.len())), words(&linear));
         assert_search_equal(&params, &rough, seed);
 
         let span = params.span(9, 4);
         let slea = Slea::new(&params, &linear);
         for positions in [128, 1024] {
             let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
-            let asked = (span, positions);
-            launch(seed, |grid| tally::tally(grid, &params, asked, &HOSTS, &linear, &bins));
+            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
+            let bins = &bins[..];
+            let asked = kernels::Tally::<Slices<'_>> { params, span, positions, hosts, count, linear, bins };
+            launch(seed, &asked);
             for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
                 let histograms = Histograms::of_bins(span, &bins);
@@ -127,8 +141,9 @@ proptest! {
             }
         }
         prop_assert_eq!(row_weights(&params, span, &linear, seed), [slea.row_weight(0, span)]);
-        assert_changes_equal(&rough, |word| word < 3, 2, seed);
-        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), params.step(2), seed);
+        assert_changes_equal(&rough, (3, 0), 2, seed);
+        let (recent, echo) = (params.step(3), params.step(params.echo_delay()));
+        assert_changes_equal(&linear, (recent, echo), params.step(2), seed);
     }
 
     #[test]
@@ -138,25 +153,29 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (rough, linear) = touched::<Recorder16>(&params, &contacts);
-        let arrays = (untouched::<Recorder16>(rough.len()), untouched::<Recorder16>(linear.len()));
+        let arrays = (packed::<Recorder16>(rough.len()), packed::<Recorder16>(linear.len()));
         for age in 0..7 {
-            let (pairs, ages) = (of_age(&contacts, age), Ages { rough: age, linear: age });
-            let to = (&arrays.0[..], &arrays.1[..]);
-            launch(seed, |grid| scan::scan_rows(grid, &params, ages, &pairs, to));
+            let (pairs, ages) = (&of_age(&contacts, age)[..], Ages { rough: age, linear: age });
+            let (rough, linear) = (&arrays.0[..], &arrays.1[..]);
+            launch(seed, &kernels::ScanRows::<Slices<'_>> { params, ages, pairs, rough, linear });
         }
-        prop_assert_eq!(words(&arrays.0), words(&rough));
-        prop_assert_eq!(words(&arrays.1), words(&linear));
+        prop_assert_eq!(words(&unpacked(arrays.0, rough.len())), words(&rough));
+        prop_assert_eq!(words(&unpacked(arrays.1, linear.len())), words(&linear));
         assert_search_equal(&params, &rough, seed);
 
         let (span, slea) = (params.span(9, 4), Slea::new(&params, &linear));
         let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
-        launch(seed, |grid| tally::union(grid, &params, span, &HOSTS, &linear, &weights));
+        {
+            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
+            let weights = &weights[..];
+            launch(seed, &kernels::Union::<Slices<'_>> { params, span, hosts, count, linear, weights });
+        }
         for (host, weight) in HOSTS.into_iter().zip(weights) {
             prop_assert_eq!(slea.tally(host, span, 70), Tally::Union(weight.into_inner()));
         }
         let rows: Vec<u32> = (0..params.linear_rows()).map(|row| slea.row_weight(row, span)).collect();
         prop_assert_eq!(row_weights(&params, span, &linear, seed), rows);
-        assert_changes_equal(&rough, |word| word < 3, 2, seed);
-        assert_changes_equal(&linear, |word| params.is_recent(word as u16, 3), 2, seed);
+        assert_changes_equal(&rough, (3, 0), 2, seed);
+        assert_changes_equal(&linear, (3, 0), 2, seed);
     }
 }

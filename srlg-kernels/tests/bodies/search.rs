@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use srlg_core::regain::{HighTable, candidates, fill_high_table, high_table_lens};
-use srlg_core::{Params, Recorder, Rsra};
-use srlg_kernels::{List, filled, regain, survey};
+use srlg_core::{Params, Rsra};
+use srlg_kernels::survey::WEIGHTS;
+use srlg_kernels::{Hot, Regain, Slices, Survey, Width, filled};
 
 use super::launch;
 
@@ -22,17 +23,19 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
 }
 
 /// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
-pub(crate) fn assert_search_equal<R: Recorder>(params: &Params, rough: &[R], seed: u64) {
+pub(crate) fn assert_search_equal<R: Width>(params: &Params, rough: &[R], seed: u64) {
     let span = params.span(9, 5);
     let mut expected = vec![0; params.rough_estimators()];
     Rsra::new(params, rough).masks(span.rough_ages, 0, &mut expected);
     let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();
-    let weights = zeros(4 * survey::WEIGHTS);
-    launch(seed, |grid| survey::survey(grid, params, span, rough, (&masks, &weights)));
+    let weights = zeros(4 * WEIGHTS);
+    let survey =
+        Survey::<Slices<'_>, R> { params: *params, span, rough, masks: &masks, weights: &weights };
+    launch(seed, &survey);
     let masks: Vec<u8> = masks.into_iter().map(AtomicU8::into_inner).collect();
     assert_eq!(masks, expected);
     for row in 0..4 {
-        let counted = weights[row * survey::WEIGHTS..][..survey::WEIGHTS].iter();
+        let counted = weights[row * WEIGHTS..][..WEIGHTS].iter();
         let counted: u32 = counted.map(|weight| weight.load(Relaxed)).sum();
         assert_eq!(counted as usize, hot(params, &masks, row).len());
     }
@@ -50,10 +53,11 @@ fn hot(params: &Params, masks: &[u8], row: usize) -> Vec<u32> {
 
 fn assert_hot_equal(params: &Params, masks: &[u8], seed: u64) {
     for row in 0..4 {
-        let (list, count) = (zeros(4096), AtomicU32::new(0));
-        let (wanted, columns) = ((row, params.hot_weight()), List::new(&list, &count));
-        launch(seed, |grid| survey::hot(grid, params, wanted, masks, columns));
-        assert_eq!(sorted(list, count.into_inner()), hot(params, masks, row as usize));
+        let (list, count) = (zeros(4096), zeros(1));
+        let (weight, columns) = (params.hot_weight(), &list[..]);
+        let params = *params;
+        launch(seed, &Hot::<Slices<'_>> { params, row, weight, masks, columns, count: &count });
+        assert_eq!(sorted(list, count[0].load(Relaxed)), hot(&params, masks, row as usize));
     }
 }
 
@@ -68,12 +72,23 @@ fn assert_candidates_equal(params: &Params, masks: &[u8], seed: u64) {
         pairs.flat_map(|pair| candidates(params, table, masks, pair, weight)).collect();
     expected.sort_unstable();
     for room in [expected.len() + 2, expected.len() / 2] {
-        let (list, count) = (zeros(room), AtomicU32::new(0));
-        let (hosts, columns) = (List::new(&list, &count), [&columns[0][..], &columns[1][..]]);
-        launch(seed, |grid| {
-            regain::regain(grid, params, weight, (table, masks), columns, hosts);
-        });
-        let found = count.into_inner();
+        let (list, count) = (zeros(room), zeros(1));
+        let regain = Regain::<Slices<'_>> {
+            params: *params,
+            weight,
+            starts: &arrays[0],
+            highs: &arrays[1],
+            present: &arrays[2],
+            masks,
+            bases: &columns[0],
+            base_count: &[columns[0].len() as u32],
+            partners: &columns[1],
+            partner_count: &[columns[1].len() as u32],
+            hosts: &list,
+            found: &count,
+        };
+        launch(seed, &regain);
+        let found = count[0].load(Relaxed);
         assert_eq!(found as usize > room, expected.len() > room);
         let hosts = sorted(list, found);
         match room >= expected.len() {

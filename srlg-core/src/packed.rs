@@ -1,0 +1,141 @@
+//! [`Packed`]: recorders of 8 or 16 bits, four or two in a word of 32.
+//!
+//! 32 bits is the narrowest word that GPUs compare and swap. A minimum costs one load and one swap
+//! here; a compiler that has to make the minimum of a narrower recorder adds a load, which no other
+//! thread has to see. An array of packed recorders ends with a whole word.
+
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use zerocopy::{FromBytes, IntoBytes, KnownLayout};
+
+use crate::recorder::Reading;
+
+/// Neighbouring recorders of type `R` in a word of 32 bits: the same bytes.
+#[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
+#[repr(transparent)]
+pub struct Packed<R>(AtomicU32, PhantomData<R>);
+
+impl<R: Reading> Packed<R> {
+    /// Recorders of a word.
+    const RECORDERS: usize = size_of::<u32>() / size_of::<R>();
+
+    /// The bits of the first recorder by value.
+    const MASK: u32 = u32::MAX >> (u32::BITS - u32::BITS / Self::RECORDERS as u32);
+
+    /// Returns how many words hold `recorders` recorders.
+    #[inline(always)]
+    #[must_use]
+    pub const fn words(recorders: usize) -> usize {
+        recorders.div_ceil(Self::RECORDERS)
+    }
+
+    /// Keeps the more recent of `word` and the word of recorder number `at` of `words`.
+    ///
+    /// # Panics
+    /// When `words` do not hold that recorder.
+    #[inline(always)]
+    pub fn keep_min(words: &[Self], at: usize, word: R::Word) {
+        let (packed, seen) = Self::look(words, at);
+        if word.into() != 0 {
+            return packed.keep_min_of(seen, at, word);
+        }
+        // The minimum with 0 is 0, for which no swap has to be tried again; a touch that is not
+        // late has this word wherever recorders have no tags.
+        let mask = Self::MASK << Self::shift(at);
+        if seen & mask != 0 {
+            packed.0.fetch_and(!mask, Relaxed);
+        }
+    }
+
+    /// Returns the word that holds recorder number `at` of `words`, and its value now.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline(always)]
+    pub(crate) fn look(words: &[Self], at: usize) -> (&Self, u32) {
+        let packed = &words[at / Self::RECORDERS];
+        (packed, packed.0.load(Relaxed))
+    }
+
+    /// Keeps the more recent of `word` and the word of recorder number `at`, which is in this word;
+    /// `seen` is the value of this word a moment ago.
+    #[inline(always)]
+    pub(crate) fn keep_min_of(&self, mut seen: u32, at: usize, word: R::Word) {
+        let (shift, word) = (Self::shift(at), word.into());
+        while word < seen >> shift & Self::MASK {
+            let all = seen & !(Self::MASK << shift) | word << shift;
+            match self.0.compare_exchange(seen, all, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Returns by how many bits recorder number `at` is above the lowest bit of its word.
+    #[inline(always)]
+    fn shift(at: usize) -> u32 {
+        let place = (at % Self::RECORDERS) as u32;
+        let last = Self::RECORDERS as u32 - 1;
+        let from_low = if cfg!(target_endian = "little") { place } else { last - place };
+        from_low * (u32::BITS / Self::RECORDERS as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Recorder, Recorder8, Recorder16};
+    extern crate std;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    /// Keeps `touches` in recorders and in packed recorders that begin with `words`, and asserts
+    /// that both end as the same bytes.
+    fn assert_same_bytes<R: Recorder + FromBytes + IntoBytes>(
+        words: &[R::Word],
+        touches: &[(usize, R::Word)],
+    ) {
+        let new = || words.iter().map(|&word| R::new(word)).collect::<Vec<R>>();
+        let (mut recorders, mut bytes) = (new(), new());
+        let length = Packed::<R>::words(words.len());
+        bytes.resize_with(length * Packed::<R>::RECORDERS, || R::new(R::UNTOUCHED));
+        let bytes = bytes.as_mut_slice().as_mut_bytes();
+        let mut packed: Vec<Packed<R>> =
+            bytes.chunks_exact(4).map(|word| Packed::read_from_bytes(word).unwrap()).collect();
+        for &(at, word) in touches {
+            recorders[at].most_recent(word);
+            Packed::keep_min(&packed, at, word);
+        }
+        let (expected, rest) =
+            (recorders.as_mut_slice().as_mut_bytes(), packed.as_mut_slice().as_mut_bytes());
+        assert_eq!(&rest[..expected.len()], expected);
+        assert!(rest[expected.len()..].iter().all(|&byte| byte == u8::MAX), "beside the recorders");
+    }
+
+    proptest! {
+        // Seven recorders end within a word of either width.
+        #[test]
+        fn packed_recorders_are_the_recorders_that_they_hold(
+            words in prop::collection::vec(any::<u16>(), 7),
+            touches in prop::collection::vec((0usize..7, prop_oneof![3 => any::<u16>(), 1 => Just(0)]), 1..40),
+        ) {
+            assert_same_bytes::<Recorder16>(&words, &touches);
+            let words: Vec<u8> = words.iter().map(|&word| word as u8).collect();
+            let touches: Vec<_> = touches.iter().map(|&(at, word)| (at, word as u8)).collect();
+            assert_same_bytes::<Recorder8>(&words, &touches);
+        }
+    }
+
+    // What was seen may be old: both halves have changed meanwhile.
+    #[test]
+    fn a_swap_that_comes_late_loses_nothing() {
+        let packed = [Packed::<Recorder16>(AtomicU32::new(u32::MAX), PhantomData)];
+        let (first, seen) = Packed::look(&packed, 0);
+        first.keep_min_of(seen, 1, 5);
+        first.keep_min_of(seen, 0, 7);
+        first.keep_min_of(seen, 1, 6);
+        first.keep_min_of(seen, 0, 8);
+        let word = packed[0].0.load(Relaxed);
+        assert!([0x0005_0007, 0x0007_0005].contains(&word), "{word:#x}");
+    }
+}

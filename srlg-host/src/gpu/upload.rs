@@ -1,0 +1,187 @@
+//! [`Uploads`]: the ways of pairs into a device.
+//!
+//! An upload buffer has pinned memory that threads fill, memory of the device, and a queue: its
+//! copy and its scan happen while threads fill other buffers. Few pairs wait in a buffer until it
+//! is full or somebody wants an answer. Nothing is allocated after the start, and a thread waits
+//! only for the copy of what was in its buffer several buffers ago.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use srlg_core::{Ages, IpPair};
+use zerocopy::IntoBytes;
+
+use super::arrays::GpuCtx;
+use super::device::{Gpu, Memory, Pinned};
+use crate::error::Error;
+
+/// Upload buffers: some are filled while others are copied and scanned.
+const BUFFERS: usize = 4;
+
+/// Pairs of an upload buffer: 8 MB, whose copy takes much longer than what it costs to start it.
+const CAPACITY: usize = if cfg!(test) { 50 } else { 1 << 20 };
+
+/// All upload buffers of one detector.
+pub(super) struct Uploads<G: Gpu> {
+    buffers: [Mutex<UploadBuffer<G>>; BUFFERS],
+    /// The buffer to fill next.
+    next: AtomicUsize,
+}
+
+/// One upload buffer. Invariant: of the pairs in it, the first `filled` of `staging`, all have `ages`.
+struct UploadBuffer<G: Gpu> {
+    // Dropped in this order: memory before the queue whose work uses it.
+    staging: G::Pinned,
+    filled: usize,
+    ages: Ages,
+    pairs: G::Memory,
+    /// Behind the last scan that was joined.
+    done: G::Mark,
+    /// Whether there was no scan after that.
+    is_joined: bool,
+    queue: G::Queue,
+}
+
+impl<G: Gpu> Uploads<G> {
+    pub(super) fn new(gpu: &G) -> Result<Self, Error> {
+        let bytes = CAPACITY * size_of::<IpPair>();
+        let buffer = || -> Result<_, Error> {
+            Ok(Mutex::new(UploadBuffer {
+                queue: gpu.queue()?,
+                staging: gpu.pin(bytes)?,
+                filled: 0,
+                ages: Ages::default(),
+                pairs: gpu.allocate(bytes)?,
+                done: gpu.mark()?,
+                is_joined: true,
+            }))
+        };
+        Ok(Self {
+            buffers: [buffer()?, buffer()?, buffer()?, buffer()?],
+            next: AtomicUsize::new(0),
+        })
+    }
+
+    /// Takes `pairs` in, so long ago.
+    pub(super) fn scan(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        mut pairs: &[IpPair],
+        ages: Ages,
+    ) -> Result<(), Error> {
+        while !pairs.is_empty() {
+            let mut buffer = self.free();
+            pairs = buffer.fill(ctx, pairs, ages)?;
+            if buffer.filled == CAPACITY {
+                buffer.submit(ctx)?;
+                self.turn();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the pairs in the first `bytes` of `pinned`, which the device copies by itself.
+    pub(super) fn scan_pinned(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        (pinned, bytes): (&G::Pinned, usize),
+        ages: Ages,
+    ) -> Result<(), Error> {
+        let buffer_bytes = CAPACITY * size_of::<IpPair>();
+        for start in (0..bytes).step_by(buffer_bytes) {
+            let buffer = self.take();
+            let pairs = buffer.pairs.part(0..buffer_bytes.min(bytes - start));
+            ctx.gpu.upload(&buffer.queue, pinned, start, pairs)?;
+            ctx.scan(&buffer.queue, pairs, ages)?;
+        }
+        Ok(())
+    }
+
+    /// Lets `with` start work in the queue of a buffer.
+    pub(super) fn work<T>(
+        &self,
+        with: impl FnOnce(&G::Queue) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        with(&self.take().queue)
+    }
+
+    /// A buffer for work that does not wait in it; others go on with the next one.
+    fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
+        let mut buffer = self.free();
+        buffer.is_joined = false;
+        self.turn();
+        buffer
+    }
+
+    /// Starts what waits in all buffers, and lets `queue`, always the same one, wait for it.
+    pub(super) fn join(&self, ctx: GpuCtx<'_, G>, queue: &G::Queue) -> Result<(), Error> {
+        self.buffers.iter().try_for_each(|buffer| {
+            let mut buffer = lock(buffer);
+            buffer.submit(ctx)?;
+            if !buffer.is_joined {
+                ctx.gpu.record(&buffer.queue, &buffer.done)?;
+                ctx.gpu.wait(queue, &buffer.done)?;
+                buffer.is_joined = true;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets all buffers wait for `mark`.
+    pub(super) fn wait(&self, gpu: &G, mark: &G::Mark) -> Result<(), Error> {
+        self.buffers.iter().try_for_each(|buffer| gpu.wait(&lock(buffer).queue, mark))
+    }
+
+    /// A buffer that no other thread fills, or the next one.
+    fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
+        let next = self.next.load(Relaxed);
+        let others = (0..BUFFERS).map(|buffer| &self.buffers[(next + buffer) % BUFFERS]);
+        others
+            .filter_map(|buffer| buffer.try_lock().ok())
+            .next()
+            .unwrap_or_else(|| lock(&self.buffers[next % BUFFERS]))
+    }
+
+    /// Goes on with the next buffer, while this one is copied.
+    fn turn(&self) {
+        self.next.fetch_add(1, Relaxed);
+    }
+}
+
+impl<G: Gpu> UploadBuffer<G> {
+    /// Takes as many of `pairs` as there is room for; the rest.
+    fn fill<'p>(
+        &mut self,
+        ctx: GpuCtx<'_, G>,
+        pairs: &'p [IpPair],
+        ages: Ages,
+    ) -> Result<&'p [IpPair], Error> {
+        if self.ages != ages {
+            self.submit(ctx)?;
+            self.ages = ages;
+        }
+        let (taken, rest) = pairs.split_at(pairs.len().min(CAPACITY - self.filled));
+        let start = self.filled * size_of::<IpPair>();
+        self.staging.write(|bytes| {
+            bytes[start..][..size_of_val(taken)].copy_from_slice(taken.as_bytes());
+        })?;
+        self.filled += taken.len();
+        Ok(rest)
+    }
+
+    /// Starts the copy and the scan of what is in the buffer.
+    fn submit(&mut self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
+        if self.filled == 0 {
+            return Ok(());
+        }
+        let pairs = self.pairs.part(0..self.filled * size_of::<IpPair>());
+        ctx.gpu.upload(&self.queue, &self.staging, 0, pairs)?;
+        (self.filled, self.is_joined) = (0, false);
+        ctx.scan(&self.queue, pairs, self.ages)
+    }
+}
+
+/// A thread that panicked with a buffer leaves it whole: its pairs are counted last.
+fn lock<T>(buffer: &Mutex<T>) -> MutexGuard<'_, T> {
+    buffer.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,98 @@
+//! `kernels!`: makes [`Kernel`](crate::Kernel)s of the rows of the table in `lib.rs`.
+//!
+//! A row becomes a structure, its `Kernel`, a line of `for_each_entry_point`, and, for the GPU, an
+//! entry point: what `entry.rs` makes of the names in `all_entry_points!`.
+
+/// The recorder of so many bits.
+macro_rules! recorder {
+    (8) => {
+        srlg_core::Recorder8
+    };
+    (16) => {
+        srlg_core::Recorder16
+    };
+}
+
+macro_rules! kernels {
+    // What a kernel has or has not.
+    (@width) => { "" };
+    (@width $recorder:ident) => { <$recorder as Width>::NAME };
+    (@entry_points $each:ident $kernel:ident $place:ident) => {
+        $each(EntryPoint::of::<$kernel<$place>>())
+    };
+    (@entry_points $each:ident $kernel:ident $place:ident $($bits:tt)+) => {
+        $($each(EntryPoint::of::<$kernel<$place, recorder!($bits)>>());)+
+    };
+    // What there is work for.
+    (@threads $count:expr) => { $count.div_ceil(THREADS as usize) };
+    (@blocks $count:expr) => { $count };
+
+    ($(
+        $(#[$doc:meta])*
+        $name:literal: $kernel:ident $(<$recorder:ident: $($bits:tt),+>)?
+        ($($value:ident: $type:ty),*) {
+            $($access:ident $buffer:ident: [$element:ty $(; $len:expr)?],)*
+        }
+        $unit:ident: $count:expr $(, where $rule:expr)?;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[allow(missing_docs, reason = "the documentation of the row names them")]
+            pub struct $kernel<P: Place $(, $recorder: Width)?> {
+                $(pub $value: $type,)*
+                $(pub $buffer: P::Buffer<$element>,)*
+            }
+
+            #[allow(unused_variables, reason = "rows speak of some of their arguments")]
+            impl<P: Place $(, $recorder: Width)?> Kernel for $kernel<P $(, $recorder)?> {
+                type Place = P;
+                type In<To: Place> = $kernel<To $(, $recorder)?>;
+
+                const NAME: &'static str = $name;
+                const WIDTH: &'static str = kernels!(@width $($recorder)?);
+
+                fn check(&self) {
+                    let Self { $($value,)* $($buffer,)* } = self;
+                    $(let $value = *$value;)*
+                    $($(
+                        let wanted: usize = $len;
+                        assert_eq!($buffer.len(), wanted, concat!($name, ": ", stringify!($buffer)));
+                    )?)*
+                    $(assert!($rule, concat!($name, ": ", stringify!($rule)));)?
+                }
+
+                fn blocks(&self) -> usize {
+                    let Self { $($value,)* $($buffer,)* } = self;
+                    $(let $value = *$value;)*
+                    kernels!(@$unit $count)
+                }
+
+                #[inline(always)]
+                fn carry<'a, To: Place>(
+                    &'a mut self,
+                    by: &mut impl Carry<'a, P, To>,
+                ) -> Self::In<To> {
+                    $kernel { $($value: self.$value,)* $($buffer: by.$access(&mut self.$buffer),)* }
+                }
+
+                #[inline(always)]
+                fn run(arguments: &Self::In<Slices<'_>>, grid: Grid) {
+                    Body::run(arguments, grid);
+                }
+            }
+        )*
+
+        /// Calls `each` for every entry point, with its arguments in `P`.
+        pub fn for_each_entry_point<P: Place>(mut each: impl FnMut(EntryPoint)) {
+            $(kernels!(@entry_points each $kernel P $($($bits)+)?);)*
+        }
+
+        #[cfg(target_arch = "nvptx64")]
+        macro_rules! all_entry_points {
+            () => { entry_points! { $([$name $kernel $($($bits)+)?])* } };
+        }
+        #[cfg(target_arch = "nvptx64")]
+        pub(crate) use all_entry_points;
+    };
+}
