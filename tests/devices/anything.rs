@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
 
 use crate::device::detector;
 use crate::feed::assert_equal_recorders;
-use crate::traffic::{small, small_paper};
+use crate::traffic::{small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
 
@@ -52,10 +52,16 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn config() -> impl Strategy<Value = Config> {
     let limit = || prop::sample::select(vec![2u32, 5, 1 << 14]);
-    (any::<bool>(), limit(), limit(), 8u32..60, any::<u64>()).prop_map(
-        |(is_paper, hot_limit, candidate_limit, threshold, seed)| {
-            let sizes = if is_paper { small_paper() } else { small() };
-            Config { hot_limit, candidate_limit, threshold, seed, ..sizes }
+    let sizes = prop::sample::select(vec![small(), small_paper(), small_odd()]);
+    let hash = prop::sample::select(vec![Hash::Murmur, Hash::HalfSip13]);
+    (sizes, limit(), limit(), 8u32..60, hash, any::<u64>()).prop_map(
+        |(sizes, hot_limit, candidate_limit, threshold, hash, seed)| Config {
+            hot_limit,
+            candidate_limit,
+            threshold,
+            hash,
+            seed,
+            ..sizes
         },
     )
 }

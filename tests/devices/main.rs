@@ -13,6 +13,7 @@ mod traffic;
 mod anything;
 mod ingest;
 mod merging;
+mod odd;
 mod overload;
 mod recorded;
 #[cfg(feature = "cuda")]

@@ -77,6 +77,12 @@ pub(crate) fn small_paper() -> Config {
     Config { scheme, linear_width: 128, oversampling_bits: 0, ..small() }
 }
 
+/// The paper's scheme with an odd number of recorders.
+pub(crate) fn small_odd() -> Config {
+    let scheme = Scheme::Paper { rows: 1, columns: 1, stride: 1 };
+    Config { scheme, linear_width: 129, ..small_paper() }
+}
+
 /// `peers` opposite hosts of each of `hosts` hosts.
 pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {

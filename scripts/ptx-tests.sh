@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs the suite of all devices, tests/devices, on the kernels as they are committed, without a GPU: ptxrun
+# interprets the PTX behind a libcuda.so. SRLG_PTXRUN names the folder of its sources, ../shared/tools/ptxrun
+# without it; where there is none nothing runs. The suite takes some five minutes; with --quick it is those
+# tests that run every kernel with the least traffic, in less than two minutes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+quick=(anything_in_any_order::cuda last_recorder_of_an_odd_array::cuda hosts_leave_after_exactly_k_slices::cuda)
+
+case "$*" in
+"") tests=(cuda) ;;
+--quick) tests=("${quick[@]}") ;;
+*)
+    echo "usage: scripts/ptx-tests.sh [--quick]" >&2
+    exit 2
+    ;;
+esac
+
+ptxrun=${SRLG_PTXRUN:-../shared/tools/ptxrun}
+if [ ! -d "$ptxrun" ]; then
+    echo "skipped: no ptxrun in $ptxrun (SRLG_PTXRUN names its folder)"
+    exit 0
+fi
+
+CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
+PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
+    cargo test --locked --test devices -- "${tests[@]}"
