@@ -9,8 +9,6 @@
 //! estimate counts that epoch pro rata. The finder takes it as a whole: it may offer a
 //! candidate too many, never one too few.
 
-use crate::params::Params;
-
 /// Largest age of a recorder of 16 bits: 'long ago, or never'.
 pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
 
@@ -55,140 +53,9 @@ pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
     if window <= most_ages { 1 } else { window.div_ceil(most_ages - 1) }
 }
 
-impl Params {
-    /// Epochs that begin after the slice `from`, up to the slice `to`.
-    #[must_use]
-    pub fn ages_between(&self, from: u64, to: u64) -> Ages {
-        let begun = |epoch_slices: u32| {
-            let epoch_slices = u64::from(epoch_slices);
-            // Recorders saturate: more epochs than their largest age are as good as that.
-            u32::try_from((to / epoch_slices).saturating_sub(from / epoch_slices))
-                .unwrap_or(u32::MAX)
-        };
-        Ages {
-            finder: begun(self.finder.epoch_slices),
-            counter: begun(self.counter_sizes().epoch_slices),
-        }
-    }
-
-    /// Age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
-    /// and the age is the largest.
-    #[must_use]
-    pub fn ages(&self, slice: u64, late: u32) -> Ages {
-        match slice.checked_sub(late.into()) {
-            Some(then) => self.ages_between(then, slice),
-            None => Ages::FOREVER,
-        }
-    }
-
-    /// By how much the word of a recorder of the counter grows in `epochs`.
-    #[must_use]
-    pub fn step(&self, epochs: u32) -> u32 {
-        // More epochs than 16 bits can count are as good as that.
-        epochs.min(LARGEST_AGE) * self.counter_sizes().tags
-    }
-
-    /// The last `window` slices, the last of which is `slice`.
-    #[must_use]
-    pub fn span(&self, slice: u64, window: u32) -> Span {
-        let epoch = u64::from(self.counter_sizes().epoch_slices);
-        // Slices of the running epoch up to `slice`, and whole epochs before it.
-        let running = slice % epoch + 1;
-        let before = u64::from(window).saturating_sub(running);
-        let ages = 1 + before.div_ceil(epoch);
-        let (oldest, length) = match before {
-            0 => (u64::from(window), running),
-            _ => (before - (ages - 2) * epoch, epoch),
-        };
-        let rough_epoch = u64::from(self.finder.epoch_slices);
-        let rough_before = u64::from(window).saturating_sub(slice % rough_epoch + 1);
-        Span {
-            finder_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
-            ages: ages as u32,
-            oldest_slices: oldest as u32,
-            oldest_length: length as u32,
-        }
-    }
-}
-
 impl Span {
     /// Share of the oldest epoch that is in the window.
     pub(crate) fn oldest_share(self) -> f64 {
         f64::from(self.oldest_slices) / f64::from(self.oldest_length)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Config, Scheme};
-    extern crate std;
-    use proptest::prelude::*;
-    use std::vec::Vec;
-
-    fn tagged(window: u32, tags: u32) -> Params {
-        let scheme = Scheme::Tagged { lines: 2048, tags };
-        Config { window, scheme, ..Config::default() }.validate().unwrap()
-    }
-
-    #[test]
-    fn epochs_are_as_short_as_the_tags_allow() {
-        for (window, least, epoch, tags, rough_epoch) in [
-            (1, 64, 1, 32_767, 1),
-            (60, 64, 1, 546, 1),
-            (255, 64, 1, 128, 1),
-            (256, 64, 1, 127, 2),
-            (300, 64, 1, 109, 2),
-            (300, 110, 2, 217, 2),
-            (300, 218, 3, 324, 2),
-            (511, 64, 1, 64, 3),
-            (512, 64, 2, 127, 3),
-            (60_000, 64, 118, 64, 237),
-        ] {
-            let params = tagged(window, least);
-            let counter = params.counter_sizes();
-            let found = (counter.epoch_slices, counter.tags, params.rsra().epoch_slices());
-            assert_eq!(found, (epoch, tags, rough_epoch), "{window} {least}");
-        }
-        let paper = Config::paper().validate().unwrap();
-        let counter = paper.counter_sizes();
-        assert_eq!((counter.epoch_slices, counter.tags, paper.rsra().epoch_slices()), (1, 1, 1));
-    }
-
-    proptest! {
-        // Counts the slices of the window one by one.
-        #[test]
-        fn span_covers_the_slices_of_the_window_and_no_other(
-            window in 1u32..1500,
-            asked in 1u32..1500,
-            tags in 64u32..2000,
-            slice in 1500u64..100_000,
-        ) {
-            let params = tagged(window, tags);
-            let asked = asked.min(window);
-            let ages: Vec<Ages> = (0..asked).map(|late| params.ages(slice, late)).collect();
-            let oldest = *ages.last().unwrap();
-            let span = params.span(slice, asked);
-            prop_assert_eq!((span.ages, span.finder_ages), (oldest.counter + 1, oldest.finder + 1));
-            let in_oldest = ages.iter().filter(|ages| ages.counter == oldest.counter).count();
-            prop_assert_eq!(span.oldest_slices as usize, in_oldest);
-            let epoch = |slice| slice / u64::from(params.counter_sizes().epoch_slices);
-            let so_far = (0..=slice).rev().take_while(|&other| epoch(other) == epoch(slice));
-            let whole = oldest.counter > 0;
-            let length = if whole { params.counter_sizes().epoch_slices } else { so_far.count() as u32 };
-            prop_assert_eq!(span.oldest_length, length);
-            // Touches of the window and their echoes fit below 'long ago', for either array.
-            prop_assert!(params.step(span.ages + params.counter_sizes().echo_delay) <= u32::from(u16::MAX));
-            prop_assert!(span.ages <= params.counter_sizes().echo_delay);
-            prop_assert!(span.finder_ages <= u32::from(u8::MAX));
-        }
-    }
-
-    #[test]
-    fn what_happened_before_time_began_has_the_largest_age() {
-        let params = Config::default().validate().unwrap();
-        assert_eq!(params.ages(5, 6), Ages::FOREVER);
-        let longest = Ages { finder: u32::MAX / 2, counter: u32::MAX };
-        assert_eq!(params.ages(u64::MAX, u32::MAX), longest);
     }
 }

@@ -46,6 +46,7 @@ mod params;
 mod plan;
 mod recorder;
 pub mod scheme;
+mod window;
 mod word;
 
 pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};

@@ -14,11 +14,10 @@ mod pick;
 mod section;
 mod sizes;
 mod snapshot;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod words;
-
-use std::fmt::{self, Display, Formatter};
 
 use srlg_core::Params;
 
@@ -30,25 +29,8 @@ pub(crate) use pick::code;
 pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
+pub use stored::Stored;
 pub(crate) use words::{StateWord, Words};
-
-/// What a detector writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// A [`Snapshot`].
-    Snapshot = 1,
-    /// A [`Delta`].
-    Delta = 2,
-}
-
-impl Display for Stored {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Snapshot => "snapshot",
-            Self::Delta => "delta",
-        })
-    }
-}
 
 /// Whose recorders they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams, FinderReco
 use srlg_core::{Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
-use super::shards::Shards;
+use super::shards::{Sharded, Shards};
 use crate::finder::CpuFinder;
 
 /// A scheme whose arrays the CPU can hold and search.
@@ -28,4 +28,13 @@ pub(super) struct Arrays<S: CpuScheme> {
     pub(super) counter: Pages<CounterRecorder<S>>,
     /// Of the counter's array.
     pub(super) shards: Shards,
+}
+
+impl<S: CpuScheme> Arrays<S> {
+    /// The counter's array with its shards.
+    #[inline(always)]
+    pub(super) fn sharded(&self) -> Sharded<'_, S::Counter> {
+        let recorders = self.counter.shared();
+        Sharded { params: &self.counter_params, recorders, shards: &self.shards }
+    }
 }

@@ -11,8 +11,6 @@ use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
 use srlg_core::{BATCH, IpPair};
 
-use super::arrays::{Arrays, CpuScheme};
-
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 16;
 
@@ -39,6 +37,21 @@ impl Shards {
     }
 }
 
+/// A counter's array with its shards.
+pub(super) struct Sharded<'a, C: Counter> {
+    pub(super) params: &'a C::Params,
+    pub(super) recorders: &'a [C::Recorder],
+    pub(super) shards: &'a Shards,
+}
+
+impl<C: Counter> Clone for Sharded<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C: Counter> Copy for Sharded<'_, C> {}
+
 /// The touches of one thread that wait, by shard.
 pub(super) struct Buckets<C: Counter> {
     counts: [usize; MOST_SHARDS as usize],
@@ -55,14 +68,14 @@ impl<C: Counter> Buckets<C> {
     /// Touches the first `count` pairs of a batch, `age` epochs ago; touches that have to be alone
     /// wait until their bucket is full.
     #[inline(always)]
-    pub(super) fn touch<S: CpuScheme<Counter = C>>(
+    pub(super) fn touch(
         &mut self,
-        arrays: &Arrays<S>,
+        array: Sharded<'_, C>,
         batch: (&[IpPair; BATCH], usize),
         age: u32,
     ) {
-        let (recorders, shift) = (arrays.counter.shared(), arrays.shards.shift);
-        C::touch(&arrays.counter_params, recorders, batch, age, |touch| {
+        let Sharded { params, recorders, shards: Shards { shift, .. } } = array;
+        C::touch(params, recorders, batch, age, |touch| {
             prefetch_index::prefetch_index(recorders, C::place(touch) as usize);
             let shard = (C::place(touch) >> shift) as usize % MOST_SHARDS as usize;
             let count = self.counts[shard];
@@ -72,25 +85,25 @@ impl<C: Counter> Buckets<C> {
         for shard in 0..MOST_SHARDS as usize {
             // Room for what the next batch brings.
             if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
-                self.empty(arrays, shard);
+                self.empty(array, shard);
             }
         }
     }
 
     /// Applies all touches that wait.
-    pub(super) fn drain<S: CpuScheme<Counter = C>>(&mut self, arrays: &Arrays<S>) {
-        for shard in 0..arrays.shards.locks.len() {
+    pub(super) fn drain(&mut self, array: Sharded<'_, C>) {
+        for shard in 0..array.shards.locks.len() {
             if self.counts[shard] > 0 {
-                self.empty(arrays, shard);
+                self.empty(array, shard);
             }
         }
     }
 
     #[inline(always)]
-    fn empty<S: CpuScheme<Counter = C>>(&mut self, arrays: &Arrays<S>, shard: usize) {
+    fn empty(&mut self, array: Sharded<'_, C>, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
-        let _alone = arrays.shards.locks[shard].0.lock().expect("nobody panics with a shard");
-        C::apply_exclusive(&arrays.counter_params, arrays.counter.shared(), touches);
+        let _alone = array.shards.locks[shard].0.lock().expect("nobody panics with a shard");
+        C::apply_exclusive(array.params, array.recorders, touches);
         self.counts[shard] = 0;
     }
 }

@@ -1,17 +1,10 @@
 //! [`Arrays`]: the recorders of one detector in the memory of a device.
 
-use std::ops::Deref;
-
-use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams};
-use srlg_core::{ARRAYS, Ages, COUNTER, FINDER, Params, Span};
-use srlg_kernels::{Count, Kernel};
+use srlg_core::{ARRAYS, Params};
+use srlg_kernels::Kernel;
 
 use super::device::{Gpu, Memory, On, Part, Pinned};
-use super::scheme::{GpuCounter, GpuFinder, GpuScheme};
 use crate::error::Error;
-
-/// Bytes of pairs of one scan, which counts pairs in 32 bits.
-const BYTES_PER_SCAN: usize = 1 << 30;
 
 /// Blocks that fill a processor.
 const BLOCKS_PER_PROCESSOR: usize = 8;
@@ -23,7 +16,7 @@ pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
 pub(crate) struct DeviceCtx<'a, G: Gpu> {
     pub(crate) gpu: &'a G,
     pub(crate) params: &'a Params,
-    arrays: &'a Arrays<G>,
+    pub(super) arrays: &'a Arrays<G>,
 }
 
 impl<G: Gpu> Clone for DeviceCtx<'_, G> {
@@ -33,29 +26,6 @@ impl<G: Gpu> Clone for DeviceCtx<'_, G> {
 }
 
 impl<G: Gpu> Copy for DeviceCtx<'_, G> {}
-
-/// The same, with what its finder and its counter need.
-pub(super) struct GpuCtx<'a, G: Gpu, S: GpuScheme> {
-    device: DeviceCtx<'a, G>,
-    pub(super) finder_params: &'a FinderParams<S>,
-    pub(super) counter_params: &'a CounterParams<S>,
-}
-
-impl<G: Gpu, S: GpuScheme> Clone for GpuCtx<'_, G, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G: Gpu, S: GpuScheme> Copy for GpuCtx<'_, G, S> {}
-
-impl<'a, G: Gpu, S: GpuScheme> Deref for GpuCtx<'a, G, S> {
-    type Target = DeviceCtx<'a, G>;
-
-    fn deref(&self) -> &DeviceCtx<'a, G> {
-        &self.device
-    }
-}
 
 impl<G: Gpu> Arrays<G> {
     /// Untouched recorders, as soon as `queue` gets there.
@@ -124,45 +94,5 @@ impl<'a, G: Gpu> DeviceCtx<'a, G> {
             by.read(|pinned| take(&pinned[..bytes]))?;
         }
         Ok(())
-    }
-}
-
-impl<'a, G: Gpu, S: GpuScheme> GpuCtx<'a, G, S> {
-    pub(super) fn new(
-        (gpu, params, arrays): (&'a G, &'a Params, &'a Arrays<G>),
-        (finder_params, counter_params): (&'a FinderParams<S>, &'a CounterParams<S>),
-    ) -> Self {
-        Self { device: DeviceCtx { gpu, params, arrays }, finder_params, counter_params }
-    }
-
-    /// Starts a scan of `pairs`.
-    pub(super) fn scan(
-        self,
-        queue: &G::Queue,
-        pairs: Part<'_, G::Memory>,
-        ages: Ages,
-    ) -> Result<(), Error> {
-        let Self { device, finder_params, counter_params } = self;
-        let (finder, counter) = (self.words(FINDER), self.words(COUNTER));
-        // None for no pairs, whose memory may have no address.
-        for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
-            let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
-            let pairs = Part { start: pairs.start + at, bytes, ..pairs };
-            S::Finder::touch(device, queue, finder_params, (pairs, finder), ages.finder)?;
-            S::Counter::touch(device, queue, counter_params, (pairs, counter), ages.counter)?;
-        }
-        Ok(())
-    }
-
-    /// Starts counting the recorders of the counter within `span`, per row, into `sums`.
-    pub(super) fn count(
-        self,
-        queue: &G::Queue,
-        span: Span,
-        sums: Part<'_, G::Memory>,
-    ) -> Result<(), Error> {
-        let (row_len, limit) = (self.params.counter_sizes().row_len, self.params.step(span.ages));
-        let (recorders, sums) = (self.recorders(COUNTER).buffer(), sums.buffer());
-        self.start(queue, Count::<_, CounterRecorder<S>> { row_len, limit, recorders, sums })
     }
 }

@@ -3,7 +3,7 @@
 use srlg_core::{Params, Span, Tally};
 
 use super::answers::{most_answer_bytes, share_out};
-use super::arrays::GpuCtx;
+use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
 use super::scheme::{GpuCounter, GpuScheme, HostList};
 use crate::error::Error;

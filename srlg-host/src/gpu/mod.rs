@@ -6,6 +6,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod arrays;
+mod ctx;
 pub(crate) mod device;
 mod glimpses;
 pub(crate) mod scheme;
@@ -30,7 +31,8 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Coder, Section, Words};
-use arrays::{Arrays, GpuCtx};
+use arrays::Arrays;
+use ctx::GpuCtx;
 use device::{Gpu, Pinned, Scan};
 use scheme::GpuScheme;
 use upload::Uploads;

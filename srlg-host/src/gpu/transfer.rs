@@ -6,7 +6,7 @@ use srlg_kernels::{Apply, Extract, Merge};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::answers::values;
-use super::arrays::GpuCtx;
+use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory};
 use super::scheme::{GpuRecorder, GpuScheme};
 use super::work::Work;

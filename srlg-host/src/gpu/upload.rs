@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use srlg_core::{Ages, IpPair};
 use zerocopy::IntoBytes;
 
-use super::arrays::GpuCtx;
+use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
 use super::scheme::GpuScheme;
 use crate::error::Error;

@@ -12,7 +12,7 @@ use srlg_kernels::survey::SUMS;
 use zerocopy::IntoBytes;
 
 use super::answers::{most_answer_bytes, share_out, threads, values};
-use super::arrays::GpuCtx;
+use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
 use super::glimpses::Glimpses;
 use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch, HostList, Searched};

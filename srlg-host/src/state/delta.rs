@@ -4,7 +4,6 @@ use srlg_core::{ARRAYS, ArrayShape, Params};
 
 use super::coder::Coder;
 use super::envelope::{Contents, open};
-use super::parts::Parts;
 use super::section::{self, Section};
 use super::words::with_width;
 use super::{Fingerprints, FormatError, Stored};
@@ -98,20 +97,6 @@ impl Delta {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
         }
         Ok(Self { fingerprints, slice, slices, shapes, body })
-    }
-
-    /// The delta as bytes of deltas, each of which has a range of its recorders and no more than
-    /// `max_bytes`: merging all of them, in any order, is merging the whole. Where the whole fits
-    /// it is the only one.
-    ///
-    /// # Errors
-    /// [`Error::PartSize`] where not even a single recorder fits, and as [`to_bytes`](Self::to_bytes).
-    pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let bytes = self.to_bytes()?;
-        if bytes.len() <= max_bytes {
-            return Ok(vec![bytes]);
-        }
-        Parts::of(&self, max_bytes)?.split(bytes.len())
     }
 
     /// The same header, with other recorders.

@@ -16,21 +16,37 @@ use crate::error::Error;
 type List = (Vec<u32>, Words);
 
 /// A delta on its way to parts.
-pub(super) struct Parts<'a> {
+struct Parts<'a> {
     whole: &'a Delta,
     lists: [List; ARRAYS],
     max_bytes: usize,
     parts: Vec<Vec<u8>>,
 }
 
+impl Delta {
+    /// The delta as bytes of deltas, each of which has a range of its recorders and no more than
+    /// `max_bytes`: merging all of them, in any order, is merging the whole. Where the whole fits
+    /// it is the only one.
+    ///
+    /// # Errors
+    /// [`Error::PartSize`] where not even a single recorder fits, and as [`to_bytes`](Self::to_bytes).
+    pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let bytes = self.to_bytes()?;
+        if bytes.len() <= max_bytes {
+            return Ok(vec![bytes]);
+        }
+        Parts::of(&self, max_bytes)?.split(bytes.len())
+    }
+}
+
 impl<'a> Parts<'a> {
-    pub(super) fn of(whole: &'a Delta, max_bytes: usize) -> Result<Self, Error> {
+    fn of(whole: &'a Delta, max_bytes: usize) -> Result<Self, Error> {
         let [finder, counter] = whole.sections().map(list);
         Ok(Self { whole, lists: [finder?, counter?], max_bytes, parts: Vec::new() })
     }
 
     /// The parts of the whole, whose `bytes` are too many.
-    pub(super) fn split(mut self, bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
+    fn split(mut self, bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
         self.split_range(0..self.whole.recorders(), bytes)?;
         Ok(self.parts)
     }
