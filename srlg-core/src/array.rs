@@ -27,6 +27,11 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
+    /// The shape of an array of so many `recorders` of type `R`.
+    pub(crate) const fn of<R: ReadRecorder>(recorders: usize) -> Self {
+        Self { recorders, width: <R::Word as Word>::WIDTH }
+    }
+
     /// Bytes of all recorders.
     #[must_use]
     pub const fn bytes(self) -> usize {

@@ -4,13 +4,31 @@
 //! the paper and turns it into [`Params`](crate::Params), the only way in. The rules of a finder or
 //! a counter are where its params are.
 
-use crate::counter::{Setting, tagged::LEAST_TAGS};
-use crate::epoch::LARGEST_AGE;
-use crate::error::ConfigError;
-use crate::finder::{RsraParams, RsraSizes};
-use crate::hash::{Hash, Keys};
-use crate::params::Params;
-use crate::scheme::Scheme;
+use crate::hash::Hash;
+
+/// What a recorder remembers, and how the SLEA is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
+    /// touches set on average.
+    Paper {
+        /// r': rows of the SLEA.
+        rows: u32,
+        /// Linear estimators in a row (`2^q'` in the paper; any number here).
+        columns: u32,
+        /// δ': recorders between the starts of two neighbouring linear estimators.
+        stride: u32,
+    },
+    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
+    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
+    Tagged {
+        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
+        lines: u32,
+        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
+        /// Where the window has too many slices for that, ages count epochs of several.
+        tags: u32,
+    },
+}
 
 /// Sizes of a detector. Symbols are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,41 +90,6 @@ impl Config {
             seed: 0,
         }
     }
-
-    /// Checks every rule and derives what the estimators need.
-    ///
-    /// # Errors
-    /// The first rule that does not hold, with its values and the way out.
-    pub fn validate(&self) -> Result<Params, ConfigError> {
-        let Self { threshold, window, hash, candidate_limit, .. } = *self;
-        let max = LARGEST_AGE - 1;
-        if window == 0 || window > max {
-            return Err(ConfigError::Window { window, max });
-        }
-        if candidate_limit == 0 {
-            return Err(ConfigError::Limits);
-        }
-        let keys = Keys::of(self.seed);
-        let ages = (window, self.scheme.finder_ages());
-        let finder = RsraParams::new(self.rsra_sizes(), ages, hash, &keys)?;
-        let setting = Setting { threshold, window, width: self.linear_width, hash };
-        let counter = self.scheme.counter(setting, &keys)?;
-        let [.., seed_key] = keys.columns;
-        Ok(Params { threshold, window, candidate_limit, hash, seed_key, finder, counter })
-    }
-
-    /// The sizes of the RSRA.
-    pub(crate) fn rsra_sizes(&self) -> RsraSizes {
-        RsraSizes {
-            threshold: self.threshold,
-            rows: self.rough_rows,
-            column_bits: self.rough_column_bits,
-            width: self.rough_width,
-            bit_stride: self.bit_stride,
-            oversampling_bits: self.oversampling_bits,
-            hot_limit: self.hot_limit,
-        }
-    }
 }
 
 impl Default for Config {
@@ -116,13 +99,10 @@ impl Default for Config {
     /// has the figures behind each number.
     fn default() -> Self {
         Self {
-            scheme: Scheme::Tagged { lines: 412_500, tags: LEAST_TAGS },
+            scheme: Scheme::Tagged { lines: 412_500, tags: 64 },
             oversampling_bits: 1,
             linear_width: 1 << 15,
             ..Self::paper()
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

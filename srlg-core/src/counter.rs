@@ -7,21 +7,20 @@
 
 pub mod estimate;
 pub mod rows;
-mod setting;
+mod rules;
 pub mod tagged;
 
 use core::ops::Range;
 
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
+use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::word::{Width, Word};
 
 use tagged::Histograms;
 
 pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
-pub(crate) use setting::Setting;
 pub use tagged::{Cells, Lines, TaggedCounter, TaggedParams};
 
 /// A way of counting opposite hosts.
@@ -32,8 +31,11 @@ pub trait Counter: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// How wide its recorders are.
-    const WIDTH: Width = <Self::Recorder as ReadRecorder>::Word::WIDTH;
+    /// The part of `params` that belongs to it.
+    ///
+    /// # Panics
+    /// When `params` are of another counter.
+    fn params(params: &Params) -> &Self::Params;
 
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;
@@ -73,16 +75,6 @@ pub trait Counter: Send + Sync + 'static {
         asked: (Span, Range<u32>),
         ahead: impl Fn(usize),
     ) -> Tally;
-}
-
-/// The part of a detector's params that belongs to its counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub enum CounterPart {
-    /// The tagged counter.
-    Tagged(TaggedParams),
-    /// The paper's.
-    Rows(RowsParams),
 }
 
 /// What a device returns about one host: integers, from which

@@ -12,12 +12,12 @@ mod rhfg;
 mod rsra;
 
 use crate::pair::{BATCH, IpPair};
-use crate::recorder::{ReadRecorder, Recorder};
-use crate::word::{Width, Word};
+use crate::params::Params;
+use crate::recorder::Recorder;
 
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
-pub(crate) use params::RsraSizes;
+pub(crate) use params::lsb_threshold;
 pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
 /// A way of finding hosts.
@@ -28,8 +28,8 @@ pub trait Finder: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// How wide its recorders are.
-    const WIDTH: Width = <Self::Recorder as ReadRecorder>::Word::WIDTH;
+    /// The part of `params` that belongs to it.
+    fn params(params: &Params) -> &Self::Params;
 
     /// Updates those of `recorders` that belong to `pairs`, which were in contact `age` epochs ago.
     fn touch(

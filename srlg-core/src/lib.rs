@@ -46,21 +46,22 @@ mod params;
 mod plan;
 mod recorder;
 pub mod scheme;
+mod validate;
 mod window;
 mod word;
 
 pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
-pub use config::Config;
+pub use config::{Config, Scheme};
 pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
 pub use hash::Hash;
 pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
-pub use params::Params;
+pub use params::{CounterPart, Params};
 pub use plan::Plan;
 pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
-pub use scheme::{CounterSizes, Scheme, SchemeTypes};
+pub use scheme::{CounterSizes, SchemeTypes};
 pub use word::{Width, Word};

@@ -5,10 +5,20 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
-use crate::counter::CounterPart;
+use crate::counter::{RowsParams, TaggedParams};
 use crate::finder::RsraParams;
 use crate::getters::getters;
 use crate::hash::{Hash, Key};
+
+/// The part of a detector's params that belongs to its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum CounterPart {
+    /// The tagged counter.
+    Tagged(TaggedParams),
+    /// The paper's.
+    Rows(RowsParams),
+}
 
 /// The sizes and keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

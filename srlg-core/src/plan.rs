@@ -1,10 +1,10 @@
 //! [`Plan`]: sizes for a load and a memory, and the error to expect.
 
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::counter::tagged::{LEAST_TAGS, LINE};
 use crate::error::ConfigError;
+use crate::finder::lsb_threshold;
 use crate::pair::ADDRESS_BITS;
-use crate::scheme::Scheme;
 
 /// What [`Config::for_load`] picked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Config {
         memory: usize,
     ) -> Result<Plan, ConfigError> {
         let base = Self { threshold, window, ..Self::default() };
-        let sampled = distinct_pairs >> base.rsra_sizes().lsb_threshold()?;
+        let sampled = distinct_pairs >> lsb_threshold(&base)?;
         let is_useful = |bits: &u32| sampled > 1 << (bits - 1);
         let fits = |bits: &u32| base.with_columns(*bits).rough_bytes() <= memory / 6;
         let bits = (13..=24).rev().find(|bits| is_useful(bits) && fits(bits)).unwrap_or(12);
@@ -73,7 +73,7 @@ impl Config {
 
     /// Bytes of the RSRA, whose recorders have one each.
     fn rough_bytes(&self) -> usize {
-        self.rsra_sizes().recorders()
+        ((self.rough_rows * self.rough_width) as usize) << self.rough_column_bits
     }
 
     /// With linear estimators of `width` recorders, or of more where the threshold needs them,

@@ -4,42 +4,18 @@
 //! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
 
 use crate::array::{ARRAYS, ArrayShape};
+use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
 use crate::counter::tagged::{expected, glimpse, visible};
 use crate::counter::{
-    Counter, CounterPart, Estimate, RowsCounter, RowsParams, Setting, TaggedCounter, TaggedParams,
-    Tally,
+    Counter, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
 };
 use crate::epoch::Span;
 use crate::error::ConfigError;
 use crate::finder::{Finder, RsraFinder};
 use crate::hash::Keys;
-use crate::params::Params;
+use crate::params::{CounterPart, Params};
 use crate::recorder::{Recorder8, Recorder16};
-
-/// What a recorder remembers, and how the SLEA is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
-    /// touches set on average.
-    Paper {
-        /// r': rows of the SLEA.
-        rows: u32,
-        /// Linear estimators in a row (`2^q'` in the paper; any number here).
-        columns: u32,
-        /// δ': recorders between the starts of two neighbouring linear estimators.
-        stride: u32,
-    },
-    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
-    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
-    Tagged {
-        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
-        lines: u32,
-        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
-        /// Where the window has too many slices for that, ages count epochs of several.
-        tags: u32,
-    },
-}
 
 /// The types that a scheme is made of.
 pub trait SchemeTypes: Send + Sync + 'static {
@@ -49,14 +25,8 @@ pub trait SchemeTypes: Send + Sync + 'static {
     type Counter: Counter;
 }
 
-/// The params of a scheme's finder.
-pub type FinderParams<S> = <<S as SchemeTypes>::Finder as Finder>::Params;
-
 /// The recorders of a scheme's finder.
 pub type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
-
-/// The params of a scheme's counter.
-pub type CounterParams<S> = <<S as SchemeTypes>::Counter as Counter>::Params;
 
 /// The recorders of a scheme's counter.
 pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
@@ -79,46 +49,40 @@ impl SchemeTypes for PaperTypes {
     type Counter = RowsCounter;
 }
 
-/// What `$work` makes of the [`SchemeTypes`] of `$params`, named `$Types`, and of the params of its
-/// finder and of its counter.
+/// What `$work` makes of the [`SchemeTypes`] of `$params`, which are named `$Types`.
 #[macro_export]
 macro_rules! for_scheme {
-    ($params:expr, |$Types:ident, $finder:ident, $counter:ident| $work:expr) => {{
-        let params: &$crate::Params = $params;
-        let $finder = params.rsra();
-        match params.counter() {
-            $crate::counter::CounterPart::Tagged($counter) => {
+    ($params:expr, $Types:ident => $work:expr) => {
+        match $crate::Params::counter($params) {
+            $crate::CounterPart::Tagged(_) => {
                 type $Types = $crate::scheme::TaggedTypes;
                 $work
             }
-            $crate::counter::CounterPart::Rows($counter) => {
+            $crate::CounterPart::Rows(_) => {
                 type $Types = $crate::scheme::PaperTypes;
                 $work
             }
         }
-    }};
+    };
 }
 
-impl Scheme {
-    /// Checks the counter's sizes of this scheme for a `setting`.
-    pub(crate) fn counter(self, setting: Setting, keys: &Keys) -> Result<CounterPart, ConfigError> {
-        setting.check_width()?;
-        Ok(match self {
-            Self::Paper { rows, columns, stride } => {
-                CounterPart::Rows(RowsParams::new([rows, columns, stride], setting, keys)?)
-            }
-            Self::Tagged { lines, tags } => {
-                CounterPart::Tagged(TaggedParams::new((lines, tags), setting, keys)?)
-            }
-        })
-    }
-
-    /// Ages of a window that a recorder of the finder tells apart.
-    pub(crate) fn finder_ages(self) -> u32 {
-        match self {
-            Self::Paper { .. } => u16::MAX.into(),
-            Self::Tagged { .. } => u8::MAX.into(),
+/// Checks the rules of the counter of `config`.
+pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, ConfigError> {
+    Ok(match config.scheme {
+        Scheme::Paper { rows, columns, stride } => {
+            CounterPart::Rows(RowsParams::new([rows, columns, stride], config, keys)?)
         }
+        Scheme::Tagged { lines, tags } => {
+            CounterPart::Tagged(TaggedParams::new((lines, tags), config, keys)?)
+        }
+    })
+}
+
+/// Ages of a window that a recorder of the finder of `config` tells apart.
+pub(crate) const fn finder_ages(config: &Config) -> u32 {
+    match config.scheme {
+        Scheme::Paper { .. } => u16::MAX as u32,
+        Scheme::Tagged { .. } => u8::MAX as u32,
     }
 }
 
@@ -247,13 +211,11 @@ impl Params {
     /// The shape of each array.
     #[must_use]
     pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
-        crate::for_scheme!(self, |Types, finder, counter| {
-            let finder_width = <<Types as SchemeTypes>::Finder as Finder>::WIDTH;
-            let counter_width = <<Types as SchemeTypes>::Counter as Counter>::WIDTH;
-            [
-                ArrayShape { recorders: finder.recorders(), width: finder_width },
-                ArrayShape { recorders: counter.recorders(), width: counter_width },
-            ]
-        })
+        let (finder, counter) = (self.rsra().recorders(), self.counter_sizes());
+        let counter = counter.rows as usize * counter.row_len as usize;
+        crate::for_scheme!(self, Types => [
+            ArrayShape::of::<FinderRecorder<Types>>(finder),
+            ArrayShape::of::<CounterRecorder<Types>>(counter),
+        ])
     }
 }

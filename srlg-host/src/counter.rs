@@ -2,15 +2,15 @@
 //! On the CPU all counters work alike.
 
 use srlg_core::counter::tagged::Histograms;
-use srlg_core::counter::{RowsCounter, TaggedCounter, Tally};
+use srlg_core::counter::{Counter, RowsCounter, TaggedCounter, Tally};
 use srlg_core::{COUNTER, Span};
 use srlg_kernels::{TouchLines, TouchRows, Union};
 use zerocopy::FromBytes;
 
 use crate::error::Error;
-use crate::gpu::arrays::DeviceCtx;
+use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Part};
-use crate::gpu::scheme::{GpuCounter, HostList, PairsAndWords};
+use crate::gpu::scheme::{GpuCounter, HostList};
 
 /// `answer` as 32-bit values.
 fn values(answer: &[u8]) -> &[u32] {
@@ -18,38 +18,28 @@ fn values(answer: &[u8]) -> &[u32] {
 }
 
 impl GpuCounter for TaggedCounter {
+    fn start_touches<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        pairs: Part<'_, G::Memory>,
+        age: u32,
+    ) -> Result<(), Error> {
+        let (params, recorders) = (*Self::params(ctx.params), ctx.words(COUNTER).buffer());
+        ctx.start(TouchLines { params, age, pairs: pairs.buffer(), recorders })
+    }
+
     fn answer_bytes(span: Span) -> usize {
         span.bins() * size_of::<u32>()
     }
 
-    fn touch<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        &params: &Self::Params,
-        (pairs, words): PairsAndWords<'_, G::Memory>,
-        age: u32,
-    ) -> Result<(), Error> {
-        let (pairs, recorders) = (pairs.buffer(), words.buffer());
-        ctx.start(queue, TouchLines { params, age, pairs, recorders })
-    }
-
-    fn start_tallies<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        &params: &Self::Params,
-        (list, span, positions): (HostList<'_, G::Memory>, Span, u32),
+    fn start_tallies<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        list: &HostList<'_, G::Memory>,
+        (span, positions): (Span, u32),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        let tally = srlg_kernels::Tally {
-            params,
-            span,
-            positions,
-            hosts: list.hosts.buffer(),
-            count: list.count.buffer(),
-            linear: ctx.recorders(COUNTER).buffer(),
-            bins: answers.buffer(),
-        };
-        ctx.start(queue, tally)
+        let (params, linear) = (*Self::params(ctx.params), ctx.recorders(COUNTER).buffer());
+        let (hosts, count, bins) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
+        ctx.start(srlg_kernels::Tally { params, span, positions, hosts, count, linear, bins })
     }
 
     fn tally(answer: &[u8], span: Span) -> Tally {
@@ -58,38 +48,28 @@ impl GpuCounter for TaggedCounter {
 }
 
 impl GpuCounter for RowsCounter {
+    fn start_touches<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        pairs: Part<'_, G::Memory>,
+        age: u32,
+    ) -> Result<(), Error> {
+        let (params, recorders) = (*Self::params(ctx.params), ctx.words(COUNTER).buffer());
+        ctx.start(TouchRows { params, age, pairs: pairs.buffer(), recorders })
+    }
+
     fn answer_bytes(_: Span) -> usize {
         size_of::<u32>()
     }
 
-    fn touch<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        &params: &Self::Params,
-        (pairs, words): PairsAndWords<'_, G::Memory>,
-        age: u32,
-    ) -> Result<(), Error> {
-        let (pairs, recorders) = (pairs.buffer(), words.buffer());
-        ctx.start(queue, TouchRows { params, age, pairs, recorders })
-    }
-
-    fn start_tallies<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        &params: &Self::Params,
-        (list, span, positions): (HostList<'_, G::Memory>, Span, u32),
+    fn start_tallies<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        list: &HostList<'_, G::Memory>,
+        (span, positions): (Span, u32),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        let union = Union {
-            params,
-            span,
-            positions,
-            hosts: list.hosts.buffer(),
-            count: list.count.buffer(),
-            linear: ctx.recorders(COUNTER).buffer(),
-            weights: answers.buffer(),
-        };
-        ctx.start(queue, union)
+        let (params, linear) = (*Self::params(ctx.params), ctx.recorders(COUNTER).buffer());
+        let (hosts, count, weights) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
+        ctx.start(Union { params, span, positions, hosts, count, linear, weights })
     }
 
     fn tally(answer: &[u8], _: Span) -> Tally {

@@ -11,6 +11,7 @@ use core::ops::Range;
 use crate::counter::{Counter, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
+use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
@@ -24,6 +25,11 @@ impl Counter for RowsCounter {
     type Params = RowsParams;
     type Recorder = Recorder16;
     type Touch = ();
+
+    #[inline(always)]
+    fn params(params: &Params) -> &RowsParams {
+        params.rows().expect("params of this counter")
+    }
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]

@@ -19,6 +19,7 @@ use core::ops::Range;
 use crate::counter::{Counter, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
+use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use cells::Cells;
@@ -36,6 +37,11 @@ impl Counter for TaggedCounter {
     type Params = TaggedParams;
     type Recorder = Recorder16;
     type Touch = Touch;
+
+    #[inline(always)]
+    fn params(params: &Params) -> &TaggedParams {
+        params.tagged().expect("params of this counter")
+    }
 
     #[inline(always)]
     fn touch(

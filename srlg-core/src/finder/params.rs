@@ -3,23 +3,12 @@
 //! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
 //! [`RsraParams::new`] is the only constructor, so every index that is built from them is in range.
 
+use crate::config::Config;
 use crate::epoch::shortest_epoch;
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
 use crate::pair::{ADDRESS_BITS, Address};
-
-/// What the sizes of an RSRA follow from; the fields of a [`Config`](crate::Config).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RsraSizes {
-    pub(crate) threshold: u32,
-    pub(crate) rows: u32,
-    pub(crate) column_bits: u32,
-    pub(crate) width: u32,
-    pub(crate) bit_stride: u32,
-    pub(crate) oversampling_bits: u32,
-    pub(crate) hot_limit: u32,
-}
 
 /// The sizes and keys of an RSRA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +29,19 @@ pub struct RsraParams {
 }
 
 impl RsraParams {
-    /// Checks the rules of an RSRA of `sizes` whose recorders tell `most_ages` ages of a `window`
-    /// apart.
-    pub(crate) fn new(
-        sizes: RsraSizes,
-        (window, most_ages): (u32, u32),
-        hash: Hash,
-        keys: &Keys,
-    ) -> Result<Self, ConfigError> {
-        check(sizes)?;
+    /// Checks the rules of the RSRA of `config` whose recorders tell `most_ages` ages apart.
+    pub(crate) fn new(config: &Config, most_ages: u32, keys: &Keys) -> Result<Self, ConfigError> {
+        check(config)?;
         Ok(Self {
-            rows: sizes.rows,
-            column_bits: sizes.column_bits,
-            width: sizes.width,
-            bit_stride: sizes.bit_stride,
-            lsb_threshold: sizes.lsb_threshold()?,
-            hot_weight: hot_weight(sizes.width),
-            hot_limit: sizes.hot_limit,
-            epoch_slices: shortest_epoch(window, most_ages),
-            hash,
+            rows: config.rough_rows,
+            column_bits: config.rough_column_bits,
+            width: config.rough_width,
+            bit_stride: config.bit_stride,
+            lsb_threshold: lsb_threshold(config)?,
+            hot_weight: hot_weight(config.rough_width),
+            hot_limit: config.hot_limit,
+            epoch_slices: shortest_epoch(config.window, most_ages),
+            hash: config.hash,
             opposite_key: keys.opposite,
             low_key: keys.low,
             high_key: keys.high,
@@ -66,26 +49,20 @@ impl RsraParams {
     }
 }
 
-impl RsraSizes {
-    /// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`, less the oversampling.
-    pub(crate) fn lsb_threshold(&self) -> Result<u32, ConfigError> {
-        let Self { threshold, width, .. } = *self;
-        if threshold < width {
-            return Err(ConfigError::Threshold { threshold, width });
-        }
-        let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
-        // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
-        Ok(tau.saturating_sub(self.oversampling_bits))
+/// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`, less the oversampling.
+pub(crate) fn lsb_threshold(config: &Config) -> Result<u32, ConfigError> {
+    let Config { threshold, rough_width: width, .. } = *config;
+    if threshold < width {
+        return Err(ConfigError::Threshold { threshold, width });
     }
-
-    /// The number of recorders.
-    pub(crate) fn recorders(&self) -> usize {
-        ((self.rows * self.width) as usize) << self.column_bits
-    }
+    let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
+    // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
+    Ok(tau.saturating_sub(config.oversampling_bits))
 }
 
-fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
-    let RsraSizes { rows, column_bits: bits, width, bit_stride: stride, .. } = sizes;
+fn check(config: &Config) -> Result<(), ConfigError> {
+    let Config { rough_rows: rows, rough_column_bits: bits, rough_width: width, .. } = *config;
+    let stride = config.bit_stride;
     if !(12..=24).contains(&bits) {
         return Err(ConfigError::RoughColumnBits { bits });
     }
@@ -102,7 +79,7 @@ fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
     if covered < ADDRESS_BITS {
         return Err(ConfigError::UncoveredBits { covered });
     }
-    if sizes.hot_limit == 0 {
+    if config.hot_limit == 0 {
         return Err(ConfigError::Limits);
     }
     Ok(())

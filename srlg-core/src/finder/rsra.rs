@@ -11,6 +11,7 @@ use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
+use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder, gathered};
 
 /// A view of the recorders of an RSRA; copying it copies two pointers.
@@ -146,6 +147,11 @@ pub struct RsraFinder<R>(PhantomData<R>);
 impl<R: Recorder + 'static> Finder for RsraFinder<R> {
     type Params = RsraParams;
     type Recorder = R;
+
+    #[inline(always)]
+    fn params(params: &Params) -> &RsraParams {
+        params.rsra()
+    }
 
     #[inline(always)]
     fn touch(params: &RsraParams, recorders: &[R], pairs: &[IpPair; BATCH], age: u32) {

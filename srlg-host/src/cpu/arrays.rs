@@ -1,7 +1,7 @@
 //! [`Arrays`]: the recorders of one detector in this process.
 
 use srlg_core::counter::Counter;
-use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams, FinderRecorder};
+use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
@@ -22,8 +22,6 @@ impl<S> CpuScheme for S where
 /// The finder's array and the counter's.
 pub(super) struct Arrays<S: CpuScheme> {
     pub(super) params: Params,
-    pub(super) finder_params: FinderParams<S>,
-    pub(super) counter_params: CounterParams<S>,
     pub(super) finder: Pages<FinderRecorder<S>>,
     pub(super) counter: Pages<CounterRecorder<S>>,
     /// Of the counter's array.
@@ -35,6 +33,6 @@ impl<S: CpuScheme> Arrays<S> {
     #[inline(always)]
     pub(super) fn sharded(&self) -> Sharded<'_, S::Counter> {
         let recorders = self.counter.shared();
-        Sharded { params: &self.counter_params, recorders, shards: &self.shards }
+        Sharded { params: S::Counter::params(&self.params), recorders, shards: &self.shards }
     }
 }

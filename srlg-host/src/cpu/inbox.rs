@@ -13,7 +13,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use srlg_core::finder::Finder;
-use srlg_core::{Ages, BATCH, IpPair, SchemeTypes};
+use srlg_core::{Ages, BATCH, IpPair};
 use thread_local::ThreadLocal;
 use zerocopy::IntoBytes;
 
@@ -174,8 +174,8 @@ impl<S: CpuScheme> Inbox<S> {
     /// Touches a batch, of which only the first `count` pairs need it.
     #[inline(always)]
     fn touch(&mut self, arrays: &Arrays<S>, batch: &[IpPair; BATCH], count: usize) {
-        let (params, recorders) = (&arrays.finder_params, arrays.finder.shared());
-        <S as SchemeTypes>::Finder::touch(params, recorders, batch, self.ages.finder);
+        let (params, recorders) = (S::Finder::params(&arrays.params), arrays.finder.shared());
+        S::Finder::touch(params, recorders, batch, self.ages.finder);
         self.buckets.touch(arrays.sharded(), (batch, count), self.ages.counter);
     }
 

@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::counter::{Counter, Tally};
-use srlg_core::scheme::{CounterParams, CounterRecorder, FinderParams, FinderRecorder};
+use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{
     ARRAYS, Address, Ages, IpPair, Params, ReadRecorder, RecentRange, Span, count_below, for_scheme,
 };
@@ -38,9 +38,7 @@ use words::WordArray;
 /// Returns the backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     check_memory(params.recorder_bytes())?;
-    for_scheme!(&params, |Types, finder, counter| {
-        Ok(Box::new(CpuBackend::<Types>::new(params, *finder, *counter)?))
-    })
+    for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
 }
 
 /// Refuses what the system could promise but not give: a mapping succeeds, and the process
@@ -70,16 +68,10 @@ struct CpuBackend<S: CpuScheme> {
 
 impl<S: CpuScheme> CpuBackend<S> {
     /// Allocates the arrays of `params`, untouched.
-    fn new(
-        params: Params,
-        finder_params: FinderParams<S>,
-        counter_params: CounterParams<S>,
-    ) -> Result<Self, Error> {
+    fn new(params: Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| shape.recorders);
         let arrays = Arrays {
             params,
-            finder_params,
-            counter_params,
             finder: Pages::new(finder)?,
             counter: Pages::new(counter)?,
             shards: Shards::new(counter),
@@ -186,7 +178,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         let threads = self.threads;
-        let Arrays { params, counter_params, counter, .. } = self.drained_mut();
+        let Arrays { params, counter, .. } = self.drained_mut();
+        let counter_params = S::Counter::params(params);
         let width = params.counter_sizes().width;
         counter.frozen(|recorders| {
             share(threads, found.hosts.len(), |number| {
@@ -207,7 +200,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
-        let Arrays { params, counter_params, counter, .. } = self.drained();
+        let Arrays { params, counter, .. } = self.drained();
+        let counter_params = S::Counter::params(params);
         let (recorders, sizes) = (counter.shared(), params.counter_sizes());
         let row_weights = match params.needs_row_weights() {
             true => {

@@ -66,7 +66,7 @@ fn streams() -> impl Strategy<Value = Vec<Vec<Contact>>> {
 type PaperBackend = CpuBackend<PaperTypes>;
 
 fn backend(params: Params) -> PaperBackend {
-    CpuBackend::new(params, *params.rsra(), *params.rows().unwrap()).unwrap()
+    CpuBackend::new(params).unwrap()
 }
 
 fn assert_recorders_equal(backend: &PaperBackend, model: &PaperModel) {

@@ -4,8 +4,8 @@
 
 use std::marker::PhantomData;
 
+use srlg_core::finder::RsraFinder;
 use srlg_core::finder::regain::high_table_lens;
-use srlg_core::finder::{RsraFinder, RsraParams};
 use srlg_core::{Address, FINDER, Params, Span};
 use srlg_kernels::{Hot, Regain, Survey, TouchRsra};
 use zerocopy::IntoBytes;
@@ -14,9 +14,9 @@ use super::rsra::{HotCounts, high_table, search};
 use super::rsra_counts::CountsLayout;
 use crate::error::Error;
 use crate::gpu::answers::values;
-use crate::gpu::arrays::DeviceCtx;
-use crate::gpu::device::{Gpu, Memory, Pinned};
-use crate::gpu::scheme::{GpuFinder, GpuRecorder, GpuSearch, HostList, PairsAndWords, Searched};
+use crate::gpu::ctx::GpuCtx;
+use crate::gpu::device::{Gpu, Memory, Part, Pinned};
+use crate::gpu::scheme::{GpuFinder, GpuRecorder, GpuSearch, HostList, Searched};
 
 /// Memory of searches.
 pub(crate) struct RsraGpuSearch<G: Gpu, R> {
@@ -42,15 +42,13 @@ struct Listed {
 impl<R: GpuRecorder> GpuFinder for RsraFinder<R> {
     type Search<G: Gpu> = RsraGpuSearch<G, R>;
 
-    fn touch<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        &params: &RsraParams,
-        (pairs, words): PairsAndWords<'_, G::Memory>,
+    fn start_touches<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error> {
-        let (pairs, recorders) = (pairs.buffer(), words.buffer());
-        ctx.start(queue, TouchRsra::<_, R> { params, age, pairs, recorders })
+        let (params, recorders) = (*ctx.params.rsra(), ctx.words(FINDER).buffer());
+        ctx.start(TouchRsra::<_, R> { params, age, pairs: pairs.buffer(), recorders })
     }
 }
 
@@ -70,36 +68,30 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
         })
     }
 
-    fn prepare(
-        &self,
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        by: &mut G::Pinned,
-    ) -> Result<(), Error> {
+    fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error> {
         let table = high_table(ctx.params.rsra());
         let mut pairs = table.iter().zip(&self.table);
-        pairs.try_for_each(|(values, memory)| ctx.send(queue, by, values.as_bytes(), memory))
+        pairs.try_for_each(|(values, memory)| ctx.send(by, values.as_bytes(), memory))
     }
 
-    fn start(
+    fn start<S>(
         &self,
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
+        ctx: GpuCtx<'_, G, S>,
         span: Span,
     ) -> Result<HostList<'_, G::Memory>, Error> {
         let params = *ctx.params.rsra();
-        ctx.gpu.fill(queue, self.counts.part(self.layout.counts()), 0)?;
+        ctx.clear(self.counts.part(self.layout.counts()))?;
         let rough = ctx.recorders(FINDER).buffer();
         let weights = self.counts.part(self.layout.weights.clone()).buffer();
         let masks = self.masks.all().buffer();
-        ctx.start(queue, Survey::<_, R> { params, span, rough, masks, weights })?;
-        self.find(ctx, queue, params.hot_weight())?;
+        ctx.start(Survey::<_, R> { params, span, rough, masks, weights })?;
+        self.find(ctx, params.hot_weight())?;
         let hosts = self.counts.part(self.layout.hosts.clone());
         Ok(HostList { hosts, count: self.counts.part(self.layout.found.clone()) })
     }
 
-    fn finish(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue) -> Result<Searched, Error> {
-        let mut listed = Some(self.fetch(ctx, queue)?);
+    fn finish<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Searched, Error> {
+        let mut listed = Some(self.fetch(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
         let mut is_listed = false;
         let (hosts, quality) = search(ctx.params, &counts, |weight| {
@@ -107,11 +99,11 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
             let listed = match listed.take().filter(|_| is_listed) {
                 Some(listed) => listed,
                 None => {
-                    self.find(ctx, queue, weight)?;
-                    self.fetch(ctx, queue)?
+                    self.find(ctx, weight)?;
+                    self.fetch(ctx)?
                 }
             };
-            self.all_hosts(ctx, queue, listed)
+            self.all_hosts(ctx, listed)
         })?;
         Ok(Searched { hosts, quality, is_listed })
     }
@@ -119,14 +111,14 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
 
 impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
     /// Starts a search at `weight`.
-    fn find(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue, weight: u32) -> Result<(), Error> {
+    fn find<S>(&self, ctx: GpuCtx<'_, G, S>, weight: u32) -> Result<(), Error> {
         let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.rsra());
-        ctx.gpu.fill(queue, counts.part(layout.of_search()), 0)?;
+        ctx.clear(counts.part(layout.of_search()))?;
         let hot = layout.hot.clone().map(|hot| counts.part(hot));
         for ((row, columns), count) in (0..).zip(&self.columns).zip(hot) {
             let (masks, columns) = (self.masks.all().buffer(), columns.all().buffer());
             let count = count.buffer();
-            ctx.start(queue, Hot { params, row, weight, masks, columns, count })?;
+            ctx.start(Hot { params, row, weight, masks, columns, count })?;
         }
         let regain = Regain {
             params,
@@ -142,13 +134,13 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
             hosts: counts.part(layout.hosts.clone()).buffer(),
             found: counts.part(layout.found.clone()).buffer(),
         };
-        ctx.start(queue, regain)
+        ctx.start(regain)
     }
 
     /// Waits for what a search listed.
-    fn fetch(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue) -> Result<Listed, Error> {
+    fn fetch<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Listed, Error> {
         let layout = &self.layout;
-        ctx.gpu.download(queue, self.counts.part(layout.eager()), &self.counts_copy)?;
+        ctx.download(self.counts.part(layout.eager()), &self.counts_copy)?;
         self.counts_copy.read(|bytes| {
             let count = values(&bytes[layout.found.clone()])[0];
             let mut hosts = values(&bytes[layout.hosts.start..layout.eager().end]);
@@ -158,10 +150,9 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
     }
 
     /// Returns all hosts that a search listed; `None` when there are more than the limit.
-    fn all_hosts(
+    fn all_hosts<S>(
         &self,
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
+        ctx: GpuCtx<'_, G, S>,
         Listed { count, mut hosts }: Listed,
     ) -> Result<Option<Vec<Address>>, Error> {
         if count > ctx.params.candidate_limit() {
@@ -171,7 +162,7 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
             let end = self.layout.hosts.start + count as usize * size_of::<u32>();
             let list = self.counts.part(self.layout.hosts.start..end);
             hosts.clear();
-            ctx.fetch(queue, list, &self.counts_copy, |bytes| hosts.extend(values(bytes)))?;
+            ctx.fetch(list, &self.counts_copy, |bytes| hosts.extend(values(bytes)))?;
         }
         Ok(Some(hosts))
     }

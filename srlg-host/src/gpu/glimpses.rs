@@ -30,19 +30,18 @@ impl<G: Gpu> Glimpses<G> {
     pub(super) fn start<S: GpuScheme>(
         &self,
         ctx: GpuCtx<'_, G, S>,
-        queue: &G::Queue,
         span: Span,
-        list: HostList<'_, G::Memory>,
+        list: &HostList<'_, G::Memory>,
     ) -> Result<usize, Error> {
         let Some(positions) = ctx.params.glimpse_positions() else { return Ok(0) };
         let ahead = self.ahead.min(list.hosts.bytes / size_of::<u32>());
         let answers = self.answers.part(0..ahead * S::Counter::answer_bytes(span));
         let start = list.hosts.start;
         let hosts = list.hosts.memory.part(start..start + ahead * size_of::<u32>());
-        ctx.gpu.fill(queue, answers, 0)?;
-        let asked = (HostList { hosts, ..list }, span, positions);
-        S::Counter::start_tallies(*ctx, queue, ctx.counter_params, asked, answers)?;
-        ctx.gpu.download(queue, answers, &self.copy)?;
+        ctx.clear(answers)?;
+        let list = HostList { hosts, count: list.count };
+        S::Counter::start_tallies(ctx, &list, (span, positions), answers)?;
+        ctx.download(answers, &self.copy)?;
         Ok(ahead)
     }
 

@@ -5,24 +5,21 @@
 //! words, so any of them may happen at the same time as any question.
 
 pub(crate) mod answers;
-pub(crate) mod arrays;
-mod ctx;
+pub(crate) mod ctx;
 pub(crate) mod device;
 mod glimpses;
 pub(crate) mod scheme;
-#[cfg(test)]
-mod simulated;
 #[cfg(test)]
 mod tests;
 mod transfer;
 mod upload;
 mod work;
 
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use srlg_core::scheme::{CounterParams, FinderParams};
 use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally, for_scheme};
 use zerocopy::FromBytes;
 
@@ -31,10 +28,9 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
 use crate::state::{Coder, Section, Words};
-use arrays::Arrays;
-use ctx::GpuCtx;
+use ctx::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
-use scheme::GpuScheme;
+use scheme::{GpuScheme, scan};
 use upload::Uploads;
 use work::Work;
 
@@ -44,10 +40,7 @@ pub(crate) fn backend<G: Gpu>(
     device: Device,
     params: Params,
 ) -> Result<Box<dyn Backend>, Error> {
-    for_scheme!(&params, |Types, finder, counter| {
-        let backend = GpuBackend::<G, Types>::new(gpu, device, params, (*finder, *counter))?;
-        Ok(Box::new(backend))
-    })
+    for_scheme!(&params, Types => Ok(Box::new(GpuBackend::<G, Types>::new(gpu, device, params)?)))
 }
 
 /// A detector's recorders on a GPU.
@@ -56,53 +49,37 @@ struct GpuBackend<G: Gpu, S: GpuScheme> {
     uploads: Uploads<G>,
     work: Mutex<Work<G, S>>,
     arrays: Arrays<G>,
+    /// Of all questions.
+    queue: G::Queue,
     /// Behind the last ageing, which scans must not overtake.
     aged: G::Mark,
     /// Whether the device failed: what is in its memory is unknown.
     is_lost: AtomicBool,
     params: Params,
-    finder_params: FinderParams<S>,
-    counter_params: CounterParams<S>,
     device: Device,
     gpu: G,
 }
 
 impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
     /// A backend with all the memory that it will ever need, and untouched recorders.
-    fn new(
-        gpu: G,
-        device: Device,
-        params: Params,
-        (finder_params, counter_params): (FinderParams<S>, CounterParams<S>),
-    ) -> Result<Self, Error> {
+    fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         let queue = gpu.queue()?;
         let arrays = Arrays::new(&gpu, &queue, &params)?;
-        let work = Mutex::new(Work::new(&gpu, queue, &params)?);
+        let work = Mutex::new(Work::new(&gpu, &params)?);
         let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         let is_lost = AtomicBool::new(false);
-        let backend = Self {
-            uploads,
-            work,
-            arrays,
-            aged,
-            is_lost,
-            params,
-            finder_params,
-            counter_params,
-            device,
-            gpu,
-        };
+        let backend = Self { uploads, work, arrays, queue, aged, is_lost, params, device, gpu };
         let mut work = backend.work()?;
         work.prepare(backend.ctx())?;
         // Scans wait for the recorders to be filled.
-        backend.hold_scans(&work)?;
+        backend.hold_scans()?;
         drop(work);
         Ok(backend)
     }
 
     /// Lets later scans wait for what was asked of the recorders so far.
-    fn hold_scans(&self, work: &Work<G, S>) -> Result<(), Error> {
-        self.gpu.record(&work.queue, &self.aged)?;
+    fn hold_scans(&self) -> Result<(), Error> {
+        self.gpu.record(&self.queue, &self.aged)?;
         self.uploads.wait(&self.gpu, &self.aged)
     }
 
@@ -113,18 +90,18 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
         ages: Ages,
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.uploads.work(|queue| lend(queue, &mut |pairs| self.ctx().scan(queue, pairs, ages)))
+        self.uploads.work(|queue| lend(queue, &mut |pairs| scan(self.ctx().on(queue), pairs, ages)))
     }
 
     fn ctx(&self) -> GpuCtx<'_, G, S> {
-        let parts = (&self.finder_params, &self.counter_params);
-        GpuCtx::new((&self.gpu, &self.params, &self.arrays), parts)
+        let Self { gpu, queue, params, arrays, .. } = self;
+        GpuCtx { gpu, queue, params, arrays, scheme: PhantomData }
     }
 
     /// The work, when all that was scanned before comes before it.
     fn work(&self) -> Result<MutexGuard<'_, Work<G, S>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        self.uploads.join(self.ctx(), &work.queue)?;
+        self.uploads.join(self.ctx())?;
         Ok(work)
     }
 
@@ -192,8 +169,8 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
 
     fn flush(&self) -> Result<(), Error> {
         self.unless_lost(|| {
-            let (work, mark) = (self.work()?, self.gpu.mark()?);
-            self.gpu.record(&work.queue, &mark)?;
+            let (_work, mark) = (self.work()?, self.gpu.mark()?);
+            self.gpu.record(&self.queue, &mark)?;
             self.gpu.finish(&mark)
         })
     }
@@ -248,7 +225,7 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
                 None => 0,
             };
             work.age(self.ctx(), ages)?;
-            self.hold_scans(&work)?;
+            self.hold_scans()?;
             Ok(within)
         })
     }

@@ -2,14 +2,17 @@
 
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::finder::Finder;
-use srlg_core::{Address, Params, Recorder, SchemeTypes, Span};
+use srlg_core::{Address, Ages, Params, Recorder, SchemeTypes, Span};
 use srlg_kernels::KernelRecorder;
 
-use super::arrays::DeviceCtx;
+use super::ctx::GpuCtx;
 use super::device::{Gpu, Part};
 use crate::error::Error;
 use crate::finder::Quality;
 use crate::state::StateWord;
+
+/// Bytes of pairs of one scan, which counts pairs in 32 bits.
+const BYTES_PER_SCAN: usize = 1 << 30;
 
 /// A recorder that kernels, snapshots and deltas know.
 pub(crate) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
@@ -17,12 +20,25 @@ pub(crate) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
 impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
 
 /// A scheme whose arrays a GPU can hold and search.
-pub(crate) trait GpuScheme:
-    SchemeTypes<Finder: GpuFinder<Recorder: GpuRecorder>, Counter: GpuCounter<Recorder: GpuRecorder>>
-{
-}
+pub(crate) trait GpuScheme: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter> {}
 
 impl<S: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter>> GpuScheme for S {}
+
+/// Starts a scan of `pairs`.
+pub(super) fn scan<G: Gpu, S: GpuScheme>(
+    ctx: GpuCtx<'_, G, S>,
+    pairs: Part<'_, G::Memory>,
+    ages: Ages,
+) -> Result<(), Error> {
+    // None for no pairs, whose memory may have no address.
+    for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
+        let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
+        let pairs = Part { start: pairs.start + at, bytes, ..pairs };
+        S::Finder::start_touches(ctx, pairs, ages.finder)?;
+        S::Counter::start_touches(ctx, pairs, ages.counter)?;
+    }
+    Ok(())
+}
 
 /// Hosts in the memory of a device, behind each other, and how many they are.
 pub(crate) struct HostList<'a, M> {
@@ -30,28 +46,15 @@ pub(crate) struct HostList<'a, M> {
     pub(crate) count: Part<'a, M>,
 }
 
-impl<M> Clone for HostList<'_, M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<M> Copy for HostList<'_, M> {}
-
-/// Pairs, and the words of 32 bits in which the recorders are packed that they update.
-pub(crate) type PairsAndWords<'a, M> = (Part<'a, M>, Part<'a, M>);
-
 /// The finder's part of the work of a GPU.
 pub(crate) trait GpuFinder: Finder<Recorder: GpuRecorder> {
     /// Memory of searches.
     type Search<G: Gpu>: GpuSearch<G>;
 
-    /// Starts updating the recorders of pairs, `age` epochs ago.
-    fn touch<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        params: &Self::Params,
-        memory: PairsAndWords<'_, G::Memory>,
+    /// Starts updating the recorders of `pairs`, `age` epochs ago.
+    fn start_touches<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error>;
 }
@@ -62,24 +65,15 @@ pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
     fn new(gpu: &G, params: &Params) -> Result<Self, Error>;
 
     /// Starts filling what does not change any more, `by` pinned memory.
-    fn prepare(
-        &self,
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        by: &mut G::Pinned,
-    ) -> Result<(), Error>;
+    fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error>;
 
     /// Starts the search over `span` at the usual weight; where it lists what it finds.
-    fn start(
-        &self,
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        span: Span,
-    ) -> Result<HostList<'_, G::Memory>, Error>;
+    fn start<S>(&self, ctx: GpuCtx<'_, G, S>, span: Span)
+    -> Result<HostList<'_, G::Memory>, Error>;
 
     /// Waits for the search that was started, and searches again where the limits do not accept
     /// what it found.
-    fn finish(&self, ctx: DeviceCtx<'_, G>, queue: &G::Queue) -> Result<Searched, Error>;
+    fn finish<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Searched, Error>;
 }
 
 /// What a search found.
@@ -93,25 +87,22 @@ pub(crate) struct Searched {
 
 /// The counter's part of the work of a GPU.
 pub(crate) trait GpuCounter: Counter<Recorder: GpuRecorder> {
-    /// Starts updating the recorders of pairs, `age` epochs ago.
-    fn touch<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        params: &Self::Params,
-        memory: PairsAndWords<'_, G::Memory>,
+    /// Starts updating the recorders of `pairs`, `age` epochs ago.
+    fn start_touches<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error>;
 
     /// Bytes of what [`start_tallies`](Self::start_tallies) leaves for one host.
     fn answer_bytes(span: Span) -> usize;
 
-    /// Starts looking at the first positions of the linear estimators of hosts over a span;
-    /// `answers` are all 0.
-    fn start_tallies<G: Gpu>(
-        ctx: DeviceCtx<'_, G>,
-        queue: &G::Queue,
-        params: &Self::Params,
-        asked: (HostList<'_, G::Memory>, Span, u32),
+    /// Starts looking at the first positions of the linear estimators of the hosts of `list` over
+    /// a span; `answers` are all 0.
+    fn start_tallies<G: Gpu, S>(
+        ctx: GpuCtx<'_, G, S>,
+        list: &HostList<'_, G::Memory>,
+        asked: (Span, u32),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error>;
 

@@ -5,14 +5,15 @@ mod equality;
 mod faults;
 mod odd;
 mod search;
+mod simulated;
 
 use srlg_core::{Config, IpPair, Scheme};
 
 use super::backend;
-use super::simulated::Simulated;
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::error::Error;
+use simulated::Simulated;
 
 /// A detector of few recorders, so that hosts and lists overflow.
 fn small() -> Config {

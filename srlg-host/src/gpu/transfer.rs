@@ -24,17 +24,15 @@ macro_rules! by_array {
     };
 }
 
-type Ctx<'a, G, S> = GpuCtx<'a, G, S>;
-
 impl<G: Gpu, S: GpuScheme> Work<G, S> {
     /// Returns the words of `array`.
-    pub(super) fn export(&mut self, ctx: Ctx<'_, G, S>, array: usize) -> Result<Words, Error> {
+    pub(super) fn export(&mut self, ctx: GpuCtx<'_, G, S>, array: usize) -> Result<Words, Error> {
         by_array!(array, self.wrapped(ctx, array))
     }
 
     fn wrapped<R: GpuRecorder>(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
     ) -> Result<Words, Error> {
         Ok(R::Word::wrap(self.words::<R>(ctx, array)?))
@@ -42,11 +40,11 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     fn words<R: GpuRecorder>(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
     ) -> Result<Vec<R::Word>, Error> {
         let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
-        ctx.fetch(&self.queue, ctx.recorders(array), &self.results_copy, |bytes| {
+        ctx.fetch(ctx.recorders(array), &self.results_copy, |bytes| {
             words.extend_from_slice(<[R::Word]>::ref_from_bytes(bytes).expect("aligned words"));
         })?;
         Ok(words)
@@ -55,7 +53,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     /// Merges `words` into `array`, aged by `step`.
     pub(super) fn merge(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         words: &Words,
         step: u64,
@@ -65,7 +63,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     fn merge_words<R: GpuRecorder>(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         words: &Words,
         step: u64,
@@ -74,10 +72,10 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         assert_eq!(words.len(), ctx.params.arrays()[array].recorders, "one fingerprint, one size");
         let mut first = 0;
         for run in words.chunks(self.results.bytes() / size_of::<R>()) {
-            ctx.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            ctx.send(&mut self.results_copy, run.as_bytes(), &self.results)?;
             let words = self.results.part(0..size_of_val(run)).buffer();
             let recorders = ctx.words(array).buffer();
-            ctx.start(&self.queue, Merge::<_, R> { first, step, words, recorders })?;
+            ctx.start(Merge::<_, R> { first, step, words, recorders })?;
             first += run.len() as u32;
         }
         Ok(())
@@ -86,7 +84,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     /// Writes to `coder` the recorders of `array` whose words are in `range`.
     pub(super) fn recent(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         range: RecentRange,
         coder: &mut Coder,
@@ -96,26 +94,26 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     fn recent_words<R: GpuRecorder>(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         range: RecentRange,
         coder: &mut Coder,
     ) -> Result<(), Error> {
         let count = self.asked.part(0..4);
-        ctx.gpu.fill(&self.queue, count, 0)?;
+        ctx.clear(count)?;
         let [recent, echo] = [range.recent, range.echo].map(u32::saturated);
         let (recorders, entries) = (ctx.recorders(array).buffer(), self.results.all().buffer());
         let extract = Extract::<_, R> { recent, echo, recorders, entries, count: count.buffer() };
-        ctx.start(&self.queue, extract)?;
+        ctx.start(extract)?;
         let mut found = 0;
-        ctx.fetch(&self.queue, count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
+        ctx.fetch(count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
         if found > self.results.bytes() / size_of::<u64>() {
             // The list has no room: from the whole array.
             code(&self.words::<R>(ctx, array)?, range, coder);
             return Ok(());
         }
         let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
-        ctx.fetch(&self.queue, part, &self.results_copy, |bytes| {
+        ctx.fetch(part, &self.results_copy, |bytes| {
             entries.extend_from_slice(<[u64]>::ref_from_bytes(bytes).expect("aligned memory"));
         })?;
         entries.sort_unstable();
@@ -129,7 +127,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     /// Merges the recorders in `section`, which are of `array`, aged by `step`.
     pub(super) fn apply(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         section: &Section<'_>,
         step: u64,
@@ -139,7 +137,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     fn apply_words<R: GpuRecorder>(
         &mut self,
-        ctx: Ctx<'_, G, S>,
+        ctx: GpuCtx<'_, G, S>,
         array: usize,
         section: &Section<'_>,
         step: u64,
@@ -149,10 +147,10 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
             entries.push((place as u64) << 32 | Into::<u64>::into(word));
         })?;
         for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
-            ctx.send(&self.queue, &mut self.results_copy, run.as_bytes(), &self.results)?;
+            ctx.send(&mut self.results_copy, run.as_bytes(), &self.results)?;
             let entries = self.results.part(0..size_of_val(run)).buffer();
             let recorders = ctx.words(array).buffer();
-            ctx.start(&self.queue, Apply::<_, R> { step, entries, recorders })?;
+            ctx.start(Apply::<_, R> { step, entries, recorders })?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
-use super::scheme::GpuScheme;
+use super::scheme::{GpuScheme, scan};
 use crate::error::Error;
 
 /// Upload buffers: some are filled while others are copied and scanned.
@@ -93,7 +93,7 @@ impl<G: Gpu> Uploads<G> {
             let buffer = self.take();
             let pairs = buffer.pairs.part(0..buffer_bytes.min(bytes - start));
             ctx.gpu.upload(&buffer.queue, pinned, start, pairs)?;
-            ctx.scan(&buffer.queue, pairs, ages)?;
+            scan(ctx.on(&buffer.queue), pairs, ages)?;
         }
         Ok(())
     }
@@ -114,18 +114,14 @@ impl<G: Gpu> Uploads<G> {
         buffer
     }
 
-    /// Starts what waits in all buffers, and lets `queue`, always the same one, wait for it.
-    pub(super) fn join<S: GpuScheme>(
-        &self,
-        ctx: GpuCtx<'_, G, S>,
-        queue: &G::Queue,
-    ) -> Result<(), Error> {
+    /// Starts what waits in all buffers, and lets the queue of `ctx`, always the same one, wait for it.
+    pub(super) fn join<S: GpuScheme>(&self, ctx: GpuCtx<'_, G, S>) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| {
             let mut buffer = lock(buffer);
             buffer.submit(ctx)?;
             if !buffer.is_joined {
                 ctx.gpu.record(&buffer.queue, &buffer.done)?;
-                ctx.gpu.wait(queue, &buffer.done)?;
+                ctx.gpu.wait(ctx.queue, &buffer.done)?;
                 buffer.is_joined = true;
             }
             Ok(())
@@ -182,7 +178,7 @@ impl<G: Gpu> UploadBuffer<G> {
         let pairs = self.pairs.part(0..self.filled * size_of::<IpPair>());
         ctx.gpu.upload(&self.queue, &self.staging, 0, pairs)?;
         (self.filled, self.is_joined) = (0, false);
-        ctx.scan(&self.queue, pairs, self.ages)
+        scan(ctx.on(&self.queue), pairs, self.ages)
     }
 }
 

@@ -7,13 +7,13 @@
 
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{Address, Ages, COUNTER, FINDER, Params, ReadRecorder, Span, Tally};
-use srlg_kernels::Age;
 use srlg_kernels::survey::SUMS;
+use srlg_kernels::{Age, Count};
 use zerocopy::IntoBytes;
 
 use super::answers::{most_answer_bytes, share_out, threads, values};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Pinned};
+use super::device::{Gpu, Memory, Part, Pinned};
 use super::glimpses::Glimpses;
 use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch, HostList, Searched};
 use crate::backend::Found;
@@ -25,9 +25,8 @@ const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 1024 };
 /// Bytes that pass between host and device together, at least.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// A queue for questions, and memory for their answers.
+/// What questions need: a search, glimpses, and memory for answers.
 pub(super) struct Work<G: Gpu, S: GpuScheme> {
-    pub(super) queue: G::Queue,
     search: <S::Finder as GpuFinder>::Search<G>,
     pub(super) glimpses: Glimpses<G>,
     /// Threads that may look at tallies.
@@ -41,14 +40,12 @@ pub(super) struct Work<G: Gpu, S: GpuScheme> {
 }
 
 impl<G: Gpu, S: GpuScheme> Work<G, S> {
-    /// Memory for questions, in a queue in which there may be work already.
-    pub(super) fn new(gpu: &G, queue: G::Queue, params: &Params) -> Result<Self, Error> {
+    /// Memory for questions.
+    pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
         let answers = HOSTS_PER_TRIP * most_answer_bytes::<S>(params);
-        let sums = params.counter_sizes().rows as usize * SUMS * size_of::<u32>();
-        let results = BYTES_PER_TRIP.max(answers).max(sums).next_multiple_of(8);
+        let results = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
         let asked = (1 + HOSTS_PER_TRIP) * size_of::<u32>();
         Ok(Self {
-            queue,
             search: GpuSearch::new(gpu, params)?,
             glimpses: Glimpses::new::<S>(gpu, params)?,
             threads: threads(),
@@ -61,19 +58,18 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     /// Fills what does not change any more.
     pub(super) fn prepare(&mut self, ctx: GpuCtx<'_, G, S>) -> Result<(), Error> {
-        self.search.prepare(*ctx, &self.queue, &mut self.results_copy)
+        self.search.prepare(ctx, &mut self.results_copy)
     }
 
     /// See [`Backend::candidates`](crate::backend::Backend::candidates).
     pub(super) fn candidates(&mut self, ctx: GpuCtx<'_, G, S>, span: Span) -> Result<Found, Error> {
-        let Self { queue, search, glimpses, results, results_copy, .. } = self;
-        let list = search.start(*ctx, queue, span)?;
-        let sums = results.part(0..ctx.params.counter_sizes().rows as usize * SUMS * 4);
-        ctx.gpu.fill(queue, sums, 0)?;
-        ctx.count(queue, span, sums)?;
-        ctx.gpu.download(queue, sums, results_copy)?;
-        let glimpsed = glimpses.start(ctx, queue, span, list)?;
-        let Searched { hosts, quality, is_listed } = search.finish(*ctx, queue)?;
+        let Self { search, glimpses, results, results_copy, .. } = self;
+        let list = search.start(ctx, span)?;
+        let sums = results.part(0..sums_bytes(ctx.params));
+        count(ctx, span, sums)?;
+        ctx.download(sums, results_copy)?;
+        let glimpsed = glimpses.start(ctx, span, &list)?;
+        let Searched { hosts, quality, is_listed } = search.finish(ctx)?;
         let row_weights = results_copy.read(|bytes| row_weights(&bytes[..sums.bytes]))?;
         let glimpsed = if is_listed { glimpsed.min(hosts.len()) } else { 0 };
         glimpses.expect(hosts.len());
@@ -91,15 +87,11 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
             self.ask(ctx, hosts)?;
             let results = self.results.part(0..hosts.len() * bytes_each);
-            ctx.gpu.fill(&self.queue, results, 0)?;
-            let list = HostList {
-                hosts: self.asked.part(4..4 + hosts.len() * 4),
-                count: self.asked.part(0..4),
-            };
-            let asked = (list, span, positions);
-            let params = ctx.counter_params;
-            S::Counter::start_tallies(*ctx, &self.queue, params, asked, results)?;
-            ctx.fetch(&self.queue, results, &self.results_copy, |bytes| {
+            ctx.clear(results)?;
+            let (hosts_end, count) = (4 + size_of_val(hosts), self.asked.part(0..4));
+            let list = HostList { hosts: self.asked.part(4..hosts_end), count };
+            S::Counter::start_tallies(ctx, &list, (span, positions), results)?;
+            ctx.fetch(results, &self.results_copy, |bytes| {
                 share_out(self.threads, hosts.len(), |host| {
                     let answer = &bytes[host * bytes_each..][..bytes_each];
                     each(first + host, &<S::Counter as GpuCounter>::tally(answer, span));
@@ -116,7 +108,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
             asked[..4].copy_from_slice(&(hosts.len() as u32).to_ne_bytes());
             asked[4..][..bytes.len()].copy_from_slice(bytes);
         })?;
-        ctx.gpu.upload(&self.queue, &self.asked_copy, 0, self.asked.part(0..4 + bytes.len()))
+        ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, self.asked.part(0..4 + bytes.len()))
     }
 
     /// Returns how many recorders of each row of the counter are within `span`.
@@ -125,27 +117,43 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         ctx: GpuCtx<'_, G, S>,
         span: Span,
     ) -> Result<Vec<u32>, Error> {
-        let sums = self.results.part(0..ctx.params.counter_sizes().rows as usize * SUMS * 4);
-        ctx.gpu.fill(&self.queue, sums, 0)?;
-        ctx.count(&self.queue, span, sums)?;
+        let sums = self.results.part(0..sums_bytes(ctx.params));
+        count(ctx, span, sums)?;
         let mut weights = Vec::new();
-        ctx.fetch(&self.queue, sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
+        ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
         Ok(weights)
     }
 
     /// Ages all recorders by `ages`.
     pub(super) fn age(&self, ctx: GpuCtx<'_, G, S>, ages: Ages) -> Result<(), Error> {
-        let [finder, counter] = ctx.params.age_steps(ages).map(u32::saturated);
-        if finder > 0 {
-            let recorders = ctx.recorders(FINDER).buffer();
-            ctx.start(&self.queue, Age::<_, FinderRecorder<S>> { step: finder, recorders })?;
+        let steps = ctx.params.age_steps(ages).map(u32::saturated);
+        if steps[FINDER] > 0 {
+            let (step, recorders) = (steps[FINDER], ctx.recorders(FINDER).buffer());
+            ctx.start(Age::<_, FinderRecorder<S>> { step, recorders })?;
         }
-        if counter > 0 {
-            let recorders = ctx.recorders(COUNTER).buffer();
-            ctx.start(&self.queue, Age::<_, CounterRecorder<S>> { step: counter, recorders })?;
+        if steps[COUNTER] > 0 {
+            let (step, recorders) = (steps[COUNTER], ctx.recorders(COUNTER).buffer());
+            ctx.start(Age::<_, CounterRecorder<S>> { step, recorders })?;
         }
         Ok(())
     }
+}
+
+/// Bytes of the sums that [`count`] leaves.
+fn sums_bytes(params: &Params) -> usize {
+    params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
+}
+
+/// Starts counting the recorders of the counter within `span`, per row, into `sums`.
+fn count<G: Gpu, S: GpuScheme>(
+    ctx: GpuCtx<'_, G, S>,
+    span: Span,
+    sums: Part<'_, G::Memory>,
+) -> Result<(), Error> {
+    ctx.clear(sums)?;
+    let (row_len, limit) = (ctx.params.counter_sizes().row_len, ctx.params.step(span.ages));
+    let (recorders, sums) = (ctx.recorders(COUNTER).buffer(), sums.buffer());
+    ctx.start(Count::<_, CounterRecorder<S>> { row_len, limit, recorders, sums })
 }
 
 /// Per row of the counter the weight, of the sums that a kernel left.

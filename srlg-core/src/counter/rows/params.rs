@@ -3,7 +3,8 @@
 //! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
 //! [`RowsParams::new`] is the only constructor, so every index that is built from them is in range.
 
-use crate::counter::setting::Setting;
+use crate::config::Config;
+use crate::counter::rules::{check_recorders, check_width};
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
@@ -30,10 +31,11 @@ impl RowsParams {
     /// Checks the rules of `rows` rows of `columns` linear estimators, `stride` recorders apart.
     pub(crate) fn new(
         [rows, columns, stride]: [u32; 3],
-        setting: Setting,
+        config: &Config,
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
-        let Setting { width, hash, .. } = setting;
+        let Config { linear_width: width, hash, .. } = *config;
+        check_width(config)?;
         if !(1..=MAX_ROWS as u32).contains(&rows) {
             return Err(ConfigError::LinearRows { rows });
         }
@@ -44,7 +46,7 @@ impl RowsParams {
             return Err(ConfigError::LinearStride { stride, width });
         }
         let row_len = u64::from(columns - 1) * u64::from(stride) + u64::from(width);
-        setting.check_recorders(row_len.saturating_mul(u64::from(rows)))?;
+        check_recorders(row_len.saturating_mul(u64::from(rows)))?;
         Ok(Self {
             rows,
             columns,

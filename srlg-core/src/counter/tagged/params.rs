@@ -4,7 +4,8 @@
 //! [`TaggedParams::new`] is the only constructor, so every index that is built from them is in
 //! range.
 
-use crate::counter::setting::Setting;
+use crate::config::Config;
+use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
@@ -44,10 +45,11 @@ impl TaggedParams {
     /// Checks the rules of `lines` lines whose words tell at least `tags` tags apart.
     pub(crate) fn new(
         (lines, tags): (u32, u32),
-        setting: Setting,
+        config: &Config,
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
-        let Setting { threshold, window, width, hash } = setting;
+        let Config { threshold, window, linear_width: width, hash, .. } = *config;
+        check_width(config)?;
         // A tag is a function of a 16-bit cell.
         if width > 1 << 16 || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width });
@@ -58,7 +60,7 @@ impl TaggedParams {
         if !(LEAST_TAGS..=MOST_TAGS).contains(&tags) {
             return Err(ConfigError::Tags { tags });
         }
-        setting.check_recorders(u64::from(lines) * u64::from(LINE))?;
+        check_recorders(u64::from(lines) * u64::from(LINE))?;
         // Ages of touches, then as many of echoes; the largest word stands for 'long ago'. As few
         // slices per age as the window and the tags allow.
         let epoch_slices = shortest_epoch(window, LARGEST_AGE / (2 * tags));

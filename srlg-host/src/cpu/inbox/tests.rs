@@ -21,8 +21,6 @@ fn arrays(params: Params) -> Arrays<TaggedTypes> {
     let [finder, counter] = params.arrays().map(|shape| shape.recorders);
     Arrays {
         params,
-        finder_params: *params.rsra(),
-        counter_params: *params.tagged().unwrap(),
         finder: Pages::new(finder).unwrap(),
         counter: Pages::new(counter).unwrap(),
         shards: Shards::new(counter),
@@ -78,9 +76,9 @@ proptest! {
         inboxes.drain(&ours);
         for run in threads.iter().flatten() {
             let pairs = pairs(run);
-            let rsra = Rsra::new(&expected.finder_params, expected.finder.shared());
+            let rsra = Rsra::new(params.rsra(), expected.finder.shared());
             pairs.iter().for_each(|&pair| rsra.touch(pair, run.3));
-            Lines::new(&expected.counter_params, expected.counter.shared()).touch(&pairs, run.3);
+            Lines::new(params.tagged().unwrap(), expected.counter.shared()).touch(&pairs, run.3);
         }
         prop_assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
         prop_assert_eq!(words(ours.counter.shared()), words(expected.counter.shared()));

@@ -1,7 +1,6 @@
 //! All levels of vectors leave the same recorders.
 
 use proptest::prelude::*;
-use srlg_core::scheme::{CounterParams, FinderParams};
 use srlg_core::{Config, Hash, Params, Recorder, Scheme, for_scheme};
 
 use super::*;
@@ -18,14 +17,11 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
 fn left<S: CpuScheme>(
     level: Level<S>,
     params: Params,
-    (finder_params, counter_params): (FinderParams<S>, CounterParams<S>),
     batches: &[(Vec<(u32, u32)>, u32)],
 ) -> [Vec<u64>; 2] {
     let [finder, counter] = params.arrays().map(|shape| shape.recorders);
     let arrays = Arrays {
         params,
-        finder_params,
-        counter_params,
         finder: Pages::new(finder).unwrap(),
         counter: Pages::new(counter).unwrap(),
         shards: Shards::new(counter),
@@ -59,8 +55,8 @@ proptest! {
             [Scheme::Tagged { lines: 40, tags: 64 }, Scheme::Paper { rows: 3, columns: 9, stride: 16 }]
         {
             let params = params(scheme);
-            for_scheme!(&params, |Types, finder, counter| {
-                let of = |level: Level<Types>| left(level, params, (*finder, *counter), &batches);
+            for_scheme!(&params, Types => {
+                let of = |level: Level<Types>| left(level, params, &batches);
                 let expected = of(ingest::plain);
                 prop_assert!(of(ingest::avx2) == expected);
                 prop_assert!(of(ingest) == expected);

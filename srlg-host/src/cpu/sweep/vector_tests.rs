@@ -70,10 +70,10 @@ proptest! {
         let len = params.arrays()[COUNTER].recorders;
         let words = words.repeat(len.div_ceil(words.len()));
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
-        let tallies = for_scheme!(&params, |Types, _finder, counter| {
+        let tallies = for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
             let of = |level: TallyLevel<Of>| {
-                level(counter, &words[..len], host, span, positions.clone())
+                level(Of::params(&params), &words[..len], host, span, positions.clone())
             };
             [of(tally::plain::<Of>), of(tally::avx2::<Of>), of(tally::<Of>)]
         });

@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 
 use super::super::GpuBackend;
 use super::super::device::{Gpu, Memory, Pinned};
-use super::super::simulated::Simulated;
+use super::simulated::Simulated;
 use super::{contacts, cpu, on, small, small_paper};
 use crate::backend::{Backend, Pairs};
 use crate::detector::SlidingDetector;
@@ -211,10 +211,8 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
     for order in 0..12 {
         let (simulated, pairs) = (Simulated::new(order), contacts(2, 300));
         let params = small().validate().unwrap();
-        let parts = (*params.rsra(), *params.tagged().unwrap());
         let mut gpu =
-            GpuBackend::<_, TaggedTypes>::new(simulated.clone(), Device::Cpu, params, parts)
-                .unwrap();
+            GpuBackend::<_, TaggedTypes>::new(simulated.clone(), Device::Cpu, params).unwrap();
         let (resident, mut pinned) =
             (simulated.allocate(4800).unwrap(), simulated.pin(4800).unwrap());
         pinned.write(|bytes| bytes.copy_from_slice(pairs.as_bytes())).unwrap();

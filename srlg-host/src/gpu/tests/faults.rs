@@ -1,6 +1,6 @@
 //! A device that refuses memory or fails: typed errors, nothing lost in silence, nothing left.
 
-use super::super::simulated::{Operation, Simulated};
+use super::simulated::{Operation, Simulated};
 use super::{contacts, on, small};
 use crate::detector::SlidingDetector;
 use crate::device::Device;

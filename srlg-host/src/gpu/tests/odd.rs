@@ -2,7 +2,7 @@
 
 use srlg_core::{Config, Scheme};
 
-use super::super::simulated::Simulated;
+use super::simulated::Simulated;
 use super::{contacts, cpu, on, small_paper};
 
 // 2,000 opposite hosts touch all 129 recorders.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use srlg_core::{Config, IpPair, Scheme};
 
-use super::super::simulated::Simulated;
+use super::simulated::Simulated;
 use super::{cpu, on, small};
 
 proptest! {

@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use srlg_kernels::Kernel;
 
 #[cfg(feature = "cuda")]
-use super::device::Scan;
-use super::device::{Gpu, Memory, On, Part, Pinned};
-#[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
+#[cfg(feature = "cuda")]
+use crate::gpu::device::Scan;
+use crate::gpu::device::{Gpu, Memory, On, Part, Pinned};
 
 pub(super) use world::Operation;
 use world::{Work, World};

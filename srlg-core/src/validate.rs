@@ -1,0 +1,34 @@
+//! [`Config::validate`]: the way from sizes to [`Params`].
+
+use crate::config::Config;
+use crate::epoch::LARGEST_AGE;
+use crate::error::ConfigError;
+use crate::finder::RsraParams;
+use crate::hash::Keys;
+use crate::params::Params;
+use crate::scheme::{counter_part, finder_ages};
+
+impl Config {
+    /// Checks every rule and derives what the estimators need.
+    ///
+    /// # Errors
+    /// The first rule that does not hold, with its values and the way out.
+    pub fn validate(&self) -> Result<Params, ConfigError> {
+        let Self { threshold, window, hash, candidate_limit, .. } = *self;
+        let max = LARGEST_AGE - 1;
+        if window == 0 || window > max {
+            return Err(ConfigError::Window { window, max });
+        }
+        if candidate_limit == 0 {
+            return Err(ConfigError::Limits);
+        }
+        let keys = Keys::of(self.seed);
+        let finder = RsraParams::new(self, finder_ages(self), &keys)?;
+        let counter = counter_part(self, &keys)?;
+        let [.., seed_key] = keys.columns;
+        Ok(Params { threshold, window, candidate_limit, hash, seed_key, finder, counter })
+    }
+}
+
+#[cfg(test)]
+mod tests;
