@@ -88,25 +88,12 @@ impl Params {
     /// word is that of an older touch.
     #[must_use]
     pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
-        let RecentRange { recent, echo } = self.counter_range(span.ages);
+        let [recent, echo] =
+            [span.ages, self.counter_sizes().echo_delay].map(|ages| self.step(ages));
         [
             RecentRange { recent: span.finder_ages.into(), echo: 0 },
             RecentRange { recent: recent.into(), echo: echo.into() },
         ]
-    }
-
-    /// Whether `word` is in the counter's [`recent_ranges`](Self::recent_ranges), for a span of
-    /// `ages`.
-    #[inline]
-    #[must_use]
-    pub fn is_recent(&self, word: u16, ages: u32) -> bool {
-        self.counter_range(ages).holds(word.into())
-    }
-
-    #[inline(always)]
-    fn counter_range(&self, ages: u32) -> RecentRange<u32> {
-        let echo = self.step(self.counter_sizes().echo_delay);
-        RecentRange { recent: self.step(ages), echo }
     }
 }
 
@@ -129,7 +116,6 @@ mod tests {
                     let echo = delay..delay + span.ages;
                     let expected = age < span.ages || echo.contains(&age);
                     assert_eq!(counter.of_width::<u16>().holds(word), expected, "{word}");
-                    assert_eq!(params.is_recent(word, span.ages), expected, "{word}");
                     let found = finder.of_width::<u16>().holds(word);
                     assert_eq!(found, u32::from(word) < span.finder_ages, "{word}");
                 }

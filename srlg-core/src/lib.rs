@@ -47,6 +47,7 @@ mod plan;
 mod recorder;
 pub mod scheme;
 mod validate;
+mod view;
 mod window;
 mod word;
 
@@ -64,4 +65,5 @@ pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
 pub use scheme::{CounterSizes, SchemeTypes};
+pub use view::{ArrayParams, View};
 pub use word::{Width, Word};

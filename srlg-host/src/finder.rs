@@ -12,6 +12,7 @@ use srlg_core::finder::Finder;
 use srlg_core::{Address, Params, ReadRecorder, Span};
 
 pub(crate) use quality::Quality;
+pub(crate) use rsra::untouched_quality;
 
 /// The finder's part of a close on the CPU.
 pub(crate) trait CpuFinder: Finder {
@@ -32,9 +33,4 @@ pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
         span: Span,
         threads: usize,
     ) -> (Vec<Address>, Quality);
-}
-
-/// The quality of a search that has not happened yet.
-pub(crate) fn untouched_quality(params: &Params) -> Quality {
-    rsra::untouched_quality(params)
 }

@@ -9,6 +9,7 @@ use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
 use crate::pair::{ADDRESS_BITS, Address};
+use crate::view::ArrayParams;
 
 /// The sizes and keys of an RSRA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,12 @@ const fn hot_weight(width: u32) -> u32 {
 }
 
 hashing!(RsraParams);
+
+impl ArrayParams for RsraParams {
+    fn recorders(&self) -> usize {
+        Self::recorders(self)
+    }
+}
 
 impl RsraParams {
     getters! {

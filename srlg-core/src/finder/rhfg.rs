@@ -14,7 +14,7 @@ impl RsraParams {
     #[inline]
     #[must_use]
     pub fn base_column(&self, aip: Address) -> u32 {
-        self.low_entry(self.low_bits(aip)) ^ self.high_entry(self.high_bits(aip))
+        self.low_entry(aip & (self.columns() - 1)) ^ self.high_entry(aip >> self.column_bits)
     }
 
     /// Column of `aip` in `row`, given its [`base_column`](Self::base_column):
@@ -48,16 +48,6 @@ impl RsraParams {
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
         self.hash(high, self.high_key) >> (32 - self.column_bits)
-    }
-
-    #[inline]
-    pub(crate) fn low_bits(&self, aip: Address) -> u32 {
-        aip & (self.columns() - 1)
-    }
-
-    #[inline]
-    pub(crate) fn high_bits(&self, aip: Address) -> u32 {
-        aip >> self.column_bits
     }
 }
 

@@ -13,33 +13,12 @@ use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
 use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder, gathered};
+use crate::view::View;
 
-/// A view of the recorders of an RSRA; copying it copies two pointers.
-#[derive(Debug)]
-pub struct Rsra<'a, R> {
-    params: &'a RsraParams,
-    recorders: &'a [R],
-}
-
-impl<R> Clone for Rsra<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Rsra<'_, R> {}
+/// The recorders of an RSRA.
+pub type Rsra<'a, R> = View<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
-    /// A view of `recorders` as the RSRA of `params`.
-    ///
-    /// # Panics
-    /// When `recorders` is not [`RsraParams::recorders`] long.
-    #[must_use]
-    pub fn new(params: &'a RsraParams, recorders: &'a [R]) -> Self {
-        assert_eq!(recorders.len(), params.recorders(), "recorders of an RSRA");
-        Self { params, recorders }
-    }
-
     /// Which recorders of one rough estimator have one of the least `ages` ages:
     /// bit `i` for recorder `i`. Its weight `|SRE|^k` is the number of ones.
     #[inline]

@@ -176,7 +176,7 @@ impl<S: CpuScheme> Inbox<S> {
     fn touch(&mut self, arrays: &Arrays<S>, batch: &[IpPair; BATCH], count: usize) {
         let (params, recorders) = (S::Finder::params(&arrays.params), arrays.finder.shared());
         S::Finder::touch(params, recorders, batch, self.ages.finder);
-        self.buckets.touch(arrays.sharded(), (batch, count), self.ages.counter);
+        self.buckets.touch(&arrays.sharded(), (batch, count), self.ages.counter);
     }
 
     #[inline(always)]
@@ -192,7 +192,7 @@ impl<S: CpuScheme> Inbox<S> {
 
     fn drain(&mut self, arrays: &Arrays<S>) {
         self.touch_waiting(arrays);
-        self.buckets.drain(arrays.sharded());
+        self.buckets.drain(&arrays.sharded());
     }
 }
 

@@ -44,14 +44,6 @@ pub(super) struct Sharded<'a, C: Counter> {
     pub(super) shards: &'a Shards,
 }
 
-impl<C: Counter> Clone for Sharded<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C: Counter> Copy for Sharded<'_, C> {}
-
 /// The touches of one thread that wait, by shard.
 pub(super) struct Buckets<C: Counter> {
     counts: [usize; MOST_SHARDS as usize],
@@ -70,11 +62,11 @@ impl<C: Counter> Buckets<C> {
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
-        array: Sharded<'_, C>,
+        array: &Sharded<'_, C>,
         batch: (&[IpPair; BATCH], usize),
         age: u32,
     ) {
-        let Sharded { params, recorders, shards: Shards { shift, .. } } = array;
+        let &Sharded { params, recorders, shards: Shards { shift, .. } } = array;
         C::touch(params, recorders, batch, age, |touch| {
             prefetch_index::prefetch_index(recorders, C::place(touch) as usize);
             let shard = (C::place(touch) >> shift) as usize % MOST_SHARDS as usize;
@@ -91,7 +83,7 @@ impl<C: Counter> Buckets<C> {
     }
 
     /// Applies all touches that wait.
-    pub(super) fn drain(&mut self, array: Sharded<'_, C>) {
+    pub(super) fn drain(&mut self, array: &Sharded<'_, C>) {
         for shard in 0..array.shards.locks.len() {
             if self.counts[shard] > 0 {
                 self.empty(array, shard);
@@ -100,7 +92,7 @@ impl<C: Counter> Buckets<C> {
     }
 
     #[inline(always)]
-    fn empty(&mut self, array: Sharded<'_, C>, shard: usize) {
+    fn empty(&mut self, array: &Sharded<'_, C>, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
         let _alone = array.shards.locks[shard].0.lock().expect("nobody panics with a shard");
         C::apply_exclusive(array.params, array.recorders, touches);

@@ -59,7 +59,7 @@ pub(crate) fn search<T: Default>(
 }
 
 /// The quality before any search.
-pub(super) fn untouched_quality(params: &Params) -> Quality {
+pub(crate) fn untouched_quality(params: &Params) -> Quality {
     let rsra = params.rsra();
     let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
     quality(params, &counts, rsra.hot_weight(), None)

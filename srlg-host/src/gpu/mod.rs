@@ -20,7 +20,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use srlg_core::{Address, Ages, IpPair, Params, RecentRange, Span, Tally, for_scheme};
+use srlg_core::scheme::{CounterRecorder, FinderRecorder};
+use srlg_core::{
+    Address, Ages, COUNTER, FINDER, IpPair, Params, RecentRange, Span, Tally, for_scheme,
+};
 use zerocopy::FromBytes;
 
 use crate::backend::{Backend, Found, Glimpse, Pairs};
@@ -137,6 +140,17 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
     }
 }
 
+/// Calls a method of `$work` for the recorders of the array of that number.
+macro_rules! by_array {
+    ($array:expr, $work:expr, $method:ident($($argument:expr),*)) => {
+        match $array {
+            FINDER => $work.$method::<FinderRecorder<S>>($($argument),*),
+            COUNTER => $work.$method::<CounterRecorder<S>>($($argument),*),
+            other => panic!("there is no array {other}"),
+        }
+    };
+}
+
 impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     fn device(&self) -> Device {
         self.device
@@ -231,19 +245,19 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {
-        self.unless_lost(|| self.work()?.export(self.ctx(), array))
+        self.unless_lost(|| by_array!(array, self.work()?, export(self.ctx(), array)))
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.merge(self.ctx(), array, words, step))
+        self.unless_lost(|| by_array!(array, self.work()?, merge(self.ctx(), array, words, step)))
     }
 
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.recent(self.ctx(), array, range, coder))
+        self.unless_lost(|| by_array!(array, self.work()?, recent(self.ctx(), array, range, coder)))
     }
 
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.apply(self.ctx(), array, section, step))
+        self.unless_lost(|| by_array!(array, self.work()?, apply(self.ctx(), array, section, step)))
     }
 }
 

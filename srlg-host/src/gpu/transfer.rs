@@ -1,7 +1,7 @@
-//! Recorders as words, from a device and to it, for snapshots and deltas.
+//! Recorders as words, from a device and to it, for snapshots and deltas. Each method is for the
+//! recorders of one array.
 
-use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{COUNTER, FINDER, ReadRecorder, RecentRange};
+use srlg_core::{ReadRecorder, RecentRange};
 use srlg_kernels::{Apply, Extract, Merge};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -13,24 +13,9 @@ use super::work::Work;
 use crate::error::Error;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-/// Calls a method for the type of the recorders of the array of that number.
-macro_rules! by_array {
-    ($array:expr, $work:ident.$method:ident($($argument:expr),*)) => {
-        match $array {
-            FINDER => $work.$method::<FinderRecorder<S>>($($argument),*),
-            COUNTER => $work.$method::<CounterRecorder<S>>($($argument),*),
-            other => panic!("there is no array {other}"),
-        }
-    };
-}
-
 impl<G: Gpu, S: GpuScheme> Work<G, S> {
-    /// Returns the words of `array`.
-    pub(super) fn export(&mut self, ctx: GpuCtx<'_, G, S>, array: usize) -> Result<Words, Error> {
-        by_array!(array, self.wrapped(ctx, array))
-    }
-
-    fn wrapped<R: GpuRecorder>(
+    /// Returns the words of `array`, whose recorders are `R`.
+    pub(super) fn export<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         array: usize,
@@ -51,17 +36,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     }
 
     /// Merges `words` into `array`, aged by `step`.
-    pub(super) fn merge(
-        &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        array: usize,
-        words: &Words,
-        step: u64,
-    ) -> Result<(), Error> {
-        by_array!(array, self.merge_words(ctx, array, words, step))
-    }
-
-    fn merge_words<R: GpuRecorder>(
+    pub(super) fn merge<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         array: usize,
@@ -82,17 +57,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     }
 
     /// Writes to `coder` the recorders of `array` whose words are in `range`.
-    pub(super) fn recent(
-        &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        array: usize,
-        range: RecentRange,
-        coder: &mut Coder,
-    ) -> Result<(), Error> {
-        by_array!(array, self.recent_words(ctx, array, range, coder))
-    }
-
-    fn recent_words<R: GpuRecorder>(
+    pub(super) fn recent<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         array: usize,
@@ -125,17 +90,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     }
 
     /// Merges the recorders in `section`, which are of `array`, aged by `step`.
-    pub(super) fn apply(
-        &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        array: usize,
-        section: &Section<'_>,
-        step: u64,
-    ) -> Result<(), Error> {
-        by_array!(array, self.apply_words(ctx, array, section, step))
-    }
-
-    fn apply_words<R: GpuRecorder>(
+    pub(super) fn apply<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         array: usize,

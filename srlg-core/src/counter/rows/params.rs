@@ -9,6 +9,7 @@ use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
 use crate::pair::Address;
+use crate::view::ArrayParams;
 
 /// Rows that there can be at most.
 pub const MAX_ROWS: usize = 8;
@@ -61,6 +62,12 @@ impl RowsParams {
 }
 
 hashing!(RowsParams);
+
+impl ArrayParams for RowsParams {
+    fn recorders(&self) -> usize {
+        Self::recorders(self)
+    }
+}
 
 impl RowsParams {
     getters! {

@@ -8,43 +8,22 @@ use crate::hash::by_family;
 use crate::packed::Packed;
 use crate::pair::{Address, IpPair};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
+use crate::view::View;
 
 /// Positions of a union that are looked at together, row after row: few enough for the first
 /// cache, many enough for full vectors.
 const POSITIONS_PER_BLOCK: usize = 1024;
 
-/// A view of the recorders of all rows; copying it copies two pointers.
-#[derive(Debug)]
-pub struct Rows<'a, R> {
-    params: &'a RowsParams,
-    recorders: &'a [R],
-}
-
-impl<R> Clone for Rows<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Rows<'_, R> {}
+/// The rows of the paper's counter.
+pub type Rows<'a, R> = View<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
-    /// A view of `recorders` as the rows of `params`.
-    ///
-    /// # Panics
-    /// When `recorders` is not [`RowsParams::recorders`] long.
-    #[must_use]
-    pub fn new(params: &'a RowsParams, recorders: &'a [R]) -> Self {
-        assert_eq!(recorders.len(), params.recorders(), "recorders of all rows");
-        Self { params, recorders }
-    }
-
     /// `|USLE|^k` of `aip`, of `positions` alone: those at which every row is within `span`.
     #[inline(always)]
     #[must_use]
     pub fn tally(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
         let Self { params, recorders } = self;
-        by_family!(params, |params| Rows { params, recorders }.union_weight(aip, span, positions))
+        by_family!(params, |params| View { params, recorders }.union_weight(aip, span, positions))
     }
 
     /// Whether `position` of the union estimator of `aip` is within `span`. A tally counts these.

@@ -2,6 +2,7 @@
 
 use super::params::AGES;
 use crate::epoch::Span;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Kinds of bins: all that a [`Kind`] and `TWICE` make together.
 pub(super) const KINDS: usize = 5;
@@ -34,7 +35,7 @@ impl Kind {
 /// touch of a position, if there is any, is of that age or older.
 ///
 /// The first three say what was seen, the last two how likely chance shows what is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Histograms {
     /// All positions. Those that are missing show that there is no own touch in the window.
@@ -53,13 +54,7 @@ pub struct Histograms {
 
 impl Histograms {
     /// No position at any age of the window.
-    pub(crate) const EMPTY: Self = Self {
-        all: [0; AGES],
-        own: [0; AGES],
-        hidden: [0; AGES],
-        hidden_twice: [0; AGES],
-        excluded_twice: [0; AGES],
-    };
+    pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
     /// The histograms of cells that were counted by [`Cells::bin`](crate::counter::Cells::bin): how many
     /// are in each of the [bins](Span::bins) of `span`.
@@ -74,18 +69,10 @@ impl Histograms {
 
     /// Counts the positions of `others` as well.
     pub(crate) fn add(&mut self, others: &Self) {
-        let ours = [
-            &mut self.all,
-            &mut self.own,
-            &mut self.hidden,
-            &mut self.hidden_twice,
-            &mut self.excluded_twice,
-        ];
-        let Self { all, own, hidden, hidden_twice, excluded_twice } = others;
-        for (ours, theirs) in ours.into_iter().zip([all, own, hidden, hidden_twice, excluded_twice])
-        {
-            ours.iter_mut().zip(theirs).for_each(|(count, more)| *count += more);
-        }
+        let ours: &mut [[u32; AGES]; 5] = zerocopy::transmute_mut!(self);
+        let others: &[[u32; AGES]; 5] = zerocopy::transmute_ref!(others);
+        let counts = ours.as_flattened_mut().iter_mut().zip(others.as_flattened());
+        counts.for_each(|(count, more)| *count += more);
     }
 
     /// The histograms of a window of so many `ages`, by the number of cells per kind and age.

@@ -14,33 +14,12 @@ use crate::epoch::Span;
 use crate::hash::by_family;
 use crate::pair::{Address, IpPair};
 use crate::recorder::{ReadRecorder, Recorder};
+use crate::view::View;
 
-/// A view of the recorders of all lines; copying it copies two pointers.
-#[derive(Debug)]
-pub struct Lines<'a, R> {
-    pub(super) params: &'a TaggedParams,
-    pub(super) recorders: &'a [R],
-}
-
-impl<R> Clone for Lines<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Lines<'_, R> {}
+/// The lines of the tagged counter.
+pub type Lines<'a, R> = View<'a, TaggedParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// A view of `recorders` as the lines of `params`.
-    ///
-    /// # Panics
-    /// When `recorders` is not [`TaggedParams::recorders`] long.
-    #[must_use]
-    pub fn new(params: &'a TaggedParams, recorders: &'a [R]) -> Self {
-        assert_eq!(recorders.len(), params.recorders(), "recorders of all lines");
-        Self { params, recorders }
-    }
-
     /// Looks at `positions` of the linear estimator of `aip` over `span`; `ahead` hears of a
     /// recorder of each line a while before it is looked at, so that the memory can be asked for
     /// it.
@@ -59,33 +38,18 @@ impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
         let ends = [positions.start, positions.end];
         assert!(ends.map(|end| end % LINE) == [0; 2], "positions of a tally");
         let Self { params, recorders } = self;
-        by_family!(params, |params| Lines { params, recorders }
+        by_family!(params, |params| View { params, recorders }
             .histograms(aip, span.ages, positions, ahead))
     }
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
     /// Touches one recorder of every pair, and its echo, `age` epochs ago (Alg. 6,
-    /// `alg_SLEA_scan`, with one row), while any other threads may.
+    /// `alg_SLEA_scan`, with one row), while no other thread changes recorders.
     #[inline(always)]
     pub fn touch(self, pairs: &[IpPair], age: u32) {
         let aged = self.params.step(age);
-        let Self { params, recorders } = self;
-        by_family!(params, |params| {
-            // A loop, not a closure: only it is sure to be inlined.
-            for &pair in pairs {
-                Lines { params, recorders }.apply_shared(Touch::new(params, pair, aged));
-            }
-        });
-    }
-
-    /// Applies `touch`, while any other threads may apply theirs in this way, but none
-    /// exclusively.
-    #[inline(always)]
-    fn apply_shared(self, touch: Touch) {
-        for (place, word) in touch.places.into_iter().zip(touch.words()) {
-            self.recorders[place as usize].fetch_min(word);
-        }
+        pairs.iter().for_each(|&pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
     }
 
     /// Applies `touches`, while no other thread changes recorders of their lines.

@@ -11,6 +11,7 @@ use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
 use crate::pair::Address;
+use crate::view::ArrayParams;
 
 /// Recorders of a line: 64 bytes, a line of common caches.
 pub const LINE: u32 = 32;
@@ -82,6 +83,12 @@ impl TaggedParams {
 }
 
 hashing!(TaggedParams);
+
+impl ArrayParams for TaggedParams {
+    fn recorders(&self) -> usize {
+        Self::recorders(self)
+    }
+}
 
 impl TaggedParams {
     getters! {

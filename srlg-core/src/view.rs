@@ -1,0 +1,34 @@
+//! [`View`]: the recorders of an array, seen with the params that say what they mean.
+
+/// Params of an array of a known number of recorders.
+pub trait ArrayParams {
+    /// The number of recorders.
+    fn recorders(&self) -> usize;
+}
+
+/// A view of the recorders of an array; copying it copies two pointers.
+#[derive(Debug)]
+pub struct View<'a, P, R> {
+    pub(crate) params: &'a P,
+    pub(crate) recorders: &'a [R],
+}
+
+impl<P, R> Clone for View<'_, P, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P, R> Copy for View<'_, P, R> {}
+
+impl<'a, P: ArrayParams, R> View<'a, P, R> {
+    /// A view of `recorders` as those of `params`.
+    ///
+    /// # Panics
+    /// When they are not as many as `params` say.
+    #[must_use]
+    pub fn new(params: &'a P, recorders: &'a [R]) -> Self {
+        assert_eq!(recorders.len(), params.recorders(), "recorders of an array");
+        Self { params, recorders }
+    }
+}
