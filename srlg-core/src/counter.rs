@@ -16,6 +16,7 @@ use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
 use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder};
+use crate::view::{ArrayParams, View};
 
 use tagged::Histograms;
 
@@ -26,7 +27,7 @@ pub use tagged::{Cells, Lines, TaggedCounter, TaggedParams};
 /// A way of counting opposite hosts.
 pub trait Counter: Send + Sync + 'static {
     /// Its sizes and keys.
-    type Params: Copy + core::fmt::Debug + Send + Sync;
+    type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
 
     /// What its array consists of.
     type Recorder: Recorder;
@@ -44,8 +45,7 @@ pub trait Counter: Send + Sync + 'static {
     /// at once, while any other threads do, or by a call of `later` for each touch that
     /// [`apply_exclusive`](Self::apply_exclusive) has to apply. A counter does one of them always.
     fn touch(
-        params: &Self::Params,
-        recorders: &[Self::Recorder],
+        array: View<'_, Self::Params, Self::Recorder>,
         batch: (&[IpPair; BATCH], usize),
         age: u32,
         later: impl FnMut(Self::Touch),
@@ -56,11 +56,7 @@ pub trait Counter: Send + Sync + 'static {
     fn place(touch: Self::Touch) -> u32;
 
     /// Applies `touches`, while no other thread changes recorders of their lines.
-    fn apply_exclusive(
-        params: &Self::Params,
-        recorders: &[Self::Recorder],
-        touches: &[Self::Touch],
-    );
+    fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// Looks at some positions of the linear estimator of `host` over a span; `ahead` hears of a
     /// recorder of each line a while before it is looked at, so that the memory can be asked for
@@ -69,8 +65,7 @@ pub trait Counter: Send + Sync + 'static {
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
     fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
-        params: &Self::Params,
-        recorders: &[R],
+        array: View<'_, Self::Params, R>,
         host: Address,
         asked: (Span, Range<u32>),
         ahead: impl Fn(usize),

@@ -14,6 +14,7 @@ mod rsra;
 use crate::pair::{BATCH, IpPair};
 use crate::params::Params;
 use crate::recorder::Recorder;
+use crate::view::{ArrayParams, View};
 
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
@@ -23,7 +24,7 @@ pub use rsra::{Rsra, RsraFinder, touch_rsra};
 /// A way of finding hosts.
 pub trait Finder: Send + Sync + 'static {
     /// Its sizes and keys.
-    type Params: Copy + core::fmt::Debug + Send + Sync;
+    type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
 
     /// What its array consists of.
     type Recorder: Recorder;
@@ -31,11 +32,7 @@ pub trait Finder: Send + Sync + 'static {
     /// The part of `params` that belongs to it.
     fn params(params: &Params) -> &Self::Params;
 
-    /// Updates those of `recorders` that belong to `pairs`, which were in contact `age` epochs ago.
-    fn touch(
-        params: &Self::Params,
-        recorders: &[Self::Recorder],
-        pairs: &[IpPair; BATCH],
-        age: u32,
-    );
+    /// Updates the recorders of `pairs`, which were in contact `age` epochs ago, while any other
+    /// threads may.
+    fn touch(array: View<'_, Self::Params, Self::Recorder>, pairs: &[IpPair; BATCH], age: u32);
 }

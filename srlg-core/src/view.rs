@@ -32,3 +32,12 @@ impl<'a, P: ArrayParams, R> View<'a, P, R> {
         Self { params, recorders }
     }
 }
+
+impl<'a, P, R> View<'a, P, R> {
+    /// The recorders.
+    #[inline(always)]
+    #[must_use]
+    pub const fn recorders(self) -> &'a [R] {
+        self.recorders
+    }
+}

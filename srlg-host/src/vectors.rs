@@ -25,22 +25,43 @@ macro_rules! for_wider_vectors {
                 $($body)*
             }
 
-            #[cfg(test)]
-            mod $name {
-                use super::*;
-
-                $(#[$attribute])*
-                pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
-                    $($body)*
-                }
-
-                #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
-                $(#[$attribute])*
-                pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
-                    $($body)*
-                }
+            crate::vectors::other_levels! {
+                $name ($(#[$attribute])*) $(<$generic: $bound>)?
+                ($($argument)*) $(-> $output)? { $($body)* }
             }
         )*
     };
 }
 pub(crate) use for_wider_vectors;
+
+#[cfg(not(test))]
+macro_rules! other_levels {
+    ($($function:tt)*) => {};
+}
+#[cfg(not(test))]
+pub(crate) use other_levels;
+
+#[cfg(test)]
+macro_rules! other_levels {
+    (
+        $name:ident ($($attribute:tt)*) $(<$generic:ident: $bound:path>)?
+        ($($argument:tt)*) $(-> $output:ty)? { $($body:tt)* }
+    ) => {
+        mod $name {
+            use super::*;
+
+            $($attribute)*
+            pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                $($body)*
+            }
+
+            #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
+            $($attribute)*
+            pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                $($body)*
+            }
+        }
+    };
+}
+#[cfg(test)]
+pub(crate) use other_levels;

@@ -11,23 +11,19 @@ pub trait Entry {
     fn put(&self, word: Self::Word);
 }
 
-impl Entry for AtomicU32 {
-    type Word = u32;
+macro_rules! entry {
+    ($($atomic:ident: $word:ident),*) => {
+        $(impl Entry for $atomic {
+            type Word = $word;
 
-    #[inline(always)]
-    fn put(&self, word: u32) {
-        self.store(word, Relaxed);
-    }
+            #[inline(always)]
+            fn put(&self, word: $word) {
+                self.store(word, Relaxed);
+            }
+        })*
+    };
 }
-
-impl Entry for AtomicU64 {
-    type Word = u64;
-
-    #[inline(always)]
-    fn put(&self, word: u64) {
-        self.store(word, Relaxed);
-    }
-}
+entry!(AtomicU32: u32, AtomicU64: u64);
 
 /// A list of bounded length to which many threads add.
 ///

@@ -34,29 +34,27 @@ impl Counter for RowsCounter {
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]
     fn touch(
-        params: &RowsParams,
-        recorders: &[Recorder16],
+        rows: Rows<'_, Recorder16>,
         (pairs, _): (&[IpPair; BATCH], usize),
         age: u32,
         _: impl FnMut(()),
     ) {
-        Rows::new(params, recorders).touch(pairs, age);
+        rows.touch(pairs, age);
     }
 
     fn place((): ()) -> u32 {
         0
     }
 
-    fn apply_exclusive(_: &RowsParams, _: &[Recorder16], _: &[()]) {}
+    fn apply_exclusive(_: Rows<'_, Recorder16>, _: &[()]) {}
 
     #[inline(always)]
     fn tally<R: ReadRecorder<Word = u16>>(
-        params: &RowsParams,
-        recorders: &[R],
+        rows: Rows<'_, R>,
         host: Address,
         (span, positions): (Span, Range<u32>),
         _: impl Fn(usize),
     ) -> Tally {
-        Tally::Union(Rows::new(params, recorders).tally(host, span, positions))
+        Tally::Union(rows.tally(host, span, positions))
     }
 }

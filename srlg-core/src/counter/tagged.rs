@@ -45,13 +45,12 @@ impl Counter for TaggedCounter {
 
     #[inline(always)]
     fn touch(
-        params: &TaggedParams,
-        _: &[Recorder16],
+        lines: Lines<'_, Recorder16>,
         (pairs, count): (&[IpPair; BATCH], usize),
         age: u32,
         mut later: impl FnMut(Touch),
     ) {
-        let touches = Touches::new(params, pairs, age);
+        let touches = Touches::new(lines.params, pairs, age);
         for i in 0..count.min(BATCH) {
             later(touches.touch(i));
         }
@@ -63,19 +62,18 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn apply_exclusive(params: &TaggedParams, recorders: &[Recorder16], touches: &[Touch]) {
-        Lines::new(params, recorders).apply_exclusive(touches);
+    fn apply_exclusive(lines: Lines<'_, Recorder16>, touches: &[Touch]) {
+        lines.apply_exclusive(touches);
     }
 
     #[inline(always)]
     fn tally<R: ReadRecorder<Word = u16>>(
-        params: &TaggedParams,
-        recorders: &[R],
+        lines: Lines<'_, R>,
         host: Address,
         (span, positions): (Span, Range<u32>),
         ahead: impl Fn(usize),
     ) -> Tally {
-        Tally::Visible(Lines::new(params, recorders).tally(host, span, positions, ahead))
+        Tally::Visible(lines.tally(host, span, positions, ahead))
     }
 }
 

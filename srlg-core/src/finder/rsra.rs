@@ -133,8 +133,8 @@ impl<R: Recorder + 'static> Finder for RsraFinder<R> {
     }
 
     #[inline(always)]
-    fn touch(params: &RsraParams, recorders: &[R], pairs: &[IpPair; BATCH], age: u32) {
-        Rsra::new(params, recorders).touch_all(pairs, age);
+    fn touch(rsra: Rsra<'_, R>, pairs: &[IpPair; BATCH], age: u32) {
+        rsra.touch_all(pairs, age);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use srlg_core::counter::Counter;
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{Params, SchemeTypes};
+use srlg_core::{Params, SchemeTypes, View};
 
 use super::pages::{Mappable, Pages};
-use super::shards::{Sharded, Shards};
+use super::shards::{Array, Shards};
 use crate::finder::CpuFinder;
 
 /// A scheme whose arrays the CPU can hold and search.
@@ -29,10 +29,9 @@ pub(super) struct Arrays<S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Arrays<S> {
-    /// The counter's array with its shards.
+    /// The counter's array, for updates by any number of threads.
     #[inline(always)]
-    pub(super) fn sharded(&self) -> Sharded<'_, S::Counter> {
-        let recorders = self.counter.shared();
-        Sharded { params: S::Counter::params(&self.params), recorders, shards: &self.shards }
+    pub(super) fn counter(&self) -> Array<'_, S::Counter> {
+        View::new(S::Counter::params(&self.params), self.counter.shared())
     }
 }

@@ -13,7 +13,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use srlg_core::finder::Finder;
-use srlg_core::{Ages, BATCH, IpPair};
+use srlg_core::{Ages, BATCH, IpPair, View};
 use thread_local::ThreadLocal;
 use zerocopy::IntoBytes;
 
@@ -174,9 +174,10 @@ impl<S: CpuScheme> Inbox<S> {
     /// Touches a batch, of which only the first `count` pairs need it.
     #[inline(always)]
     fn touch(&mut self, arrays: &Arrays<S>, batch: &[IpPair; BATCH], count: usize) {
-        let (params, recorders) = (S::Finder::params(&arrays.params), arrays.finder.shared());
-        S::Finder::touch(params, recorders, batch, self.ages.finder);
-        self.buckets.touch(&arrays.sharded(), (batch, count), self.ages.counter);
+        let finder = View::new(S::Finder::params(&arrays.params), arrays.finder.shared());
+        S::Finder::touch(finder, batch, self.ages.finder);
+        let array = (arrays.counter(), &arrays.shards);
+        self.buckets.touch(array, (batch, count), self.ages.counter);
     }
 
     #[inline(always)]
@@ -192,7 +193,7 @@ impl<S: CpuScheme> Inbox<S> {
 
     fn drain(&mut self, arrays: &Arrays<S>) {
         self.touch_waiting(arrays);
-        self.buckets.drain(&arrays.sharded());
+        self.buckets.drain(arrays.counter(), &arrays.shards);
     }
 }
 

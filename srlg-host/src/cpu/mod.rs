@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{
-    ARRAYS, Address, Ages, IpPair, Params, ReadRecorder, RecentRange, Span, count_below, for_scheme,
+    ARRAYS, Address, Ages, IpPair, Params, ReadRecorder, RecentRange, Span, View, count_below,
+    for_scheme,
 };
 
 use crate::backend::{Backend, Found, Glimpse, Pairs};
@@ -179,14 +180,12 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     ) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
-        let counter_params = S::Counter::params(params);
         let width = params.counter_sizes().width;
         counter.frozen(|recorders| {
+            let array = View::new(S::Counter::params(params), recorders);
             share(threads, found.hosts.len(), |number| {
                 let host = found.hosts[number];
-                let tally = |positions| {
-                    sweep::tally::<S::Counter>(counter_params, recorders, host, span, positions)
-                };
+                let tally = |positions| sweep::tally::<S::Counter>(array, host, span, positions);
                 let Some(Glimpse { positions, promises }) = glimpse else {
                     return each(number, &tally(0..width));
                 };
@@ -201,7 +200,6 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
 
     fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
         let Arrays { params, counter, .. } = self.drained();
-        let counter_params = S::Counter::params(params);
         let (recorders, sizes) = (counter.shared(), params.counter_sizes());
         let row_weights = match params.needs_row_weights() {
             true => {
@@ -211,7 +209,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             false => Vec::new(),
         };
         let asked = (span, 0..sizes.width);
-        Ok((S::Counter::tally(counter_params, recorders, host, asked, |_| {}), row_weights))
+        let array = View::new(S::Counter::params(params), recorders);
+        Ok((S::Counter::tally(array, host, asked, |_| {}), row_weights))
     }
 
     fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {

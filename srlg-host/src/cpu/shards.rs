@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
-use srlg_core::{BATCH, IpPair};
+use srlg_core::{BATCH, IpPair, View};
 
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 16;
@@ -37,12 +37,8 @@ impl Shards {
     }
 }
 
-/// A counter's array with its shards.
-pub(super) struct Sharded<'a, C: Counter> {
-    pub(super) params: &'a C::Params,
-    pub(super) recorders: &'a [C::Recorder],
-    pub(super) shards: &'a Shards,
-}
+/// A counter's array.
+pub(super) type Array<'a, C> = View<'a, <C as Counter>::Params, <C as Counter>::Recorder>;
 
 /// The touches of one thread that wait, by shard.
 pub(super) struct Buckets<C: Counter> {
@@ -62,14 +58,13 @@ impl<C: Counter> Buckets<C> {
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
-        array: &Sharded<'_, C>,
+        (array, shards): (Array<'_, C>, &Shards),
         batch: (&[IpPair; BATCH], usize),
         age: u32,
     ) {
-        let &Sharded { params, recorders, shards: Shards { shift, .. } } = array;
-        C::touch(params, recorders, batch, age, |touch| {
-            prefetch_index::prefetch_index(recorders, C::place(touch) as usize);
-            let shard = (C::place(touch) >> shift) as usize % MOST_SHARDS as usize;
+        C::touch(array, batch, age, |touch| {
+            prefetch_index::prefetch_index(array.recorders(), C::place(touch) as usize);
+            let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS as usize;
             let count = self.counts[shard];
             self.touches[shard][count] = touch;
             self.counts[shard] = count + 1;
@@ -77,25 +72,25 @@ impl<C: Counter> Buckets<C> {
         for shard in 0..MOST_SHARDS as usize {
             // Room for what the next batch brings.
             if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
-                self.empty(array, shard);
+                self.empty(array, shards, shard);
             }
         }
     }
 
     /// Applies all touches that wait.
-    pub(super) fn drain(&mut self, array: &Sharded<'_, C>) {
-        for shard in 0..array.shards.locks.len() {
+    pub(super) fn drain(&mut self, array: Array<'_, C>, shards: &Shards) {
+        for shard in 0..shards.locks.len() {
             if self.counts[shard] > 0 {
-                self.empty(array, shard);
+                self.empty(array, shards, shard);
             }
         }
     }
 
     #[inline(always)]
-    fn empty(&mut self, array: &Sharded<'_, C>, shard: usize) {
+    fn empty(&mut self, array: Array<'_, C>, shards: &Shards, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
-        let _alone = array.shards.locks[shard].0.lock().expect("nobody panics with a shard");
-        C::apply_exclusive(array.params, array.recorders, touches);
+        let _alone = shards.locks[shard].0.lock().expect("nobody panics with a shard");
+        C::apply_exclusive(array, touches);
         self.counts[shard] = 0;
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use prefetch_index::prefetch_index;
 use srlg_core::counter::{Counter, Tally};
-use srlg_core::{Address, ReadRecorder, Recorder, Span, age_all, count_below};
+use srlg_core::{Address, ReadRecorder, Recorder, Span, View, age_all, count_below};
 
 use crate::vectors::for_wider_vectors;
 
@@ -27,14 +27,13 @@ for_wider_vectors! {
 
     /// Makes the tally of `host` over `positions`.
     pub(super) fn tally<C: Counter>(
-        params: &C::Params,
-        recorders: &[<C::Recorder as ReadRecorder>::Word],
+        array: View<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         host: Address,
         span: Span,
         positions: Range<u32>,
     ) -> Tally {
-        let ahead = |recorder| prefetch_index(recorders, recorder);
-        C::tally(params, recorders, host, (span, positions), ahead)
+        let ahead = |recorder| prefetch_index(array.recorders(), recorder);
+        C::tally(array, host, (span, positions), ahead)
     }
 }
 

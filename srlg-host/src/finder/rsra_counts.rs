@@ -40,21 +40,6 @@ impl CountsLayout {
         }
     }
 
-    /// All of it.
-    pub(super) fn bytes(&self) -> usize {
-        self.hosts.end
-    }
-
-    /// All counts.
-    pub(super) fn counts(&self) -> Range<usize> {
-        0..self.found.end
-    }
-
-    /// Counts of a search.
-    pub(super) fn of_search(&self) -> Range<usize> {
-        self.hot[0].start..self.found.end
-    }
-
     /// All counts, and the first hosts.
     pub(super) fn eager(&self) -> Range<usize> {
         0..self.hosts.end.min(self.hosts.start + EAGER_HOSTS * size_of::<u32>())

@@ -58,7 +58,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
         let columns = || gpu.allocate(rsra.columns() as usize * size_of::<u32>());
         let [starts, highs, present] = high_table_lens(rsra).map(|len| len * size_of::<u32>());
         Ok(Self {
-            counts: gpu.allocate(layout.bytes())?,
+            counts: gpu.allocate(layout.hosts.end)?,
             counts_copy: gpu.pin(layout.eager().end)?,
             masks: gpu.allocate(rsra.estimators())?,
             columns: [columns()?, columns()?],
@@ -80,7 +80,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
         span: Span,
     ) -> Result<HostList<'_, G::Memory>, Error> {
         let params = *ctx.params.rsra();
-        ctx.clear(self.counts.part(self.layout.counts()))?;
+        ctx.clear(self.counts.part(0..self.layout.found.end))?;
         let rough = ctx.recorders(FINDER).buffer();
         let weights = self.counts.part(self.layout.weights.clone()).buffer();
         let masks = self.masks.all().buffer();
@@ -113,7 +113,7 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
     /// Starts a search at `weight`.
     fn find<S>(&self, ctx: GpuCtx<'_, G, S>, weight: u32) -> Result<(), Error> {
         let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.rsra());
-        ctx.clear(counts.part(layout.of_search()))?;
+        ctx.clear(counts.part(layout.hot[0].start..layout.found.end))?;
         let hot = layout.hot.clone().map(|hot| counts.part(hot));
         for ((row, columns), count) in (0..).zip(&self.columns).zip(hot) {
             let (masks, columns) = (self.masks.all().buffer(), columns.all().buffer());

@@ -3,6 +3,7 @@
 use srlg_core::{Params, Span};
 
 use super::scheme::{GpuCounter, GpuScheme};
+use crate::share::share;
 
 /// Fewer tallies are not worth a thread: each takes a microsecond or two.
 const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 128 };
@@ -30,15 +31,5 @@ pub(super) fn threads() -> usize {
 
 /// Calls `each` for all numbers below `count`; many are shared out among `threads`.
 pub(super) fn share_out(threads: usize, count: usize, each: impl Fn(usize) + Sync) {
-    let threads = threads.min(count / TALLIES_PER_THREAD);
-    if threads < 2 {
-        return (0..count).for_each(each);
-    }
-    let (share, each) = (count.div_ceil(threads), &each);
-    std::thread::scope(|scope| {
-        for start in (share..count).step_by(share) {
-            scope.spawn(move || (start..count.min(start + share)).for_each(each));
-        }
-        (0..share).for_each(each);
-    });
+    share(threads.min(count / TALLIES_PER_THREAD), count, each);
 }

@@ -93,7 +93,8 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
         ages: Ages,
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.uploads.work(|queue| lend(queue, &mut |pairs| scan(self.ctx().on(queue), pairs, ages)))
+        let queue = &self.uploads.take().queue;
+        lend(queue, &mut |pairs| scan(self.ctx().on(queue), pairs, ages))
     }
 
     fn ctx(&self) -> GpuCtx<'_, G, S> {

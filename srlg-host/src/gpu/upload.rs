@@ -30,7 +30,7 @@ pub(super) struct Uploads<G: Gpu> {
 }
 
 /// One upload buffer. Invariant: of the pairs in it, the first `filled` of `staging`, all have `ages`.
-struct UploadBuffer<G: Gpu> {
+pub(super) struct UploadBuffer<G: Gpu> {
     // Dropped in this order: memory before the queue whose work uses it.
     staging: G::Pinned,
     filled: usize,
@@ -40,7 +40,7 @@ struct UploadBuffer<G: Gpu> {
     done: G::Mark,
     /// Whether there was no scan after that.
     is_joined: bool,
-    queue: G::Queue,
+    pub(super) queue: G::Queue,
 }
 
 impl<G: Gpu> Uploads<G> {
@@ -98,16 +98,8 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Lets `with` start work in the queue of a buffer.
-    pub(super) fn work<T>(
-        &self,
-        with: impl FnOnce(&G::Queue) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        with(&self.take().queue)
-    }
-
     /// A buffer for work that does not wait in it; others go on with the next one.
-    fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
+    pub(super) fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let mut buffer = self.free();
         buffer.is_joined = false;
         self.turn();

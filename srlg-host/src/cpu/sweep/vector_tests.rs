@@ -22,7 +22,8 @@ fn aged<R: Recorder>(
     (below, recorders.iter().map(|recorder| recorder.word().into()).collect())
 }
 
-type TallyLevel<C> = fn(&<C as Counter>::Params, &[u16], Address, Span, Range<u32>) -> Tally;
+type TallyLevel<C> =
+    fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
 
 fn sizes(scheme: Scheme) -> Config {
     let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
@@ -73,7 +74,7 @@ proptest! {
         let tallies = for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
             let of = |level: TallyLevel<Of>| {
-                level(Of::params(&params), &words[..len], host, span, positions.clone())
+                level(View::new(Of::params(&params), &words[..len]), host, span, positions.clone())
             };
             [of(tally::plain::<Of>), of(tally::avx2::<Of>), of(tally::<Of>)]
         });
