@@ -25,6 +25,7 @@
 //! ```
 
 mod byte_order;
+mod contact;
 mod counts;
 mod csv;
 mod error;
@@ -37,7 +38,8 @@ mod pcap;
 mod pcapng;
 mod reader;
 
+pub use contact::Contact;
 pub use counts::{Counts, Skip};
 pub use error::{CaptureError, Cause, Truncation};
 pub use measured::{BadNetwork, Measured, Role, UnknownRole, parse_network};
-pub use reader::{Contact, Format, Reader};
+pub use reader::{Format, Reader};

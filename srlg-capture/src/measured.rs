@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use ipnet::Ipv4Net;
 
-use crate::reader::Contact;
+use crate::contact::Contact;
 
 /// The measured networks and the direction that counts.
 ///
