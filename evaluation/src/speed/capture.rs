@@ -15,9 +15,8 @@ use srlg_core::IpPair;
 use srlg_host::{Placement, SliceClock, SlidingDetector};
 use srlg_traffic::synthetic::Backbone;
 
-use super::ingest::BATCH;
 use super::report::{Metric, Report};
-use super::setting::Setting;
+use super::setting::{BATCH, Setting};
 use crate::pcap_writer::{write_header, write_packet};
 use crate::sample::{Sample, seconds, timed};
 

@@ -9,21 +9,19 @@ use std::iter;
 
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_host::{Device, SlidingDetector};
+use srlg_host::Device;
 
 #[cfg(feature = "cuda")]
 use super::gpu;
-use super::own::{Own, round};
+use super::own::{Own, rate};
 use super::peers::Share;
 use super::race::{self, Place, ratio};
 use super::report::{Metric, Report};
 use super::setting::Setting;
 use super::traffic::{self, Traffic};
 use super::{limits, peers};
-use crate::sample::{Sample, seconds};
+use crate::sample::Sample;
 
-/// Pairs of a batch from ordinary memory.
-pub(super) const BATCH: usize = 1 << 14;
 /// Pairs of a pinned buffer, of which there are as many as it takes.
 const BUFFER: usize = 1 << 22;
 /// Threads that ingest.
@@ -99,19 +97,6 @@ fn tell(setting: &Setting<'_>, traffic: &Traffic, place: &Place<'_>, report: &mu
     let memory = Sample::of([place.entrant.memory_bytes() as f64]);
     let memory = metric("memory_bytes".to_owned(), "bytes", memory);
     report.add(&memory.detail("traffic", traffic.name));
-}
-
-/// Pairs per second that `ingest` takes from `slices`, wherever they are.
-pub(super) fn rate<Slice>(
-    setting: &Setting<'_>,
-    name: String,
-    slices: &[Slice],
-    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
-) -> Result<Metric> {
-    let mut detector = setting.detector()?;
-    let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
-    let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
 }
 
 /// Pinned memory is filled before the clock runs, as a program does that fills one buffer while

@@ -16,9 +16,8 @@ use crate::system::System;
 use anyhow::Result;
 use srlg_core::IpPair;
 
-use super::ingest::BATCH;
 use super::race::{Entrant, Place};
-use super::setting::Setting;
+use super::setting::{BATCH, Setting};
 use super::traffic::Traffic;
 use crate::sample::timed;
 use crate::threads::{in_parallel, split_by_host};
