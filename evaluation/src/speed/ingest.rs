@@ -23,7 +23,7 @@ use super::{limits, peers};
 use crate::sample::Sample;
 
 /// Pairs of a pinned buffer, of which there are as many as it takes.
-const BUFFER: usize = 1 << 22;
+const PAIRS_PER_BUFFER: usize = 1 << 22;
 /// Threads that ingest.
 const THREADS: [u32; 2] = [1, 2];
 
@@ -109,7 +109,7 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> 
             buffer.fill(|pairs| pairs.copy_from_slice(share))?;
             Ok(buffer)
         };
-        slice.chunks(BUFFER).map(buffer).collect::<Result<Vec<_>>>()
+        slice.chunks(PAIRS_PER_BUFFER).map(buffer).collect::<Result<Vec<_>>>()
     };
     let slices = traffic.slices.iter().map(buffers).collect::<Result<Vec<_>>>()?;
     let name = format!("ingest_pinned_{}", traffic.name);

@@ -6,7 +6,7 @@ use srlg_host::SlidingDetector;
 
 use super::race::Entrant;
 use super::report::Metric;
-use super::setting::{BATCH, Setting, begin_untouched};
+use super::setting::{PAIRS_PER_CALL, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 use crate::threads::in_parallel;
 
@@ -78,6 +78,6 @@ fn round<Slice>(
 fn from_threads(detector: &SlidingDetector, pairs: &[IpPair], threads: u32) -> Result<()> {
     let share = pairs.len().div_ceil(threads as usize).max(1);
     in_parallel(pairs.chunks(share), |pairs| {
-        pairs.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
+        pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
     })
 }
