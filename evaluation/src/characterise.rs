@@ -10,7 +10,7 @@ mod trial;
 mod variations;
 
 use crate::number;
-use crate::study::{FolderOptions, StudyOutput};
+use crate::study::{CommandLine, FolderOptions, StudyOutput};
 use anyhow::{Result, ensure};
 use clap::Args;
 
@@ -29,7 +29,7 @@ pub(crate) struct Characterise {
     output: FolderOptions,
 }
 
-pub(crate) fn run(options: &Characterise) -> Result<()> {
+pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
     let end = options.seed.checked_add(options.streams.into());
     ensure!(end.is_some(), "--seed is too large");
     let sweeps = sweeps::all(options.quick)?;
@@ -42,9 +42,8 @@ pub(crate) fn run(options: &Characterise) -> Result<()> {
         all.push(results::of(&sweep, points, options));
     }
     let Characterise { seed, streams, .. } = *options;
-    output.set_up(&format!(
-        "Streams of traffic per setting: {streams}, of the seeds {seed} to {}.",
-        seed + u64::from(streams) - 1
-    ))?;
+    let last = seed + u64::from(streams) - 1;
+    let text = format!("Streams of traffic per setting: {streams}, of the seeds {seed} to {last}.");
+    output.set_up(line, &text)?;
     output.tell(&all)
 }

@@ -5,7 +5,8 @@
 //! the standard error and exit status 2, and leaves no incomplete file behind.
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use srlg_core::IpPair;
 use srlg_traffic::synthetic::Backbone;
 use srlg_traffic::trace::Trace;
@@ -27,6 +28,8 @@ use crate::{MOST_PAIRS, MOST_SLICES, number, pcap_writer, progress};
 
 /// Slices of one second in a period of the model.
 const PERIOD: u32 = 300;
+/// Options that change no figure.
+const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
 /// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
 #[derive(Parser)]
@@ -105,13 +108,13 @@ enum Format {
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
-        Command::Peers(options) => comparison::run(&options),
-        Command::Traces(options) => traces::run(&options),
-        Command::Paper(options) => paper::run(&options),
-        Command::Characterise(options) => characterise::run(&options),
+        Command::Peers(options) => comparison::run(&options, repeating),
+        Command::Traces(options) => traces::run(&options, repeating),
+        Command::Paper(options) => paper::run(&options, repeating),
+        Command::Characterise(options) => characterise::run(&options, repeating),
         Command::Speed(options) => speed::run(&options),
-        Command::Growth(options) => growth::run(&options),
-        Command::Scale(options) => scale::run(&options),
+        Command::Growth(options) => growth::run(&options, repeating),
+        Command::Scale(options) => scale::run(&options, repeating),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
@@ -119,6 +122,33 @@ pub fn run() -> ExitCode {
     // Nobody is left to tell when the standard error is closed.
     let _ = writeln!(io::stderr(), "srlg-evaluation: {error:#}");
     ExitCode::from(2)
+}
+
+/// The [`CommandLine`](crate::study::CommandLine) of the command that runs.
+fn repeating(instead: &[(&str, &str)]) -> String {
+    let mut program = Cli::command();
+    let matches = program.get_matches_mut();
+    let (name, matches) = matches.subcommand().expect("the program has run a command");
+    let command = program.find_subcommand(name).expect("it is one of the program's");
+    let settings = command
+        .get_arguments()
+        .filter(|argument| !NO_SETTINGS.contains(&argument.get_id().as_str()));
+    let options = settings.filter_map(|argument| option(argument, matches, instead));
+    format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
+}
+
+/// An option with its value, which may be the default; none where there is none.
+fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
+    let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
+    if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {
+        return Some(format!(" --{long} {value}"));
+    }
+    let is_given = matches.value_source(id)? == ValueSource::CommandLine;
+    if !argument.get_action().takes_values() {
+        return is_given.then(|| format!(" --{long}"));
+    }
+    let values: Vec<_> = matches.get_raw(id)?.map(|value| value.to_string_lossy()).collect();
+    Some(format!(" --{long} {}", values.join(",")))
 }
 
 fn generate(options: &Generate) -> Result<()> {

@@ -17,7 +17,7 @@ use srlg_core::{Address, Config, IpPair};
 use srlg_traffic::oracle::ExactWindow;
 
 use crate::preset::Preset;
-use crate::study::{PageOptions, StudyOutput};
+use crate::study::{CommandLine, PageOptions, Results, StudyOutput};
 use crate::synthetic::Synthetic;
 use crate::{number, progress};
 
@@ -42,7 +42,7 @@ pub(crate) struct Peers {
 /// slice `window`, where slices count from 1.
 type Truth = Vec<Vec<(Address, u32)>>;
 
-pub(crate) fn run(options: &Peers) -> Result<()> {
+pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let window = options.synthetic.window;
     ensure!(window <= LONGEST_WINDOW, "--window must be at most {LONGEST_WINDOW}");
     ensure!(options.load <= crate::MOST_PAIRS, "--load must be at most {}", crate::MOST_PAIRS);
@@ -61,7 +61,8 @@ pub(crate) fn run(options: &Peers) -> Result<()> {
         measured.push(measure::measure(&mut *system, &truth, options, &bar));
     }
     drop(bar);
-    output.tell(&[results::of(place, &measured, &truth, options)])
+    let above = format!("`{}`", line(&[]));
+    output.tell(&[Results { above, ..results::of(place, &measured, &truth, options) }])
 }
 
 type Make = Box<dyn Fn(Synthetic) -> Result<Box<dyn System>>>;

@@ -9,7 +9,7 @@ mod results;
 mod sweeps;
 
 use crate::number::short;
-use crate::study::{FolderOptions, StudyOutput};
+use crate::study::{CommandLine, FolderOptions, StudyOutput};
 use crate::table::machine;
 use crate::{number, progress};
 use anyhow::{Result, ensure};
@@ -39,7 +39,7 @@ pub(crate) struct Growth {
     output: FolderOptions,
 }
 
-pub(crate) fn run(options: &Growth) -> Result<()> {
+pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
     ensure!(options.most <= MOST_PAIRS, "--most must be at most {MOST_PAIRS}");
     ensure!(options.most >= 100_000, "--most must be at least 100k, the least load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Growth) -> Result<()> {
         all.push(results::of(&sweep, &costs, options));
     }
     drop(bar);
-    output.set_up(&options.text())?;
+    output.set_up(line, &options.text())?;
     output.tell(&all)
 }
 

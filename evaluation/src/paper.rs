@@ -12,7 +12,7 @@ mod sliding;
 mod track;
 
 use crate::number;
-use crate::study::{FolderOptions, StudyOutput};
+use crate::study::{CommandLine, FolderOptions, StudyOutput};
 use crate::synthetic::Synthetic;
 use crate::table::machine;
 use anyhow::{Result, ensure};
@@ -39,7 +39,7 @@ pub(crate) struct Paper {
     output: FolderOptions,
 }
 
-pub(crate) fn run(options: &Paper) -> Result<()> {
+pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
     options.check()?;
     let (title, places) = ("The paper's experiments", ["discrete", "sliding"]);
     let mut output = StudyOutput::in_folder(&options.output, "docs/paper", title, places)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Paper) -> Result<()> {
         discrete.push(results::discrete(options, load, &discrete::run(options, load)?));
         sliding.push(results::sliding(options, load, &sliding::run(options, load)?));
     }
-    output.set_up(&format!("Seed {}; times on {}.", options.synthetic.seed, machine()))?;
+    output.set_up(line, &format!("Seed {}; times on {}.", options.synthetic.seed, machine()))?;
     discrete.append(&mut sliding);
     output.tell(&discrete)
 }

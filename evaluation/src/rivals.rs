@@ -16,7 +16,8 @@ pub mod gse;
 pub mod vbfa;
 mod vectors;
 
-pub use vectors::{Reversal, VectorFilter};
+pub use arrays::Reversal;
+pub use vectors::VectorFilter;
 
 /// Bits of a word, the unit in which memory is taken.
 const WORD: u32 = u64::BITS;

@@ -11,7 +11,7 @@ mod nodes;
 mod traffic;
 mod tree;
 
-use crate::study::{Details, FolderOptions, Results, Row, StudyOutput};
+use crate::study::{CommandLine, Details, FolderOptions, Results, Row, StudyOutput};
 use crate::table::machine;
 use crate::{number, progress};
 use anyhow::{Result, ensure};
@@ -65,7 +65,7 @@ struct Setting<'a> {
     config: Config,
 }
 
-pub(crate) fn run(options: &Scale) -> Result<()> {
+pub(crate) fn run(options: &Scale, line: CommandLine) -> Result<()> {
     ensure!(options.nodes <= MOST_NODES, "--nodes must be at most {MOST_NODES}");
     ensure!(options.most <= crate::MOST_PAIRS, "--most must be at most {}", crate::MOST_PAIRS);
     ensure!(options.repeat <= 1000, "--repeat must be at most 1000");
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Scale) -> Result<()> {
         bar.inc(1);
     }
     drop(bar);
-    output.set_up(&setting.text()?)?;
+    output.set_up(line, &setting.text()?)?;
     output.tell(&results)
 }
 

@@ -16,16 +16,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, CommandFactory};
+use clap::Args;
 
-use crate::command::Cli;
 use crate::page::Page;
 
 /// The place of what holds for all results of a page.
 const SETUP: &str = "setup";
-/// Options that change no figure.
-const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
+
+/// Gives the command line that repeats the results, with all options that they depend on; an option
+/// that `instead` names has the value that stands there.
+pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
 /// Options of a study with a folder of its own.
 #[derive(Args)]
@@ -83,10 +83,10 @@ impl StudyOutput {
         Ok(Self { page, json: options.json })
     }
 
-    /// Begins the page with the command, and `text`.
-    pub(crate) fn set_up(&mut self, text: &str) -> Result<()> {
+    /// Begins the page with the command `line`, and `text`.
+    pub(crate) fn set_up(&mut self, line: CommandLine, text: &str) -> Result<()> {
         let Some(page) = &mut self.page else { return Ok(()) };
-        page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", command(&[])))
+        page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", line(&[])))
     }
 
     /// Writes the page, if there is one, with the charts; prints tables, or JSON.
@@ -123,32 +123,4 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
         page.fill(&parts[0].place, &parts.iter().map(part).collect::<String>())?;
     }
     page.write()
-}
-
-/// The command line that repeats the results, with all options that they depend on; an option that
-/// `instead` names has the value that stands there.
-pub(crate) fn command(instead: &[(&str, &str)]) -> String {
-    let mut program = Cli::command();
-    let matches = program.get_matches_mut();
-    let (name, matches) = matches.subcommand().expect("the program has run a command");
-    let command = program.find_subcommand(name).expect("it is one of the program's");
-    let settings = command
-        .get_arguments()
-        .filter(|argument| !NO_SETTINGS.contains(&argument.get_id().as_str()));
-    let options = settings.filter_map(|argument| option(argument, matches, instead));
-    format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
-}
-
-/// An option with its value, which may be the default; none where there is none.
-fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
-    let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
-    if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {
-        return Some(format!(" --{long} {value}"));
-    }
-    let is_given = matches.value_source(id)? == ValueSource::CommandLine;
-    if !argument.get_action().takes_values() {
-        return is_given.then(|| format!(" --{long}"));
-    }
-    let values: Vec<_> = matches.get_raw(id)?.map(|value| value.to_string_lossy()).collect();
-    Some(format!(" --{long} {}", values.join(",")))
 }

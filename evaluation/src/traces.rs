@@ -16,7 +16,7 @@ use srlg_traffic::trace::{self, Record, SUFFIX, Trace, record_files};
 
 use crate::number;
 use crate::preset::Preset;
-use crate::study::{PageOptions, StudyOutput};
+use crate::study::{CommandLine, PageOptions, StudyOutput};
 
 #[derive(Args)]
 pub(crate) struct Traces {
@@ -97,7 +97,7 @@ impl Cut {
     }
 }
 
-pub(crate) fn run(options: &Traces) -> Result<()> {
+pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     let folder = options.data.clone().or_else(trace::data_dir);
     let folder = folder.context("there is no folder of record files: give --data")?;
     let with_cuts = |&preset| options.cut.iter().map(move |&cut| (preset, cut));
@@ -108,7 +108,7 @@ pub(crate) fn run(options: &Traces) -> Result<()> {
     let recordings = files.iter().map(|path| Recording::read(path)).collect::<Result<Vec<_>>>()?;
     for ((preset, cut), place) in sections.into_iter().zip(places) {
         let section = replay::section(&recordings, preset, cut, options)?;
-        output.tell(&[results::of(place, &section, options)])?;
+        output.tell(&[results::of(place, &section, options, line)])?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg::{Device, IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
-use srlg_capture::{Contact, Measured};
+use srlg_capture::{Contact, InsideFilter};
 
 use crate::args::{Args, Preset};
 use crate::output::Output;
@@ -20,7 +20,7 @@ const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
 pub struct Session {
     detector: SlidingDetector,
     clock: SliceClock,
-    measured: Measured,
+    inside: InsideFilter,
     batch: Vec<IpPair>,
     reports: Reports,
     started: Instant,
@@ -63,7 +63,7 @@ impl Session {
         Ok(Self {
             detector: args.detector()?,
             clock,
-            measured: Measured::new(&args.inside, args.role),
+            inside: InsideFilter::new(&args.inside, args.role),
             batch: Vec::with_capacity(BATCH),
             reports: Reports {
                 output: Output::new(args),
@@ -131,7 +131,7 @@ impl Session {
     }
 
     fn count(&mut self, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
-        let pairs = self.measured.pairs(contact).map(|(aip, bip)| IpPair { aip, bip });
+        let pairs = self.inside.pairs(contact).map(|(aip, bip)| IpPair { aip, bip });
         let (_, most) = pairs.size_hint();
         self.unmeasured += u64::from(most == Some(0));
         self.pairs += most.unwrap_or(0) as u64;

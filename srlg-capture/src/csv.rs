@@ -10,9 +10,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::Skip;
+use crate::contact::{Contact, Packet};
 use crate::error::{CaptureError, Stop};
 use crate::input::Input;
-use crate::reader::{Contact, Packet};
 
 const HEADER: &[u8] = b"time_ms,src,dst";
 /// Longest line that is parsed, many times the longest sensible one.

@@ -46,7 +46,7 @@ impl Interface {
         interface
     }
 
-    /// Nanoseconds since the epoch of a time stamp; `None` before it, or beyond 64 bit.
+    /// Nanoseconds since the Unix epoch of a time stamp; `None` before it, or beyond 64 bit.
     #[inline]
     pub(crate) fn time_ns(&self, ticks: u64) -> Option<u64> {
         let exponent = u32::from(self.resolution & !BINARY);

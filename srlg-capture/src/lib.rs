@@ -25,19 +25,21 @@
 //! ```
 
 mod byte_order;
+mod contact;
 mod counts;
 mod csv;
 mod error;
 mod frame;
 mod input;
+mod inside;
 mod interface;
 mod ip;
-mod measured;
 mod pcap;
 mod pcapng;
 mod reader;
 
+pub use contact::Contact;
 pub use counts::{Counts, Skip};
 pub use error::{CaptureError, Cause, Truncation};
-pub use measured::{BadNetwork, Measured, Role, UnknownRole, parse_network};
-pub use reader::{Contact, Format, Reader};
+pub use inside::{BadNetwork, InsideFilter, Role, UnknownRole, parse_network};
+pub use reader::{Format, Reader};

@@ -7,26 +7,13 @@
 use std::fmt;
 use std::io::Read;
 
-use crate::counts::{Counts, Skip};
+use crate::contact::{Contact, Packet};
+use crate::counts::Counts;
 use crate::csv::Csv;
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::input::Input;
 use crate::pcap::Pcap;
 use crate::pcapng::PcapNg;
-
-/// One packet from one IPv4 host to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Contact {
-    /// Nanoseconds since the Unix epoch (for CSV: since whatever its time column counts from).
-    pub time_ns: u64,
-    /// Sender, as [`std::net::Ipv4Addr::to_bits`] gives it.
-    pub source: u32,
-    /// Receiver, likewise.
-    pub destination: u32,
-}
-
-/// Outcome of one packet.
-pub(crate) type Packet = Result<Contact, Skip>;
 
 /// Format of a capture, found by content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -28,6 +28,7 @@ pub use peers::Kind;
 pub use rng::mix;
 pub use stream::Stream;
 
+use hosts::{Background, begun_per_period};
 use rng::Rng;
 use srlg_core::{Address, IpPair};
 
@@ -93,7 +94,9 @@ impl Backbone {
     /// When `period` is 0 or the stream is longer than 2^23 slices with two periods.
     #[must_use]
     pub fn slices(&self) -> Slices {
-        Slices::new(self)
+        let planted: Vec<Address> = self.planted.iter().map(|point| point.host).collect();
+        let background = Background::new(self, begun_per_period(self.pairs), &planted);
+        Slices::of(self, vec![Box::new(background)])
     }
 }
 

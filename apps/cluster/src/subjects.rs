@@ -53,7 +53,7 @@ pub fn inbox_prefix(client: &str) -> String {
     format!("_INBOX_{client}")
 }
 
-/// Names a message, the same whenever it is sent: the broker drops repetitions of late, of whatever probe. The
+/// Names a message, the same whenever it is sent: the broker drops recent repetitions, of whatever probe. The
 /// checksum of the payload is part of it, so that nothing is dropped for another message's sake: for that of another
 /// probe under this one's name, or of the same slice measured once more.
 #[must_use]

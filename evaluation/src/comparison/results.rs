@@ -5,7 +5,7 @@
 
 use super::measure::Measured;
 use super::{Peers, Truth};
-use crate::study::{self, Cell, Column, Results, Row};
+use crate::study::{Cell, Column, Results, Row};
 use crate::table::machine;
 
 const COLUMNS: &[Column] = &[
@@ -35,7 +35,6 @@ pub(super) fn of(place: String, measured: &[Measured], truth: &Truth, options: &
             "{super_points} super points in all {windows} windows together; {}",
             machine()
         ),
-        above: format!("`{}`", study::command(&[])),
         names: vec!["system"],
         columns: COLUMNS,
         rows: measured.iter().map(row).collect(),

@@ -17,9 +17,9 @@ use crate::sample::{Sample, stage_medians};
 use crate::threads::{in_parallel, split_by_host};
 
 /// Pairs of a call of ingest.
-const BATCH: usize = 1 << 14;
+const PAIRS_PER_CALL: usize = 1 << 14;
 /// Pairs that are made between two looks at the clock.
-const BLOCK: usize = 1 << 20;
+const PAIRS_PER_BLOCK: usize = 1 << 20;
 
 /// What a system took: medians.
 pub(super) struct Cost {
@@ -81,10 +81,10 @@ fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Dura
     let mut time = Duration::ZERO;
     let mut left = pairs;
     while left > 0 {
-        let block: Vec<IpPair> = traffic.take(left.min(BLOCK)).collect();
+        let block: Vec<IpPair> = traffic.take(left.min(PAIRS_PER_BLOCK)).collect();
         left -= block.len();
         let start = Instant::now();
-        block.chunks(BATCH).for_each(|batch| system.ingest(batch));
+        block.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
         time += start.elapsed();
     }
     let start = Instant::now();
@@ -99,7 +99,7 @@ fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<C
         detector.skip_to(detector.slice() + 1)?;
         clocked(|| {
             in_parallel(shares, |share| {
-                share.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
+                share.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
             })?;
             Ok(detector.flush()?)
         })
@@ -115,7 +115,7 @@ fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<
     let ingest_ns = from_threads(step, traffic, rounds, |shares| {
         clocked(|| {
             in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
-                share.chunks(BATCH).for_each(|batch| system.ingest(batch));
+                share.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
                 Ok(())
             })
         })

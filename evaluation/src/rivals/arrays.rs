@@ -1,10 +1,35 @@
-//! Arrays of bit vectors, and the search for the hosts whose vectors are full.
+//! Arrays of bit vectors, and the search for the hosts whose vectors are full, by a [`Reversal`].
 //!
 //! Shape: [`Arrays`], whose report [`Walk`]s through the combinations of full vectors. Invariant:
 //! an AND only clears bits, so a combination is dropped as soon as too many bits are zero.
 
-use super::{Reversal, Search, WORD, linear_count, zeros};
+use super::{Search, WORD, linear_count, zeros};
 use srlg_core::Address;
+
+/// From a host to its vectors, and from vectors back to the host that they belong to, array by
+/// array.
+pub trait Reversal {
+    /// Name of the system in tables and plots.
+    const NAME: &str;
+
+    /// What the vectors of some first arrays tell about a host.
+    type Known: Copy;
+
+    /// The vector of `host` in each array.
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
+
+    /// What is known before the first array.
+    fn nothing(&self) -> Self::Known;
+
+    /// The only vector of `array` that agrees with `known`, when that tells it.
+    fn only(&self, array: usize, known: Self::Known) -> Option<u32>;
+
+    /// What is known with `vector` of `array` as well; `None` when that contradicts `known`.
+    fn join(&self, array: usize, vector: u32, known: Self::Known) -> Option<Self::Known>;
+
+    /// The host, when the vectors of all arrays have been joined.
+    fn host(&self, known: Self::Known) -> Address;
+}
 
 /// Which hosts a system reports.
 #[derive(Clone, Copy)]

@@ -5,35 +5,10 @@
 //! combination that it takes for a host's is left out.
 
 use super::Search;
-use super::arrays::{Arrays, Limits};
+use super::arrays::{Arrays, Limits, Reversal};
 use crate::system::System;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
-
-/// From a host to its vectors, and from vectors back to the host that they belong to, array by
-/// array.
-pub trait Reversal {
-    /// Name of the system in tables and plots.
-    const NAME: &str;
-
-    /// What the vectors of some first arrays tell about a host.
-    type Known: Copy;
-
-    /// The vector of `host` in each array.
-    fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
-
-    /// What is known before the first array.
-    fn nothing(&self) -> Self::Known;
-
-    /// The only vector of `array` that agrees with `known`, when that tells it.
-    fn only(&self, array: usize, known: Self::Known) -> Option<u32>;
-
-    /// What is known with `vector` of `array` as well; `None` when that contradicts `known`.
-    fn join(&self, array: usize, vector: u32, known: Self::Known) -> Option<Self::Known>;
-
-    /// The host, when the vectors of all arrays have been joined.
-    fn host(&self, known: Self::Known) -> Address;
-}
 
 /// A system of arrays of bit vectors, from which `R` regains hosts.
 pub struct VectorFilter<R> {

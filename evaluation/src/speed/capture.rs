@@ -15,9 +15,8 @@ use srlg_core::IpPair;
 use srlg_host::{Placement, SliceClock, SlidingDetector};
 use srlg_traffic::synthetic::Backbone;
 
-use super::ingest::BATCH;
 use super::report::{Metric, Report};
-use super::setting::Setting;
+use super::setting::{PAIRS_PER_CALL, Setting};
 use crate::pcap_writer::{write_header, write_packet};
 use crate::sample::{Sample, seconds, timed};
 
@@ -78,7 +77,7 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
 fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;
-    let (mut batch, mut pairs) = (Vec::with_capacity(BATCH), 0);
+    let (mut batch, mut pairs) = (Vec::with_capacity(PAIRS_PER_CALL), 0);
     while let Some(contact) = reader.next_contact()? {
         match clock.place(contact.time_ns) {
             Placement::Running => {}
@@ -91,7 +90,7 @@ fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
         let (aip, bip) = (contact.source, contact.destination);
         batch.extend([IpPair { aip, bip }, IpPair { aip: bip, bip: aip }]);
         pairs += 2;
-        if batch.len() + 2 > BATCH {
+        if batch.len() + 2 > PAIRS_PER_CALL {
             ingest(detector, &mut batch)?;
         }
     }

@@ -9,7 +9,7 @@ use srlg_host::cudarc::driver::CudaContext;
 use srlg_host::{Device, PinnedPairs};
 use zerocopy::IntoBytes;
 
-use super::ingest::rate;
+use super::own::rate;
 use super::report::{Metric, Report};
 use super::setting::Setting;
 use super::traffic::Traffic;

@@ -9,23 +9,21 @@ use std::iter;
 
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_host::{Device, SlidingDetector};
+use srlg_host::Device;
 
 #[cfg(feature = "cuda")]
 use super::gpu;
-use super::own::{Own, round};
+use super::own::{Own, rate};
 use super::peers::Share;
 use super::race::{self, Place, ratio};
 use super::report::{Metric, Report};
 use super::setting::Setting;
 use super::traffic::{self, Traffic};
 use super::{limits, peers};
-use crate::sample::{Sample, seconds};
+use crate::sample::Sample;
 
-/// Pairs of a batch from ordinary memory.
-pub(super) const BATCH: usize = 1 << 14;
 /// Pairs of a pinned buffer, of which there are as many as it takes.
-const BUFFER: usize = 1 << 22;
+const PAIRS_PER_BUFFER: usize = 1 << 22;
 /// Threads that ingest.
 const THREADS: [u32; 2] = [1, 2];
 
@@ -101,19 +99,6 @@ fn tell(setting: &Setting<'_>, traffic: &Traffic, place: &Place<'_>, report: &mu
     report.add(&memory.detail("traffic", traffic.name));
 }
 
-/// Pairs per second that `ingest` takes from `slices`, wherever they are.
-pub(super) fn rate<Slice>(
-    setting: &Setting<'_>,
-    name: String,
-    slices: &[Slice],
-    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
-) -> Result<Metric> {
-    let mut detector = setting.detector()?;
-    let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
-    let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
-}
-
 /// Pinned memory is filled before the clock runs, as a program does that fills one buffer while
 /// another is read.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
@@ -124,7 +109,7 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> 
             buffer.fill(|pairs| pairs.copy_from_slice(share))?;
             Ok(buffer)
         };
-        slice.chunks(BUFFER).map(buffer).collect::<Result<Vec<_>>>()
+        slice.chunks(PAIRS_PER_BUFFER).map(buffer).collect::<Result<Vec<_>>>()
     };
     let slices = traffic.slices.iter().map(buffers).collect::<Result<Vec<_>>>()?;
     let name = format!("ingest_pinned_{}", traffic.name);

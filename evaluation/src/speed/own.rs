@@ -4,10 +4,10 @@ use anyhow::Result;
 use srlg_core::IpPair;
 use srlg_host::SlidingDetector;
 
-use super::ingest::BATCH;
 use super::race::Entrant;
-use super::setting::{Setting, begin_untouched};
-use crate::sample::timed;
+use super::report::Metric;
+use super::setting::{PAIRS_PER_CALL, Setting, begin_untouched};
+use crate::sample::{Sample, seconds, timed};
 use crate::threads::in_parallel;
 
 /// A detector that takes pairs from ordinary memory.
@@ -39,9 +39,22 @@ impl Entrant for Own<'_> {
     }
 }
 
+/// Pairs per second that `ingest` takes from `slices`, wherever they are.
+pub(super) fn rate<Slice>(
+    setting: &Setting<'_>,
+    name: String,
+    slices: &[Slice],
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
+) -> Result<Metric> {
+    let mut detector = setting.detector()?;
+    let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
+    let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
+    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
+}
+
 /// Seconds of `ingest` of all slices, the first of which finds no recorder touched. What the
 /// device does between slices is no part of it.
-pub(super) fn round<Slice>(
+fn round<Slice>(
     detector: &mut SlidingDetector,
     slices: &[Slice],
     ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
@@ -65,6 +78,6 @@ pub(super) fn round<Slice>(
 fn from_threads(detector: &SlidingDetector, pairs: &[IpPair], threads: u32) -> Result<()> {
     let share = pairs.len().div_ceil(threads as usize).max(1);
     in_parallel(pairs.chunks(share), |pairs| {
-        pairs.chunks(BATCH).try_for_each(|batch| Ok(detector.ingest(batch)?))
+        pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
     })
 }

@@ -16,9 +16,8 @@ use crate::system::System;
 use anyhow::Result;
 use srlg_core::IpPair;
 
-use super::ingest::BATCH;
 use super::race::{Entrant, Place};
-use super::setting::Setting;
+use super::setting::{PAIRS_PER_CALL, Setting};
 use super::traffic::Traffic;
 use crate::sample::timed;
 use crate::threads::{in_parallel, split_by_host};
@@ -102,7 +101,7 @@ impl Entrant for Sharded<'_> {
         self.prepare()?;
         timed(|| {
             in_parallel(self.systems.iter_mut().zip(self.shares), |(system, share)| {
-                share.pairs.chunks(BATCH).for_each(|batch| system.ingest(batch));
+                share.pairs.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
                 Ok(())
             })
         })

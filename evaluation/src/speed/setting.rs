@@ -9,6 +9,8 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 use super::Speed;
 
+/// Pairs of a call of ingest from ordinary memory.
+pub(super) const PAIRS_PER_CALL: usize = 1 << 14;
 /// Inside hosts of distinct pairs.
 const HOSTS: u32 = 200_000;
 

@@ -6,7 +6,7 @@
 use super::Traces;
 use super::replay::{self, Section};
 use crate::number::short;
-use crate::study::{self, Cell, Column, Results, Row};
+use crate::study::{Cell, Column, CommandLine, Results, Row};
 
 const COLUMNS: &[Column] = &[
     Column::decimals(0, "windows"),
@@ -18,7 +18,7 @@ const COLUMNS: &[Column] = &[
     Column::percent("largest error").metric("largest_error", "%"),
 ];
 
-pub(super) fn of(place: String, section: &Section, options: &Traces) -> Results {
+pub(super) fn of(place: String, section: &Section, options: &Traces, line: CommandLine) -> Results {
     let (cut, preset) = (section.cut, section.preset.name());
     let cut_text = format!("{}x{}", cut.seconds, cut.window);
     let instead = [("data", "DIR"), ("preset", preset.as_str()), ("cut", cut_text.as_str())];
@@ -26,7 +26,7 @@ pub(super) fn of(place: String, section: &Section, options: &Traces) -> Results 
         heading: format!("Real traffic, {place}"),
         place,
         setting: format!("Slices of {} s, windows of {}, preset {preset}", cut.seconds, cut.window),
-        above: format!("`{}`", study::command(&instead)),
+        above: format!("`{}`", line(&instead)),
         below: left_out(section, options),
         names: vec!["trace", "θ"],
         columns: COLUMNS,

@@ -7,10 +7,9 @@
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};
-use super::hosts::{Background, begun_per_period};
 use super::peers::Peers;
 use super::rng::Rng;
-use srlg_core::{Address, IpPair};
+use srlg_core::IpPair;
 use std::collections::VecDeque;
 
 /// Purposes of random streams, apart from those of the background.
@@ -44,12 +43,6 @@ pub struct Slices {
 }
 
 impl Slices {
-    pub(super) fn new(model: &Backbone) -> Self {
-        let planted: Vec<Address> = model.planted.iter().map(|point| point.host).collect();
-        let background = Background::new(model, begun_per_period(model.pairs), &planted);
-        Self::of(model, vec![Box::new(background)])
-    }
-
     /// The flows of `sources` and of the hosts planted in `frame`, whose `pairs` are not used.
     pub(super) fn of(frame: &Backbone, sources: Vec<Box<dyn Source>>) -> Self {
         assert!(frame.period > 0, "a period has at least one slice");

@@ -17,9 +17,9 @@ const PASSING_SHARE: f64 = 0.436;
 /// Mean opposite hosts of a passing host.
 const PASSING_MEAN: f64 = 1.49;
 /// Fewest and most opposite hosts of a heavy host, and the tail between.
-const FEWEST: f64 = 48.0;
-const MOST: f64 = 200_000.0;
-const TAIL: f64 = 1.1;
+const HEAVY_FEWEST: f64 = 48.0;
+const HEAVY_MOST: f64 = 200_000.0;
+const HEAVY_TAIL: f64 = 1.1;
 
 /// Random streams of the heavy hosts' sizes, and of the pairs.
 const SIZE_STREAM: u64 = 6 << 40;
@@ -51,11 +51,11 @@ impl Stream {
     pub fn new(seed: u64, load: u32) -> Self {
         let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
         // One host must not use up a small window: at most an eighth of the pairs.
-        let most = MOST.min(f64::from(load) / 8.0).max(FEWEST);
+        let most = HEAVY_MOST.min(f64::from(load) / 8.0).max(HEAVY_FEWEST);
         let mut sizes = Rng::new(seed, SIZE_STREAM);
         let mut sum = 0.0;
         let add = |_| {
-            sum += sizes.pareto(FEWEST, TAIL, most);
+            sum += sizes.pareto(HEAVY_FEWEST, HEAVY_TAIL, most);
             sum
         };
         let sums = (0..heavy).map(add).collect();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
 use tracing::{info, warn};
 
-use super::reports::Kept;
+use super::reports::ReportFile;
 use super::rule::Memory;
 use super::stream::Witness;
 
@@ -26,7 +26,7 @@ pub(super) struct Attachment {
     /// The last message that was read.
     pub(super) witness: Option<Witness>,
     /// The file of reports, if they go to one, and its length.
-    pub(super) reports: Option<Kept>,
+    pub(super) reports: Option<ReportFile>,
 }
 
 impl Attachment {
@@ -34,7 +34,7 @@ impl Attachment {
         rule: Memory,
         replay_after: u64,
         witness: Option<Witness>,
-        reports: Option<Kept>,
+        reports: Option<ReportFile>,
     ) -> Self {
         Self { version: VERSION, rule, replay_after, witness, reports }
     }

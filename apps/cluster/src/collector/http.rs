@@ -12,22 +12,22 @@ use tokio::sync::watch;
 
 use super::status::Status;
 
-/// What there is to tell.
+/// What the engine has published last.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct Published {
     pub(super) metrics: PrometheusHandle,
     pub(super) status: watch::Receiver<Status>,
 }
 
 /// Where to ask for it.
-pub(super) fn router(told: Told) -> Router {
-    Router::new().route("/metrics", get(metrics)).route("/status", get(status)).with_state(told)
+pub(super) fn router(last: Published) -> Router {
+    Router::new().route("/metrics", get(metrics)).route("/status", get(status)).with_state(last)
 }
 
-async fn metrics(State(told): State<Told>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], told.metrics.render())
+async fn metrics(State(last): State<Published>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], last.metrics.render())
 }
 
-async fn status(State(told): State<Told>) -> Json<Status> {
-    Json(told.status.borrow().clone())
+async fn status(State(last): State<Published>) -> Json<Status> {
+    Json(last.status.borrow().clone())
 }

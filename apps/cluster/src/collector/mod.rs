@@ -161,7 +161,7 @@ async fn listen(
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
     info!("status and metrics at http://{}", listener.local_addr()?);
-    let router = http::router(http::Told { metrics, status });
+    let router = http::router(http::Published { metrics, status });
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(())
 }

@@ -51,7 +51,7 @@ pub(super) enum Event {
         anew: bool,
     },
     Message(Message),
-    /// Nothing has come of late.
+    /// Nothing has come recently.
     Tick,
     /// The broker is away.
     Away,

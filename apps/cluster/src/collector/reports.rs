@@ -24,7 +24,7 @@ pub(super) enum Reports {
 
 /// What a checkpoint knows of a file of reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct ReportFile {
     path: PathBuf,
     len: u64,
 }
@@ -58,7 +58,7 @@ impl Reports {
     ///
     /// # Errors
     /// A file that cannot be used, or is shorter than it was.
-    pub(super) fn open(path: &Path, kept: Option<&Kept>) -> Result<Self> {
+    pub(super) fn open(path: &Path, kept: Option<&ReportFile>) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
@@ -116,13 +116,13 @@ impl Reports {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn sync(&self) -> Result<Option<Kept>> {
+    pub(super) fn sync(&self) -> Result<Option<ReportFile>> {
         match self {
             Self::Stdout => Ok(None),
             Self::File { path, file, len } => {
                 let synced = file.sync_data();
                 synced.with_context(|| format!("cannot bring {} to disk", path.display()))?;
-                Ok(Some(Kept { path: path.clone(), len: *len }))
+                Ok(Some(ReportFile { path: path.clone(), len: *len }))
             }
         }
     }

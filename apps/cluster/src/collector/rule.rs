@@ -50,7 +50,7 @@ pub(super) struct Rule<T> {
     owed: BTreeMap<(u64, usize), Parts>,
     /// Per probe the first slice since which `owed` is known.
     known_from: Vec<u64>,
-    /// Slices that closed of late without a word of anybody.
+    /// Slices that closed recently without a word of anybody.
     silent: u64,
 }
 

@@ -33,12 +33,12 @@ pub(super) struct Tally {
     names: Vec<String>,
     pub(super) counts: Vec<Counts>,
     pub(super) refused: BTreeMap<&'static str, u64>,
-    told: BTreeMap<&'static str, Told>,
+    told: BTreeMap<&'static str, LastLine>,
 }
 
 /// When a reason was told last, and how often it came since.
 #[derive(Debug)]
-struct Told {
+struct LastLine {
     at: Instant,
     since: u64,
 }
@@ -96,7 +96,7 @@ impl Tally {
                 return None;
             }
         }
-        let before = self.told.insert(reason, Told { at: now, since: 0 });
+        let before = self.told.insert(reason, LastLine { at: now, since: 0 });
         Some(before.map_or(0, |told| told.since - 1))
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use ipnet::Ipv4Net;
-use srlg_capture::{Contact, Counts, Measured as Networks, Reader, Role, parse_network};
+use srlg_capture::{Contact, Counts, InsideFilter, Reader, Role, parse_network};
 use srlg_host::IpPair;
 use tracing::warn;
 
@@ -83,9 +83,9 @@ impl Args {
     }
 
     fn read_file(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let networks = Networks::new(&self.inside, self.role);
+        let inside = InsideFilter::new(&self.inside, self.role);
         while let Some(contact) = reader.next_contact()? {
-            measurement.take(contact.time_ns, pairs(&networks, contact))?;
+            measurement.take(contact.time_ns, pairs(&inside, contact))?;
         }
         let counts = ended(&reader);
         Ok(Measured { totals: measurement.finish()?, counts: Some(counts) })
@@ -93,7 +93,7 @@ impl Args {
 
     /// Reads in a thread of its own, so that slices end while no packet comes.
     fn follow(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let networks = Networks::new(&self.inside, self.role);
+        let inside = InsideFilter::new(&self.inside, self.role);
         let grace = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
         let (sender, receiver) = sync_channel(WAITING);
         let reading =
@@ -107,7 +107,7 @@ impl Args {
             })?;
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(contact) => measurement.take(contact.time_ns, pairs(&networks, contact))?,
+                Ok(contact) => measurement.take(contact.time_ns, pairs(&inside, contact))?,
                 Err(RecvTimeoutError::Timeout) => measurement.pass(now()?.saturating_sub(grace))?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -117,8 +117,8 @@ impl Args {
     }
 }
 
-fn pairs(networks: &Networks, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
-    networks.pairs(contact).map(|(aip, bip)| IpPair { aip, bip })
+fn pairs(inside: &InsideFilter, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
+    inside.pairs(contact).map(|(aip, bip)| IpPair { aip, bip })
 }
 
 /// Tells of an early end; what became of all packets.
@@ -137,7 +137,7 @@ fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(file))
 }
 
-/// This machine's clock, nanoseconds since the epoch.
+/// This machine's clock, nanoseconds since the Unix epoch.
 fn now() -> Result<u64> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     Ok(u64::try_from(now.as_nanos())?)

@@ -41,7 +41,7 @@ pub(super) struct Measurement {
     /// The running slice; none before the first contact.
     slice: Option<u64>,
     skew: Duration,
-    /// Time stamps up to this one, nanoseconds since the epoch, are known to be believable.
+    /// Time stamps up to this one, nanoseconds since the Unix epoch, are known to be believable.
     believed: u64,
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,

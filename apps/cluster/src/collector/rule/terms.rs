@@ -80,7 +80,7 @@ pub(in super::super) struct Closed {
     pub(in super::super) cause: Cause,
     /// Delivered all of it.
     pub(in super::super) delivered: Vec<usize>,
-    /// Did not, and were heard of late.
+    /// Did not, and were heard of recently.
     pub(in super::super) late: Vec<usize>,
     /// Did not, and are silent.
     pub(in super::super) missing: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Which endpoints of a contact are measured, and against whom.
+//! Which endpoints of a contact are inside hosts, and which are opposite ones.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 
 use ipnet::Ipv4Net;
 
-use crate::reader::Contact;
+use crate::contact::Contact;
 
-/// The measured networks and the direction that counts.
+/// Tells the inside hosts of contacts, by their networks and the direction that counts.
 ///
 /// ```
-/// use srlg_capture::{Contact, Measured, Role, parse_network};
+/// use srlg_capture::{Contact, InsideFilter, Role, parse_network};
 ///
-/// let measured = Measured::new(&[parse_network("10.0.0.0/8")?], Role::Any);
+/// let inside = InsideFilter::new(&[parse_network("10.0.0.0/8")?], Role::Any);
 /// let contact = Contact { time_ns: 0, source: 0xC000_0201, destination: 0x0A00_0001 };
-/// assert_eq!(measured.pairs(contact).collect::<Vec<_>>(), [(0x0A00_0001, 0xC000_0201)]);
+/// assert_eq!(inside.pairs(contact).collect::<Vec<_>>(), [(0x0A00_0001, 0xC000_0201)]);
 /// # Ok::<(), srlg_capture::BadNetwork>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct InsideFilter {
     /// Network and mask of each.
     networks: Vec<(u32, u32)>,
     role: Role,
@@ -36,8 +36,8 @@ pub enum Role {
     Destination,
 }
 
-impl Measured {
-    /// Measures the hosts of `inside`, or all hosts where it is empty.
+impl InsideFilter {
+    /// Takes the hosts of `inside`, or all hosts where it is empty, in the `role` that counts.
     #[must_use]
     pub fn new(inside: &[Ipv4Net], role: Role) -> Self {
         let all = [Ipv4Net::default()];
@@ -124,7 +124,8 @@ mod tests {
 
     fn pairs(inside: &[&str], role: Role, source: u32, destination: u32) -> Vec<(u32, u32)> {
         let inside: Vec<_> = inside.iter().map(|text| parse_network(text).unwrap()).collect();
-        Measured::new(&inside, role).pairs(Contact { time_ns: 0, source, destination }).collect()
+        let contact = Contact { time_ns: 0, source, destination };
+        InsideFilter::new(&inside, role).pairs(contact).collect()
     }
 
     #[test]
