@@ -42,7 +42,7 @@ pub struct SlidingDetector {
 }
 
 impl SlidingDetector {
-    /// A detector with the sizes of `config` on `device`; slice 0 is running.
+    /// Creates a detector with the sizes of `config` on `device`; slice 0 is running.
     ///
     /// # Errors
     /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`], and for a GPU
@@ -57,8 +57,8 @@ impl SlidingDetector {
         Self { params, backend: BackendCell::new(backend), slice: 0, health }
     }
 
-    /// Lets every later close take up to so many threads, as far as the system gives them; at first
-    /// it takes the caller's alone. Reports are the same. On a GPU it changes nothing.
+    /// Sets the maximum number of threads that a close uses, 1 at first. Fewer are used if the system
+    /// refuses to start them. Reports are the same. On a GPU it changes nothing.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.

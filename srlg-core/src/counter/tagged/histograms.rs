@@ -16,7 +16,7 @@ impl Span {
 }
 
 /// What the two places of a cell say of an own touch of the age of the older: bin number
-/// `kind * ages + age`, of a window of so many ages.
+/// `kind * ages + age`, of a window of `ages` ages.
 pub(super) struct Kind;
 
 impl Kind {
@@ -88,7 +88,8 @@ impl Histograms {
         }
     }
 
-    /// The histograms of a window of so many `ages`, by the number of cells per kind and age.
+    /// The histograms of a window of `ages` ages: `count` returns the number of cells of a kind and
+    /// an age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let mut histograms = Self::EMPTY;
