@@ -79,8 +79,8 @@ impl SchemeTypes for PaperTypes {
     type Counter = RowsCounter;
 }
 
-/// What `$work` makes of the [`SchemeTypes`] of `$params`, named `$Types`, and of the params of its
-/// finder and of its counter.
+/// Does `$work` with the [`SchemeTypes`] of `$params`, named `$Types`, and with the params of their
+/// finder and of their counter.
 #[macro_export]
 macro_rules! for_scheme {
     ($params:expr, |$Types:ident, $finder:ident, $counter:ident| $work:expr) => {{

@@ -129,7 +129,7 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Number of distinct opposite hosts of `host` in the window that ends with the
+    /// Estimates the number of distinct opposite hosts of `host` in the window that ends with the
     /// running slice.
     ///
     /// # Errors
@@ -138,13 +138,13 @@ impl SlidingDetector {
         self.cardinality_within(host, self.params.window())
     }
 
-    /// The same for the last `window` slices, the running one included; `window` may be
-    /// anything from 1 to the detector's own.
+    /// Estimates the number of distinct opposite hosts of `host` in the last `window` slices, the
+    /// running one included; `window` may be anything from 1 to the detector's own.
     ///
     /// Where ages count epochs of several slices (windows of more than 511), an epoch of which
     /// `window` holds a part counts pro rata, the running one too.
     ///
-    /// In the paper's scheme it reads the whole SLEA once, for the row setting factors of that
+    /// In the paper's scheme the call reads the whole SLEA once, for the row setting factors of that
     /// window.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl SlidingDetector {
         Ok(self.params.estimate(&tally, span, &row_weights))
     }
 
-    /// How the detector fared in the last slice that closed.
+    /// Returns how the detector fared in the last slice that closed.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health

@@ -37,16 +37,16 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions. Those that are missing show that there is no own touch in the window.
+    /// All positions. Positions that are missing show that there is no own touch in the window.
     pub all: [u32; AGES],
     /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
     pub own: [u32; AGES],
     /// Positions that show none, and might hide one. At all others, an own touch of that age
     /// would have replaced what is there.
     pub hidden: [u32; AGES],
-    /// Those of the hidden at which both places, of the touch and of the echo, have that age.
+    /// Hidden positions at which both places, of the touch and of the echo, have that age.
     pub hidden_twice: [u32; AGES],
-    /// Those neither own nor hidden at which both places have that age, and each excludes an
+    /// Positions neither own nor hidden at which both places have that age, and each excludes an
     /// own touch.
     pub excluded_twice: [u32; AGES],
 }
