@@ -115,8 +115,8 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// The newest checkpoint, for a detector with `params`. Those that are damaged are renamed and
-    /// named, and the one before is taken.
+    /// Returns the newest checkpoint that can be read, for a detector with `params`. Newer ones that
+    /// are damaged are renamed, and listed in [`Latest::damaged`].
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,
