@@ -50,7 +50,7 @@ pub struct RecentRange<W = u64> {
 }
 
 impl RecentRange {
-    /// The same range, for words of a width of which both ends are.
+    /// Returns the same range, for words `W`, which are as wide as those that the range is of.
     #[must_use]
     pub fn of_width<W: Word>(self) -> RecentRange<W> {
         RecentRange { recent: W::saturated(self.recent), echo: W::saturated(self.echo) }

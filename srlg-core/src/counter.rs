@@ -58,9 +58,9 @@ pub trait Counter: Send + Sync + 'static {
     /// Applies `touches`, while no other thread changes recorders of their lines.
     fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
-    /// Looks at some positions of the linear estimator of `host` over a span; `ahead` hears of a
-    /// recorder of each line a while before it is looked at, so that the memory can be asked for
-    /// it.
+    /// Looks at some positions of the linear estimator of `host` over a span, `asked`. Calls `ahead`
+    /// with the number of a recorder of each line some time before that line is read, so that the
+    /// caller can prefetch it.
     ///
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.

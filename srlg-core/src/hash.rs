@@ -20,7 +20,7 @@ use half_sip::half_sip;
 #[repr(u32)]
 pub enum Hash {
     /// Murmur3's finaliser with three key words: fast, and even on any traffic that was not
-    /// chosen for the seed. Whoever knows the seed can choose it.
+    /// chosen for the seed. Somebody who knows the seed can choose such traffic.
     #[default]
     Murmur,
     /// HalfSipHash-1-3, for hostile traffic: without the seed nobody is known to find addresses

@@ -21,7 +21,7 @@ pub struct Plan {
 /// Linear estimators that are tried, in recorders; longer ones cost more time.
 const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, 65_536];
 
-/// The shortest linear estimator is taken whose error is at most so many times the least.
+/// The shortest linear estimator is taken whose error is at most this factor times the least.
 const GOOD_ENOUGH: f64 = 1.05;
 
 impl Config {
@@ -30,7 +30,7 @@ impl Config {
     /// bytes: the tagged scheme with the least error.
     ///
     /// A row of the RSRA gets a column for every pair that is sampled, up to a sixth of the
-    /// memory, but at least 2^12: with fewer columns, more hosts below θ become candidates in vain.
+    /// memory, but at least 2^12: with fewer columns, more hosts below θ become candidates and are tallied for nothing.
     ///
     /// ```
     /// use srlg_core::Config;

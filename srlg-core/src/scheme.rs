@@ -49,7 +49,7 @@ impl SchemeTypes for PaperTypes {
     type Counter = RowsCounter;
 }
 
-/// What `$work` makes of the [`SchemeTypes`] of `$params`, which are named `$Types`.
+/// Does `$work` with the [`SchemeTypes`] of `$params`, named `$Types`.
 #[macro_export]
 macro_rules! for_scheme {
     ($params:expr, $Types:ident => $work:expr) => {

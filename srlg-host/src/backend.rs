@@ -35,7 +35,7 @@ pub(crate) struct Found {
     /// Per row of the counter, how many recorders are within the span. `None` where no estimate
     /// needs them and the device counts them while it ages them.
     pub(crate) row_weights: Option<Vec<u32>>,
-    /// Of so many of the first `hosts` the device took glimpses with the search.
+    /// Of how many of the first `hosts` the device took glimpses with the search.
     pub(crate) glimpsed: usize,
 }
 

@@ -70,8 +70,8 @@ pub struct Damaged {
 }
 
 impl Checkpoints {
-    /// Takes `folder` for checkpoints, and makes it where there is none. What is left there of
-    /// checkpoints that were never finished is removed.
+    /// Opens `folder` for checkpoints, and makes it where there is none. Files of checkpoints that
+    /// were never finished are removed.
     ///
     /// # Errors
     /// [`Error::CheckpointsInUse`] as long as another process has the folder,
@@ -91,11 +91,11 @@ impl Checkpoints {
         Ok(Self { folder, lock, next })
     }
 
-    /// Saves a checkpoint; when this returns, it is on disk. All but the newest two are removed.
+    /// Saves `snapshot` as a checkpoint, which is on disk when the call returns. All but the newest two are removed.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] where it cannot be written: those that were there before are as they
-    /// were. So where an old one cannot be removed: then the new one is there as well.
+    /// [`Error::Checkpoint`] where the checkpoint cannot be written: the older ones are as they were.
+    /// The same error where an old one cannot be removed: then the new one is there as well.
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
@@ -115,8 +115,8 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// The newest checkpoint, for a detector with `params`. Those that are damaged are renamed and
-    /// named, and the one before is taken.
+    /// Returns the newest checkpoint that can be read, for a detector with `params`. Newer ones that
+    /// are damaged are renamed, and listed in [`Latest::damaged`].
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,

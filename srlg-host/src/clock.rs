@@ -63,7 +63,7 @@ pub struct SliceClock {
 }
 
 impl SliceClock {
-    /// A clock of slices of `length` that accepts timestamps up to `late_slices` slices
+    /// Makes a clock of slices of `length` that accepts timestamps up to `late_slices` slices
     /// late, and at most `max_ahead` after the end of the running slice.
     ///
     /// # Errors
@@ -84,8 +84,8 @@ impl SliceClock {
         })
     }
 
-    /// The same clock, which believes no timestamp after `time_ns`; the only guard for
-    /// the very first one. A day after the system's own time is a good bound.
+    /// Lets the clock reject every timestamp after `time_ns`, as [`Placement::Future`]; the only guard
+    /// for the very first one. A day after the system's own time is a good bound.
     #[must_use]
     pub fn with_latest(self, time_ns: u64) -> Self {
         Self { latest: time_ns, ..self }
@@ -129,19 +129,19 @@ impl SliceClock {
         }
     }
 
-    /// Whether a timestamp has started a slice.
+    /// Returns whether a timestamp has started a slice.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Timestamps dropped for being later than the tolerance.
+    /// Returns the number of timestamps that were dropped for being later than the tolerance.
     #[must_use]
     pub fn too_late(&self) -> u64 {
         self.too_late
     }
 
-    /// Timestamps rejected for being too far in the future.
+    /// Returns the number of timestamps that were rejected for being too far in the future.
     #[must_use]
     pub fn future(&self) -> u64 {
         self.future

@@ -42,7 +42,7 @@ pub struct SlidingDetector {
 }
 
 impl SlidingDetector {
-    /// A detector with the sizes of `config` on `device`; slice 0 is running.
+    /// Creates a detector with the sizes of `config` on `device`; slice 0 is running.
     ///
     /// # Errors
     /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`], and for a GPU
@@ -57,8 +57,8 @@ impl SlidingDetector {
         Self { params, backend: BackendCell::new(backend), slice: 0, health }
     }
 
-    /// Lets every later close take up to so many threads, as far as the system gives them; at first
-    /// it takes the caller's alone. Reports are the same. On a GPU it changes nothing.
+    /// Sets the maximum number of threads that a close uses, 1 at first. Fewer are used if the system
+    /// refuses to start them. Reports are the same. On a GPU it changes nothing.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
@@ -129,7 +129,7 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Number of distinct opposite hosts of `host` in the window that ends with the
+    /// Estimates the number of distinct opposite hosts of `host` in the window that ends with the
     /// running slice.
     ///
     /// # Errors
@@ -138,13 +138,13 @@ impl SlidingDetector {
         self.cardinality_within(host, self.params.window())
     }
 
-    /// The same for the last `window` slices, the running one included; `window` may be
-    /// anything from 1 to the detector's own.
+    /// Estimates the number of distinct opposite hosts of `host` in the last `window` slices, the
+    /// running one included; `window` may be anything from 1 to the detector's own.
     ///
     /// Where ages count epochs of several slices (windows of more than 511), an epoch of which
     /// `window` holds a part counts pro rata, the running one too.
     ///
-    /// In the paper's scheme it reads the whole SLEA once, for the row setting factors of that
+    /// In the paper's scheme the call reads the whole SLEA once, for the row setting factors of that
     /// window.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl SlidingDetector {
         Ok(self.params.estimate(&tally, span, &row_weights))
     }
 
-    /// How the detector fared in the last slice that closed.
+    /// Returns how the detector fared in the last slice that closed.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health

@@ -68,13 +68,13 @@ impl PinnedPairs {
         self.memory.write(&mut change)
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no pair.
+    /// Returns whether there is no pair.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

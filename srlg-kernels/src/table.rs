@@ -3,7 +3,7 @@
 //! A row becomes a structure, its `Kernel`, a line of `for_each_entry_point`, and, for the GPU, an
 //! entry point: what `entry.rs` makes of the names in `all_entry_points!`.
 
-/// The recorder of so many bits.
+/// The recorder type of a number of bits.
 macro_rules! recorder {
     (8) => {
         srlg_core::Recorder8

@@ -4,7 +4,7 @@
 //! The pair determines `B(1)`, the low q address bits, and these determine the low q - δ bits of
 //! `B(2)`, hence of the column in row 2. Of the `2^δ` columns with these bits one has to share
 //! enough recorders with the pair. To tell that of all of them at once, a mask is seen as the set
-//! of all [`subsets`] of `hot_weight` recorders that it holds: masks have so many ones in common
+//! of all [`subsets`] of `hot_weight` recorders that it holds: masks have `hot_weight` ones in common
 //! exactly when their sets meet, and the union of sets stands for all columns.
 
 use super::params::RsraParams;

@@ -112,8 +112,8 @@ impl<'a> HighTable<'a> {
     }
 }
 
-/// Whether a search among so many hot columns in rows 0 and 1 is one that
-/// [`RsraParams::hot_limit`] accepts: neither is more than the limit, nor are the addresses that
+/// Returns whether [`RsraParams::hot_limit`] accepts a search among `hot` columns in rows 0 and 1:
+/// neither is more than the limit, nor are the addresses that
 /// their pairs spell more than its square: `2^(32 - 2q)` per pair where columns are few.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {

@@ -39,7 +39,7 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
     /// `first` on, row after row.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// When the array has fewer than `first` and the length of `masks` together.
     #[inline(always)]
     pub fn masks(self, ages: u32, first: usize, masks: &mut [u8]) {
         let (limit, width) = (R::saturated(ages), self.params.width as usize);

@@ -4,8 +4,8 @@
 //! that holds the length alone. Additions, rotations and exclusive ors of 32 bits, no
 //! multiplication, no table: it vectorises, and runs on a GPU.
 
-/// The 32-bit hash of `word` under a key of 64 bits, with so many rounds per block and so many
-/// at the end.
+/// Hashes `word` to 32 bits under a `key` of 64 bits, with `BLOCK` rounds per block and `END` rounds at
+/// the end.
 #[inline(always)]
 pub(super) fn half_sip<const BLOCK: u32, const END: u32>(word: u32, key: [u32; 2]) -> u32 {
     const LENGTH: u32 = 4 << 24;

@@ -26,7 +26,7 @@ type Contact = (usize, u32);
 /// What happens to one of two nodes, the first or the second.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Contacts of so many slices ago come in, by as many threads.
+    /// Contacts come in, `late` slices late, by `threads` threads.
     Ingest { contacts: Vec<Contact>, late: u32, threads: usize },
     /// Slices are skipped.
     Skip(u64),

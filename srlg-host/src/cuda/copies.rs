@@ -1,7 +1,7 @@
 //! [`Copies`]: which of host and device may use a piece of pinned memory.
 //!
-//! A copy goes on after the call that started it. So an event stands behind all copies of the
-//! memory, and whoever wants to look at it waits for that event. The lock is held for reading
+//! A copy continues after the call that started it. So an event stands behind all copies of the
+//! memory, and all that look at the memory wait for that event. The lock is held for reading
 //! while somebody looks, and for writing while a copy is started: none starts during a look.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// The copies from and to one piece of pinned memory.
 pub(super) struct Copies {
-    /// Behind all of them; `None` once the driver failed, and nobody knows what still goes on.
+    /// Behind all of them; `None` once the driver failed, and nobody knows which copies are still under way.
     last: RwLock<Option<CudaEvent>>,
     /// Whether somebody has waited for them: spares asking the driver again.
     are_done: AtomicBool,

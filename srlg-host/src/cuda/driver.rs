@@ -1,7 +1,7 @@
 //! The driver of CUDA: all the unsafe code of this crate.
 //!
 //! [`Code`], [`Memory`] and [`Pinned`] own what the driver handed out, in the primary context of
-//! one device, which they keep open. What is started in a queue goes on after the call: so each
+//! one device, which they keep open. What is started in a queue continues after the call: so each
 //! of them waits for the device before it gives anything back. Where even that fails the device
 //! is lost, and what it may still be working with is left alone.
 //!
@@ -119,7 +119,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         context.bind_to_thread()?;
-        // SAFETY: whoever reads it takes any bytes.
+        // SAFETY: all that read it take any bytes.
         let address = unsafe { result::malloc_sync(bytes.max(1)) }?;
         Ok(Self { address, bytes, owner: Some(context.clone()) })
     }
@@ -132,7 +132,7 @@ impl Memory {
     ) -> Result<(), DriverError> {
         stream.context().bind_to_thread()?;
         // SAFETY: the part is within memory that no drop frees before the device is idle, and
-        // whoever reads it takes any bytes.
+        // all that read it take any bytes.
         unsafe { result::memset_d8_async(part.address(), to, part.bytes, stream.cu_stream()) }
     }
 }
@@ -192,7 +192,7 @@ impl Pinned {
         // SAFETY: all of it is set below.
         let address = unsafe { result::malloc_host(bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) }?;
         let address: *mut u8 = address.cast();
-        // SAFETY: so many bytes were allocated, and nobody else knows of them.
+        // SAFETY: at least `bytes` bytes were allocated, and nobody else knows of them.
         unsafe { address.write_bytes(0, bytes) };
         Ok(Self { context: context.clone(), address, bytes, copies })
     }
@@ -211,7 +211,7 @@ impl Pinned {
         to: Part<'_, Memory>,
     ) -> Result<(), Error> {
         let (host, device, bytes) = (self.at(start, to.bytes), to.address(), to.bytes);
-        // SAFETY: both have so many bytes, and no drop frees them before the copy is done.
+        // SAFETY: both have `bytes` bytes, and no drop frees them before the copy is done.
         // `copies` lets nobody change those of the host until then.
         let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(device, host, bytes, stream.cu_stream()) };
         self.copies.start(stream, copy)
@@ -236,7 +236,7 @@ impl device::Pinned for Pinned {
     }
 
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
-        // SAFETY: so many bytes, all set. No copy goes on, and changes need `&mut self`.
+        // SAFETY: `bytes` bytes, all set. No copy is under way, and changes need `&mut self`.
         self.copies.none_while(|| look(unsafe { from_raw_parts(self.address, self.bytes) }))
     }
 
@@ -248,7 +248,7 @@ impl device::Pinned for Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once, and no copy goes on.
+        // SAFETY: allocated once, freed once, and no copy is under way.
         self.copies.end(&self.context, || unsafe { result::free_host(self.address.cast()) });
     }
 }

@@ -23,7 +23,7 @@ impl SlidingDetector {
 
     /// Records that each pair was in contact `slices_late` slices before the running one.
     ///
-    /// From the next report on, the answer is as if they had come in time.
+    /// From the next report on, the answer is as if the pairs had come in time.
     ///
     /// # Errors
     /// As [`ingest`](Self::ingest).
@@ -31,7 +31,7 @@ impl SlidingDetector {
         self.backend.shared().scan(Pairs::Plain(pairs), self.params.ages(self.slice, slices_late))
     }
 
-    /// A buffer for `len` pairs that the device reads fastest, to be filled and given to
+    /// Returns a buffer for `len` pairs that the device reads fastest, to be filled and given to
     /// [`ingest_pinned`](Self::ingest_pinned).
     ///
     /// # Errors
@@ -40,8 +40,8 @@ impl SlidingDetector {
         self.backend.shared().pin(len)
     }
 
-    /// As [`ingest`](Self::ingest), of all pairs of a buffer; a GPU copies them by itself while
-    /// the call has returned already.
+    /// Ingests all `pairs` of a buffer, as [`ingest`](Self::ingest) does; a GPU copies them after the
+    /// call has returned.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
@@ -49,7 +49,7 @@ impl SlidingDetector {
         self.backend.shared().scan(Pairs::Pinned(pairs), Ages::default())
     }
 
-    /// As [`ingest`](Self::ingest), of pairs that are on the detector's GPU already.
+    /// Ingests `pairs` that are on the detector's GPU already, as [`ingest`](Self::ingest) does.
     ///
     /// # Errors
     /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.

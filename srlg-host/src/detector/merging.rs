@@ -29,7 +29,7 @@ impl SlidingDetector {
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive()?;
-        // After so many ages no recorder remembers anything.
+        // After these ages no recorder remembers anything.
         backend.age(Ages::FOREVER, None)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         drop(backend);

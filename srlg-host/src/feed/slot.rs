@@ -152,7 +152,7 @@ impl FeedSlot {
     }
 }
 
-/// What is locked is whole whenever the lock is free, whoever panicked.
+/// Locks `mutex`. What it holds is whole whenever the lock is free, also after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

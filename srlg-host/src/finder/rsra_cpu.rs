@@ -56,7 +56,7 @@ for_wider_vectors! {
     fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
         let mut weights = [0; WEIGHTS];
         for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
-            // Counters as narrow as the masks keep all lanes busy; 255 cannot overflow them.
+            // Counters as narrow as the masks fill whole vectors; 255 masks cannot overflow them.
             for masks in masks.chunks(255) {
                 let mut count = 0u8;
                 for mask in masks {
@@ -68,8 +68,8 @@ for_wider_vectors! {
         weights
     }
 
-    /// Lists those of `partners` that make a pair with `base` for which there may be a host; how
-    /// many they are.
+    /// Lists those of `partners` that make a pair with `base` for which there may be a host, and
+    /// returns their number.
     fn admit(
         params: &RsraParams,
         table: HighTable<'_>,
@@ -166,8 +166,8 @@ impl RsraSearch {
         Some(hosts)
     }
 
-    /// Those hosts whose column in row 0 is one of `bases` and in row 1 one of `others`; not all
-    /// of them when so many more are `enough`.
+    /// Returns the hosts whose column in row 0 is one of `bases` and in row 1 one of `others`; stops
+    /// early once `enough` says so of the number of hosts found.
     fn hosts_of(
         &self,
         weight: u32,

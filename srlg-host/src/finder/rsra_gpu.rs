@@ -1,6 +1,7 @@
 //! [`RsraGpuSearch`]: from the recorders of an RSRA to candidate hosts, on a GPU.
 //!
-//! Survey, hot columns and regained hosts are started at once and come back in one copy.
+//! Masks, hot columns and regained hosts are started together; counts and hosts come back in one
+//! copy.
 
 use std::marker::PhantomData;
 

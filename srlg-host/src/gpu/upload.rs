@@ -135,7 +135,7 @@ impl<G: Gpu> Uploads<G> {
             .unwrap_or_else(|| lock(&self.buffers[next % BUFFERS]))
     }
 
-    /// Goes on with the next buffer, while this one is copied.
+    /// Continues with the next buffer, while this one is copied.
     fn turn(&self) {
         self.next.fetch_add(1, Relaxed);
     }

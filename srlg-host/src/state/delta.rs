@@ -45,19 +45,19 @@ impl Delta {
         Self { fingerprints, slice, slices, shapes, body }
     }
 
-    /// The slice that was running when the delta was taken.
+    /// Returns the slice that was running when the delta was taken.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.slice
     }
 
-    /// How many slices it has, the last of which is [`slice`](Self::slice).
+    /// Returns the number of slices that the delta has, the last of which is [`slice`](Self::slice).
     #[must_use]
     pub fn slices(&self) -> u32 {
         self.slices
     }
 
-    /// Recorders in it.
+    /// Returns the number of recorders in the delta.
     #[must_use]
     pub fn recorders(&self) -> usize {
         self.sections().iter().map(Section::len).sum()
@@ -68,7 +68,7 @@ impl Delta {
         sections(&self.body, self.shapes).expect("a body that was read or written before")
     }
 
-    /// The delta as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
+    /// Writes the delta as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
     ///
     /// # Errors
     /// [`Error::Compress`] where there is no memory to compress them.
@@ -78,7 +78,7 @@ impl Delta {
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
-    /// The delta of such bytes, for a detector with `params`. It allocates no more than
+    /// Reads the delta in `bytes`, for a detector with `params`. Allocates no more than
     /// docs/format.md says, whatever the bytes are.
     ///
     /// # Errors

@@ -43,25 +43,26 @@ impl Snapshot {
         }
     }
 
-    /// The slice that was running when the snapshot was taken.
+    /// Returns the slice that was running when the snapshot was taken.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.slice
     }
 
-    /// What the application keeps with it; nothing at first.
+    /// Returns the bytes that the application keeps with the snapshot; none at first.
     #[must_use]
     pub fn attachment(&self) -> &[u8] {
         &self.attachment
     }
 
-    /// The same snapshot with that attachment.
+    /// Sets the bytes that the application keeps with the snapshot to `attachment`.
     #[must_use]
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
     }
 
-    /// The snapshot as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
+    /// Writes the snapshot as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of
+    /// them.
     ///
     /// # Errors
     /// [`Error::Compress`] where there is no memory to compress them.
@@ -82,7 +83,7 @@ impl Snapshot {
         contents.seal(&body)
     }
 
-    /// The snapshot of such bytes, for a detector with `params`. It allocates no more than
+    /// Reads the snapshot in `bytes`, for a detector with `params`. Allocates no more than
     /// docs/format.md says, whatever the bytes are.
     ///
     /// # Errors

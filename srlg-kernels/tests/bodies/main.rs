@@ -56,7 +56,7 @@ fn paper() -> impl Strategy<Value = Params> {
     })
 }
 
-/// Contacts of a few hosts, each so many epochs ago.
+/// Contacts of a few hosts, each with its age in epochs.
 fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
     let contact = contact.prop_map(|(host, bip, age)| (IpPair { aip: HOSTS[host], bip }, age));

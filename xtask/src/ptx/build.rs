@@ -16,7 +16,7 @@ use super::toolchain::Toolchain;
 /// - sm_70 is the first generation with a memory model; later ones take its PTX as it is.
 /// - Loops of a constant number of rounds, as over the rows, unroll: where one remains, each
 ///   thread copies all arguments to its stack to look up the key of a row. LLVM's 300 leaves
-///   one of `scan_rows`, 600 none; 1000 is for what comes.
+///   one of them over the rows of the paper's counter, 600 none; 1000 is for what comes.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",

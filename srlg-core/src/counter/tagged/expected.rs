@@ -15,7 +15,7 @@
 //! - what is not visible: each of the n counts `1/(1 - G)` times with probability `1 - G`, so
 //!   `n ∫ 1/(1 - G(u)) - 1 du`;
 //! - linear counting: `η'(e^t - t - 1)` (Whang et al. 1990);
-//! - twins: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
+//! - false matches: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
 //!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
 
 use super::params::TaggedParams;

@@ -17,7 +17,7 @@ impl Span {
 }
 
 /// What the two places of a cell say of an own touch of the age of the older: bin number
-/// `kind * ages + age`, of a window of so many ages.
+/// `kind * ages + age`, of a window of `ages` ages.
 pub(super) struct Kind;
 
 impl Kind {
@@ -38,16 +38,16 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions. Those that are missing show that there is no own touch in the window.
+    /// All positions. Positions that are missing show that there is no own touch in the window.
     pub all: [u32; AGES],
     /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
     pub own: [u32; AGES],
     /// Positions that show none, and might hide one. At all others, an own touch of that age
     /// would have replaced what is there.
     pub hidden: [u32; AGES],
-    /// Those of the hidden at which both places, of the touch and of the echo, have that age.
+    /// Hidden positions at which both places, of the touch and of the echo, have that age.
     pub hidden_twice: [u32; AGES],
-    /// Those neither own nor hidden at which both places have that age, and each excludes an
+    /// Positions neither own nor hidden at which both places have that age, and each excludes an
     /// own touch.
     pub excluded_twice: [u32; AGES],
 }
@@ -75,7 +75,8 @@ impl Histograms {
         counts.for_each(|(count, more)| *count += more);
     }
 
-    /// The histograms of a window of so many `ages`, by the number of cells per kind and age.
+    /// The histograms of a window of `ages` ages: `count` returns the number of cells of a kind and
+    /// an age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let mut histograms = Self::EMPTY;

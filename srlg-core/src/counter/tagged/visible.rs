@@ -17,20 +17,20 @@
 //! censored thereafter. One whose tag is smaller might hide an own touch: it leaves before m.
 //! Which of the two happens depends on two tags alone, not on whether there is an own touch.
 //!
-//! Twins. A foreign word with the host's own tag looks like an own touch. Tags being random, a
-//! place whose word would let an own touch of that age be hidden or visible shows a twin with
-//! probability 1/T in T - 1 cases that are seen to be none. One place of age m is such a
-//! chance, whatever its tag; two places of age m are one each if they do not exclude an own
-//! touch: 2 where both might hide one, 0 where both exclude it. Twins are taken off d by the
-//! number of chances over T - 1; and positions whose tags are equal tell nothing of an own
-//! touch, so R loses the chances of the hidden ones over T - 1.
+//! False matches. A foreign word has the host's own tag with probability 1/T, and then looks like
+//! an own touch. For each such false match T - 1 words of the same age with another tag are
+//! expected, and these can be counted. One place of age m is one *chance* for a false match,
+//! whatever its tag; where both places have age m, each is a chance if the other does not exclude
+//! an own touch: 2 where both might hide one, 0 where both exclude it. So d loses the number of
+//! chances over T - 1; and positions whose tags are equal tell nothing of an own touch, so R
+//! loses the chances of the hidden ones over T - 1.
 //!
 //! The oldest epoch. Of the M touches of an epoch that the window cuts, a share s of its slices
 //! is in the window: its hazard counts s times. How many of the M really are is binomial, with
 //! the variance s(1 - s)M.
 //!
 //! Standard error (Greenwood 1926): `η'² Σ o/(R(R - d))` is the variance of η' ln S, o being
-//! the observed matches, twins included, if the number of opposite hosts were a Poisson
+//! the observed matches, false ones included, if the number of opposite hosts were a Poisson
 //! variable; as it is a fixed number n, its variance n comes off.
 
 use super::histograms::Histograms;
@@ -81,7 +81,7 @@ pub(super) fn estimate_run(
     stated(width * libm::log(inverse), width * width * greenwood, is_beyond)
 }
 
-/// R and d of an age: positions that would show an own touch, and those that do, less twins.
+/// R and d of an age: positions that would show an own touch, and those that do, less false matches.
 fn at_age(params: &TaggedParams, histograms: &Histograms, age: usize, at_risk: f64) -> (f64, f64) {
     let count = |bins: &[u32; AGES]| f64::from(bins[age]);
     let (all, own) = (count(&histograms.all), count(&histograms.own));

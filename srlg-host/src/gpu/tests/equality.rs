@@ -21,7 +21,7 @@ const HOSTS: [Address; 10] =
 /// What happens to a detector.
 #[derive(Clone, Debug)]
 enum Event {
-    /// Some contacts, so many slices late.
+    /// Some contacts, `late` slices late.
     Ingest {
         pairs: Vec<(usize, u32)>,
         late: u32,

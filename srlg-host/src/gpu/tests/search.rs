@@ -1,4 +1,4 @@
-//! What a survey asks ahead for is what is asked for then, and no more.
+//! Glimpses that come along with a search are those of its hosts, and no others.
 
 use proptest::prelude::*;
 use srlg_core::{Config, IpPair, Scheme};
