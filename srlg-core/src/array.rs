@@ -78,7 +78,9 @@ impl Params {
     /// By how much the words of each array grow in `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
-        [ages.finder.into(), self.step(ages.counter).into()]
+        let (finder, counter) = (self.finder_sizes(), self.counter_sizes());
+        [(ages.finder, finder.tags), (ages.counter, counter.tags)]
+            .map(|(epochs, tags)| u64::from(epochs) * u64::from(tags))
     }
 
     /// Which words of each array are those of a touch, or of the echo of a touch, within `span`,
@@ -88,12 +90,10 @@ impl Params {
     /// word is that of an older touch.
     #[must_use]
     pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
-        let [recent, echo] =
-            [span.ages, self.counter_sizes().echo_delay].map(|ages| self.step(ages));
-        [
-            RecentRange { recent: span.finder_ages.into(), echo: 0 },
-            RecentRange { recent: recent.into(), echo: echo.into() },
-        ]
+        let ends = |finder, counter| self.age_steps(Ages { finder, counter });
+        let recent = ends(span.finder_ages, span.ages);
+        let echo = ends(0, self.counter_sizes().echo_delay);
+        [FINDER, COUNTER].map(|array| RecentRange { recent: recent[array], echo: echo[array] })
     }
 }
 

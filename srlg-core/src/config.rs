@@ -6,7 +6,7 @@
 
 use crate::hash::Hash;
 
-/// What a recorder remembers, and how the SLEA is laid out.
+/// Which finder goes with which counter, and the sizes of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
@@ -19,12 +19,12 @@ pub enum Scheme {
         /// δ': recorders between the starts of two neighbouring linear estimators.
         stride: u32,
     },
-    /// An age and, in the SLEA, a tag of the toucher: estimates count what a host touched
-    /// itself. Recorders of the RSRA have 8 bits. docs/tagged-recorders.md explains it.
+    /// An age and, in the counter, a tag of the toucher: estimates count what a host touched
+    /// itself. Recorders of the finder have 8 bits. docs/tagged-recorders.md explains it.
     Tagged {
         /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
         lines: u32,
-        /// At least so many tags are told apart, from 64 on; ages take the rest of 16 bits.
+        /// The least number of tags that are told apart, from 64 on; ages take the rest of 16 bits.
         /// Where the window has too many slices for that, ages count epochs of several.
         tags: u32,
     },

@@ -24,6 +24,16 @@ pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
 pub use tagged::{Cells, Lines, TaggedCounter, TaggedParams};
 
+/// The part of a detector's params that belongs to its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum CounterPart {
+    /// The tagged counter.
+    Tagged(TaggedParams),
+    /// The paper's.
+    Rows(RowsParams),
+}
+
 /// A way of counting opposite hosts.
 pub trait Counter: Send + Sync + 'static {
     /// Its sizes and keys.

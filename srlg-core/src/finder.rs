@@ -21,6 +21,14 @@ pub use params::RsraParams;
 pub(crate) use params::lsb_threshold;
 pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
+/// The part of a detector's params that belongs to its finder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum FinderPart {
+    /// The RSRA's.
+    Rsra(RsraParams),
+}
+
 /// A way of finding hosts.
 pub trait Finder: Send + Sync + 'static {
     /// Its sizes and keys.

@@ -15,7 +15,7 @@ impl Params {
     pub fn sizes_fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
         const VERSION: u64 = 3;
-        let (finder, counter) = (self.finder, self.counter_sizes());
+        let (finder, counter) = (self.finder_sizes(), self.counter_sizes());
         let sizes = [
             (finder.rows, finder.column_bits),
             (finder.width, finder.bit_stride),

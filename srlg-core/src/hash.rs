@@ -63,12 +63,6 @@ pub(crate) use by_family;
 macro_rules! hashing {
     ($params:ty) => {
         impl $params {
-            /// Hash of `address` by the family of these params.
-            #[inline(always)]
-            pub(crate) fn hash(&self, address: $crate::Address, key: $crate::hash::Key) -> u32 {
-                self.hash.of(address, key)
-            }
-
             /// These params, which hash by `family` already.
             #[inline(always)]
             pub(crate) const fn hashing_by(&self, family: $crate::Hash) -> Self {

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use srlg_core::counter::Lines;
-//! use srlg_core::{Config, IpPair, ReadRecorder, Recorder, Recorder16, Tally};
+//! use srlg_core::{ArrayParams, Config, IpPair, ReadRecorder, Recorder, Recorder16, Tally};
 //!
 //! let params = Config::default().validate()?;
 //! let tagged = params.tagged().expect("the default scheme");
@@ -59,11 +59,12 @@ pub use error::ConfigError;
 pub use hash::Hash;
 pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
-pub use params::{CounterPart, Params};
+pub use params::Params;
+
 pub use plan::Plan;
 pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
-pub use scheme::{CounterSizes, SchemeTypes};
+pub use scheme::{CounterSizes, FinderSizes, SchemeTypes};
 pub use view::{ArrayParams, View};
 pub use word::{Width, Word};

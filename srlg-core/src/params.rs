@@ -5,20 +5,10 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
-use crate::counter::{RowsParams, TaggedParams};
-use crate::finder::RsraParams;
+use crate::counter::CounterPart;
+use crate::finder::FinderPart;
 use crate::getters::getters;
 use crate::hash::{Hash, Key};
-
-/// The part of a detector's params that belongs to its counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub enum CounterPart {
-    /// The tagged counter.
-    Tagged(TaggedParams),
-    /// The paper's.
-    Rows(RowsParams),
-}
 
 /// The sizes and keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +20,7 @@ pub struct Params {
     pub(crate) hash: Hash,
     /// Names the seed.
     pub(crate) seed_key: Key,
-    pub(crate) finder: RsraParams,
+    pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
 }
 
@@ -42,13 +32,6 @@ impl Params {
         window,
         /// Candidates that one search accepts.
         candidate_limit,
-    }
-
-    /// The finder's part: the RSRA's.
-    #[inline]
-    #[must_use]
-    pub const fn rsra(&self) -> &RsraParams {
-        &self.finder
     }
 
     /// The counter's part.

@@ -8,14 +8,15 @@ use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
 use crate::counter::tagged::{expected, glimpse, visible};
 use crate::counter::{
-    Counter, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
+    Counter, CounterPart, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
 };
 use crate::epoch::Span;
 use crate::error::ConfigError;
-use crate::finder::{Finder, RsraFinder};
+use crate::finder::{Finder, FinderPart, RsraFinder, RsraParams};
 use crate::hash::Keys;
-use crate::params::{CounterPart, Params};
+use crate::params::Params;
 use crate::recorder::{Recorder8, Recorder16};
+use crate::view::ArrayParams;
 
 /// The types that a scheme is made of.
 pub trait SchemeTypes: Send + Sync + 'static {
@@ -54,11 +55,11 @@ impl SchemeTypes for PaperTypes {
 macro_rules! for_scheme {
     ($params:expr, $Types:ident => $work:expr) => {
         match $crate::Params::counter($params) {
-            $crate::CounterPart::Tagged(_) => {
+            $crate::counter::CounterPart::Tagged(_) => {
                 type $Types = $crate::scheme::TaggedTypes;
                 $work
             }
-            $crate::CounterPart::Rows(_) => {
+            $crate::counter::CounterPart::Rows(_) => {
                 type $Types = $crate::scheme::PaperTypes;
                 $work
             }
@@ -78,12 +79,34 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
     })
 }
 
-/// Ages of a window that a recorder of the finder of `config` tells apart.
-pub(crate) const fn finder_ages(config: &Config) -> u32 {
-    match config.scheme {
-        Scheme::Paper { .. } => u16::MAX as u32,
-        Scheme::Tagged { .. } => u8::MAX as u32,
-    }
+/// Checks the rules of the finder of `config`.
+pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, ConfigError> {
+    let most_ages = match config.scheme {
+        Scheme::Paper { .. } => u16::MAX.into(),
+        Scheme::Tagged { .. } => u8::MAX.into(),
+    };
+    Ok(FinderPart::Rsra(RsraParams::new(config, most_ages, keys)?))
+}
+
+/// The sizes of a finder by which two detectors are compared, and which snapshots name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinderSizes {
+    /// r: rows.
+    pub rows: u32,
+    /// q: a row has `2^q` columns.
+    pub column_bits: u32,
+    /// η: recorders of a rough estimator.
+    pub width: u32,
+    /// δ: address bits between two rows of the RHFG.
+    pub bit_stride: u32,
+    /// τ: opposite hosts with `LSB(H1(bip)) < τ` are not sampled.
+    pub lsb_threshold: u32,
+    /// Hot columns per row that one search accepts.
+    pub hot_limit: u32,
+    /// Tags that a word tells apart: 1 where words are ages.
+    pub tags: u32,
+    /// Slices per epoch.
+    pub epoch_slices: u32,
 }
 
 /// The sizes of a counter by which two detectors are compared, and which snapshots name.
@@ -123,6 +146,30 @@ impl Params {
         match self.counter() {
             CounterPart::Tagged(_) => None,
             CounterPart::Rows(params) => Some(params),
+        }
+    }
+
+    /// The params of the RSRA, the finder of both schemes.
+    #[inline]
+    #[must_use]
+    pub const fn rsra(&self) -> &RsraParams {
+        let FinderPart::Rsra(params) = &self.finder;
+        params
+    }
+
+    /// The finder's sizes.
+    #[must_use]
+    pub fn finder_sizes(&self) -> FinderSizes {
+        let FinderPart::Rsra(params) = self.finder;
+        FinderSizes {
+            rows: params.rows,
+            column_bits: params.column_bits,
+            width: params.width,
+            bit_stride: params.bit_stride,
+            lsb_threshold: params.lsb_threshold,
+            hot_limit: params.hot_limit,
+            tags: 1,
+            epoch_slices: params.epoch_slices,
         }
     }
 
@@ -211,11 +258,13 @@ impl Params {
     /// The shape of each array.
     #[must_use]
     pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
-        let (finder, counter) = (self.rsra().recorders(), self.counter_sizes());
-        let counter = counter.rows as usize * counter.row_len as usize;
         crate::for_scheme!(self, Types => [
-            ArrayShape::of::<FinderRecorder<Types>>(finder),
-            ArrayShape::of::<CounterRecorder<Types>>(counter),
+            ArrayShape::of::<FinderRecorder<Types>>(
+                <Types as SchemeTypes>::Finder::params(self).recorders(),
+            ),
+            ArrayShape::of::<CounterRecorder<Types>>(
+                <Types as SchemeTypes>::Counter::params(self).recorders(),
+            ),
         ])
     }
 }

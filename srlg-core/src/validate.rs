@@ -3,10 +3,9 @@
 use crate::config::Config;
 use crate::epoch::LARGEST_AGE;
 use crate::error::ConfigError;
-use crate::finder::RsraParams;
 use crate::hash::Keys;
 use crate::params::Params;
-use crate::scheme::{counter_part, finder_ages};
+use crate::scheme::{counter_part, finder_part};
 
 impl Config {
     /// Checks every rule and derives what the estimators need.
@@ -23,7 +22,7 @@ impl Config {
             return Err(ConfigError::Limits);
         }
         let keys = Keys::of(self.seed);
-        let finder = RsraParams::new(self, finder_ages(self), &keys)?;
+        let finder = finder_part(self, &keys)?;
         let counter = counter_part(self, &keys)?;
         let [.., seed_key] = keys.columns;
         Ok(Params { threshold, window, candidate_limit, hash, seed_key, finder, counter })

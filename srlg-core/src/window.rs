@@ -1,6 +1,6 @@
 //! From slices to [`Ages`] and [`Span`]s: how a detector with given params tells time.
 
-use crate::epoch::{Ages, LARGEST_AGE, Span};
+use crate::epoch::{Ages, Span};
 use crate::params::Params;
 
 impl Params {
@@ -14,7 +14,7 @@ impl Params {
                 .unwrap_or(u32::MAX)
         };
         Ages {
-            finder: begun(self.finder.epoch_slices),
+            finder: begun(self.finder_sizes().epoch_slices),
             counter: begun(self.counter_sizes().epoch_slices),
         }
     }
@@ -29,13 +29,6 @@ impl Params {
         }
     }
 
-    /// By how much the word of a recorder of the counter grows in `epochs`.
-    #[must_use]
-    pub fn step(&self, epochs: u32) -> u32 {
-        // More epochs than 16 bits can count are as good as that.
-        epochs.min(LARGEST_AGE) * self.counter_sizes().tags
-    }
-
     /// The last `window` slices, the last of which is `slice`.
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {
@@ -48,7 +41,7 @@ impl Params {
             0 => (u64::from(window), running),
             _ => (before - (ages - 2) * epoch, epoch),
         };
-        let rough_epoch = u64::from(self.finder.epoch_slices);
+        let rough_epoch = u64::from(self.finder_sizes().epoch_slices);
         let rough_before = u64::from(window).saturating_sub(slice % rough_epoch + 1);
         Span {
             finder_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
@@ -62,7 +55,7 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Scheme};
+    use crate::{COUNTER, Config, Scheme};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
@@ -119,7 +112,9 @@ mod tests {
             let length = if whole { params.counter_sizes().epoch_slices } else { so_far.count() as u32 };
             prop_assert_eq!(span.oldest_length, length);
             // Touches of the window and their echoes fit below 'long ago', for either array.
-            prop_assert!(params.step(span.ages + params.counter_sizes().echo_delay) <= u32::from(u16::MAX));
+            let counter = span.ages + params.counter_sizes().echo_delay;
+            let longest = Ages { counter, ..Ages::FOREVER };
+            prop_assert!(params.age_steps(longest)[COUNTER] <= u16::MAX.into());
             prop_assert!(span.ages <= params.counter_sizes().echo_delay);
             prop_assert!(span.finder_ages <= u32::from(u8::MAX));
         }

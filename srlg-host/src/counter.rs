@@ -5,17 +5,12 @@ use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Counter, RowsCounter, TaggedCounter, Tally};
 use srlg_core::{COUNTER, Span};
 use srlg_kernels::{TouchLines, TouchRows, Union};
-use zerocopy::FromBytes;
 
 use crate::error::Error;
+use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Part};
 use crate::gpu::scheme::{GpuCounter, HostList};
-
-/// `answer` as 32-bit values.
-fn values(answer: &[u8]) -> &[u32] {
-    <[u32]>::ref_from_bytes(answer).expect("answers are 32-bit values in aligned memory")
-}
 
 impl GpuCounter for TaggedCounter {
     fn start_touches<G: Gpu, S>(

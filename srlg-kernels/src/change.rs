@@ -1,7 +1,7 @@
 //! Changing the recorders of either array as a whole: ageing, merging, and what the last
 //! slices touched.
 
-use crate::{Age, Apply, Body, Extract, Grid, KernelRecorder, List, Merge, Slices};
+use crate::{Age, Apply, Body, Extract, Grid, KernelRecorder, Merge, Slices, add};
 use srlg_core::Packed;
 
 impl<R: KernelRecorder> Body for Age<Slices<'_>, R> {
@@ -29,11 +29,10 @@ impl<R: KernelRecorder> Body for Merge<Slices<'_>, R> {
 impl<R: KernelRecorder> Body for Extract<Slices<'_>, R> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
-        let entries = List::new(self.entries, &self.count[0]);
         for at in grid.of_all(self.recorders.len()) {
             let word = Into::<u64>::into(self.recorders[at].word()) as u32;
             if word < self.recent || word.wrapping_sub(self.echo) < self.recent {
-                entries.add((at as u64) << 32 | u64::from(word));
+                add(self.entries, &self.count[0], (at as u64) << 32 | u64::from(word));
             }
         }
     }

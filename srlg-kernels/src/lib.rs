@@ -31,11 +31,11 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 pub use grid::{Grid, THREADS};
 pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Length, Place, Slices};
-pub use list::{Entry, List, complete, filled};
+pub use list::{Entry, add, complete, filled};
 use srlg_core::counter::{RowsParams, TaggedParams};
 use srlg_core::finder::RsraParams;
 use srlg_core::finder::regain::high_table_lens;
-use srlg_core::{Address, IpPair, Packed, Recorder16, Span};
+use srlg_core::{Address, ArrayParams, IpPair, Packed, Recorder16, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {

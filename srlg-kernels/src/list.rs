@@ -1,4 +1,4 @@
-//! [`List`]: what many threads find, in any order.
+//! Lists of bounded length to which many threads [`add`] what they find, in any order.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -25,42 +25,19 @@ macro_rules! entry {
 }
 entry!(AtomicU32: u32, AtomicU64: u64);
 
-/// A list of bounded length to which many threads add.
+/// Adds `word` to the list in `entries`, if there is room; `count`, 0 at first, says how many there
+/// are.
 ///
-/// A count beyond its length says that some are missing, not how many.
-#[derive(Debug)]
-pub struct List<'a, T> {
-    entries: &'a [T],
-    count: &'a AtomicU32,
-}
-
-impl<T> Clone for List<'_, T> {
-    fn clone(&self) -> Self {
-        *self
+/// A count beyond the length of `entries` says that some are missing, not how many.
+#[inline(always)]
+pub fn add<T: Entry>(entries: &[T], count: &AtomicU32, word: T::Word) {
+    // No more than the threads that pass here at once: the count cannot wrap.
+    if count.load(Relaxed) as usize > entries.len() {
+        return;
     }
-}
-
-impl<T> Copy for List<'_, T> {}
-
-impl<'a, T: Entry> List<'a, T> {
-    /// A list in `entries`, of which `count`, 0 at first, says how many there are.
-    #[inline(always)]
-    #[must_use]
-    pub fn new(entries: &'a [T], count: &'a AtomicU32) -> Self {
-        Self { entries, count }
-    }
-
-    /// Adds `word`, if there is room.
-    #[inline(always)]
-    pub fn add(self, word: T::Word) {
-        // No more than the threads that pass here at once: the count cannot wrap.
-        if self.count.load(Relaxed) as usize > self.entries.len() {
-            return;
-        }
-        let at = self.count.fetch_add(1, Relaxed);
-        if let Some(entry) = self.entries.get(at as usize) {
-            entry.put(word);
-        }
+    let at = count.fetch_add(1, Relaxed);
+    if let Some(entry) = entries.get(at as usize) {
+        entry.put(word);
     }
 }
 
@@ -86,7 +63,7 @@ mod tests {
     fn list_says_that_it_had_no_room() {
         let entries = [const { AtomicU32::new(0) }; 2];
         let count = AtomicU32::new(0);
-        (7..12).for_each(|word| List::new(&entries, &count).add(word));
+        (7..12).for_each(|word| add(&entries, &count, word));
         assert_eq!(entries.map(AtomicU32::into_inner), [7, 8]);
         assert_eq!(count.into_inner(), 3);
         assert_eq!([0, 1, 5].map(|count| filled(&[7, 8], count).len()), [0, 1, 2]);

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::{Body, Count, Grid, Hot, KernelRecorder, List, Slices, Survey};
+use crate::{Body, Count, Grid, Hot, KernelRecorder, Slices, Survey, add};
 use srlg_core::finder::Rsra;
 
 /// Number of weights that a rough estimator can have: 0 to 8.
@@ -41,11 +41,10 @@ impl<R: KernelRecorder> Body for Count<Slices<'_>, R> {
 impl Body for Hot<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
-        let columns = List::new(self.columns, &self.count[0]);
         let first = (self.row << self.params.column_bits()) as usize;
         for column in grid.of_all(self.params.columns() as usize) {
             if self.masks[first + column].count_ones() >= self.weight {
-                columns.add(column as u32);
+                add(self.columns, &self.count[0], column as u32);
             }
         }
     }

@@ -96,7 +96,7 @@ hashing!(RsraParams);
 
 impl ArrayParams for RsraParams {
     fn recorders(&self) -> usize {
-        Self::recorders(self)
+        self.estimators() * self.width as usize
     }
 }
 
@@ -133,12 +133,6 @@ impl RsraParams {
         (self.rows as usize) << self.column_bits
     }
 
-    /// Recorders of all rows.
-    #[must_use]
-    pub const fn recorders(&self) -> usize {
-        self.estimators() * self.width as usize
-    }
-
     /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
     /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
     ///
@@ -146,7 +140,7 @@ impl RsraParams {
     #[inline]
     #[must_use]
     pub fn slot(&self, bip: Address) -> Option<u32> {
-        let hash = self.hash(bip, self.opposite_key);
+        let hash = self.hash.of(bip, self.opposite_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
@@ -155,7 +149,7 @@ impl RsraParams {
     #[must_use]
     pub(crate) fn is_sampled(&self, bip: Address) -> bool {
         // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
-        self.hash(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+        self.hash.of(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }
 

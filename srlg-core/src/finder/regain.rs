@@ -38,12 +38,7 @@ pub const fn high_table_lens(params: &RsraParams) -> [usize; 3] {
 ///
 /// # Panics
 /// When the arrays are not [`high_table_lens`] long.
-pub fn fill_high_table(
-    params: &RsraParams,
-    starts: &mut [u32],
-    highs: &mut [u32],
-    present: &mut [u32],
-) {
+pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32]; 3]) {
     assert_eq!([starts.len(), highs.len(), present.len()], high_table_lens(params));
     starts.fill(0);
     present.fill(0);
@@ -71,16 +66,10 @@ impl<'a> HighTable<'a> {
     /// # Panics
     /// When the arrays are not [`high_table_lens`] long.
     #[must_use]
-    pub fn new(
-        params: &RsraParams,
-        starts: &'a [u32],
-        highs: &'a [u32],
-        present: &'a [u32],
-    ) -> Self {
+    pub fn new(params: &RsraParams, [starts, highs, present]: [&'a [u32]; 3]) -> Self {
         // One by one: a comparison of arrays is a call where there is no memory to compare.
         let [of_starts, of_highs, of_present] = high_table_lens(params);
-        assert_eq!(starts.len(), of_starts, "columns, and an end");
-        assert_eq!(highs.len(), of_highs, "values of the high address bits");
+        assert!(starts.len() == of_starts && highs.len() == of_highs, "columns and their highs");
         assert_eq!(present.len(), of_present, "words of column bits");
         Self { starts, highs, present }
     }
@@ -171,8 +160,7 @@ mod tests {
         fn new(config: Config) -> Self {
             let params = *config.validate().unwrap().rsra();
             let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
-            let [starts, highs, present] = &mut arrays;
-            fill_high_table(&params, starts, highs, present);
+            fill_high_table(&params, arrays.each_mut().map(|array| &mut array[..]));
             let masks = vec![0; params.estimators()];
             Self { params, arrays, masks }
         }
@@ -186,8 +174,8 @@ mod tests {
         }
 
         fn regain(&self, host: Address, weight: u32) -> List<Address> {
-            let [starts, highs, present] = &self.arrays;
-            let table = HighTable::new(&self.params, starts, highs, present);
+            let table =
+                HighTable::new(&self.params, self.arrays.each_ref().map(|array| &array[..]));
             let base = self.params.base_column(host);
             let columns = [base, self.params.column(1, base, host)];
             candidates(&self.params, table, &self.masks, columns, weight).collect()
@@ -197,9 +185,9 @@ mod tests {
     #[test]
     fn inverse_table_lists_every_high_chunk_under_its_entry_once() {
         let fixture = Fixture::new(Config::paper());
-        let [starts, highs, present] = &fixture.arrays;
-        let table = HighTable::new(&fixture.params, starts, highs, present);
-        let mut seen = vec![false; highs.len()];
+        let table =
+            HighTable::new(&fixture.params, fixture.arrays.each_ref().map(|array| &array[..]));
+        let mut seen = vec![false; table.highs.len()];
         for column in 0..fixture.params.columns() {
             for &high in table.highs_of(column) {
                 assert_eq!(fixture.params.high_entry(high), column);

@@ -41,13 +41,13 @@ impl RsraParams {
     /// `T0`: entry of the low q address bits.
     #[inline]
     pub(crate) fn low_entry(&self, low: u32) -> u32 {
-        self.hash(low, self.low_key) >> (32 - self.column_bits)
+        self.hash.of(low, self.low_key) >> (32 - self.column_bits)
     }
 
     /// `T1`: entry of the address bits above the low q.
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
-        self.hash(high, self.high_key) >> (32 - self.column_bits)
+        self.hash.of(high, self.high_key) >> (32 - self.column_bits)
     }
 }
 

@@ -160,8 +160,8 @@ fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use crate::recorder::Recorder16;
+    use crate::{ArrayParams, Config};
     extern crate std;
     use std::vec::Vec;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ArrayParams;
 use crate::config::Scheme;
 
 fn error(change: impl FnOnce(&mut Config)) -> ConfigError {

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{
-    ARRAYS, Address, Ages, IpPair, Params, ReadRecorder, RecentRange, Span, View, count_below,
-    for_scheme,
+    ARRAYS, Address, Ages, COUNTER, IpPair, Params, ReadRecorder, RecentRange, Span, View,
+    count_below, for_scheme,
 };
 
 use crate::backend::{Backend, Found, Glimpse, Pairs};
@@ -111,7 +111,7 @@ impl<S: CpuScheme> CpuBackend<S> {
 
     /// The least word of the counter that is not within `span`.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
-        CounterRecorder::<S>::saturated(self.arrays.params.step(span.ages))
+        self.arrays.params.recent_ranges(span)[COUNTER].of_width().recent
     }
 }
 

@@ -98,13 +98,9 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        let context = &self.context;
         // SAFETY: loaded once, unloaded once, and none of its kernels runs.
-        when_done(
-            context,
-            || context.synchronize(),
-            || unsafe { result::module::unload(self.module) },
-        );
+        let unload = || unsafe { result::module::unload(self.module) };
+        when_done(&self.context, || self.context.synchronize(), unload);
     }
 }
 
@@ -141,11 +137,8 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(context) = &self.owner {
             // SAFETY: allocated once, freed once, and nothing works with it.
-            when_done(
-                context,
-                || context.synchronize(),
-                || unsafe { result::free_sync(self.address) },
-            );
+            let free = || unsafe { result::free_sync(self.address) };
+            when_done(context, || context.synchronize(), free);
         }
     }
 }

@@ -87,7 +87,6 @@ fn quality(
 /// The filled arrays of a [`HighTable`](regain::HighTable), for any device.
 pub(crate) fn high_table(rsra: &RsraParams) -> [Vec<u32>; 3] {
     let mut table = regain::high_table_lens(rsra).map(|len| vec![0; len]);
-    let [starts, highs, present] = &mut table;
-    regain::fill_high_table(rsra, starts, highs, present);
+    regain::fill_high_table(rsra, table.each_mut().map(|values| &mut values[..]));
     table
 }

@@ -204,8 +204,7 @@ impl RsraSearch {
     }
 
     fn high_table(&self) -> HighTable<'_> {
-        let [starts, highs, present] = &self.table;
-        HighTable::new(self.rsra(), starts, highs, present)
+        HighTable::new(self.rsra(), self.table.each_ref().map(|values| &values[..]))
     }
 
     /// The hot columns of `row`, grouped by mask.

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use srlg_core::finder::RsraFinder;
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::{Address, FINDER, Params, Span};
-use srlg_kernels::{Hot, Regain, Survey, TouchRsra};
+use srlg_kernels::{Hot, Regain, Survey, TouchRsra, filled};
 use zerocopy::IntoBytes;
 
 use super::rsra::{HotCounts, high_table, search};
@@ -30,14 +30,6 @@ pub(crate) struct RsraGpuSearch<G: Gpu, R> {
     /// The arrays of a [`HighTable`](srlg_core::finder::regain::HighTable).
     table: [G::Memory; 3],
     recorders: PhantomData<fn() -> R>,
-}
-
-/// What the device listed.
-struct Listed {
-    /// Hosts, which may be more than `hosts`.
-    count: u32,
-    /// The first of them.
-    hosts: Vec<Address>,
 }
 
 impl<R: GpuRecorder> GpuFinder for RsraFinder<R> {
@@ -138,15 +130,14 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
         ctx.start(regain)
     }
 
-    /// Waits for what a search listed.
-    fn fetch<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Listed, Error> {
+    /// Waits for what a search listed: how many hosts, and the first of them.
+    fn fetch<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<(u32, Vec<Address>), Error> {
         let layout = &self.layout;
         ctx.download(self.counts.part(layout.eager()), &self.counts_copy)?;
         self.counts_copy.read(|bytes| {
             let count = values(&bytes[layout.found.clone()])[0];
-            let mut hosts = values(&bytes[layout.hosts.start..layout.eager().end]);
-            hosts.truncate(count as usize);
-            Listed { count, hosts }
+            let hosts = values(&bytes[layout.hosts.start..layout.eager().end]);
+            (count, filled(hosts, count).to_vec())
         })
     }
 
@@ -154,7 +145,7 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
     fn all_hosts<S>(
         &self,
         ctx: GpuCtx<'_, G, S>,
-        Listed { count, mut hosts }: Listed,
+        (count, mut hosts): (u32, Vec<Address>),
     ) -> Result<Option<Vec<Address>>, Error> {
         if count > ctx.params.candidate_limit() {
             return Ok(None);

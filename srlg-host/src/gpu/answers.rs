@@ -1,6 +1,7 @@
 //! Answers of a device, and the threads that look at them.
 
 use srlg_core::{Params, Span};
+use zerocopy::FromBytes;
 
 use super::scheme::{GpuCounter, GpuScheme};
 use crate::share::share;
@@ -19,9 +20,8 @@ pub(super) fn most_answer_bytes<S: GpuScheme>(params: &Params) -> usize {
 }
 
 /// `bytes` as 32-bit values.
-pub(crate) fn values(bytes: &[u8]) -> Vec<u32> {
-    let value = |bytes: &[u8; 4]| u32::from_ne_bytes(*bytes);
-    bytes.as_chunks().0.iter().map(value).collect()
+pub(crate) fn values(bytes: &[u8]) -> &[u32] {
+    <[u32]>::ref_from_bytes(bytes).expect("answers are 32-bit values in aligned memory")
 }
 
 /// The threads of this machine that may look at tallies.

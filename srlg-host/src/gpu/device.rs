@@ -101,7 +101,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
 pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error>;
 
 /// Memory of a device.
-pub(crate) trait Memory: Send + Sync {
+pub(crate) trait Memory: Send + Sync + Sized {
     /// Where kernels find something in it.
     type Address: Copy + Send + Sync + 'static;
 
@@ -115,19 +115,13 @@ pub(crate) trait Memory: Send + Sync {
     ///
     /// # Panics
     /// When it has no such range.
-    fn part(&self, range: Range<usize>) -> Part<'_, Self>
-    where
-        Self: Sized,
-    {
+    fn part(&self, range: Range<usize>) -> Part<'_, Self> {
         assert!(range.start <= range.end && range.end <= self.bytes(), "a part of memory");
         Part { memory: self, start: range.start, bytes: range.len() }
     }
 
     /// All of it.
-    fn all(&self) -> Part<'_, Self>
-    where
-        Self: Sized,
-    {
+    fn all(&self) -> Part<'_, Self> {
         self.part(0..self.bytes())
     }
 }

@@ -239,7 +239,11 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
                 Some(span) => work.row_weights(self.ctx(), span)?.iter().sum(),
                 None => 0,
             };
-            work.age(self.ctx(), ages)?;
+            for (array, step) in self.params.age_steps(ages).into_iter().enumerate() {
+                if step > 0 {
+                    by_array!(array, work, age(self.ctx(), array, step))?;
+                }
+            }
             self.hold_scans()?;
             Ok(within)
         })

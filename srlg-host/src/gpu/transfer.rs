@@ -1,8 +1,8 @@
-//! Recorders as words, from a device and to it, for snapshots and deltas. Each method is for the
-//! recorders of one array.
+//! Recorders as they age, and as words, from a device and to it, for snapshots and deltas. Each
+//! method is for the recorders of one array.
 
 use srlg_core::{ReadRecorder, RecentRange};
-use srlg_kernels::{Apply, Extract, Merge};
+use srlg_kernels::{Age, Apply, Extract, Merge};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::answers::values;
@@ -20,19 +20,22 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         ctx: GpuCtx<'_, G, S>,
         array: usize,
     ) -> Result<Words, Error> {
-        Ok(R::Word::wrap(self.words::<R>(ctx, array)?))
-    }
-
-    fn words<R: GpuRecorder>(
-        &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        array: usize,
-    ) -> Result<Vec<R::Word>, Error> {
         let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
         ctx.fetch(ctx.recorders(array), &self.results_copy, |bytes| {
             words.extend_from_slice(<[R::Word]>::ref_from_bytes(bytes).expect("aligned words"));
         })?;
-        Ok(words)
+        Ok(R::Word::wrap(words))
+    }
+
+    /// Ages `array` by `step`.
+    pub(super) fn age<R: GpuRecorder>(
+        &mut self,
+        ctx: GpuCtx<'_, G, S>,
+        array: usize,
+        step: u64,
+    ) -> Result<(), Error> {
+        let (step, recorders) = (u32::saturated(step), ctx.recorders(array).buffer());
+        ctx.start(Age::<_, R> { step, recorders })
     }
 
     /// Merges `words` into `array`, aged by `step`.
@@ -74,7 +77,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         ctx.fetch(count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
         if found > self.results.bytes() / size_of::<u64>() {
             // The list has no room: from the whole array.
-            code(&self.words::<R>(ctx, array)?, range, coder);
+            code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
         let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));

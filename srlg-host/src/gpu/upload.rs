@@ -57,10 +57,8 @@ impl<G: Gpu> Uploads<G> {
                 is_joined: true,
             }))
         };
-        Ok(Self {
-            buffers: [buffer()?, buffer()?, buffer()?, buffer()?],
-            next: AtomicUsize::new(0),
-        })
+        let buffers = [buffer()?, buffer()?, buffer()?, buffer()?];
+        Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
     /// Takes `pairs` in, so long ago.
@@ -128,11 +126,9 @@ impl<G: Gpu> Uploads<G> {
     /// A buffer that no other thread fills, or the next one.
     fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let next = self.next.load(Relaxed);
-        let others = (0..BUFFERS).map(|buffer| &self.buffers[(next + buffer) % BUFFERS]);
-        others
-            .filter_map(|buffer| buffer.try_lock().ok())
-            .next()
-            .unwrap_or_else(|| lock(&self.buffers[next % BUFFERS]))
+        let buffer = |number| &self.buffers[(next + number) % BUFFERS];
+        let free = (0..BUFFERS).find_map(|number| buffer(number).try_lock().ok());
+        free.unwrap_or_else(|| lock(buffer(0)))
     }
 
     /// Continues with the next buffer, while this one is copied.

@@ -5,10 +5,10 @@
 //! before had and some more. Those of whom there is no glimpse (after a leap in traffic, under
 //! overload) cost a trip of their own.
 
-use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{Address, Ages, COUNTER, FINDER, Params, ReadRecorder, Span, Tally};
+use srlg_core::scheme::CounterRecorder;
+use srlg_core::{Address, COUNTER, Params, Span, Tally};
+use srlg_kernels::Count;
 use srlg_kernels::survey::SUMS;
-use srlg_kernels::{Age, Count};
 use zerocopy::IntoBytes;
 
 use super::answers::{most_answer_bytes, share_out, threads, values};
@@ -123,20 +123,6 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
         Ok(weights)
     }
-
-    /// Ages all recorders by `ages`.
-    pub(super) fn age(&self, ctx: GpuCtx<'_, G, S>, ages: Ages) -> Result<(), Error> {
-        let steps = ctx.params.age_steps(ages).map(u32::saturated);
-        if steps[FINDER] > 0 {
-            let (step, recorders) = (steps[FINDER], ctx.recorders(FINDER).buffer());
-            ctx.start(Age::<_, FinderRecorder<S>> { step, recorders })?;
-        }
-        if steps[COUNTER] > 0 {
-            let (step, recorders) = (steps[COUNTER], ctx.recorders(COUNTER).buffer());
-            ctx.start(Age::<_, CounterRecorder<S>> { step, recorders })?;
-        }
-        Ok(())
-    }
 }
 
 /// Bytes of the sums that [`count`] leaves.
@@ -151,7 +137,8 @@ fn count<G: Gpu, S: GpuScheme>(
     sums: Part<'_, G::Memory>,
 ) -> Result<(), Error> {
     ctx.clear(sums)?;
-    let (row_len, limit) = (ctx.params.counter_sizes().row_len, ctx.params.step(span.ages));
+    let row_len = ctx.params.counter_sizes().row_len;
+    let limit = ctx.params.recent_ranges(span)[COUNTER].of_width().recent;
     let (recorders, sums) = (ctx.recorders(COUNTER).buffer(), sums.buffer());
     ctx.start(Count::<_, CounterRecorder<S>> { row_len, limit, recorders, sums })
 }

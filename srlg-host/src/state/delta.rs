@@ -4,9 +4,10 @@ use srlg_core::{ARRAYS, ArrayShape, Params};
 
 use super::coder::Coder;
 use super::envelope::{Contents, open};
+use super::error::{FormatError, wrong};
 use super::section::{self, Section};
 use super::words::with_width;
-use super::{Fingerprints, FormatError, Stored};
+use super::{Fingerprints, Stored};
 use crate::error::Error;
 
 /// What the last slices of a detector touched: the recorders and their words.
@@ -89,9 +90,7 @@ impl Delta {
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
         if slices == 0 || !attachment.is_empty() {
-            return Err(
-                FormatError::Contents { what: "a delta has no slice, or an attachment" }.into()
-            );
+            return Err(wrong("a delta has no slice, or an attachment").into());
         }
         for section in sections(&body, shapes)? {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
@@ -121,6 +120,6 @@ pub(super) fn sections(
     let sections = [Section::take(&mut rest, finder)?, Section::take(&mut rest, counter)?];
     match rest {
         [] => Ok(sections),
-        _ => Err(FormatError::Contents { what: "a body has more than two sections" }),
+        _ => Err(wrong("a body has more than two sections")),
     }
 }

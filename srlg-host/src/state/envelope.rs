@@ -7,7 +7,8 @@ use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Fingerprints, FormatError, Sizes, Stored};
+use super::error::{FormatError, wrong};
+use super::{Fingerprints, Sizes, Stored};
 use crate::error::Error;
 
 const MAGIC: [u8; 4] = *b"SRLG";
@@ -109,7 +110,7 @@ pub(super) fn open<'a>(
     check_sum(bytes)?;
     let rest = &rest[..rest.len() - CHECKSUM];
     if header.flags != 0 || header.reserved != 0 {
-        return Err(FormatError::Contents { what: "a reserved field is not 0" }.into());
+        return Err(wrong("a reserved field is not 0").into());
     }
     let (sizes, rest) = rest.split_at(sizes_len);
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
@@ -143,7 +144,7 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     // Whether it is another version, or a damaged number.
     check_sum(bytes)?;
     if theirs < VERSION {
-        return Err(FormatError::Contents { what: "there is no version 0" }.into());
+        return Err(wrong("there is no version 0").into());
     }
     Err(Error::Version { theirs, newest: VERSION })
 }
@@ -158,19 +159,18 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 impl Opened<'_> {
     /// The body, which may have no more than `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
-        let wrong = |what| Error::Format(FormatError::Contents { what });
         if self.body_len > most as u64 {
-            return Err(wrong("the body is larger than the detector's sizes allow"));
+            return Err(wrong("the body is larger than the detector's sizes allow").into());
         }
         if zstd::zstd_safe::find_frame_compressed_size(self.frame) != Ok(self.frame.len()) {
-            return Err(wrong("the body is not one zstd frame"));
+            return Err(wrong("the body is not one zstd frame").into());
         }
         let mut body = vec![0; self.body_len as usize];
         let found = zstd::bulk::decompress_to_buffer(self.frame, &mut body);
         match found {
             Ok(found) if found == body.len() => Ok(body),
-            Ok(_) => Err(wrong("the body is shorter than its length")),
-            Err(_) => Err(wrong("the body is no zstd frame of its length")),
+            Ok(_) => Err(wrong("the body is shorter than its length").into()),
+            Err(_) => Err(wrong("the body is no zstd frame of its length").into()),
         }
     }
 }

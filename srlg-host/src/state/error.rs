@@ -25,3 +25,8 @@ pub enum FormatError {
     #[error("{what}: the data were not written by srlg")]
     Contents { what: &'static str },
 }
+
+/// The error that data are as `what` says.
+pub(super) const fn wrong(what: &'static str) -> FormatError {
+    FormatError::Contents { what }
+}

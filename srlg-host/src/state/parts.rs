@@ -35,24 +35,17 @@ impl Delta {
         if bytes.len() <= max_bytes {
             return Ok(vec![bytes]);
         }
-        Parts::of(&self, max_bytes)?.split(bytes.len())
+        let [finder, counter] = self.sections().map(list);
+        let lists = [finder?, counter?];
+        let mut parts = Parts { whole: &self, lists, max_bytes, parts: Vec::new() };
+        parts.split(0..self.recorders(), bytes.len())?;
+        Ok(parts.parts)
     }
 }
 
-impl<'a> Parts<'a> {
-    fn of(whole: &'a Delta, max_bytes: usize) -> Result<Self, Error> {
-        let [finder, counter] = whole.sections().map(list);
-        Ok(Self { whole, lists: [finder?, counter?], max_bytes, parts: Vec::new() })
-    }
-
-    /// The parts of the whole, whose `bytes` are too many.
-    fn split(mut self, bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
-        self.split_range(0..self.whole.recorders(), bytes)?;
-        Ok(self.parts)
-    }
-
-    /// The same for a range of its recorders.
-    fn split_range(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
+impl Parts<'_> {
+    /// Splits a `range` of the recorders of the whole, whose `bytes` are too many.
+    fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
         if range.len() < 2 {
             return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });
         }
@@ -64,7 +57,7 @@ impl<'a> Parts<'a> {
             let bytes = self.part(piece.clone()).to_bytes()?;
             match bytes.len() <= self.max_bytes {
                 true => self.parts.push(bytes),
-                false => self.split_range(piece, bytes.len())?,
+                false => self.split(piece, bytes.len())?,
             }
         }
         Ok(())

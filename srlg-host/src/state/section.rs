@@ -8,7 +8,8 @@ use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{FormatError, leb128};
+use super::error::{FormatError, wrong};
+use super::leb128;
 
 /// The first bytes of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -29,20 +30,9 @@ pub(super) struct SectionHeader {
 
 /// How words of 16 bits in two ranges become numbers in one: a word from `split + shift` on is
 /// written as the word less `shift`. Touches and echoes of a few slices then need no high bytes.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-    KnownLayout,
-    Unaligned,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 pub(crate) struct Fold {
     split: U16,
     shift: U16,
@@ -216,7 +206,3 @@ impl<'a> Section<'a> {
 
 const CUT: FormatError = wrong("a section is cut");
 const GAPS: FormatError = wrong("a section has not as many gaps as recorders");
-
-const fn wrong(what: &'static str) -> FormatError {
-    FormatError::Contents { what }
-}

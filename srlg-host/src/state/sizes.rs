@@ -4,13 +4,12 @@ use srlg_core::Params;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::FormatError;
+use super::error::{FormatError, wrong};
 
 /// All sizes, in the order of docs/format.md; the seed is none.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 pub(crate) struct Sizes([U32; COUNT]);
 
 const COUNT: usize = 18;
@@ -21,21 +20,21 @@ type Named = (&'static str, fn(&Params) -> u32);
 const NAMED: [Named; COUNT] = [
     ("threshold", Params::threshold),
     ("window", Params::window),
-    ("rough_rows", |params| params.rsra().rows()),
-    ("rough_column_bits", |params| params.rsra().column_bits()),
-    ("rough_width", |params| params.rsra().width()),
-    ("bit_stride", |params| params.rsra().bit_stride()),
-    ("lsb_threshold", |params| params.rsra().lsb_threshold()),
+    ("rough_rows", |params| params.finder_sizes().rows),
+    ("rough_column_bits", |params| params.finder_sizes().column_bits),
+    ("rough_width", |params| params.finder_sizes().width),
+    ("bit_stride", |params| params.finder_sizes().bit_stride),
+    ("lsb_threshold", |params| params.finder_sizes().lsb_threshold),
     ("linear_rows", |params| params.counter_sizes().rows),
     ("linear_columns", |params| params.counter_sizes().columns),
     ("linear_width", |params| params.counter_sizes().width),
     ("linear_stride", |params| params.counter_sizes().stride),
-    ("hot_limit", |params| params.rsra().hot_limit()),
+    ("hot_limit", |params| params.finder_sizes().hot_limit),
     ("candidate_limit", Params::candidate_limit),
     ("tags", |params| params.counter_sizes().tags),
     ("echo_delay", |params| params.counter_sizes().echo_delay),
     ("epoch_slices", |params| params.counter_sizes().epoch_slices),
-    ("rough_epoch_slices", |params| params.rsra().epoch_slices()),
+    ("rough_epoch_slices", |params| params.finder_sizes().epoch_slices),
     ("hash", |params| params.hash_family() as u32),
 ];
 
@@ -45,8 +44,7 @@ impl Sizes {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Result<Self, FormatError> {
-        let wrong = |_| FormatError::Contents { what: "a snapshot has not all sizes" };
-        Self::read_from_bytes(bytes).map_err(wrong)
+        Self::read_from_bytes(bytes).map_err(|_| wrong("a snapshot has not all sizes"))
     }
 
     /// Those that are others than `theirs`, for people.

@@ -6,11 +6,12 @@ use zerocopy::IntoBytes;
 use super::coder::Coder;
 use super::delta::sections;
 use super::envelope::{Contents, open};
+use super::error::{FormatError, wrong};
 use super::pick::code;
 use super::section::{self, Fold, Section};
 use super::sizes::Sizes;
 use super::words::{StateWord, Words, with_width};
-use super::{Fingerprints, FormatError, Stored};
+use super::{Fingerprints, Stored};
 use crate::error::Error;
 
 /// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
@@ -94,7 +95,7 @@ impl Snapshot {
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
-            return Err(FormatError::Contents { what: "a snapshot counts slices" }.into());
+            return Err(wrong("a snapshot counts slices").into());
         }
         let read =
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));

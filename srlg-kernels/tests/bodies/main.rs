@@ -11,8 +11,8 @@ use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Lines, Rows};
 use srlg_core::finder::Rsra;
 use srlg_core::{
-    Config, IpPair, Packed, Params, ReadRecorder, Recorder, Recorder8, Recorder16, Scheme, Span,
-    count_below,
+    ArrayParams, COUNTER, Config, IpPair, Packed, Params, ReadRecorder, Recorder, Recorder8,
+    Recorder16, Scheme, Span, count_below,
 };
 use srlg_kernels as kernels;
 use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
@@ -110,7 +110,7 @@ fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) ->
     let sizes = params.counter_sizes();
     let sums = sizes.rows as usize * survey::SUMS;
     let sums: Vec<AtomicU32> = (0..sums).map(|_| AtomicU32::new(0)).collect();
-    let (row_len, limit) = (sizes.row_len, params.step(span.ages));
+    let (row_len, limit) = (sizes.row_len, params.recent_ranges(span)[COUNTER].of_width().recent);
     let count = kernels::Count::<Slices<'_>, _> { row_len, limit, recorders: linear, sums: &sums };
     launch(seed, &count);
     let of_row = |sums: &[AtomicU32]| sums.iter().map(|sum| sum.load(Relaxed)).sum();
@@ -119,7 +119,7 @@ fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) ->
 
 /// The same, counted by srlg-core.
 fn expected_weights(params: &Params, span: Span, linear: &[Recorder16]) -> Vec<u32> {
-    let limit = Recorder16::saturated(params.step(span.ages));
+    let limit = params.recent_ranges(span)[COUNTER].of_width().recent;
     let rows = linear.chunks_exact(params.counter_sizes().row_len as usize);
     rows.map(|row| count_below(row, limit)).collect()
 }

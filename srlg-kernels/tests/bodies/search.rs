@@ -65,8 +65,8 @@ fn assert_hot_equal(params: &RsraParams, masks: &[u8], seed: u64) {
 fn assert_candidates_equal(params: &RsraParams, masks: &[u8], seed: u64) {
     let mut arrays = high_table_lens(params).map(|len| vec![0; len]);
     let [starts, highs, present] = &mut arrays;
-    fill_high_table(params, starts, highs, present);
-    let table = HighTable::new(params, starts, highs, present);
+    fill_high_table(params, [&mut *starts, &mut *highs, &mut *present]);
+    let table = HighTable::new(params, [&*starts, &*highs, &*present]);
     let (weight, columns) = (params.hot_weight(), [hot(params, masks, 0), hot(params, masks, 1)]);
     let pairs = columns[0].iter().flat_map(|&base| columns[1].iter().map(move |&to| [base, to]));
     let mut expected: Vec<u32> =

@@ -65,7 +65,7 @@ hashing!(RowsParams);
 
 impl ArrayParams for RowsParams {
     fn recorders(&self) -> usize {
-        Self::recorders(self)
+        self.rows as usize * self.row_len as usize
     }
 }
 
@@ -83,17 +83,11 @@ impl RowsParams {
         row_len,
     }
 
-    /// Recorders of all rows.
-    #[must_use]
-    pub const fn recorders(&self) -> usize {
-        self.rows as usize * self.row_len as usize
-    }
-
     /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, bip: Address) -> u32 {
-        hash::reduce(self.hash(bip, self.position_key), self.width)
+        hash::reduce(self.hash.of(bip, self.position_key), self.width)
     }
 
     /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
@@ -103,7 +97,7 @@ impl RowsParams {
     #[inline(always)]
     #[must_use]
     pub fn column(&self, row: u32, aip: Address) -> u32 {
-        hash::reduce(self.hash(aip, self.column_key(row)), self.columns)
+        hash::reduce(self.hash.of(aip, self.column_key(row)), self.columns)
     }
 
     /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to

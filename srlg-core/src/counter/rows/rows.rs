@@ -30,7 +30,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
     #[inline]
     #[must_use]
     pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
-        let limit = limit::<R>(span);
+        let limit = R::saturated(span.ages);
         let within = |row| self.run(row, aip)[position as usize].word() < limit;
         // As in `for_places`.
         (0..MAX_ROWS as u32).all(|row| row >= self.params.rows || within(row))
@@ -45,7 +45,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 
     #[inline(always)]
     fn union_weight(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
-        let limit = limit::<R>(span);
+        let limit = R::saturated(span.ages);
         let mut weight = 0;
         for start in positions.clone().step_by(POSITIONS_PER_BLOCK) {
             let (start, end) = (start as usize, positions.end as usize);
@@ -109,17 +109,11 @@ fn start(params: &RowsParams, row: u32, aip: Address) -> usize {
     (row * params.row_len + params.column(row, aip) * params.stride) as usize
 }
 
-/// The least word that is not within `span`: a word is an age.
-#[inline]
-fn limit<R: ReadRecorder>(span: Span) -> R::Word {
-    R::saturated(span.ages)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{Config, Scheme};
+    use crate::{ArrayParams, Config, Scheme};
     extern crate std;
     use std::vec::Vec;
 

@@ -19,6 +19,7 @@
 //!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
 
 use super::params::TaggedParams;
+use crate::view::ArrayParams;
 
 /// Steps of Simpson's rule; the integrand is smooth, and 1 % of it would do.
 const STEPS: u32 = 64;

@@ -23,7 +23,7 @@ pub(super) struct TouchLayout {
 impl TouchLayout {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
-        let seed = params.hash(aip, params.host_key);
+        let seed = params.hash.of(aip, params.host_key);
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
@@ -44,7 +44,7 @@ impl TouchLayout {
     /// The first recorder of the line that holds `cell`.
     #[inline(always)]
     pub(super) fn line(self, params: &TaggedParams, cell: u32) -> u32 {
-        let line = params.hash(self.seed.wrapping_add(cell / LINE), params.line_key);
+        let line = params.hash.of(self.seed.wrapping_add(cell / LINE), params.line_key);
         hash::reduce(line, params.lines) * LINE
     }
 

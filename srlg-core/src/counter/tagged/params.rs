@@ -86,7 +86,7 @@ hashing!(TaggedParams);
 
 impl ArrayParams for TaggedParams {
     fn recorders(&self) -> usize {
-        Self::recorders(self)
+        self.lines as usize * LINE as usize
     }
 }
 
@@ -105,12 +105,6 @@ impl TaggedParams {
         epoch_slices,
     }
 
-    /// Recorders of all lines.
-    #[must_use]
-    pub const fn recorders(&self) -> usize {
-        self.lines as usize * LINE as usize
-    }
-
     /// By how much the word of a recorder grows in `epochs`.
     #[inline]
     #[must_use]
@@ -123,6 +117,6 @@ impl TaggedParams {
     #[inline(always)]
     #[must_use]
     pub fn position(&self, bip: Address) -> u32 {
-        hash::reduce(self.hash(bip, self.position_key), self.width)
+        hash::reduce(self.hash.of(bip, self.position_key), self.width)
     }
 }

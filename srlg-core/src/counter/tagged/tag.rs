@@ -21,8 +21,8 @@ impl Tagger {
     /// The tagger of `aip`.
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
-        let first = params.hash(aip, params.tag_key);
-        let second = params.hash(first, params.tag_key);
+        let first = params.hash.of(aip, params.tag_key);
+        let second = params.hash.of(first, params.tag_key);
         Self {
             flip: first as u16,
             factor: (first >> 16) as u16 | 1, // odd, or the product would lose bits
@@ -90,7 +90,8 @@ mod tests {
         let params = params();
         let (mut sums, mut squares) = ([0.0; 3], [0.0; 3]);
         for i in 0..4000u32 {
-            let (a, b) = (params.hash(i, params.position_key), params.hash(i, params.line_key));
+            let (a, b) =
+                (params.hash.of(i, params.position_key), params.hash.of(i, params.line_key));
             let counts = matches(&params, a, b, (i % 16_384) as u16);
             for (kind, n) in counts.into_iter().enumerate() {
                 sums[kind] += n;
@@ -112,7 +113,7 @@ mod tests {
         let params = params();
         let mut cells = [[0u32; 109]; 109];
         for host in 0..40u32 {
-            let tagger = Tagger::new(&params, params.hash(host, params.line_key));
+            let tagger = Tagger::new(&params, params.hash.of(host, params.line_key));
             for position in 0..=u16::MAX {
                 let (touch, echo) = tagger.tags(position);
                 cells[usize::from(touch)][usize::from(echo)] += 1;

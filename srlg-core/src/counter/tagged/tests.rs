@@ -2,7 +2,7 @@ use super::line::TouchLayout;
 use super::tag::Tagger;
 use super::*;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{Config, Scheme};
+use crate::{ArrayParams, Config, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;

@@ -22,8 +22,7 @@ fn aged<R: Recorder>(
     (below, recorders.iter().map(|recorder| recorder.word().into()).collect())
 }
 
-type TallyLevel<C> =
-    fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
+type TallyLevel<C> = fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
 
 fn sizes(scheme: Scheme) -> Config {
     let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);

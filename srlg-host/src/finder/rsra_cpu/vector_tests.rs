@@ -1,7 +1,7 @@
 //! All levels of vectors take the same masks, count alike and admit the same partners.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash};
+use srlg_core::{ArrayParams, Config, Hash};
 
 use super::*;
 
