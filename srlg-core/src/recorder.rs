@@ -70,24 +70,34 @@ pub trait Recorder: ReadRecorder + Send {
     fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
 
+/// Recorders that a counter of 16 bits counts: counters as narrow as the words keep all lanes of a
+/// vector busy. No counter of a run overflows, so they wrap: where the compiler checks sums for
+/// overflow, it does not vectorise them.
+const RECORDERS_PER_COUNTER: usize = 1 << 15;
+
 /// How many of `recorders` have a word below `limit`.
+#[inline(always)]
 #[must_use]
 pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
-    // Counters as narrow as the words keep all lanes of a vector busy; 2^15 cannot overflow them.
-    let count =
-        |run: &[R]| run.iter().map(|recorder| u16::from(recorder.word() < limit)).sum::<u16>();
-    recorders.chunks(1 << 15).map(|run| u32::from(count(run))).sum()
+    let mut total = 0;
+    for run in recorders.chunks(RECORDERS_PER_COUNTER) {
+        let mut count = 0u16;
+        for recorder in run {
+            count = count.wrapping_add((recorder.word() < limit).into());
+        }
+        total += u32::from(count);
+    }
+    total
 }
 
 /// Ages all `recorders` by `step`; how many had a word below `limit` before.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
-    // As in `count_below`.
-    for run in recorders.chunks_mut(1 << 15) {
+    for run in recorders.chunks_mut(RECORDERS_PER_COUNTER) {
         let mut count = 0u16;
         for recorder in run {
-            count += u16::from(recorder.age_by(step) < limit);
+            count = count.wrapping_add((recorder.age_by(step) < limit).into());
         }
         total += u32::from(count);
     }

@@ -39,11 +39,18 @@ impl<S: CpuScheme> Inboxes<S> {
 
     /// Ingests `pairs`, which were in contact `ages` ago, by way of the calling thread's inbox.
     pub(super) fn ingest(&self, arrays: &Arrays<S>, pairs: &[IpPair], ages: Ages) {
-        let inbox = self.inboxes.get_or(|| Mutex::new(Inbox::new()));
+        let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
         // In chunks, so that a thread that drains the inbox does not wait for all of a long call.
         for pairs in pairs.chunks(PAIRS_PER_LOCK) {
             lock(inbox).take(arrays, pairs, ages, self.generation);
         }
+    }
+
+    /// The calling thread's inbox, at its first call. Out of line: a call of one pair need not make
+    /// room for a whole inbox on its stack.
+    #[cold]
+    fn first(&self) -> &Mutex<Inbox<S>> {
+        self.inboxes.get_or(|| Mutex::new(Inbox::new()))
     }
 
     /// Brings what waits in any inbox to the recorders.

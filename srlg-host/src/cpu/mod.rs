@@ -100,6 +100,15 @@ impl<S: CpuScheme> CpuBackend<S> {
         arrays.into_iter().nth(array).expect("the number of an array")
     }
 
+    /// Out of line: a call of one plain pair need not pay for its preparations.
+    #[inline(never)]
+    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
+        pairs.scan(|pairs| {
+            self.inboxes.ingest(&self.arrays, pairs, ages);
+            Ok(())
+        })
+    }
+
     /// Returns how many recorders of each row of the counter are within `span`.
     fn row_weights(&mut self, span: Span) -> Vec<u32> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
@@ -131,13 +140,12 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error> {
-        let ingest = |pairs: &[IpPair]| {
-            self.inboxes.ingest(&self.arrays, pairs, ages);
-            Ok(())
-        };
         match pairs {
-            Pairs::Plain(pairs) => ingest(pairs),
-            Pairs::Pinned(pairs) => pairs.scan(ingest),
+            Pairs::Plain(pairs) => {
+                self.inboxes.ingest(&self.arrays, pairs, ages);
+                Ok(())
+            }
+            Pairs::Pinned(pairs) => self.scan_pinned(pairs, ages),
             #[cfg(feature = "cuda")]
             Pairs::Resident(_) => Err(Error::NotOnDevice),
         }

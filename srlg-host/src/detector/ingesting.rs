@@ -17,6 +17,7 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
+    #[inline]
     pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Plain(pairs), Ages::default())
     }

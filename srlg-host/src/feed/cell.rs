@@ -22,6 +22,7 @@ impl BackendCell {
     }
 
     /// The backend, for whatever any threads may do at once.
+    #[inline]
     pub(crate) fn shared(&self) -> &dyn Backend {
         &*self.backend
     }

@@ -56,11 +56,12 @@ for_wider_vectors! {
     fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
         let mut weights = [0; WEIGHTS];
         for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
-            // Counters as narrow as the masks fill whole vectors; 255 masks cannot overflow them.
+            // Counters as narrow as the masks fill whole vectors; 255 masks cannot overflow them, so
+            // they wrap: where the compiler checks sums for overflow, it does not vectorise them.
             for masks in masks.chunks(255) {
                 let mut count = 0u8;
                 for mask in masks {
-                    count += u8::from(mask.count_ones() == weight);
+                    count = count.wrapping_add((mask.count_ones() == weight).into());
                 }
                 *total += u32::from(count);
             }

@@ -134,15 +134,19 @@ impl Block {
 #[inline(always)]
 fn twisted(words: Words, twist: u32) -> Words {
     let mut out: [u64; 8] = zerocopy::transmute!(words);
-    // Bit by bit: halves, quarters and eighths of the line change places.
+    // Bit by bit: halves, quarters and eighths of the line change places. (By patterns: whether an
+    // array's `map` is compiled for the vectors of the caller is up to the compiler.)
     if twist & 16 != 0 {
-        out = [4, 5, 6, 7, 0, 1, 2, 3].map(|place| out[place]);
+        let [a, b, c, d, e, f, g, h] = out;
+        out = [e, f, g, h, a, b, c, d];
     }
     if twist & 8 != 0 {
-        out = [2, 3, 0, 1, 6, 7, 4, 5].map(|place| out[place]);
+        let [a, b, c, d, e, f, g, h] = out;
+        out = [c, d, a, b, g, h, e, f];
     }
     if twist & 4 != 0 {
-        out = [1, 0, 3, 2, 5, 4, 7, 6].map(|place| out[place]);
+        let [a, b, c, d, e, f, g, h] = out;
+        out = [b, a, d, c, f, e, h, g];
     }
     // Within a quad: halves change places, then the words of a half. Both are the same
     // whichever end of a quad comes first in memory.
