@@ -14,7 +14,6 @@ use core::ops::Range;
 
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::{ArrayParams, View};
 
@@ -42,11 +41,11 @@ pub trait Counter: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// The part of `params` that belongs to it.
+    /// Its params, which are `part`.
     ///
     /// # Panics
-    /// When `params` are of another counter.
-    fn params(params: &Params) -> &Self::Params;
+    /// When `part` belongs to another counter.
+    fn params(part: &CounterPart) -> &Self::Params;
 
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;

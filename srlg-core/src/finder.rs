@@ -12,7 +12,6 @@ mod rhfg;
 mod rsra;
 
 use crate::pair::{BATCH, IpPair};
-use crate::params::Params;
 use crate::recorder::Recorder;
 use crate::view::{ArrayParams, View};
 
@@ -37,8 +36,11 @@ pub trait Finder: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// The part of `params` that belongs to it.
-    fn params(params: &Params) -> &Self::Params;
+    /// Its params, which are `part`.
+    ///
+    /// # Panics
+    /// When `part` belongs to another finder.
+    fn params(part: &FinderPart) -> &Self::Params;
 
     /// Updates the recorders of `pairs`, which were in contact `age` epochs ago, while any other
     /// threads may.

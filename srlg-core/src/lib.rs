@@ -16,7 +16,7 @@
 //! use srlg_core::{ArrayParams, Config, IpPair, ReadRecorder, Recorder, Recorder16, Tally};
 //!
 //! let params = Config::default().validate()?;
-//! let tagged = params.tagged().expect("the default scheme");
+//! let tagged = params.counter().tagged().expect("the default scheme");
 //! let recorders: Vec<Recorder16> =
 //!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let lines = Lines::new(tagged, &recorders);

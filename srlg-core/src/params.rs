@@ -34,6 +34,13 @@ impl Params {
         candidate_limit,
     }
 
+    /// The finder's part.
+    #[inline]
+    #[must_use]
+    pub const fn finder(&self) -> &FinderPart {
+        &self.finder
+    }
+
     /// The counter's part.
     #[inline]
     #[must_use]

@@ -130,33 +130,37 @@ pub struct CounterSizes {
     pub epoch_slices: u32,
 }
 
-impl Params {
+impl FinderPart {
+    /// The params of the RSRA, the finder of both schemes.
+    #[inline]
+    #[must_use]
+    pub const fn rsra(&self) -> &RsraParams {
+        let Self::Rsra(params) = self;
+        params
+    }
+}
+
+impl CounterPart {
     /// The params of the tagged counter, in [`Scheme::Tagged`].
     #[must_use]
     pub fn tagged(&self) -> Option<&TaggedParams> {
-        match self.counter() {
-            CounterPart::Tagged(params) => Some(params),
-            CounterPart::Rows(_) => None,
+        match self {
+            Self::Tagged(params) => Some(params),
+            Self::Rows(_) => None,
         }
     }
 
     /// The params of the paper's counter, in [`Scheme::Paper`].
     #[must_use]
     pub fn rows(&self) -> Option<&RowsParams> {
-        match self.counter() {
-            CounterPart::Tagged(_) => None,
-            CounterPart::Rows(params) => Some(params),
+        match self {
+            Self::Tagged(_) => None,
+            Self::Rows(params) => Some(params),
         }
     }
+}
 
-    /// The params of the RSRA, the finder of both schemes.
-    #[inline]
-    #[must_use]
-    pub const fn rsra(&self) -> &RsraParams {
-        let FinderPart::Rsra(params) = &self.finder;
-        params
-    }
-
+impl Params {
     /// The finder's sizes.
     #[must_use]
     pub fn finder_sizes(&self) -> FinderSizes {
@@ -176,7 +180,7 @@ impl Params {
     /// The counter's sizes.
     #[must_use]
     pub fn counter_sizes(&self) -> CounterSizes {
-        match *self.counter() {
+        match self.counter {
             CounterPart::Tagged(params) => CounterSizes {
                 rows: 1,
                 columns: params.lines,
@@ -231,7 +235,7 @@ impl Params {
     /// looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
-        let params = self.tagged().filter(|params| glimpse::can_dismiss(params))?;
+        let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
         Some(glimpse::positions(params))
     }
 
@@ -251,7 +255,7 @@ impl Params {
     /// hosts where a window holds `distinct_pairs` distinct pairs; `None` where no formula is known.
     #[must_use]
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
-        let params = self.tagged()?;
+        let params = self.counter.tagged()?;
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
@@ -260,10 +264,10 @@ impl Params {
     pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
         crate::for_scheme!(self, Types => [
             ArrayShape::of::<FinderRecorder<Types>>(
-                <Types as SchemeTypes>::Finder::params(self).recorders(),
+                <Types as SchemeTypes>::Finder::params(&self.finder).recorders(),
             ),
             ArrayShape::of::<CounterRecorder<Types>>(
-                <Types as SchemeTypes>::Counter::params(self).recorders(),
+                <Types as SchemeTypes>::Counter::params(&self.counter).recorders(),
             ),
         ])
     }

@@ -81,12 +81,15 @@ mod tests {
         ] {
             let params = tagged(window, least);
             let counter = params.counter_sizes();
-            let found = (counter.epoch_slices, counter.tags, params.rsra().epoch_slices());
+            let found = (counter.epoch_slices, counter.tags, params.finder().rsra().epoch_slices());
             assert_eq!(found, (epoch, tags, rough_epoch), "{window} {least}");
         }
         let paper = Config::paper().validate().unwrap();
         let counter = paper.counter_sizes();
-        assert_eq!((counter.epoch_slices, counter.tags, paper.rsra().epoch_slices()), (1, 1, 1));
+        assert_eq!(
+            (counter.epoch_slices, counter.tags, paper.finder().rsra().epoch_slices()),
+            (1, 1, 1)
+        );
     }
 
     proptest! {

@@ -18,7 +18,8 @@ impl GpuCounter for TaggedCounter {
         pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error> {
-        let (params, recorders) = (*Self::params(ctx.params), ctx.words(COUNTER).buffer());
+        let (params, recorders) =
+            (*Self::params(ctx.params.counter()), ctx.words(COUNTER).buffer());
         ctx.start(TouchLines { params, age, pairs: pairs.buffer(), recorders })
     }
 
@@ -32,7 +33,8 @@ impl GpuCounter for TaggedCounter {
         (span, positions): (Span, u32),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        let (params, linear) = (*Self::params(ctx.params), ctx.recorders(COUNTER).buffer());
+        let (params, linear) =
+            (*Self::params(ctx.params.counter()), ctx.recorders(COUNTER).buffer());
         let (hosts, count, bins) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
         ctx.start(srlg_kernels::Tally { params, span, positions, hosts, count, linear, bins })
     }
@@ -48,7 +50,8 @@ impl GpuCounter for RowsCounter {
         pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error> {
-        let (params, recorders) = (*Self::params(ctx.params), ctx.words(COUNTER).buffer());
+        let (params, recorders) =
+            (*Self::params(ctx.params.counter()), ctx.words(COUNTER).buffer());
         ctx.start(TouchRows { params, age, pairs: pairs.buffer(), recorders })
     }
 
@@ -62,7 +65,8 @@ impl GpuCounter for RowsCounter {
         (span, positions): (Span, u32),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        let (params, linear) = (*Self::params(ctx.params), ctx.recorders(COUNTER).buffer());
+        let (params, linear) =
+            (*Self::params(ctx.params.counter()), ctx.recorders(COUNTER).buffer());
         let (hosts, count, weights) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
         ctx.start(Union { params, span, positions, hosts, count, linear, weights })
     }

@@ -212,7 +212,7 @@ fn close(
     let start = Instant::now();
     let mut report = close::report(params, &mut **backend, *running, ages)?;
     report.stages.complete(start.elapsed());
-    (report.stages.hand_in, report.stages.wait) = backend.take_delays();
+    (report.stages.hand_in, report.stages.wait) = std::mem::take(&mut backend.delays);
     *running = next;
     *health = report.health.clone();
     Ok(report)

@@ -22,14 +22,9 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 
 fn grid() -> Grid {
     // SAFETY: these read registers that every thread has.
-    let [block, blocks, thread, threads] =
-        unsafe { [_block_idx_x(), _grid_dim_x(), _thread_idx_x(), _block_dim_x()] };
-    Grid {
-        block: block as u32,
-        blocks: blocks as u32,
-        thread: thread as u32,
-        threads: threads as u32,
-    }
+    let numbers = unsafe { [_block_idx_x(), _grid_dim_x(), _thread_idx_x(), _block_dim_x()] };
+    let [block, blocks, thread, threads] = numbers.map(|number| number as u32);
+    Grid { block, blocks, thread, threads }
 }
 
 /// Memory of the device, as the host launches with it.

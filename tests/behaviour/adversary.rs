@@ -50,7 +50,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = hashing_by(known, Config::default());
         let params = config.validate().unwrap();
-        let pairs = contacts(|bip| params.rsra().slot(bip).is_none());
+        let pairs = contacts(|bip| params.finder().rsra().slot(bip).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // Who asks for the host by name gets the truth.
@@ -66,7 +66,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = hashing_by(known, Config::default());
         let params = config.validate().unwrap();
-        let pairs = contacts(|bip| params.tagged().unwrap().position(bip) < 512);
+        let pairs = contacts(|bip| params.counter().tagged().unwrap().position(bip) < 512);
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
         let asked = detector.cardinality_within(Ipv4Addr::from_bits(ATTACKER), 2).unwrap();
@@ -98,11 +98,11 @@ fn companions<const ROWS: usize>(
 /// By row, contacts of 400 hosts, one each, that fill the rough estimator of `INNOCENT`.
 fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     let columns = |host| {
-        let base = params.rsra().base_column(host);
-        std::array::from_fn(|row| params.rsra().column(row as u32, base, host))
+        let base = params.finder().rsra().base_column(host);
+        std::array::from_fn(|row| params.finder().rsra().column(row as u32, base, host))
     };
     companions(400, columns).map(|hosts| {
-        let peers = (0xc000_0000..).filter(|&bip| params.rsra().slot(bip).is_some());
+        let peers = (0xc000_0000..).filter(|&bip| params.finder().rsra().slot(bip).is_some());
         hosts.into_iter().zip(peers).map(|(aip, bip)| IpPair { aip, bip }).collect()
     })
 }
@@ -133,9 +133,11 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
 /// Contacts of 100 hosts, 75 peers each, that fill the paper's union estimator of `INNOCENT`:
 /// the 20 hosts of a row share out the same 1500 peers.
 fn linear_companions(params: &Params) -> Vec<IpPair> {
-    let columns = |host| std::array::from_fn(|row| params.rows().unwrap().column(row as u32, host));
+    let columns =
+        |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));
     let rows: [Vec<u32>; 5] = companions(20, columns);
-    let peers = (0xc000_0000..).filter(|&bip| params.rsra().slot(bip).is_none()).take(1500);
+    let peers =
+        (0xc000_0000..).filter(|&bip| params.finder().rsra().slot(bip).is_none()).take(1500);
     let pairs = peers.enumerate().flat_map(|(peer, bip)| {
         let hosts = rows.each_ref().map(|hosts| hosts[peer / 75]);
         hosts.map(|aip| IpPair { aip, bip })

@@ -222,7 +222,8 @@ fn bodies_are_as_they_are_documented() {
             let most = slices.map_or(detector.slice() - 1, u64::from);
             let age = |word: u64| word / u64::from(params.counter_sizes().tags);
             let is_recent = |word| {
-                age(word) < most || (8..8 + most).contains(&age(word)) && params.tagged().is_some()
+                age(word) < most
+                    || (8..8 + most).contains(&age(word)) && params.counter().tagged().is_some()
             };
             assert!(linear.iter().all(|&(_, word)| is_recent(word)), "{name}");
             assert!(rough.iter().all(|&(_, age)| age < most), "{name}");

@@ -63,14 +63,14 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
 /// so many in the fullest row.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
-    let peer = |slot| (0..).find(|&bip| params.rsra().slot(bip) == Some(slot)).unwrap();
+    let peer = |slot| (0..).find(|&bip| params.finder().rsra().slot(bip) == Some(slot)).unwrap();
     let peers = [0, 1, 2].map(peer);
-    let mut hot = vec![HashSet::new(); params.rsra().rows() as usize];
+    let mut hot = vec![HashSet::new(); params.finder().rsra().rows() as usize];
     let mut pairs: Vec<IpPair> = (0..4000).map(|bip| IpPair { aip: SCANNER, bip }).collect();
     for aip in std::iter::once(SCANNER).chain(0x1400_0000..) {
-        let base = params.rsra().base_column(aip);
+        let base = params.finder().rsra().base_column(aip);
         for (row, hot) in (0..).zip(&mut hot) {
-            hot.insert(params.rsra().column(row, base, aip));
+            hot.insert(params.finder().rsra().column(row, base, aip));
         }
         pairs.extend(peers.map(|bip| IpPair { aip, bip }));
         if hot.iter().any(|hot| hot.len() == columns) {

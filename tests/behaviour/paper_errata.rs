@@ -48,7 +48,7 @@ fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let scheme = Scheme::Paper { rows: 1, columns: 16 << 17, stride: 1 };
     let config = Config { scheme, ..fine_stride() };
     let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
-    let rows = giant.params().rows().unwrap();
+    let rows = giant.params().counter().rows().unwrap();
     let column = rows.column(0, 1);
     let neighbour = (2..).find(|&aip| rows.column(0, aip).abs_diff(column) < 1000).unwrap();
     let estimate = giant.cardinality(Ipv4Addr::from_bits(neighbour)).unwrap().cardinality;

@@ -151,7 +151,7 @@ fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
     };
     detector.advance_to(u64::MAX - 1, count).unwrap();
     // The oldest epoch leaves when its last slice does; one more report says that all is gone.
-    assert!(reports <= 300 + detector.params().rsra().epoch_slices(), "{reports}");
+    assert!(reports <= 300 + detector.params().finder().rsra().epoch_slices(), "{reports}");
     assert_eq!(detector.close_slice().unwrap().candidates, 0);
     assert!(matches!(detector.skip_to(5), Err(Error::SliceInPast { .. })));
 }

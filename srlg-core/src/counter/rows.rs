@@ -8,10 +8,9 @@ mod rows;
 
 use core::ops::Range;
 
-use crate::counter::{Counter, Tally};
+use crate::counter::{Counter, CounterPart, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
@@ -27,8 +26,8 @@ impl Counter for RowsCounter {
     type Touch = ();
 
     #[inline(always)]
-    fn params(params: &Params) -> &RowsParams {
-        params.rows().expect("params of this counter")
+    fn params(part: &CounterPart) -> &RowsParams {
+        part.rows().expect("params of this counter")
     }
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.

@@ -16,10 +16,9 @@ pub mod visible;
 
 use core::ops::Range;
 
-use crate::counter::{Counter, Tally};
+use crate::counter::{Counter, CounterPart, Tally};
 use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
-use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use cells::Cells;
@@ -39,8 +38,8 @@ impl Counter for TaggedCounter {
     type Touch = Touch;
 
     #[inline(always)]
-    fn params(params: &Params) -> &TaggedParams {
-        params.tagged().expect("params of this counter")
+    fn params(part: &CounterPart) -> &TaggedParams {
+        part.tagged().expect("params of this counter")
     }
 
     #[inline(always)]

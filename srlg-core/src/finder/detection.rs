@@ -119,7 +119,7 @@ mod tests {
     // `trials` independent outcomes has standard deviation sqrt(p(1-p)/trials); five of them.
     #[test]
     fn closed_form_equals_simulation() {
-        let params = *Config::paper().validate().unwrap().rsra();
+        let params = *Config::paper().validate().unwrap().finder().rsra();
         let (trials, cardinality) = (20_000u32, 400u32);
         let mut reached = [0u32; 9];
         for host in 0..trials {

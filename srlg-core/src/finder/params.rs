@@ -169,7 +169,7 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn slots_equal_the_pinned_vectors() {
-        let rsra = *Config::paper().validate().unwrap().rsra();
+        let rsra = *Config::paper().validate().unwrap().finder().rsra();
         for address in [0x0a00_0001, 0xc0a8_0101, 0xffff_ffff] {
             assert_eq!(rsra.slot(address), None);
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn one_address_in_two_to_the_tau_is_sampled_and_slots_are_even() {
-        let rsra = *Config::paper().validate().unwrap().rsra();
+        let rsra = *Config::paper().validate().unwrap().finder().rsra();
         let mut slots = [0u32; 8];
         for slot in (0..1 << 20).filter_map(|address| rsra.slot(address)) {
             slots[slot as usize] += 1;

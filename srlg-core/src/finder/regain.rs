@@ -158,7 +158,7 @@ mod tests {
 
     impl Fixture {
         fn new(config: Config) -> Self {
-            let params = *config.validate().unwrap().rsra();
+            let params = *config.validate().unwrap().finder().rsra();
             let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
             fill_high_table(&params, arrays.each_mut().map(|array| &mut array[..]));
             let masks = vec![0; params.estimators()];

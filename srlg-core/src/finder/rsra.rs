@@ -6,12 +6,11 @@
 
 use core::marker::PhantomData;
 
-use super::Finder;
 use super::params::RsraParams;
+use super::{Finder, FinderPart};
 use crate::hash::by_family;
 use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
-use crate::params::Params;
 use crate::recorder::{ReadRecorder, Recorder, gathered};
 use crate::view::View;
 
@@ -128,8 +127,8 @@ impl<R: Recorder + 'static> Finder for RsraFinder<R> {
     type Recorder = R;
 
     #[inline(always)]
-    fn params(params: &Params) -> &RsraParams {
-        params.rsra()
+    fn params(part: &FinderPart) -> &RsraParams {
+        part.rsra()
     }
 
     #[inline(always)]
@@ -168,7 +167,7 @@ mod tests {
     fn small() -> RsraParams {
         let config =
             Config { rough_rows: 4, rough_column_bits: 12, bit_stride: 10, ..Config::paper() };
-        *config.validate().unwrap().rsra()
+        *config.validate().unwrap().finder().rsra()
     }
 
     fn untouched(params: &RsraParams) -> Vec<Recorder16> {

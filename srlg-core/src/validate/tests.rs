@@ -13,15 +13,21 @@ fn paper_config_has_the_sizes_of_section_5() {
     let params = Config::paper().validate().unwrap();
     let counter = params.counter_sizes();
     assert_eq!((counter.tags, counter.epoch_slices, counter.echo_delay), (1, 1, 0));
-    assert_eq!((params.rsra().lsb_threshold(), params.rsra().hot_weight()), (7, 3));
-    assert_eq!(params.rsra().recorders() * 2, 10_485_760);
-    assert_eq!(params.rows().unwrap().recorders() * 2, 21_135_200);
+    assert_eq!(
+        (params.finder().rsra().lsb_threshold(), params.finder().rsra().hot_weight()),
+        (7, 3)
+    );
+    assert_eq!(params.finder().rsra().recorders() * 2, 10_485_760);
+    assert_eq!(params.counter().rows().unwrap().recorders() * 2, 21_135_200);
 }
 
 #[test]
 fn default_config_fits_in_31_7_megabytes_samples_twice_as_much_and_is_exact_to_the_slice() {
     let params = Config::default().validate().unwrap();
-    assert_eq!((params.rsra().lsb_threshold(), params.rsra().hot_weight()), (6, 3));
+    assert_eq!(
+        (params.finder().rsra().lsb_threshold(), params.finder().rsra().hot_weight()),
+        (6, 3)
+    );
     let counter = params.counter_sizes();
     assert_eq!((counter.tags, counter.epoch_slices, counter.echo_delay), (109, 1, 300));
     assert_eq!(params.recorder_bytes(), 5_242_880 + 26_400_000);
@@ -31,10 +37,10 @@ fn default_config_fits_in_31_7_megabytes_samples_twice_as_much_and_is_exact_to_t
 fn sampling_threshold_is_the_rounded_up_logarithm_of_equation_1() {
     for (threshold, tau) in [(8, 0), (9, 1), (16, 1), (17, 2), (1000, 7), (1024, 7), (1025, 8)] {
         let params = Config { threshold, ..Config::paper() }.validate().unwrap();
-        assert_eq!(params.rsra().lsb_threshold(), tau, "threshold {threshold}");
+        assert_eq!(params.finder().rsra().lsb_threshold(), tau, "threshold {threshold}");
     }
     let lowest = Config { threshold: 8, ..Config::default() }.validate().unwrap();
-    assert_eq!(lowest.rsra().lsb_threshold(), 0);
+    assert_eq!(lowest.finder().rsra().lsb_threshold(), 0);
 }
 
 #[test]
@@ -99,7 +105,7 @@ fn sampling_never_reaches_the_bits_of_the_slot() {
             scheme: Scheme::Paper { rows: 1, columns: 1, stride: 1 },
             ..Config::paper()
         };
-        let tau = config.validate().unwrap().rsra().lsb_threshold();
+        let tau = config.validate().unwrap().finder().rsra().lsb_threshold();
         assert_eq!(tau + rough_width.trailing_zeros(), 32);
     }
 }

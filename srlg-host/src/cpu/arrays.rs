@@ -32,6 +32,6 @@ impl<S: CpuScheme> Arrays<S> {
     /// The counter's array, for updates by any number of threads.
     #[inline(always)]
     pub(super) fn counter(&self) -> Array<'_, S::Counter> {
-        View::new(S::Counter::params(&self.params), self.counter.shared())
+        View::new(S::Counter::params(self.params.counter()), self.counter.shared())
     }
 }

@@ -181,7 +181,7 @@ impl<S: CpuScheme> Inbox<S> {
     /// Touches a batch, of which only the first `count` pairs need it.
     #[inline(always)]
     fn touch(&mut self, arrays: &Arrays<S>, batch: &[IpPair; BATCH], count: usize) {
-        let finder = View::new(S::Finder::params(&arrays.params), arrays.finder.shared());
+        let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
         S::Finder::touch(finder, batch, self.ages.finder);
         let array = (arrays.counter(), &arrays.shards);
         self.buckets.touch(array, (batch, count), self.ages.counter);

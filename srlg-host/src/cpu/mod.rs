@@ -186,11 +186,12 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
+        assert_eq!(found.glimpsed, 0, "no search on the CPU takes glimpses ahead");
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
         let width = params.counter_sizes().width;
         counter.frozen(|recorders| {
-            let array = View::new(S::Counter::params(params), recorders);
+            let array = View::new(S::Counter::params(params.counter()), recorders);
             share(threads, found.hosts.len(), |number| {
                 let host = found.hosts[number];
                 let tally = |positions| sweep::tally::<S::Counter>(array, host, span, positions);
@@ -217,7 +218,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             false => Vec::new(),
         };
         let asked = (span, 0..sizes.width);
-        let array = View::new(S::Counter::params(params), recorders);
+        let array = View::new(S::Counter::params(params.counter()), recorders);
         Ok((S::Counter::tally(array, host, asked, |_| {}), row_weights))
     }
 

@@ -77,14 +77,14 @@ fn assert_recorders_equal(backend: &PaperBackend, model: &PaperModel) {
 
 fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &Config) {
     let params = config.validate().unwrap();
-    let (window, weight) = (config.window as u16, params.rsra().hot_weight());
+    let (window, weight) = (config.window as u16, params.finder().rsra().hot_weight());
     let span = params.span(0, config.window);
     let found = backend.candidates(span).unwrap();
     for row in 0..config.rough_rows {
         let hot = (0u32..).zip(backend.search.masks_of_row(row).iter());
         let hot: Vec<u32> = hot.filter(|(_, m)| m.count_ones() >= weight).map(|(c, _)| c).collect();
         assert_eq!(hot, model.hot(row as usize, window, weight));
-        let share = hot.len() as f64 / f64::from(params.rsra().columns());
+        let share = hot.len() as f64 / f64::from(params.finder().rsra().columns());
         assert_eq!(found.quality.hot_shares[row as usize], share);
     }
     assert_eq!(found.hosts, model.candidates(window, weight));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Feed;
-use super::slot::{FeedSlot, lock};
+use super::slot::{FeedSlot, FeedState, lock};
 use crate::backend::Backend;
 use crate::error::Error;
 
@@ -66,7 +66,7 @@ fn is_needed(slot: &Arc<FeedSlot>) -> bool {
 impl Drop for BackendCell {
     fn drop(&mut self) {
         let slots = self.slots.get_mut().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().for_each(|slot| slot.end());
+        slots.iter().for_each(|slot| slot.change(FeedState::Ended));
     }
 }
 
@@ -75,15 +75,8 @@ impl Drop for BackendCell {
 pub(crate) struct Exclusive<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
-    delays: (Duration, Duration),
-}
-
-impl Exclusive<'_> {
-    /// How long it took to settle the backend, and to get it from all feeds; nothing, when asked
-    /// again.
-    pub(crate) fn take_delays(&mut self) -> (Duration, Duration) {
-        std::mem::take(&mut self.delays)
-    }
+    /// How long it took to settle the backend, and to get it from all feeds.
+    pub(crate) delays: (Duration, Duration),
 }
 
 impl Deref for Exclusive<'_> {
@@ -104,8 +97,8 @@ impl Drop for Exclusive<'_> {
     fn drop(&mut self) {
         let is_panicking = std::thread::panicking();
         self.slots.iter().for_each(|slot| match is_panicking {
-            true => slot.end(),
-            false => slot.open(Arc::clone(self.backend)),
+            true => slot.change(FeedState::Ended),
+            false => slot.change(FeedState::Open(Arc::clone(self.backend))),
         });
     }
 }

@@ -134,17 +134,8 @@ impl FeedSlot {
         lent.unwrap_or_else(PoisonError::into_inner).state = FeedState::Closed;
     }
 
-    /// Lets the feed ingest.
-    pub(super) fn open(&self, backend: Arc<dyn Backend>) {
-        self.change(FeedState::Open(backend));
-    }
-
-    /// Lets the feed do nothing any more.
-    pub(super) fn end(&self) {
-        self.change(FeedState::Ended);
-    }
-
-    fn change(&self, state: FeedState) {
+    /// Sets the `state` that the feed sees from now on.
+    pub(super) fn change(&self, state: FeedState) {
         let mut lent = self.lent();
         lent.state = state;
         // With the lock: a feed that waits must not take this close for another.

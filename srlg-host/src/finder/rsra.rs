@@ -43,7 +43,7 @@ pub(crate) fn search<T: Default>(
     counts: &HotCounts,
     mut regain: impl FnMut(u32) -> Result<Option<T>, Error>,
 ) -> Result<(T, Quality), Error> {
-    let rsra = params.rsra();
+    let rsra = params.finder().rsra();
     for weight in rsra.hot_weight()..=rsra.width() {
         if !counts.is_searchable(rsra, weight) {
             continue;
@@ -60,7 +60,7 @@ pub(crate) fn search<T: Default>(
 
 /// The quality before any search.
 pub(crate) fn untouched_quality(params: &Params) -> Quality {
-    let rsra = params.rsra();
+    let rsra = params.finder().rsra();
     let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
     quality(params, &counts, rsra.hot_weight(), None)
 }
@@ -71,7 +71,7 @@ fn quality(
     hot_weight: u32,
     overload: Option<Overload>,
 ) -> Quality {
-    let rsra = params.rsra();
+    let rsra = params.finder().rsra();
     let (width, tau) = (rsra.width(), rsra.lsb_threshold());
     Quality {
         hot_shares: counts.shares(rsra),

@@ -33,7 +33,7 @@ impl CountsLayout {
             start..end
         };
         Self {
-            weights: next(params.rsra().rows() as usize * WEIGHTS),
+            weights: next(params.finder().rsra().rows() as usize * WEIGHTS),
             hot: [next(1), next(1)],
             found: next(1),
             hosts: next(params.candidate_limit() as usize),

@@ -95,7 +95,7 @@ impl<R: Recorder + 'static> CpuFinder for RsraFinder<R> {
 
 impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
     fn new(params: &Params) -> Self {
-        let rsra = params.rsra();
+        let rsra = params.finder().rsra();
         Self {
             params: *params,
             masks: vec![0; rsra.estimators()],
@@ -121,7 +121,7 @@ impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
 impl RsraSearch {
     /// Takes the masks of all rough estimators.
     fn survey<R: ReadRecorder>(&mut self, recorders: &[R], span: Span, threads: usize) {
-        let rsra = Rsra::new(self.params.rsra(), recorders);
+        let rsra = Rsra::new(self.params.finder().rsra(), recorders);
         share_chunks(threads, &mut self.masks, MASKS_PER_CHUNK, |first, masks| {
             take_masks(rsra, span.finder_ages, first, masks);
         });
@@ -134,7 +134,7 @@ impl RsraSearch {
     }
 
     fn rsra(&self) -> &RsraParams {
-        self.params.rsra()
+        self.params.finder().rsra()
     }
 
     /// The masks of `row`, as of the last search.

@@ -40,14 +40,14 @@ impl<R: GpuRecorder> GpuFinder for RsraFinder<R> {
         pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error> {
-        let (params, recorders) = (*ctx.params.rsra(), ctx.words(FINDER).buffer());
+        let (params, recorders) = (*ctx.params.finder().rsra(), ctx.words(FINDER).buffer());
         ctx.start(TouchRsra::<_, R> { params, age, pairs: pairs.buffer(), recorders })
     }
 }
 
 impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
     fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        let (rsra, layout) = (params.rsra(), CountsLayout::new(params));
+        let (rsra, layout) = (params.finder().rsra(), CountsLayout::new(params));
         let columns = || gpu.allocate(rsra.columns() as usize * size_of::<u32>());
         let [starts, highs, present] = high_table_lens(rsra).map(|len| len * size_of::<u32>());
         Ok(Self {
@@ -62,7 +62,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
     }
 
     fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error> {
-        let table = high_table(ctx.params.rsra());
+        let table = high_table(ctx.params.finder().rsra());
         let mut pairs = table.iter().zip(&self.table);
         pairs.try_for_each(|(values, memory)| ctx.send(by, values.as_bytes(), memory))
     }
@@ -72,7 +72,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
         ctx: GpuCtx<'_, G, S>,
         span: Span,
     ) -> Result<HostList<'_, G::Memory>, Error> {
-        let params = *ctx.params.rsra();
+        let params = *ctx.params.finder().rsra();
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         let rough = ctx.recorders(FINDER).buffer();
         let weights = self.counts.part(self.layout.weights.clone()).buffer();
@@ -88,7 +88,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
         let mut is_listed = false;
         let (hosts, quality) = search(ctx.params, &counts, |weight| {
-            is_listed = weight == ctx.params.rsra().hot_weight();
+            is_listed = weight == ctx.params.finder().rsra().hot_weight();
             let listed = match listed.take().filter(|_| is_listed) {
                 Some(listed) => listed,
                 None => {
@@ -105,7 +105,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
 impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
     /// Starts a search at `weight`.
     fn find<S>(&self, ctx: GpuCtx<'_, G, S>, weight: u32) -> Result<(), Error> {
-        let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.rsra());
+        let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.finder().rsra());
         ctx.clear(counts.part(layout.hot[0].start..layout.found.end))?;
         let hot = layout.hot.clone().map(|hot| counts.part(hot));
         for ((row, columns), count) in (0..).zip(&self.columns).zip(hot) {

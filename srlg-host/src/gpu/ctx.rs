@@ -101,8 +101,7 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
     ) -> Result<(), Error> {
         for at in (0..from.bytes).step_by(by.bytes()) {
             let bytes = by.bytes().min(from.bytes - at);
-            let start = from.start + at;
-            self.download(from.memory.part(start..start + bytes), by)?;
+            self.download(Part { start: from.start + at, bytes, ..from }, by)?;
             by.read(|pinned| take(&pinned[..bytes]))?;
         }
         Ok(())

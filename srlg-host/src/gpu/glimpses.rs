@@ -4,7 +4,7 @@ use srlg_core::{Params, Span, Tally};
 
 use super::answers::{most_answer_bytes, share_out};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Pinned};
+use super::device::{Gpu, Memory, Part, Pinned};
 use super::scheme::{GpuCounter, GpuScheme, HostList};
 use crate::error::Error;
 
@@ -36,8 +36,7 @@ impl<G: Gpu> Glimpses<G> {
         let Some(positions) = ctx.params.glimpse_positions() else { return Ok(0) };
         let ahead = self.ahead.min(list.hosts.bytes / size_of::<u32>());
         let answers = self.answers.part(0..ahead * S::Counter::answer_bytes(span));
-        let start = list.hosts.start;
-        let hosts = list.hosts.memory.part(start..start + ahead * size_of::<u32>());
+        let hosts = Part { bytes: ahead * size_of::<u32>(), ..list.hosts };
         ctx.clear(answers)?;
         let list = HostList { hosts, count: list.count };
         S::Counter::start_tallies(ctx, &list, (span, positions), answers)?;

@@ -93,7 +93,7 @@ fn touched_rsra<R: KernelRecorder>(
     contacts: &[(IpPair, u32)],
     seed: u64,
 ) -> Vec<R> {
-    let params = *params.rsra();
+    let params = *params.finder().rsra();
     let rough = untouched::<R>(params.recorders());
     contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(pair, age));
     let by_kernel = packed::<R>(rough.len());
@@ -136,7 +136,7 @@ proptest! {
         let rough = touched_rsra::<Recorder8>(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
         let all = params;
-        let params = *all.tagged().unwrap();
+        let params = *all.counter().tagged().unwrap();
         let linear = untouched::<Recorder16>(params.recorders());
         let lines = Lines::new(&params, &linear);
         contacts.iter().for_each(|&(pair, age)| lines.touch(&[pair], age));
@@ -175,7 +175,7 @@ proptest! {
         let rough = touched_rsra::<Recorder16>(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
         let all = params;
-        let params = *all.rows().unwrap();
+        let params = *all.counter().rows().unwrap();
         let linear = untouched::<Recorder16>(params.recorders());
         let rows = Rows::new(&params, &linear);
         contacts.iter().for_each(|&(pair, age)| rows.touch(&[pair], age));

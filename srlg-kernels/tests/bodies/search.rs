@@ -25,7 +25,7 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
 
 /// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
 pub(crate) fn assert_search_equal<R: KernelRecorder>(all: &Params, rough: &[R], seed: u64) {
-    let (span, params) = (all.span(9, 5), all.rsra());
+    let (span, params) = (all.span(9, 5), all.finder().rsra());
     let mut expected = vec![0; params.estimators()];
     Rsra::new(params, rough).masks(span.finder_ages, 0, &mut expected);
     let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();

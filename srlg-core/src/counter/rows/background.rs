@@ -63,7 +63,7 @@ mod tests {
     use crate::Config;
 
     fn paper() -> RowsParams {
-        *Config::paper().validate().unwrap().rows().unwrap()
+        *Config::paper().validate().unwrap().counter().rows().unwrap()
     }
 
     #[test]

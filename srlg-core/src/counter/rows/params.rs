@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn positions_and_columns_equal_the_pinned_vectors() {
         let params = Config::paper().validate().unwrap();
-        let rows = params.rows().unwrap();
+        let rows = params.counter().rows().unwrap();
         for (address, position, columns) in [
             (0x0a00_0001, 8064, [18_478, 43_071, 103_366, 111_804, 69_514]),
             (0xc0a8_0101, 227, [41_981, 32_155, 4_306, 21_935, 106_903]),

@@ -124,7 +124,7 @@ mod tests {
             linear_width: 64,
             ..Config::paper()
         };
-        *config.validate().unwrap().rows().unwrap()
+        *config.validate().unwrap().counter().rows().unwrap()
     }
 
     fn untouched(params: &RowsParams) -> Vec<Recorder16> {

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn without_load_it_is_the_error_of_linear_counting() {
-        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let t: f64 = 1024.0 / f64::from(params.width());
         // Taylor: η'(t²/2 + t³/6), the next term being t²/12 of it.
         let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
@@ -71,7 +71,7 @@ mod tests {
     // G(1) = 3λ², the next terms being λ of it.
     #[test]
     fn small_loads_add_the_square_of_the_load() {
-        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let load = 0.001 * params.recorders() as f64;
         let square = |pairs: u64| {
             let error = std_error(&params, 1, pairs);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn any_load_has_a_finite_error() {
-        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let error = std_error(&params, 1024, u64::MAX);
         assert!(error.is_finite() && error > 1e6, "{error}");
     }

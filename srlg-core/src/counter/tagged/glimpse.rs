@@ -83,7 +83,7 @@ mod tests {
     fn glimpse_misses_less_than_4_in_a_million_whatever_the_threshold() {
         for threshold in [8, 32, 100, 256, 1024, 4000] {
             let config = Config { threshold, ..Config::default() };
-            let params = *config.validate().unwrap().tagged().unwrap();
+            let params = *config.validate().unwrap().counter().tagged().unwrap();
             let mean = f64::from(threshold) / 8.0;
             let (mut probability, mut missed) = (libm::exp(-mean), 0.0);
             for own in 0..threshold {
@@ -103,7 +103,7 @@ mod tests {
             ages in prop::collection::vec((0usize..150, 0u32..12, 0u32..60, 0u32..60, 0u32..20), 0..150),
             oldest_slices in 1u32..3,
         ) {
-            let params = *Config::default().validate().unwrap().tagged().unwrap();
+            let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
             let mut glimpse = Histograms::EMPTY;
             for (age, own, hidden, excluded, twice) in ages {
                 let (hidden_twice, excluded_twice) = (twice.min(hidden), twice.min(excluded));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
-        let params = *Config::default().validate().unwrap().tagged().unwrap();
+        let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         // An eighth of θ = 1024 is 128, and 72 are five deviations below.
         let mut glimpse = Histograms::EMPTY;
         for (own, expected) in [(0, false), (30, false), (68, false), (73, true), (128, true)] {

@@ -54,7 +54,7 @@ mod tests {
     use crate::Config;
 
     fn params() -> TaggedParams {
-        *Config::default().validate().unwrap().tagged().unwrap()
+        *Config::default().validate().unwrap().counter().tagged().unwrap()
     }
 
     // Expected values: an independent Python implementation (seed 0, Config::default()).

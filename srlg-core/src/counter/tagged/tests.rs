@@ -21,7 +21,7 @@ fn small(seed: u64) -> TaggedParams {
         seed,
         ..Config::default()
     };
-    *config.validate().unwrap().tagged().unwrap()
+    *config.validate().unwrap().counter().tagged().unwrap()
 }
 
 /// The visible ages of an estimator, cell by cell, as docs/tagged-recorders.md says it.
@@ -134,7 +134,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
 // Expected values: an independent Python implementation (seed 0, Config::default()).
 #[test]
 fn places_equal_the_pinned_vectors() {
-    let params = *Config::default().validate().unwrap().tagged().unwrap();
+    let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     for (aip, position, found) in [
         (0x0a00_0001, 0, [17, 10_479_089, 10_479_076]),
         (0x0a00_0001, 8064, [8_081, 628_817, 628_804]),
@@ -152,7 +152,7 @@ fn places_equal_the_pinned_vectors() {
 // in the mean, a binomial number with a standard deviation of 24.6; six of them.
 #[test]
 fn popular_opposite_host_is_spread_over_the_places_of_lines() {
-    let params = *Config::default().validate().unwrap().tagged().unwrap();
+    let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for aip in 0..20_000 {
         let places = TouchLayout::new(&params, aip);

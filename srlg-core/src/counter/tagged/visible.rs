@@ -113,7 +113,7 @@ mod tests {
 
     fn params() -> TaggedParams {
         let config = Config { linear_width: 1 << 14, ..Config::default() };
-        *config.validate().unwrap().tagged().unwrap()
+        *config.validate().unwrap().counter().tagged().unwrap()
     }
 
     const WINDOW: Span = Span { finder_ages: 150, ages: 150, oldest_slices: 2, oldest_length: 2 };

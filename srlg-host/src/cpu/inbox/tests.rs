@@ -76,9 +76,9 @@ proptest! {
         inboxes.drain(&ours);
         for run in threads.iter().flatten() {
             let pairs = pairs(run);
-            let rsra = Rsra::new(params.rsra(), expected.finder.shared());
+            let rsra = Rsra::new(params.finder().rsra(), expected.finder.shared());
             pairs.iter().for_each(|&pair| rsra.touch(pair, run.3));
-            Lines::new(params.tagged().unwrap(), expected.counter.shared()).touch(&pairs, run.3);
+            Lines::new(params.counter().tagged().unwrap(), expected.counter.shared()).touch(&pairs, run.3);
         }
         prop_assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
         prop_assert_eq!(words(ours.counter.shared()), words(expected.counter.shared()));

@@ -73,7 +73,7 @@ proptest! {
         let tallies = for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
             let of = |level: TallyLevel<Of>| {
-                level(View::new(Of::params(&params), &words[..len]), host, span, positions.clone())
+                level(View::new(Of::params(params.counter()), &words[..len]), host, span, positions.clone())
             };
             [of(tally::plain::<Of>), of(tally::avx2::<Of>), of(tally::<Of>)]
         });

@@ -23,8 +23,8 @@ proptest! {
         (first, count) in (0usize..256, 0usize..256),
     ) {
         let params = Config { rough_width, ..sizes() }.validate().unwrap();
-        let ages = ages.repeat(params.rsra().recorders() / ages.len());
-        let rsra = Rsra::new(params.rsra(), &ages);
+        let ages = ages.repeat(params.finder().rsra().recorders() / ages.len());
+        let rsra = Rsra::new(params.finder().rsra(), &ages);
         let of = |level: fn(Rsra<'_, u8>, u32, usize, &mut [u8])| {
             let mut masks = vec![0; count];
             level(rsra, 5, first, &mut masks);
@@ -54,7 +54,7 @@ proptest! {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
         let params = Config { hash, seed, ..sizes() }.validate().unwrap();
         let search = search_of(&params);
-        let params = params.rsra();
+        let params = params.finder().rsra();
         let mut of_row_2 = vec![0; overlap_len(params)];
         fill_overlap(params, &search.subsets, &masks, 3, &mut of_row_2);
         let overlap = Overlap::new(params, &of_row_2);
