@@ -31,6 +31,9 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     )
 }
 
+/// What a collector says once it listens, to signals too.
+const LISTENS: &str = "status and metrics at http://";
+
 pub struct Collector {
     node: Node,
     state: PathBuf,
@@ -45,8 +48,10 @@ impl Collector {
         let [folder, at, to] = [net.folder(), &state, &reports].map(|path| path.to_str().unwrap());
         let options = ["--folder", folder, "--broker", &broker, "--state", at, "--reports", to];
         let patient = ["--deadline", "1h", "--max-skew", "100000"];
-        let node =
-            ["collector"].into_iter().chain(options).chain(patient).chain(more.iter().copied());
+        let http = ["--http", "127.0.0.1:0"];
+        let http = if more.contains(&http[0]) { &[][..] } else { &http };
+        let args = options.iter().chain(&patient).chain(http).chain(more);
+        let node = ["collector"].into_iter().chain(args.copied());
         Self { node: Node::start(node), state, reports }
     }
 
@@ -62,6 +67,8 @@ impl Collector {
     }
 
     pub fn wait_for_slice(&mut self, slice: u64) {
+        // Until then there may be reports that it will take back, as they are after its checkpoint.
+        self.node.wait_for(LISTENS);
         let start = Instant::now();
         while self.reports().last().is_none_or(|report| report["slice"] != slice) {
             let ended = self.node.wait(Duration::from_millis(10));
@@ -84,7 +91,7 @@ impl Collector {
 
     /// What it answers to GET.
     pub fn get(&mut self, path: &str) -> String {
-        let line = self.node.wait_for_line("status and metrics at http://");
+        let line = self.node.wait_for_line(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim();
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -111,6 +118,8 @@ impl Collector {
     /// SIGTERM, and what it had said.
     pub fn stop(&mut self) -> (Option<i32>, String) {
         if self.node.wait(Duration::ZERO).is_none() {
+            // From then on it ends by itself: a signal before would just kill it.
+            self.node.wait_for(LISTENS);
             self.node.terminate();
         }
         self.node.end()
