@@ -1,4 +1,4 @@
-//! Threads that receive, and one that closes slices: nobody waits for a lock.
+//! Threads that receive, each with a feed of its own, and one that closes slices.
 //!
 //! `cargo run --release --example threads`
 

@@ -6,11 +6,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-quick=(anything_in_any_order::cuda last_recorder_of_an_odd_array::cuda hosts_leave_after_exactly_k_slices::cuda)
+quick=(anything::anything_in_any_order::cuda odd::last_recorder_of_an_odd_array::cuda
+    windows::hosts_leave_after_exactly_k_slices::cuda)
 
 case "$*" in
 "") tests=(cuda) ;;
---quick) tests=("${quick[@]}") ;;
+--quick) tests=(--exact "${quick[@]}") ;;
 *)
     echo "usage: scripts/ptx-tests.sh [--quick]" >&2
     exit 2
@@ -25,4 +26,8 @@ fi
 
 CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
 PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
-    cargo test --workspace --locked --test devices -- "${tests[@]}"
+    cargo test --workspace --locked --test devices -- "${tests[@]}" | tee target/ptx-tests.log
+if [ "$*" = --quick ] && ! grep -q "^test result: ok. ${#quick[@]} passed" target/ptx-tests.log; then
+    echo "of the tests that --quick names, ${#quick[@]}, some are not there" >&2
+    exit 1
+fi

@@ -129,7 +129,8 @@ fn repeating(instead: &[(&str, &str)]) -> String {
     let mut program = Cli::command();
     let matches = program.get_matches_mut();
     let (name, matches) = matches.subcommand().expect("the program has run a command");
-    let command = program.find_subcommand(name).expect("it is one of the program's");
+    let command =
+        program.find_subcommand(name).expect("the subcommand that ran is one of the program's");
     let settings = command
         .get_arguments()
         .filter(|argument| !NO_SETTINGS.contains(&argument.get_id().as_str()));

@@ -31,7 +31,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# Runs a command for so many seconds, and no longer than there is time for all.
+# Runs a command for the seconds given, and no longer than there is time for all.
 bounded() {
     local seconds=$1 left=$((end - SECONDS))
     shift
@@ -70,7 +70,7 @@ collect() {
     rm "$log.jsonl"
 }
 
-# Runs the tests of a binary, so many seconds at most.
+# Runs the tests of a binary, for the seconds given at most.
 tests() {
     local binary=$1 seconds=$2 status
     say "tests of $binary"
@@ -84,7 +84,7 @@ tests() {
     esac
 }
 
-# Measures on a device, so many seconds at most.
+# Measures on a device, for the seconds given at most.
 speed() {
     local device=$1 seconds=$2 status
     shift 2

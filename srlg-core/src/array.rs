@@ -27,7 +27,7 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
-    /// The shape of an array of so many `recorders` of type `R`.
+    /// The shape of an array of `recorders` recorders of type `R`.
     pub(crate) const fn of<R: ReadRecorder>(recorders: usize) -> Self {
         Self { recorders, width: <R::Word as Word>::WIDTH }
     }

@@ -29,6 +29,8 @@ pub(crate) enum Pairs<'a> {
 
 /// What a device found over a span.
 pub(crate) struct Found {
+    /// The span.
+    pub(crate) span: Span,
     /// Candidates, each once.
     pub(crate) hosts: Vec<Address>,
     pub(crate) quality: Quality,
@@ -71,14 +73,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Finds the candidates over `span`, at the lowest weight that the limits of the params accept.
     fn candidates(&mut self, span: Span) -> Result<Found, Error>;
 
-    /// Calls `each` with the number and the tally over `span`, of all positions, of each host of
-    /// `found`, in any order and from any threads; of those alone whose `glimpse` promises
-    /// something, where there is one. `found` is what the last call of `candidates` returned for
-    /// this span.
+    /// Calls `each` with the number and the tally over the span of `found`, of all positions, of
+    /// each host of `found`, in any order and from any threads; of those alone whose `glimpse`
+    /// promises something, where there is one. `found` is what the last call of `candidates`
+    /// returned.
     fn tally(
         &mut self,
         found: &Found,
-        span: Span,
         glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error>;

@@ -62,7 +62,7 @@ fn super_points(
     let promises = |tally: &Tally| params.may_reach(tally, span);
     let glimpse = params.glimpse_positions();
     let glimpse = glimpse.map(|positions| Glimpse { positions, promises: &promises });
-    backend.tally(found, span, glimpse, &each)?;
+    backend.tally(found, glimpse, &each)?;
     let points = found.hosts.iter().zip(estimates).filter_map(|(&host, estimate)| {
         super_point(host, estimate.into_inner()?, params.threshold())
     });

@@ -11,6 +11,7 @@
 //!    |  ^                                                                |
 //!    |  +------------- the closer has aged the recorders ----------------+
 //!    +--> Ended: the detector was dropped, or a close panicked     <-----+
+//!         (a close after that one opens it again)
 //! ```
 //!
 //! A close, in this order:
@@ -48,7 +49,7 @@ use srlg_core::{Ages, IpPair};
 
 use crate::backend::Pairs;
 use crate::error::Error;
-use slot::{FeedSlot, FeedState, Lent};
+use slot::{FeedSlot, FeedState, Lent, PAIRS_PER_FEED_CALL};
 
 /// Ingests pairs from one thread, for as long as the detector is there; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
@@ -60,10 +61,6 @@ pub struct Feed {
     /// Whether some pairs may be kept in the slot.
     may_keep: bool,
 }
-
-/// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
-/// millisecond, for which a close may have to wait.
-const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
 impl Feed {
     fn new(slot: Arc<FeedSlot>) -> Self {

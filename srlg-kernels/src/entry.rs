@@ -42,9 +42,9 @@ struct Buffer<T> {
 }
 
 // SAFETY: its address alone; slices of it are made by `Launched`, of elements that are `Sync`.
-unsafe impl<T> Send for Buffer<T> {}
+unsafe impl<T: Element> Send for Buffer<T> {}
 // SAFETY: the same.
-unsafe impl<T> Sync for Buffer<T> {}
+unsafe impl<T: Element> Sync for Buffer<T> {}
 
 impl<T> Length for Buffer<T> {
     fn len(&self) -> usize {

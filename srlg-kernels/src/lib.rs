@@ -136,8 +136,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: recorders.len();
 
-    /// Merges the `entries` of such a list, aged by `step`. Those beyond the recorders are left
-    /// out.
+    /// Merges the `entries` of such a list, aged by `step`. Those beyond the words of the recorders
+    /// are left out.
     "apply": Apply<R: 8, 16>(step: u32) {
         reads entries: [u64],
         writes recorders: [Packed<R>],

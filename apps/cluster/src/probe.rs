@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "SLICES", default_value_t = 10)]
     pub late: u32,
 
-    /// How fast slices end: real, or so many per second [default: as fast as the input comes]
+    /// How fast slices end: real, or this many per second [default: as fast as the input comes]
     #[arg(long, value_name = "real|N")]
     pub pace: Option<pace::Pace>,
 

@@ -175,14 +175,13 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = needs_weights.then(|| self.row_weights(span));
-        Ok(Found { hosts, quality, row_weights, glimpsed: 0 })
+        Ok(Found { span, hosts, quality, row_weights, glimpsed: 0 })
     }
 
     // A host at a time: what a glimpse looked at is not looked at again.
     fn tally(
         &mut self,
         found: &Found,
-        span: Span,
         glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
@@ -193,7 +192,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         counter.frozen(|recorders| {
             let array = View::new(S::Counter::params(params.counter()), recorders);
             share(threads, found.hosts.len(), |number| {
-                let host = found.hosts[number];
+                let (host, span) = (found.hosts[number], found.span);
                 let tally = |positions| sweep::tally::<S::Counter>(array, host, span, positions);
                 let Some(Glimpse { positions, promises }) = glimpse else {
                     return each(number, &tally(0..width));

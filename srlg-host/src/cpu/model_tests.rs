@@ -90,7 +90,7 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     assert_eq!(found.hosts, model.candidates(window, weight));
     let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
     let put = |number: usize, tally: &Tally| tallies[number].set(*tally).unwrap();
-    backend.tally(&found, span, None, &put).unwrap();
+    backend.tally(&found, None, &put).unwrap();
     let row_weights = found.row_weights.unwrap();
     for (&host, tally) in found.hosts.iter().zip(tallies) {
         let tally = tally.into_inner().unwrap();

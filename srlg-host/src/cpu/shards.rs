@@ -28,7 +28,7 @@ pub(super) struct Shards {
 struct Lock(Mutex<()>);
 
 impl Shards {
-    /// The shards of an array of so many `recorders`.
+    /// The shards of an array of `recorders` recorders.
     pub(super) fn new(recorders: usize) -> Self {
         let bits = usize::BITS - (recorders - 1).leading_zeros();
         let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());

@@ -91,7 +91,10 @@ impl Code {
         // SAFETY: the function takes one parameter, a `K` with an address and a length of 32 bits
         // for each buffer, and the driver copies it before it returns. That is the contract of a
         // launch of srlg-kernels: each buffer is of memory as long as it says, which no drop frees
-        // before the device is idle.
+        // before the device is idle, at a multiple of the size of its elements within memory that
+        // the driver aligns to 256 bytes, or a lender to its pairs; params come from
+        // `Config::validate` alone; and what is no atomic is written by other work of one queue,
+        // before or after, as is what ages: scans in other queues were joined, and wait.
         unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
     }
 }

@@ -54,7 +54,7 @@ impl BackendCell {
         slots.iter().for_each(|slot| slot.want());
         slots.iter().for_each(|slot| slot.take_back());
         let delays = (settled - start, settled.elapsed());
-        Ok(Exclusive { backend, slots, delays })
+        Ok(Exclusive { backend, slots, delays, was_panicking: std::thread::panicking() })
     }
 }
 
@@ -77,6 +77,7 @@ pub(crate) struct Exclusive<'a> {
     slots: &'a [Arc<FeedSlot>],
     /// How long it took to settle the backend, and to get it from all feeds.
     pub(crate) delays: (Duration, Duration),
+    was_panicking: bool,
 }
 
 impl Deref for Exclusive<'_> {
@@ -95,8 +96,9 @@ impl DerefMut for Exclusive<'_> {
 
 impl Drop for Exclusive<'_> {
     fn drop(&mut self) {
-        let is_panicking = std::thread::panicking();
-        self.slots.iter().for_each(|slot| match is_panicking {
+        // A close by a thread that panicked before has nothing to do with that.
+        let has_panicked = std::thread::panicking() && !self.was_panicking;
+        self.slots.iter().for_each(|slot| match has_panicked {
             true => slot.change(FeedState::Ended),
             false => slot.change(FeedState::Open(Arc::clone(self.backend))),
         });

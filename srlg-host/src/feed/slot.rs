@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use srlg_core::{Ages, IpPair};
 
-use super::PAIRS_PER_FEED_CALL;
 use crate::backend::{Backend, Pairs};
 use crate::error::Error;
+
+/// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
+/// millisecond, for which a close may have to wait.
+pub(super) const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
 /// How often a feed that waits looks whether the slice is closed.
 const POLL: Duration = Duration::from_micros(200);

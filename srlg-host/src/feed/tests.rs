@@ -228,6 +228,28 @@ fn feeds_end_when_a_close_panics() {
     assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
 }
 
+/// Closes a slice when it is dropped.
+struct Closing<'a>(&'a mut SlidingDetector);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close_slice().unwrap();
+    }
+}
+
+#[test]
+fn feeds_outlive_a_close_by_a_thread_that_panicked_before() {
+    let mut fed = detector();
+    let mut feed = fed.feed(10).unwrap();
+    let work = AssertUnwindSafe(|| {
+        let _closing = Closing(&mut fed);
+        panic!("as a test")
+    });
+    assert!(std::panic::catch_unwind(work).is_err());
+    assert_eq!(fed.slice(), 1);
+    feed.ingest(&pairs(1, 500)).unwrap();
+}
+
 #[test]
 fn feed_of_a_dropped_detector_says_so() {
     let (fed, _, mut feed) = kept(10);

@@ -22,8 +22,7 @@ pub(super) struct Glimpses<G: Gpu> {
 impl<G: Gpu> Glimpses<G> {
     pub(super) fn new<S: GpuScheme>(gpu: &G, params: &Params) -> Result<Self, Error> {
         let bytes = MOST_HOSTS * most_answer_bytes::<S>(params);
-        let ahead = MOST_HOSTS.min(64);
-        Ok(Self { answers: gpu.allocate(bytes)?, copy: gpu.pin(bytes)?, ahead })
+        Ok(Self { answers: gpu.allocate(bytes)?, copy: gpu.pin(bytes)?, ahead: MOST_HOSTS.min(64) })
     }
 
     /// Starts the glimpses of the first hosts of `list`, where glimpses tell anything; of how many.

@@ -128,14 +128,15 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
         &self,
         work: &mut Work<G, S>,
         found: &Found,
-        span: Span,
         Glimpse { positions, promises }: Glimpse<'_>,
     ) -> Result<Vec<usize>, Error> {
-        let Found { hosts, glimpsed, .. } = found;
+        let Found { span, hosts, glimpsed, .. } = found;
+        // These are of the positions that params say.
+        assert_eq!(Some(positions), self.params.glimpse_positions(), "positions of glimpses");
         let promising: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(false)).collect();
         let look = |number: usize, tally: &Tally| promising[number].store(promises(tally), Relaxed);
-        work.glimpses.read::<S>(work.threads, (*glimpsed, span), look)?;
-        let others = (&hosts[*glimpsed..], span, positions);
+        work.glimpses.read::<S>(work.threads, (*glimpsed, *span), look)?;
+        let others = (&hosts[*glimpsed..], *span, positions);
         work.tally(self.ctx(), others, &|number, tally| look(glimpsed + number, tally))?;
         Ok((0..hosts.len()).filter(|&number| promising[number].load(Relaxed)).collect())
     }
@@ -201,18 +202,17 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     fn tally(
         &mut self,
         found: &Found,
-        span: Span,
         glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
         self.unless_lost(|| {
             let mut work = self.work()?;
             let numbers = match glimpse {
-                Some(glimpse) => self.promising(&mut work, found, span, glimpse)?,
+                Some(glimpse) => self.promising(&mut work, found, glimpse)?,
                 None => (0..found.hosts.len()).collect(),
             };
             let hosts: Vec<Address> = numbers.iter().map(|&number| found.hosts[number]).collect();
-            let asked = (&hosts[..], span, self.params.counter_sizes().width);
+            let asked = (&hosts[..], found.span, self.params.counter_sizes().width);
             work.tally(self.ctx(), asked, &|number, tally| each(numbers[number], tally))
         })
     }

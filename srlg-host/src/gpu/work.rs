@@ -73,7 +73,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         let row_weights = results_copy.read(|bytes| row_weights(&bytes[..sums.bytes]))?;
         let glimpsed = if is_listed { glimpsed.min(hosts.len()) } else { 0 };
         glimpses.expect(hosts.len());
-        Ok(Found { hosts, quality, row_weights: Some(row_weights), glimpsed })
+        Ok(Found { span, hosts, quality, row_weights: Some(row_weights), glimpsed })
     }
 
     /// Calls `each` with the number and the tally of the first `positions` of each of `hosts`.

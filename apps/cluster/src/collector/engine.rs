@@ -219,7 +219,9 @@ impl Engine {
             (named(&closed.late), named(&closed.missing));
         if late.len() + missing.len() > 0 {
             let (slice, cause) = (closed.slice, closed.cause.name());
-            warn!("slice {slice} closes without some, {cause}: late {late:?}, missing {missing:?}");
+            warn!(
+                "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
+            );
         }
         self.progress.last_report = Some(LastReport {
             slice: closed.slice,

@@ -16,7 +16,7 @@ pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_
 /// Traffic that everybody can generate again.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Traffic {
-    /// Generate backbone-like traffic with so many distinct pairs per window of the generator
+    /// Generate backbone-like traffic with this many distinct pairs per window of the generator
     #[arg(long, value_name = "PAIRS")]
     pub generate: Option<u32>,
 
@@ -29,7 +29,7 @@ pub struct Traffic {
     #[arg(long, value_name = "SLICE", requires = "generate")]
     pub first_slice: Option<u64>,
 
-    /// Which of so many shares of the pairs this probe sees, from 1
+    /// Which share of the pairs this probe sees, from 1 to the number of shares
     #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
     pub share: Share,
 

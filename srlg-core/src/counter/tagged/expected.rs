@@ -48,8 +48,8 @@ pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -
     });
     let not_visible = n * simpson.sum::<f64>() / f64::from(3 * STEPS);
     let counting = width * (libm::exp(t) - t - 1.0);
-    let twins = width / f64::from(params.tags) * hidden(1.0);
-    libm::sqrt(not_visible + counting + twins)
+    let false_matches = width / f64::from(params.tags) * hidden(1.0);
+    libm::sqrt(not_visible + counting + false_matches)
 }
 
 #[cfg(test)]
@@ -78,10 +78,10 @@ mod tests {
             error * error
         };
         let added = square(load as u64) - square(0);
-        let twins = f64::from(params.width()) / f64::from(params.tags());
+        let false_matches = f64::from(params.width()) / f64::from(params.tags());
         // One opposite host adds t = 1/32768 to λ(1 + 2u).
         let t = 1.0 / f64::from(params.width());
-        let expected = 1e-6 * (7.0 / 6.0 + twins * 3.0) + 0.001 * t * (0.5 + twins);
+        let expected = 1e-6 * (7.0 / 6.0 + false_matches * 3.0) + 0.001 * t * (0.5 + false_matches);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
     }
 

@@ -20,7 +20,7 @@ use crate::view::View;
 pub type Lines<'a, R> = View<'a, TaggedParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// Looks at `positions` of the linear estimator of `aip` over `span`; `ahead` hears of a
+    /// Looks at `positions` of the linear estimator of `aip` over `span`; `ahead` is called with the number of a
     /// recorder of each line a while before it is looked at, so that the memory can be asked for
     /// it.
     ///
@@ -66,7 +66,7 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// Histograms of the `positions`, whole lines, of the linear estimator of `aip`, for
-    /// the least `ages` ages; `ahead` hears of a recorder of each line before it is looked at.
+    /// the least `ages` ages; `ahead` is called with the number of a recorder of each line before it is looked at.
     #[inline(always)]
     pub(super) fn histograms(
         self,

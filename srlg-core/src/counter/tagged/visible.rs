@@ -149,8 +149,8 @@ mod tests {
     fn touches_that_foreigners_hid_are_made_up_for() {
         // Half of all positions were touched by foreigners at age 3: of own touches of age 9,
         // half are seen. 75 of the foreign touches have the host's tag by chance.
-        let twins = 75;
-        let seen = run(&[(3, 75 + 75 * 108, twins), (9, 250, 250)]);
+        let false_matches = 75;
+        let seen = run(&[(3, 75 + 75 * 108, false_matches), (9, 250, 250)]);
         let estimate = estimate(&params(), &seen, WINDOW);
         // 250 of the 16384 - 8175 positions at risk, a hazard of ln(8209/7959).
         let expected = 16_384.0 * libm::log(8209.0 / 7959.0);
@@ -160,13 +160,13 @@ mod tests {
 
     #[test]
     fn foreigners_alone_are_zero_hosts_within_the_standard_error() {
-        let twins_missing = estimate(&params(), &run(&[(3, 8192, 60)]), WINDOW);
+        let too_few_matches = estimate(&params(), &run(&[(3, 8192, 60)]), WINDOW);
         assert_eq!(
-            (twins_missing.cardinality, twins_missing.range),
+            (too_few_matches.cardinality, too_few_matches.range),
             (0.0, EstimateRange::ClampedToZero)
         );
-        let more_twins = estimate(&params(), &run(&[(3, 8192, 95)]), WINDOW);
-        assert!(more_twins.cardinality < 3.0 * more_twins.std_error, "{more_twins:?}");
+        let more_matches = estimate(&params(), &run(&[(3, 8192, 95)]), WINDOW);
+        assert!(more_matches.cardinality < 3.0 * more_matches.std_error, "{more_matches:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
-/// The recorders of both arrays after batches of pairs, each of which is so many epochs late.
+/// The recorders of both arrays after batches of pairs, with the epochs by which each is late.
 fn left<S: CpuScheme>(
     level: Level<S>,
     params: Params,
