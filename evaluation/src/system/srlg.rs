@@ -13,7 +13,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use srlg_core::{Config, IpPair};
-/// use crate::system::{Srlg, System};
+/// use srlg_evaluation::system::{Srlg, System};
 /// let config = Config { threshold: 100, window: 2, ..Config::default() };
 /// let mut srlg = Srlg::new("default", config)?;
 /// srlg.ingest(&(0..1000).map(|bip| IpPair { aip: 1, bip }).collect::<Vec<_>>());
