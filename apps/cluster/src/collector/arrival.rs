@@ -28,7 +28,7 @@ const FRAME: usize = 256;
 pub(super) enum Rejection {
     #[error("{subject:?} is the subject of no probe of this network")]
     Unknown { subject: String },
-    #[error("it has no header {PART_HEADER} with a part of a delta")]
+    #[error("the message has no header {PART_HEADER} with a part of a delta")]
     NoPart,
     #[error(
         "slice {slice} begins more than a day after this machine's clock, {latest} is the last one that does not: which \

@@ -23,17 +23,17 @@ pub(super) fn encode(slice: u64, parts: &[Vec<u8>]) -> Vec<u8> {
 
 /// The parts that were encoded for `slice`, or what is wrong with the bytes.
 pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Vec<Bytes>, &'static str> {
-    const SHORT: &str = "it ends early";
+    const SHORT: &str = "the file ends early";
     let body = bytes.len().checked_sub(CHECKSUM).ok_or(SHORT)?;
     let mut checksum = bytes.split_off(body);
     if crc32fast::hash(&bytes) != checksum.get_u32_le() {
-        return Err("its checksum is wrong");
+        return Err("the checksum of the file is wrong");
     }
     if bytes.try_get_u64().ok() != Some(u64::from_be_bytes(*MAGIC)) {
-        return Err("it is no file of a spool");
+        return Err("the file is none of a spool");
     }
     if bytes.try_get_u64_le().ok() != Some(slice) {
-        return Err("it is of another slice");
+        return Err("the file is of another slice");
     }
     let count = bytes.try_get_u32_le().or(Err(SHORT))? as usize;
     if bytes.len() / 4 < count {
@@ -45,7 +45,7 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Vec<Bytes>, &'stati
         if length <= bytes.len() { Ok(bytes.split_to(length)) } else { Err(SHORT) }
     };
     let parts = (0..count).map(|_| part()).collect::<Result<_, _>>()?;
-    if bytes.is_empty() { Ok(parts) } else { Err("it goes on after its end") }
+    if bytes.is_empty() { Ok(parts) } else { Err("the file goes on after its last part") }
 }
 
 #[cfg(test)]
