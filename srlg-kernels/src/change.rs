@@ -1,8 +1,11 @@
 //! Changing the recorders of either array as a whole: ageing, merging, and what the last
 //! slices touched.
 
-use crate::{Age, Apply, Body, Extract, Grid, KernelRecorder, Merge, Slices, add};
-use srlg_core::Packed;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::list::next;
+use crate::{Age, Apply, Body, Extract, Grid, KernelRecorder, Merge, Slices};
+use srlg_core::RecentRange;
 
 impl<R: KernelRecorder> Body for Age<Slices<'_>, R> {
     #[inline(always)]
@@ -21,7 +24,7 @@ impl<R: KernelRecorder> Body for Merge<Slices<'_>, R> {
         let step = R::saturated(self.step);
         for at in grid.of_all(self.words.len()) {
             let word = R::aged(self.words[at], step);
-            Packed::fetch_min(self.recorders, self.first as usize + at, word);
+            R::fetch_min_at(self.recorders, self.first as usize + at, word);
         }
     }
 }
@@ -29,10 +32,14 @@ impl<R: KernelRecorder> Body for Merge<Slices<'_>, R> {
 impl<R: KernelRecorder> Body for Extract<Slices<'_>, R> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
+        let range = RecentRange { recent: self.recent, echo: self.echo }.of_width();
         for at in grid.of_all(self.recorders.len()) {
-            let word = Into::<u64>::into(self.recorders[at].word()) as u32;
-            if word < self.recent || word.wrapping_sub(self.echo) < self.recent {
-                add(self.entries, &self.count[0], (at as u64) << 32 | u64::from(word));
+            let word = self.recorders[at].word();
+            if range.holds(word)
+                && let Some(entry) = next(self.places.len(), &self.count[0])
+            {
+                self.places[entry].store(at as u32, Relaxed);
+                self.words[entry].set(word);
             }
         }
     }
@@ -42,10 +49,10 @@ impl<R: KernelRecorder> Body for Apply<Slices<'_>, R> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         let step = R::saturated(self.step);
-        for at in grid.of_all(self.entries.len()) {
-            let (number, word) = ((self.entries[at] >> 32) as usize, self.entries[at] as u32);
-            if Packed::<R>::words(number + 1) <= self.recorders.len() {
-                Packed::fetch_min(self.recorders, number, R::aged(R::saturated(word), step));
+        for at in grid.of_all(self.places.len()) {
+            let place = self.places[at] as usize;
+            if R::swapped(place + 1) <= self.recorders.len() {
+                R::fetch_min_at(self.recorders, place, R::aged(self.words[at], step));
             }
         }
     }

@@ -6,9 +6,10 @@
 //! a [`Carry`] that knows nothing of the kernel.
 
 use core::alloc::Layout;
+use core::convert::identity;
 use core::marker::PhantomData;
 
-use srlg_core::{Recorder, Recorder8, Recorder16};
+use srlg_core::{Packed, Recorder, Recorder8, Recorder16, Recorder32, Recorder64};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::Grid;
@@ -22,15 +23,51 @@ impl<T: FromBytes + IntoBytes + Send + Sync + 'static> Element for T {}
 pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Its bits, as the names of entry points end.
     const NAME: &'static str;
+
+    /// What kernels compare and swap to change recorders: [`Packed`] ones below 32 bits.
+    type Swapped: Element;
+
+    /// Returns how many of them hold `recorders` recorders.
+    fn swapped(recorders: usize) -> usize;
+
+    /// Keeps the more recent of `word` and the word of recorder number `at` of `all`.
+    ///
+    /// # Panics
+    /// When `all` do not hold that recorder.
+    fn fetch_min_at(all: &[Self::Swapped], at: usize, word: Self::Word);
 }
 
-impl KernelRecorder for Recorder8 {
-    const NAME: &'static str = "8";
+macro_rules! kernel_recorder {
+    ($recorder:ident, $name:literal, $swapped:ty, $count:expr, $fetch_min:expr) => {
+        impl KernelRecorder for $recorder {
+            const NAME: &'static str = $name;
+            type Swapped = $swapped;
+
+            #[inline(always)]
+            fn swapped(recorders: usize) -> usize {
+                $count(recorders)
+            }
+
+            #[inline(always)]
+            fn fetch_min_at(all: &[$swapped], at: usize, word: Self::Word) {
+                $fetch_min(all, at, word);
+            }
+        }
+    };
+    ($recorder:ident, $name:literal) => {
+        kernel_recorder!($recorder, $name, Self, identity, |all: &[Self], at: usize, word| {
+            Recorder::fetch_min(&all[at], word);
+        });
+    };
+    ($recorder:ident, $name:literal, packed) => {
+        kernel_recorder!($recorder, $name, Packed<Self>, Packed::<Self>::words, Packed::fetch_min);
+    };
 }
 
-impl KernelRecorder for Recorder16 {
-    const NAME: &'static str = "16";
-}
+kernel_recorder!(Recorder8, "8", packed);
+kernel_recorder!(Recorder16, "16", packed);
+kernel_recorder!(Recorder32, "32");
+kernel_recorder!(Recorder64, "64");
 
 /// Where the buffers of a kernel are.
 pub trait Place {

@@ -27,11 +27,11 @@ pub mod scan;
 pub mod survey;
 pub mod tally;
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32};
 
 pub use grid::{Grid, THREADS};
 pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Length, Place, Slices};
-pub use list::{Entry, add, complete, filled};
+pub use list::{add, complete, filled};
 use srlg_core::counter::{RowsParams, TaggedParams};
 use srlg_core::finder::RsraParams;
 use srlg_core::finder::regain::high_table_lens;
@@ -117,29 +117,30 @@ kernels! {
     where positions <= params.width();
 
     /// Ages all recorders by `step`; no other kernel may run.
-    "age": Age<R: 8, 16>(step: u32) {
+    "age": Age<R: 8, 16>(step: u64) {
         writes recorders: [R],
     } threads: recorders.len();
 
     /// Merges `words`, aged by `step`, into the recorders from number `first` on.
-    "merge": Merge<R: 8, 16>(first: u32, step: u32) {
+    "merge": Merge<R: 8, 16>(first: u32, step: u64) {
         reads words: [R::Word],
-        writes recorders: [Packed<R>],
+        writes recorders: [R::Swapped],
     } threads: words.len(),
-    where Packed::<R>::words(first as usize + words.len()) <= recorders.len();
+    where R::swapped(first as usize + words.len()) <= recorders.len();
 
-    /// Lists the recorders whose word is below `recent`, or is so after `echo` is taken off: number
-    /// above word, 32 bits each.
-    "extract": Extract<R: 8, 16>(recent: u32, echo: u32) {
+    /// Lists the recorders whose word is below `recent`, or is so after `echo` is taken off: their
+    /// numbers and their words.
+    "extract": Extract<R: 8, 16>(recent: u64, echo: u64) {
         reads recorders: [R],
-        writes entries: [AtomicU64],
+        writes places: [AtomicU32],
+        writes words: [R; places.len()],
         writes count: [AtomicU32; 1],
     } threads: recorders.len();
 
-    /// Merges the `entries` of such a list, aged by `step`. Those beyond the words of the recorders
-    /// are left out.
-    "apply": Apply<R: 8, 16>(step: u32) {
-        reads entries: [u64],
-        writes recorders: [Packed<R>],
-    } threads: entries.len();
+    /// Merges the recorders of such a list, aged by `step`. Those beyond the recorders are left out.
+    "apply": Apply<R: 8, 16>(step: u64) {
+        reads places: [u32],
+        reads words: [R::Word; places.len()],
+        writes recorders: [R::Swapped],
+    } threads: places.len();
 }

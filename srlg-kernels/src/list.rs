@@ -1,43 +1,26 @@
 //! Lists of bounded length to which many threads [`add`] what they find, in any order.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// An entry of a list.
-pub trait Entry {
-    /// The plain integer.
-    type Word;
-
-    /// Writes an entry that nobody else writes.
-    fn put(&self, word: Self::Word);
-}
-
-macro_rules! entry {
-    ($($atomic:ident: $word:ident),*) => {
-        $(impl Entry for $atomic {
-            type Word = $word;
-
-            #[inline(always)]
-            fn put(&self, word: $word) {
-                self.store(word, Relaxed);
-            }
-        })*
-    };
-}
-entry!(AtomicU32: u32, AtomicU64: u64);
-
-/// Adds `word` to the list in `entries`, if there is room; `count`, 0 at first, says how many there
-/// are.
+/// Takes the next entry of a list with room for `len`, if there is room; `count`, 0 at first, says
+/// how many are taken.
 ///
-/// A count beyond the length of `entries` says that some are missing, not how many.
+/// A count beyond `len` says that some are missing, not how many.
 #[inline(always)]
-pub fn add<T: Entry>(entries: &[T], count: &AtomicU32, word: T::Word) {
+pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
     // No more than the threads that pass here at once: the count cannot wrap.
-    if count.load(Relaxed) as usize > entries.len() {
-        return;
+    if count.load(Relaxed) as usize > len {
+        return None;
     }
-    let at = count.fetch_add(1, Relaxed);
-    if let Some(entry) = entries.get(at as usize) {
-        entry.put(word);
+    let at = count.fetch_add(1, Relaxed) as usize;
+    (at < len).then_some(at)
+}
+
+/// Adds `word` to the list in `entries`, if there is room.
+#[inline(always)]
+pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
+    if let Some(at) = next(entries.len(), count) {
+        entries[at].store(word, Relaxed);
     }
 }
 

@@ -11,6 +11,12 @@ macro_rules! recorder {
     (16) => {
         srlg_core::Recorder16
     };
+    (32) => {
+        srlg_core::Recorder32
+    };
+    (64) => {
+        srlg_core::Recorder64
+    };
 }
 
 macro_rules! kernels {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use memmap2::MmapMut;
 use self_cell::{MutBorrow, self_cell};
-use srlg_core::{Recorder, Recorder8, Recorder16};
+use srlg_core::{Recorder, Recorder8, Recorder16, Recorder32, Recorder64};
 use zerocopy::FromBytes;
 
 use super::sweep::{self, RECORDERS_PER_CHUNK};
@@ -68,6 +68,8 @@ macro_rules! mappable {
 
 mappable!(Recorder8, Mapped8, Slice8);
 mappable!(Recorder16, Mapped16, Slice16);
+mappable!(Recorder32, Mapped32, Slice32);
+mappable!(Recorder64, Mapped64, Slice64);
 
 /// A fixed number of recorders, untouched at first.
 pub(crate) struct Pages<R: Mappable>(R::Mapped);
@@ -139,5 +141,10 @@ mod tests {
         assert_eq!(pages.shared()[2_999_999].word(), 3);
         assert_eq!(pages.frozen(|recorders| recorders[0].word()), u16::MAX);
         assert_eq!(Pages::<Recorder8>::new(5).unwrap().shared().len(), 5);
+        let mut wide = Pages::<Recorder64>::new(5).unwrap();
+        wide.shared()[4].fetch_min(u64::MAX - 7);
+        assert_eq!(wide.age_by(1 << 60, u64::MAX, 1), 1);
+        assert!(wide.shared().iter().all(|recorder| recorder.word() == u64::MAX));
+        assert_eq!(Pages::<Recorder32>::new(5).unwrap().shared()[4].word(), u32::MAX);
     }
 }

@@ -64,7 +64,7 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
     fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error> {
         let table = high_table(ctx.params.finder().rsra());
         let mut pairs = table.iter().zip(&self.table);
-        pairs.try_for_each(|(values, memory)| ctx.send(by, values.as_bytes(), memory))
+        pairs.try_for_each(|(values, memory)| ctx.send(by, values.as_bytes(), memory.all()))
     }
 
     fn start<S>(

@@ -81,12 +81,17 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
         self,
         by: &mut G::Pinned,
         bytes: &[u8],
-        to: &G::Memory,
+        to: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
         let mut at = 0;
         for run in bytes.chunks(by.bytes()) {
             by.write(|pinned| pinned[..run.len()].copy_from_slice(run))?;
-            self.gpu.upload(self.queue, by, 0, to.part(at..at + run.len()))?;
+            self.gpu.upload(
+                self.queue,
+                by,
+                0,
+                Part { start: to.start + at, bytes: run.len(), ..to },
+            )?;
             at += run.len();
         }
         Ok(())

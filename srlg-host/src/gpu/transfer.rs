@@ -1,13 +1,13 @@
 //! Recorders as they age, and as words, from a device and to it, for snapshots and deltas. Each
 //! method is for the recorders of one array.
 
-use srlg_core::{ReadRecorder, RecentRange};
+use srlg_core::RecentRange;
 use srlg_kernels::{Age, Apply, Extract, Merge};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::answers::values;
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory};
+use super::device::{Gpu, Memory, Part};
 use super::scheme::{GpuRecorder, GpuScheme};
 use super::work::Work;
 use crate::error::Error;
@@ -34,8 +34,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         array: usize,
         step: u64,
     ) -> Result<(), Error> {
-        let (step, recorders) = (u32::saturated(step), ctx.recorders(array).buffer());
-        ctx.start(Age::<_, R> { step, recorders })
+        ctx.start(Age::<_, R> { step, recorders: ctx.recorders(array).buffer() })
     }
 
     /// Merges `words` into `array`, aged by `step`.
@@ -46,12 +45,13 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         words: &Words,
         step: u64,
     ) -> Result<(), Error> {
-        let (words, step) = (R::Word::of(words), u32::saturated(step));
+        let words = R::Word::of(words);
         assert_eq!(words.len(), ctx.params.arrays()[array].recorders, "one fingerprint, one size");
         let mut first = 0;
         for run in words.chunks(self.results.bytes() / size_of::<R>()) {
-            ctx.send(&mut self.results_copy, run.as_bytes(), &self.results)?;
-            let words = self.results.part(0..size_of_val(run)).buffer();
+            let part = self.results.part(0..size_of_val(run));
+            ctx.send(&mut self.results_copy, run.as_bytes(), part)?;
+            let words = part.buffer();
             let recorders = ctx.words(array).buffer();
             ctx.start(Merge::<_, R> { first, step, words, recorders })?;
             first += run.len() as u32;
@@ -67,27 +67,38 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         range: RecentRange,
         coder: &mut Coder,
     ) -> Result<(), Error> {
-        let count = self.asked.part(0..4);
-        ctx.clear(count)?;
-        let [recent, echo] = [range.recent, range.echo].map(u32::saturated);
-        let (recorders, entries) = (ctx.recorders(array).buffer(), self.results.all().buffer());
-        let extract = Extract::<_, R> { recent, echo, recorders, entries, count: count.buffer() };
-        ctx.start(extract)?;
+        let (room, entries) = (most_entries::<R>(&self.results), self.asked.part(0..4));
+        ctx.clear(entries)?;
+        let [words, places] = list_in::<R, _>(&self.results, room);
+        ctx.start(Extract::<_, R> {
+            recent: range.recent,
+            echo: range.echo,
+            recorders: ctx.recorders(array).buffer(),
+            places: places.buffer(),
+            words: words.buffer(),
+            count: entries.buffer(),
+        })?;
         let mut found = 0;
-        ctx.fetch(count, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
-        if found > self.results.bytes() / size_of::<u64>() {
+        ctx.fetch(entries, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
+        if found > room {
             // The list has no room: from the whole array.
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
-        let (part, mut entries) = (self.results.part(0..found * 8), Vec::with_capacity(found));
-        ctx.fetch(part, &self.results_copy, |bytes| {
-            entries.extend_from_slice(<[u64]>::ref_from_bytes(bytes).expect("aligned memory"));
+        let mut list = vec![(0, R::UNTOUCHED); found];
+        ctx.fetch(
+            Part { bytes: found * size_of::<u32>(), ..places },
+            &self.results_copy,
+            |bytes| {
+                list.iter_mut().zip(values(bytes)).for_each(|(entry, &place)| entry.0 = place);
+            },
+        )?;
+        ctx.fetch(Part { bytes: found * size_of::<R>(), ..words }, &self.results_copy, |bytes| {
+            let words = <[R::Word]>::ref_from_bytes(bytes).expect("aligned words");
+            list.iter_mut().zip(words).for_each(|(entry, &word)| entry.1 = word);
         })?;
-        entries.sort_unstable();
-        // The number of a recorder above its word, 32 bits each.
-        let entry = |entry: u64| ((entry >> 32) as u32, R::saturated(entry as u32));
-        let (places, words): (Vec<u32>, Vec<R::Word>) = entries.into_iter().map(entry).unzip();
+        list.sort_unstable();
+        let (places, words): (Vec<u32>, Vec<R::Word>) = list.into_iter().unzip();
         coder.append(&places, &words);
         Ok(())
     }
@@ -100,16 +111,29 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         section: &Section<'_>,
         step: u64,
     ) -> Result<(), Error> {
-        let (mut entries, step) = (Vec::with_capacity(section.len()), u32::saturated(step));
-        section.walk(|place, word: R::Word| {
-            entries.push((place as u64) << 32 | Into::<u64>::into(word));
-        })?;
-        for run in entries.chunks(self.results.bytes() / size_of::<u64>()) {
-            ctx.send(&mut self.results_copy, run.as_bytes(), &self.results)?;
-            let entries = self.results.part(0..size_of_val(run)).buffer();
+        let (all_places, all_words) = section.list::<R::Word>()?;
+        let Self { results, results_copy, .. } = self;
+        let room = most_entries::<R>(results);
+        for (places, words) in all_places.chunks(room).zip(all_words.chunks(room)) {
+            let [words_part, places_part] = list_in::<R, _>(results, places.len());
+            ctx.send(results_copy, words.as_bytes(), words_part)?;
+            ctx.send(results_copy, places.as_bytes(), places_part)?;
+            let (places, words) = (places_part.buffer(), words_part.buffer());
             let recorders = ctx.words(array).buffer();
-            ctx.start(Apply::<_, R> { step, entries, recorders })?;
+            ctx.start(Apply::<_, R> { step, places, words, recorders })?;
         }
         Ok(())
     }
+}
+
+/// Returns how many entries a list of recorders `R` may have in `memory`.
+fn most_entries<R>(memory: &impl Memory) -> usize {
+    memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
+}
+
+/// Returns the words and the numbers of a list of that many recorders `R` in `memory`.
+fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
+    let words = entries * size_of::<R>();
+    let places = words.next_multiple_of(size_of::<u32>());
+    [memory.part(0..words), memory.part(places..places + entries * size_of::<u32>())]
 }

@@ -194,7 +194,7 @@ impl<'a> Section<'a> {
     }
 
     /// All its recorders, and their words.
-    pub(super) fn list<W: Word>(&self) -> Result<(Vec<u32>, Vec<W>), FormatError> {
+    pub(crate) fn list<W: Word>(&self) -> Result<(Vec<u32>, Vec<W>), FormatError> {
         let (mut places, mut words) = (Vec::new(), Vec::new());
         self.walk(|place, word| {
             places.push(place as u32);

@@ -1,16 +1,17 @@
 //! Changes of the recorders of one array.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use srlg_core::RecentRange;
 use srlg_kernels::{Age, Apply, Extract, KernelRecorder, Merge, Slices, filled};
 
-use super::{launch, packed, unpacked, words};
+use super::{launch, recorders_of, swapped, untouched, words};
 
 /// Ageing, merging, and lists of the recent.
 pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     recorders: &[R],
-    (recent, echo): (u32, u32),
-    step: u32,
+    RecentRange { recent, echo }: RecentRange,
+    step: u64,
     seed: u64,
 ) {
     let before = words(recorders);
@@ -18,33 +19,38 @@ pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     let aged: Vec<R::Word> = before.iter().map(|&word| R::aged(word, R::saturated(step))).collect();
     assert_eq!(words(recorders), aged);
 
-    let is_recent = |word: u32| word < recent || (echo..echo + recent).contains(&word);
-    let list: Vec<AtomicU64> = before.iter().map(|_| AtomicU64::new(0)).collect();
-    let count = [const { AtomicU32::new(0) }];
-    let entries = &list[..];
-    launch(seed, &Extract::<Slices<'_>, R> { recent, echo, recorders, entries, count: &count });
-    let list: Vec<u64> = list.into_iter().map(AtomicU64::into_inner).collect();
-    let [count] = count.map(AtomicU32::into_inner);
-    let mut listed = filled(&list, count).to_vec();
+    let range = RecentRange { recent, echo }.of_width();
+    let places: Vec<AtomicU32> = before.iter().map(|_| AtomicU32::new(0)).collect();
+    let (list, count) = (untouched::<R>(before.len()), [const { AtomicU32::new(0) }]);
+    let (listed, entries, count) = (&places[..], &list[..], &count[..]);
+    let extract: Extract<Slices<'_>, R> =
+        Extract { recent, echo, recorders, places: listed, words: entries, count };
+    launch(seed, &extract);
+    let places = filled(&places, count[0].load(Relaxed)).iter().map(|place| place.load(Relaxed));
+    let mut listed: Vec<(u32, R::Word)> = places.zip(words(&list)).collect();
     listed.sort_unstable();
-    let entry = |(at, &word): (usize, &R::Word)| (at as u64) << 32 | Into::<u64>::into(word);
-    let all = aged.iter().enumerate().map(entry);
-    assert_eq!(listed, all.filter(|&entry| is_recent(entry as u32)).collect::<Vec<_>>());
+    let all = (0..).zip(aged.iter().copied());
+    assert_eq!(listed, all.filter(|&(_, word)| range.holds(word)).collect::<Vec<_>>());
 
-    let (other, whole) = (packed::<R>(aged.len()), packed::<R>(aged.len()));
-    let beyond = [(other.len() as u64 * 4) << 32];
-    launch(seed, &Apply::<Slices<'_>, R> { step: 0, entries: &beyond, recorders: &other });
-    launch(seed, &Apply::<Slices<'_>, R> { step, entries: &listed, recorders: &other });
+    let (other, whole) = (swapped::<R>(aged.len()), swapped::<R>(aged.len()));
+    let beyond = R::saturated(0u32);
+    let beyond: Apply<Slices<'_>, R> =
+        Apply { step: 0, places: &[other.len() as u32 * 4], words: &[beyond], recorders: &other };
+    launch(seed, &beyond);
+    let (places, listed): (Vec<u32>, Vec<R::Word>) = listed.into_iter().unzip();
+    let (places, listed) = (&places[..], &listed[..]);
+    launch(seed, &Apply::<Slices<'_>, R> { step, places, words: listed, recorders: &other });
     let (first, second) = aged.split_at(aged.len() / 3);
     for (number, words) in [(0, first), (first.len(), second)] {
         let first = number as u32;
         launch(seed, &Merge::<Slices<'_>, R> { first, step, words, recorders: &whole });
     }
-    let (other, whole) = (unpacked(other, aged.len()), unpacked(whole, aged.len()));
+    let (other, whole) =
+        (recorders_of::<R>(other, aged.len()), recorders_of::<R>(whole, aged.len()));
     for (at, &word) in aged.iter().enumerate() {
         let merged = R::aged(word, R::saturated(step));
         assert_eq!(whole[at].word(), merged);
-        let kept = if is_recent(Into::<u64>::into(word) as u32) { merged } else { R::UNTOUCHED };
+        let kept = if range.holds(word) { merged } else { R::UNTOUCHED };
         assert_eq!(other[at].word(), kept);
     }
 }

@@ -11,8 +11,8 @@ use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Lines, Rows};
 use srlg_core::finder::Rsra;
 use srlg_core::{
-    ArrayParams, COUNTER, Config, IpPair, Packed, Params, ReadRecorder, Recorder, Recorder8,
-    Recorder16, Scheme, Span, count_below,
+    ArrayParams, COUNTER, Config, IpPair, Packed, Params, ReadRecorder, RecentRange, Recorder,
+    Recorder8, Recorder16, Recorder32, Recorder64, Scheme, Span, count_below,
 };
 use srlg_kernels as kernels;
 use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
@@ -67,16 +67,22 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
-/// The words of as many untouched recorders, and no more than hold them.
-fn packed<R: Recorder>(recorders: usize) -> Vec<Packed<R>> {
-    let words = 0..Packed::<R>::words(recorders);
-    words.map(|_| Packed::read_from_bytes(&[u8::MAX; 4]).unwrap()).collect()
+/// What kernels swap of as many untouched recorders, and no more than hold them.
+fn swapped<R: KernelRecorder>(recorders: usize) -> Vec<R::Swapped> {
+    let bytes = [u8::MAX; 8];
+    let untouched = || R::Swapped::read_from_prefix(&bytes).unwrap().0;
+    (0..R::swapped(recorders)).map(|_| untouched()).collect()
 }
 
-/// The first `recorders` of those in `words`.
-fn unpacked<R: KernelRecorder>(mut words: Vec<Packed<R>>, recorders: usize) -> Vec<R> {
-    let bytes = words.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
+/// The first `recorders` of those in `swapped`.
+fn recorders_of<R: KernelRecorder>(mut swapped: Vec<R::Swapped>, recorders: usize) -> Vec<R> {
+    let bytes = swapped.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
     bytes.take(recorders).map(|recorder| R::read_from_bytes(recorder).unwrap()).collect()
+}
+
+/// Words below `recent`, of recorders without echoes.
+fn recent(recent: u64) -> RecentRange {
+    RecentRange { recent, echo: 0 }
 }
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
@@ -88,7 +94,7 @@ fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
 }
 
 /// The RSRA as one thread of srlg-core touches it, which the kernel has to equal.
-fn touched_rsra<R: KernelRecorder>(
+fn touched_rsra<R: KernelRecorder<Swapped = Packed<R>>>(
     params: &Params,
     contacts: &[(IpPair, u32)],
     seed: u64,
@@ -96,12 +102,12 @@ fn touched_rsra<R: KernelRecorder>(
     let params = *params.finder().rsra();
     let rough = untouched::<R>(params.recorders());
     contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(pair, age));
-    let by_kernel = packed::<R>(rough.len());
+    let by_kernel = swapped::<R>(rough.len());
     for age in 0..7 {
         let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
         launch(seed, &kernels::TouchRsra::<Slices<'_>, R> { params, age, pairs, recorders });
     }
-    assert_eq!(words(&unpacked(by_kernel, rough.len())), words(&rough));
+    assert_eq!(words(&recorders_of::<R>(by_kernel, rough.len())), words(&rough));
     rough
 }
 
@@ -140,12 +146,12 @@ proptest! {
         let linear = untouched::<Recorder16>(params.recorders());
         let lines = Lines::new(&params, &linear);
         contacts.iter().for_each(|&(pair, age)| lines.touch(&[pair], age));
-        let by_kernel = packed::<Recorder16>(linear.len());
+        let by_kernel = swapped::<Recorder16>(linear.len());
         for age in 0..7 {
             let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
             launch(seed, &kernels::TouchLines::<Slices<'_>> { params, age, pairs, recorders });
         }
-        prop_assert_eq!(words(&unpacked(by_kernel, linear.len())), words(&linear));
+        prop_assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, linear.len())), words(&linear));
 
         let span = all.span(9, 4);
         for positions in [128, 1024] {
@@ -161,9 +167,9 @@ proptest! {
             }
         }
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
-        assert_changes_equal(&rough, (3, 0), 2, seed);
-        let (recent, echo) = (params.step(3), params.step(params.echo_delay()));
-        assert_changes_equal(&linear, (recent, echo), params.step(2), seed);
+        assert_changes_equal(&rough, recent(3), 2, seed);
+        let [recent, echo, step] = [3, params.echo_delay(), 2].map(|ages| params.step(ages).into());
+        assert_changes_equal(&linear, RecentRange { recent, echo }, step, seed);
     }
 
     #[test]
@@ -179,12 +185,12 @@ proptest! {
         let linear = untouched::<Recorder16>(params.recorders());
         let rows = Rows::new(&params, &linear);
         contacts.iter().for_each(|&(pair, age)| rows.touch(&[pair], age));
-        let by_kernel = packed::<Recorder16>(linear.len());
+        let by_kernel = swapped::<Recorder16>(linear.len());
         for age in 0..7 {
             let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
             launch(seed, &kernels::TouchRows::<Slices<'_>> { params, age, pairs, recorders });
         }
-        prop_assert_eq!(words(&unpacked(by_kernel, linear.len())), words(&linear));
+        prop_assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, linear.len())), words(&linear));
 
         let span = all.span(9, 4);
         for positions in [33, 70] {
@@ -202,7 +208,20 @@ proptest! {
             }
         }
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
-        assert_changes_equal(&rough, (3, 0), 2, seed);
-        assert_changes_equal(&linear, (3, 0), 2, seed);
+        assert_changes_equal(&rough, recent(3), 2, seed);
+        assert_changes_equal(&linear, recent(3), 2, seed);
+    }
+
+    #[test]
+    fn kernels_change_wide_recorders(
+        wide in prop::collection::vec(prop_oneof![0u64..9, u64::MAX - 9..=u64::MAX, any::<u64>()], 1..300),
+        step in prop_oneof![0u64..9, any::<u64>()],
+        seed in any::<u64>(),
+    ) {
+        let narrow: Vec<Recorder32> = wide.iter().map(|&word| Recorder32::new(word as u32)).collect();
+        let wide: Vec<Recorder64> = wide.iter().map(|&word| Recorder64::new(word)).collect();
+        assert_changes_equal(&narrow, recent(5), step, seed);
+        let above_32_bits = RecentRange { recent: 1 << 40, echo: 1 << 41 };
+        assert_changes_equal(&wide, above_32_bits, step, seed);
     }
 }
