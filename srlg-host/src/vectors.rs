@@ -42,26 +42,6 @@ macro_rules! other_levels {
 pub(crate) use other_levels;
 
 #[cfg(test)]
-macro_rules! other_levels {
-    (
-        $name:ident ($($attribute:tt)*) $(<$generic:ident: $bound:path>)?
-        ($($argument:tt)*) $(-> $output:ty)? { $($body:tt)* }
-    ) => {
-        mod $name {
-            use super::*;
-
-            $($attribute)*
-            pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
-                $($body)*
-            }
-
-            #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
-            $($attribute)*
-            pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
-                $($body)*
-            }
-        }
-    };
-}
+mod tests;
 #[cfg(test)]
-pub(crate) use other_levels;
+pub(crate) use tests::other_levels;

@@ -37,9 +37,9 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     fn fetch_min_at(all: &[Self::Swapped], at: usize, word: Self::Word);
 }
 
-macro_rules! kernel_recorder {
-    ($recorder:ident, $name:literal, $swapped:ty, $count:expr, $fetch_min:expr) => {
-        impl KernelRecorder for $recorder {
+macro_rules! kernel_recorders {
+    ($($recorder:ident: $name:literal, $swapped:ty, $count:expr, $fetch_min:expr;)*) => {
+        $(impl KernelRecorder for $recorder {
             const NAME: &'static str = $name;
             type Swapped = $swapped;
 
@@ -52,22 +52,16 @@ macro_rules! kernel_recorder {
             fn fetch_min_at(all: &[$swapped], at: usize, word: Self::Word) {
                 $fetch_min(all, at, word);
             }
-        }
-    };
-    ($recorder:ident, $name:literal) => {
-        kernel_recorder!($recorder, $name, Self, identity, |all: &[Self], at: usize, word| {
-            Recorder::fetch_min(&all[at], word);
-        });
-    };
-    ($recorder:ident, $name:literal, packed) => {
-        kernel_recorder!($recorder, $name, Packed<Self>, Packed::<Self>::words, Packed::fetch_min);
+        })*
     };
 }
 
-kernel_recorder!(Recorder8, "8", packed);
-kernel_recorder!(Recorder16, "16", packed);
-kernel_recorder!(Recorder32, "32");
-kernel_recorder!(Recorder64, "64");
+kernel_recorders! {
+    Recorder8: "8", Packed<Self>, Packed::<Self>::words, Packed::fetch_min;
+    Recorder16: "16", Packed<Self>, Packed::<Self>::words, Packed::fetch_min;
+    Recorder32: "32", Self, identity, |all: &[Self], at: usize, word| all[at].fetch_min(word);
+    Recorder64: "64", Self, identity, |all: &[Self], at: usize, word| all[at].fetch_min(word);
+}
 
 /// Where the buffers of a kernel are.
 pub trait Place {

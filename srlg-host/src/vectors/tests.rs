@@ -1,0 +1,24 @@
+//! What tests have of each function beside the one that is taken.
+
+macro_rules! other_levels {
+    (
+        $name:ident ($($attribute:tt)*) $(<$generic:ident: $bound:path>)?
+        ($($argument:tt)*) $(-> $output:ty)? { $($body:tt)* }
+    ) => {
+        mod $name {
+            use super::*;
+
+            $($attribute)*
+            pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                $($body)*
+            }
+
+            #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
+            $($attribute)*
+            pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+                $($body)*
+            }
+        }
+    };
+}
+pub(crate) use other_levels;
