@@ -44,4 +44,4 @@ pub(crate) use other_levels;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::other_levels;
+pub(crate) use tests::{cut, other_levels};

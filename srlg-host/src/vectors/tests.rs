@@ -1,4 +1,6 @@
-//! What tests have of each function beside the one that is taken.
+//! What tests have of each function beside the one that is taken, and words of every width.
+
+use srlg_core::Word;
 
 macro_rules! other_levels {
     (
@@ -22,3 +24,8 @@ macro_rules! other_levels {
     };
 }
 pub(crate) use other_levels;
+
+/// The low bytes of each of `words`, as many as a `W` has: levels are compared at every width.
+pub(crate) fn cut<W: Word>(words: &[u64]) -> Vec<W> {
+    words.iter().map(|word| W::of_bytes(|byte| word.to_le_bytes()[byte])).collect()
+}

@@ -1,25 +1,44 @@
 //! All levels of vectors sweep alike.
 
 use proptest::prelude::*;
-use srlg_core::{COUNTER, Config, Hash, Recorder8, Recorder16, Scheme, SchemeTypes, for_scheme};
+use srlg_core::{
+    COUNTER, Config, Hash, Recorder8, Recorder16, Recorder32, Recorder64, Scheme, SchemeTypes,
+    Word, for_scheme,
+};
 
 use super::*;
+use crate::vectors::cut;
 
 /// Words of which half are near 0, as those of a window are.
-fn words(len: usize) -> impl Strategy<Value = Vec<u16>> {
-    prop::collection::vec(prop_oneof![0u16..700, any::<u16>()], len)
+fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(prop_oneof![0u64..700, any::<u64>()], len)
+}
+
+/// Asserts that all levels count the same of `words`, made `W`s.
+fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
+    let (words, limit) = (&cut::<W>(words)[..], W::saturated(limit));
+    let expected = count::plain(words, limit);
+    assert_eq!(count::avx2(words, limit), expected);
+    assert_eq!(count(words, limit), expected);
 }
 
 /// How many were below `limit`, and the words after ageing by `step`.
 fn aged<R: Recorder>(
     level: fn(&mut [R], R::Word, R::Word) -> u32,
-    words: &[u16],
-    (step, limit): (u32, u16),
-) -> (u32, Vec<u64>) {
-    let recorder = |&word: &u16| R::new(R::saturated(word));
-    let mut recorders: Vec<R> = words.iter().map(recorder).collect();
+    words: &[R::Word],
+    (step, limit): (u64, u64),
+) -> (u32, Vec<R::Word>) {
+    let mut recorders: Vec<R> = words.iter().map(|&word| R::new(word)).collect();
     let below = level(&mut recorders, R::saturated(step), R::saturated(limit));
-    (below, recorders.iter().map(|recorder| recorder.word().into()).collect())
+    (below, recorders.iter().map(R::word).collect())
+}
+
+/// Asserts that recorders of `words`, made those of an `R`, age alike on all levels.
+fn assert_equal_ageing<R: Recorder>(words: &[u64], by: (u64, u64)) {
+    let words = cut::<R::Word>(words);
+    let expected = aged::<R>(age_by::plain, &words, by);
+    assert_eq!(aged::<R>(age_by::avx2, &words, by), expected);
+    assert_eq!(aged::<R>(age_by, &words, by), expected);
 }
 
 type TallyLevel<C> = fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
@@ -37,24 +56,23 @@ proptest! {
     #[test]
     fn counts_of_all_levels_are_equal(
         words in (0usize..5000).prop_flat_map(words),
-        limit in prop_oneof![0u16..700, any::<u16>()],
+        limit in prop_oneof![0u64..700, any::<u64>()],
     ) {
-        let expected = count::plain(&words[..], limit);
-        prop_assert_eq!(count::avx2(&words[..], limit), expected);
-        prop_assert_eq!(count(&words[..], limit), expected);
+        assert_equal_counts::<u8>(&words, limit);
+        assert_equal_counts::<u16>(&words, limit);
+        assert_equal_counts::<u32>(&words, limit);
+        assert_equal_counts::<u64>(&words, limit);
     }
 
     #[test]
     fn recorders_age_alike_on_all_levels(
         words in (0usize..5000).prop_flat_map(words),
-        by in (prop_oneof![0u32..700, any::<u32>()], 0u16..700),
+        by in (prop_oneof![0u64..700, any::<u32>().prop_map_into(), any::<u64>()], 0u64..700),
     ) {
-        let wide = aged::<Recorder16>(age_by::plain, &words, by);
-        prop_assert_eq!(aged::<Recorder16>(age_by::avx2, &words, by), wide.clone());
-        prop_assert_eq!(aged::<Recorder16>(age_by, &words, by), wide);
-        let narrow = aged::<Recorder8>(age_by::plain, &words, by);
-        prop_assert_eq!(aged::<Recorder8>(age_by::avx2, &words, by), narrow.clone());
-        prop_assert_eq!(aged::<Recorder8>(age_by, &words, by), narrow);
+        assert_equal_ageing::<Recorder8>(&words, by);
+        assert_equal_ageing::<Recorder16>(&words, by);
+        assert_equal_ageing::<Recorder32>(&words, by);
+        assert_equal_ageing::<Recorder64>(&words, by);
     }
 
     #[test]
@@ -68,7 +86,7 @@ proptest! {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
         let params = Config { hash, ..sizes(scheme) }.validate().unwrap();
         let len = params.arrays()[COUNTER].recorders;
-        let words = words.repeat(len.div_ceil(words.len()));
+        let words = cut::<u16>(&words).repeat(len.div_ceil(words.len()));
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
         let tallies = for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;

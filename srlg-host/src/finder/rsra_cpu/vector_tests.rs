@@ -1,9 +1,10 @@
 //! All levels of vectors take the same masks, count alike and admit the same partners.
 
 use proptest::prelude::*;
-use srlg_core::{ArrayParams, Config, Hash};
+use srlg_core::{ArrayParams, Config, Hash, Word};
 
 use super::*;
+use crate::vectors::cut;
 
 type Level = fn(&RsraParams, HighTable<'_>, Overlap<'_>, u32, &[Partner], &mut [u32]) -> usize;
 
@@ -15,24 +16,32 @@ fn search_of(params: &Params) -> RsraSearch {
     CpuSearch::<u16>::new(params)
 }
 
+/// Asserts that all levels take the same `count` masks, from number `first` on, over `ages`, made
+/// `W`s.
+fn assert_equal_masks<W: Word>(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
+    let ages = cut::<W>(ages).repeat(params.recorders() / ages.len());
+    let rsra = Rsra::new(params, &ages);
+    let of = |level: fn(Rsra<'_, W>, u32, usize, &mut [u8])| {
+        let mut masks = vec![0; count];
+        level(rsra, 5, first, &mut masks);
+        masks
+    };
+    let expected = of(take_masks::plain);
+    assert_eq!(of(take_masks::avx2), expected);
+    assert_eq!(of(take_masks), expected);
+}
+
 proptest! {
+    // The widths of the finders of both schemes.
     #[test]
     fn masks_of_all_levels_are_equal(
-        ages in prop::collection::vec(0u8..9, 4096),
+        ages in prop::collection::vec(prop_oneof![0u64..9, any::<u64>()], 4096),
         rough_width in prop_oneof![Just(2u32), Just(4), Just(8)],
         (first, count) in (0usize..256, 0usize..256),
     ) {
         let params = Config { rough_width, ..sizes() }.validate().unwrap();
-        let ages = ages.repeat(params.finder().rsra().recorders() / ages.len());
-        let rsra = Rsra::new(params.finder().rsra(), &ages);
-        let of = |level: fn(Rsra<'_, u8>, u32, usize, &mut [u8])| {
-            let mut masks = vec![0; count];
-            level(rsra, 5, first, &mut masks);
-            masks
-        };
-        let expected = of(take_masks::plain);
-        prop_assert_eq!(of(take_masks::avx2), &expected[..]);
-        prop_assert_eq!(of(take_masks), expected);
+        assert_equal_masks::<u8>(params.finder().rsra(), &ages, first, count);
+        assert_equal_masks::<u16>(params.finder().rsra(), &ages, first, count);
     }
 
     #[test]

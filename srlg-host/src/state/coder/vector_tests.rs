@@ -1,28 +1,38 @@
 //! All levels of vectors write the same planes.
 
 use proptest::prelude::*;
-use srlg_core::Width;
 
 use super::*;
+use crate::vectors::cut;
+
+/// Asserts that all levels write the same of `words`, made `W`s.
+fn assert_equal_planes<W: Word>(words: &[u64], range: RecentRange) {
+    let (words, fold) = (&cut::<W>(words)[..], Fold::of(W::WIDTH, range));
+    let expected = ones::plain(words, fold);
+    assert_eq!(ones::avx2(words, fold), expected);
+    assert_eq!(ones(words, fold), expected);
+    for byte in 0..W::WIDTH.bytes() {
+        let of = |level: fn(&[W], Fold, usize, &mut Vec<u8>)| {
+            let mut plane = vec![7];
+            level(words, fold, byte, &mut plane);
+            plane
+        };
+        let expected = of(append_plane::plain);
+        assert_eq!(of(append_plane::avx2), expected);
+        assert_eq!(of(append_plane), expected);
+    }
+}
 
 proptest! {
     #[test]
     fn planes_are_written_alike_on_all_levels(
-        words in prop::collection::vec(prop_oneof![0u16..300, 1000u16..1300, any::<u16>()], 0..1000),
+        words in prop::collection::vec(prop_oneof![0u64..300, 1000u64..1300, any::<u64>()], 0..1000),
         (recent, echo) in prop_oneof![Just((300, 1000)), Just((5, 0))],
-        byte in 0usize..2,
     ) {
-        let fold = Fold::of(Width::W16, RecentRange { recent, echo });
-        let expected = ones::plain(&words[..], fold);
-        prop_assert_eq!(ones::avx2(&words, fold), expected);
-        prop_assert_eq!(ones(&words, fold), expected);
-        let of = |level: fn(&[u16], Fold, usize, &mut Vec<u8>)| {
-            let mut plane = vec![7];
-            level(&words, fold, byte, &mut plane);
-            plane
-        };
-        let expected = of(append_plane::plain);
-        prop_assert_eq!(of(append_plane::avx2), &expected[..]);
-        prop_assert_eq!(of(append_plane), expected);
+        let range = RecentRange { recent, echo };
+        assert_equal_planes::<u8>(&words, range);
+        assert_equal_planes::<u16>(&words, range);
+        assert_equal_planes::<u32>(&words, range);
+        assert_equal_planes::<u64>(&words, range);
     }
 }

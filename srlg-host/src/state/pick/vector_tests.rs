@@ -2,32 +2,31 @@
 
 use proptest::prelude::*;
 
-use srlg_core::ReadRecorder;
-
 use super::*;
+use crate::vectors::cut;
 
 fn picked<W: Word>(
     level: fn(&[W], RecentRange<W>, u32, &mut PickBuffer<W>),
-    words: &[u16],
+    words: &[W],
     range: RecentRange,
 ) -> (Vec<u32>, Vec<W>) {
-    let words: Vec<W> = words.iter().map(|&word| W::saturated(word)).collect();
     let mut buffer = PickBuffer::new();
-    level(&words, range.of_width(), 7, &mut buffer);
+    level(words, range.of_width(), 7, &mut buffer);
     (buffer.places[..buffer.len].to_vec(), buffer.words[..buffer.len].to_vec())
 }
 
 /// Asserts that all levels pick the same of `words`, made `W`s.
-fn assert_equal_picks<W: Word>(words: &[u16], range: RecentRange) {
-    let expected = picked::<W>(pick::plain, words, range);
-    assert_eq!(picked::<W>(pick::avx2, words, range), expected);
-    assert_eq!(picked::<W>(pick, words, range), expected);
+fn assert_equal_picks<W: Word>(words: &[u64], range: RecentRange) {
+    let words = cut::<W>(words);
+    let expected = picked(pick::plain, &words, range);
+    assert_eq!(picked(pick::avx2, &words, range), expected);
+    assert_eq!(picked(pick, &words, range), expected);
 }
 
 proptest! {
     #[test]
     fn picked_recorders_are_the_same_on_all_levels(
-        words in prop::collection::vec(prop_oneof![0u16..20, 1000u16..1020, any::<u16>()], 0..5000),
+        words in prop::collection::vec(prop_oneof![0u64..20, 1000u64..1020, any::<u64>()], 0..5000),
         recent in 0u64..25,
         echo in prop_oneof![Just(0u64), Just(1000)],
     ) {
