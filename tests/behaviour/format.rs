@@ -2,26 +2,19 @@
 
 use std::path::PathBuf;
 
-use srlg::{Config, Delta, Device, Error, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::{Config, Delta, Device, Error, IpPair, SlidingDetector, Snapshot};
 
-/// Small arrays, and a seed that is no default.
+use crate::small;
+
+/// A seed that is no default.
+const SEED: u64 = 0x5eed;
+
 fn tagged() -> Config {
-    Config {
-        threshold: 32,
-        window: 8,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 24, tags: 64 },
-        linear_width: 256,
-        seed: 0x5eed,
-        ..Config::default()
-    }
+    Config { seed: SEED, ..small::tagged() }
 }
 
 fn paper() -> Config {
-    let scheme = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
-    Config { scheme, ..tagged() }
+    Config { seed: SEED, ..small::paper() }
 }
 
 /// A detector in slice 6, which saw some `contacts` in each slice from 3 on, and some of them a

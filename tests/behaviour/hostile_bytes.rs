@@ -2,27 +2,13 @@
 //! more memory than docs/format.md states.
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, Error, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::{Delta, Device, Error, IpPair, SlidingDetector, Snapshot};
 
-/// `small` arrays in either scheme.
-fn config(is_tagged: bool) -> Config {
-    Config {
-        threshold: 32,
-        window: 8,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: match is_tagged {
-            true => Scheme::Tagged { lines: 24, tags: 64 },
-            false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
-        },
-        linear_width: 256,
-        ..Config::default()
-    }
-}
+use crate::small;
 
 fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
-    let detector = SlidingDetector::new(config(is_tagged), Device::Cpu).unwrap();
+    let config = if is_tagged { small::tagged() } else { small::paper() };
+    let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let pairs: Vec<IpPair> = (0..contacts).map(|bip| IpPair { aip: bip % 9, bip }).collect();
     detector.ingest(&pairs).unwrap();
     detector

@@ -10,3 +10,4 @@ mod merging_bytes;
 mod overload;
 mod paper_errata;
 mod sliding;
+mod small;

@@ -4,19 +4,7 @@ use proptest::prelude::*;
 use srlg::{Config, Delta, Device, Error, IpPair, Params, Scheme, SlidingDetector, Snapshot};
 use srlg_traffic::reference::PaperModel;
 
-/// Small arrays, so that contacts collide.
-fn small() -> Config {
-    Config {
-        threshold: 32,
-        window: 8,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 24, tags: 64 },
-        linear_width: 256,
-        ..Config::default()
-    }
-}
+use crate::small::{paper, tagged};
 
 fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
@@ -32,8 +20,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn merged_nodes_equal_one_node_that_saw_everything(slices in seen_by_nodes()) {
-        let mut one = detector(small());
-        let mut nodes = [detector(small()), detector(small()), detector(small())];
+        let mut one = detector(tagged());
+        let mut nodes = [detector(tagged()), detector(tagged()), detector(tagged())];
         for contacts in &slices {
             for &(pair, node) in contacts {
                 one.ingest(&[pair]).unwrap();
@@ -56,8 +44,8 @@ proptest! {
         contacts in prop::collection::vec((0u32..40, 0u32..400), 0..300),
         max_bytes in 110usize..2000,
     ) {
-        let mut leader = detector(small());
-        let (mut whole, mut parted) = (detector(small()), detector(small()));
+        let mut leader = detector(tagged());
+        let (mut whole, mut parted) = (detector(tagged()), detector(tagged()));
         contacts.iter().for_each(|&(aip, bip)| leader.ingest(&[IpPair { aip, bip }]).unwrap());
         let delta = leader.take_delta(1).unwrap();
         let bytes = delta.to_bytes().unwrap();
@@ -79,7 +67,8 @@ proptest! {
         slices in 1u64..12,
     ) {
         let pairs: Vec<IpPair> = before.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
-        let (mut one, early, mut late) = (detector(small()), detector(small()), detector(small()));
+        let new = || detector(tagged());
+        let (mut one, early, mut late) = (new(), new(), new());
         one.ingest(&pairs).unwrap();
         early.ingest(&pairs).unwrap();
         one.skip_to(slices).unwrap();
@@ -92,9 +81,7 @@ proptest! {
 // The paper's text, Alg. 2 and Alg. 7 merge by the maximum.
 #[test]
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
-    let scheme = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
-    let config = Config { scheme, ..small() };
-    let model = || PaperModel::new(config).unwrap();
+    let model = || PaperModel::new(paper()).unwrap();
     let (mut one, mut left, mut right) = (model(), model(), model());
     for bip in 0..300 {
         let pair = IpPair { aip: 7, bip };
@@ -158,10 +145,10 @@ fn closes_on_3_threads_equal_closes_on_1() {
 
 #[test]
 fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused() {
-    let mut detector = detector(small());
+    let mut detector = detector(tagged());
     let ours = *detector.params();
     let other_lines = Scheme::Tagged { lines: 25, tags: 64 };
-    for other in [Config { seed: 1, ..small() }, Config { scheme: other_lines, ..small() }] {
+    for other in [Config { seed: 1, ..tagged() }, Config { scheme: other_lines, ..tagged() }] {
         let mut theirs = self::detector(other);
         let is_seed = other.seed == 1;
         let fingerprint = |params: &Params| match is_seed {
@@ -185,7 +172,7 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
             assert!(error.to_string().contains(&fingerprint(theirs.params())), "{error}");
         }
     }
-    let mut ahead = self::detector(small());
+    let mut ahead = self::detector(tagged());
     ahead.skip_to(1).unwrap();
     let of_snapshot = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
     let of_delta = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
@@ -201,8 +188,8 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
 
 #[test]
 fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
-    let delta = detector(small()).take_delta(1).unwrap();
-    let mut late = detector(small());
+    let delta = detector(tagged()).take_delta(1).unwrap();
+    let mut late = detector(tagged());
     late.skip_to(7).unwrap();
     late.merge(&delta).unwrap();
     late.skip_to(8).unwrap();

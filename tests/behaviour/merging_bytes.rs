@@ -6,6 +6,8 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use srlg::{Config, Delta, Device, Hash, IpPair, Params, Scheme, SlidingDetector, Snapshot};
 
+use crate::small;
+
 const WINDOW: u32 = 8;
 
 /// Slices that a pair may be late.
@@ -15,21 +17,11 @@ const NODES: usize = 3;
 
 /// Small arrays, so that contacts collide: either scheme, epochs of two slices, another hash.
 fn kinds() -> [Config; 4] {
-    let tagged = Config {
-        threshold: 32,
-        window: WINDOW,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 24, tags: 64 },
-        linear_width: 256,
-        ..Config::default()
-    };
-    let paper = Scheme::Paper { rows: 2, columns: 500, stride: 1 };
+    let tagged = Config { window: WINDOW, ..small::tagged() };
     let epochs = Scheme::Tagged { lines: 24, tags: 5000 };
     [
         tagged,
-        Config { scheme: paper, ..tagged },
+        Config { window: WINDOW, ..small::paper() },
         Config { scheme: epochs, ..tagged },
         Config { hash: Hash::HalfSip13, seed: 9, ..tagged },
     ]
