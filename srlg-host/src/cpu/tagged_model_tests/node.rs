@@ -1,0 +1,218 @@
+//! [`Node`]: a detector on the CPU beside its model. Invariant: each method does to both the same,
+//! and asserts that they answer alike, bit for bit.
+
+use std::sync::Mutex;
+
+use srlg_core::{Address, Config, Estimate, EstimateRange, IpPair, Tally};
+use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
+
+use crate::backend::Glimpse;
+use crate::state::Words;
+use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
+
+/// Neighbours, extremes, and hosts that differ in high bits only; the last one touches nothing.
+pub(super) const HOSTS: [Address; 9] = [
+    0,
+    u32::MAX,
+    0x0a00_0001,
+    0x0a00_0002,
+    0x0b00_0001,
+    0xc0a8_0101,
+    0x7fff_ffff,
+    0x0000_ffff,
+    0x0001_0000,
+];
+
+/// One contact: an index into [`HOSTS`] and a peer.
+pub(super) type Contact = (usize, u32);
+
+/// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
+type Bits = (u64, u64, EstimateRange);
+
+fn bits(cardinality: f64, std_error: f64, range: EstimateRange) -> Bits {
+    (cardinality.to_bits(), std_error.to_bits(), range)
+}
+
+fn modelled(estimate: TaggedEstimate) -> Bits {
+    bits(estimate.cardinality, estimate.std_error, estimate.range)
+}
+
+/// A detector, its model, and what was kept of both.
+pub(super) struct Node {
+    config: Config,
+    pub(super) detector: SlidingDetector,
+    model: TaggedModel,
+    kept: Option<(Snapshot, TaggedModel)>,
+}
+
+impl Node {
+    pub(super) fn new(config: Config) -> Self {
+        let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+        Self { config, detector, model: TaggedModel::new(config).unwrap(), kept: None }
+    }
+
+    /// Ingests `contacts`, `late` slices late, by `threads` threads.
+    pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
+        let pair = |&(host, bip): &Contact| IpPair { aip: HOSTS[host], bip };
+        let pairs: Vec<IpPair> = contacts.iter().map(pair).collect();
+        pairs.iter().for_each(|&pair| self.model.touch(pair, late));
+        std::thread::scope(|scope| {
+            for pairs in pairs.chunks(pairs.len().div_ceil(threads).max(1)) {
+                let detector = &self.detector;
+                scope.spawn(move || detector.ingest_late(pairs, late).unwrap());
+            }
+        });
+    }
+
+    /// Closes the running slice. Returns the hosts that were reported.
+    pub(super) fn close(&mut self) -> Vec<Address> {
+        let candidates = self.model.candidates();
+        let left = self.left_by_glimpses(&candidates);
+        assert_eq!(self.search(), [&candidates[..], &left[..]]);
+        let points = self.model.super_points(&left);
+        let report = self.detector.close_slice().unwrap();
+        assert_eq!(report.candidates, candidates.len());
+        let bits = |point: &SuperPoint| {
+            let &SuperPoint { host, cardinality, std_error, range, .. } = point;
+            (host.to_bits(), bits(cardinality, std_error, range))
+        };
+        let reported = report.super_points.iter().map(bits);
+        assert!(reported.eq(points.iter().map(|&(host, estimate)| (host, modelled(estimate)))));
+        self.model.advance_to(self.detector.slice());
+        points.iter().map(|&(host, _)| host).collect()
+    }
+
+    /// The candidates of the backend and those of them that no glimpse dismisses, ascending.
+    pub(super) fn search(&mut self) -> [Vec<Address>; 2] {
+        let params = *self.detector.params();
+        let span = params.span(self.detector.slice(), params.window());
+        let mut backend = self.detector.cell_mut().exclusive().unwrap();
+        let found = backend.candidates(span).unwrap();
+        let promises = |tally: &Tally| params.may_reach(tally, span);
+        let glimpse = params.glimpse_positions();
+        let glimpse = glimpse.map(|positions| Glimpse { positions, promises: &promises });
+        let left = Mutex::new(Vec::new());
+        let each = |number: usize, _: &Tally| left.lock().unwrap().push(found.hosts[number]);
+        backend.tally(&found, glimpse, &each).unwrap();
+        let mut hosts = [found.hosts.clone(), left.into_inner().unwrap()];
+        hosts.iter_mut().for_each(|hosts| hosts.sort_unstable());
+        hosts
+    }
+
+    /// Those of `candidates` that no glimpse dismisses. A glimpse is the estimate of a model whose
+    /// linear estimators have the first positions alone. It dismisses what is five deviations below
+    /// the mean that θ opposite hosts leave there.
+    fn left_by_glimpses(&self, candidates: &[Address]) -> Vec<Address> {
+        let Config { threshold, window, linear_width, rough_width, .. } = self.config;
+        let Some(positions) = self.detector.params().glimpse_positions() else {
+            return candidates.to_vec();
+        };
+        // θ itself would be too much for so few positions; no estimate depends on it.
+        let first = Config { linear_width: positions, threshold: rough_width, ..self.config };
+        let mut first = TaggedModel::new(first).unwrap();
+        first.advance_to(self.model.slice());
+        first.slea.clone_from(&self.model.slea);
+        let mean = f64::from(threshold) * (f64::from(positions) / f64::from(linear_width));
+        let stays = |host: &Address| {
+            let TaggedEstimate { cardinality, std_error, range } = first.estimate(*host, window);
+            let least = mean - 5.0 * (mean + std_error * std_error).sqrt();
+            range == EstimateRange::Beyond || cardinality >= least
+        };
+        candidates.iter().copied().filter(stays).collect()
+    }
+
+    pub(super) fn skip_to(&mut self, slice: u64) {
+        self.detector.skip_to(slice).unwrap();
+        self.model.advance_to(slice);
+    }
+
+    /// Keeps the state, in place of what was kept before.
+    pub(super) fn keep(&mut self) {
+        self.kept = Some(self.state());
+    }
+
+    fn state(&self) -> (Snapshot, TaggedModel) {
+        (self.detector.snapshot().unwrap(), self.model.clone())
+    }
+
+    /// Merges what was kept of `other`, or its state if nothing was; a state of a later slice waits
+    /// until that is running.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let (snapshot, model) = other.kept.clone().unwrap_or_else(|| other.state());
+        self.skip_to(snapshot.slice().max(self.detector.slice()));
+        self.detector.merge_snapshot(&snapshot).unwrap();
+        self.model.merge(&model);
+    }
+
+    /// Merges what the last `slices` of `other` touched, unless that is past the window.
+    pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
+        let delta = other.detector.take_delta(slices).unwrap();
+        self.skip_to(delta.slice().max(self.detector.slice()));
+        let window = self.detector.params().window();
+        let merged = self.detector.merge(&delta);
+        if self.detector.slice() - delta.slice() < window.into() {
+            merged.unwrap();
+            self.model.merge(&other.last(slices));
+        } else {
+            assert!(matches!(merged, Err(Error::OlderThanWindow { .. })));
+        }
+    }
+
+    /// The model with what the last `slices` touched alone: recorders of these ages, and echoes,
+    /// which look a window older.
+    fn last(&self, slices: u32) -> TaggedModel {
+        let params = self.detector.params();
+        let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());
+        let mut model = self.model.clone();
+        for age in model.rsra.iter_mut().flatten() {
+            if u32::from(*age) >= span.finder_ages {
+                *age = u8::MAX;
+            }
+        }
+        for word in &mut model.slea {
+            let age = u32::from(*word) / sizes.tags;
+            let is_echo = (sizes.echo_delay..sizes.echo_delay + span.ages).contains(&age);
+            if age >= span.ages && !is_echo {
+                *word = u16::MAX;
+            }
+        }
+        model
+    }
+
+    /// Asserts that detector and model have the same recorders, tallies and estimates.
+    pub(super) fn assert_equal(&mut self) {
+        let rsra = self.model.rsra.iter().flatten().copied().collect();
+        let expected = [Words::W8(rsra), Words::W16(self.model.slea.clone())];
+        let snapshot = self.detector.snapshot().unwrap();
+        assert!(snapshot.words == expected, "the recorders differ");
+        let whole = self.detector.params().window();
+        for window in [1, whole.div_ceil(2), whole] {
+            for host in HOSTS {
+                assert_eq!(self.tally(host, window), self.model.tally(host, window));
+                let estimate = self.detector.cardinality_within(host.into(), window).unwrap();
+                let Estimate { cardinality, std_error, range, .. } = estimate;
+                let expected = modelled(self.model.estimate(host, window));
+                assert_eq!(bits(cardinality, std_error, range), expected);
+            }
+        }
+    }
+
+    /// The tally of `host` over the last `window` slices.
+    fn tally(&mut self, host: Address, window: u32) -> TaggedTally {
+        let span = self.detector.params().span(self.detector.slice(), window);
+        let (tally, _) = self.detector.cell_mut().shared().query(host, span).unwrap();
+        let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
+        let of_window = |bins: &[u32]| {
+            let (within, beyond) = bins.split_at(span.ages as usize);
+            assert!(beyond.iter().all(|&count| count == 0), "positions that are not in the window");
+            within.to_vec()
+        };
+        TaggedTally {
+            all: of_window(&histograms.all),
+            own: of_window(&histograms.own),
+            hidden: of_window(&histograms.hidden),
+            hidden_twice: of_window(&histograms.hidden_twice),
+            excluded_twice: of_window(&histograms.excluded_twice),
+        }
+    }
+}
