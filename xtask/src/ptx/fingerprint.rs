@@ -64,11 +64,16 @@ fn insert_sources(files: &mut Files, root: &Path, folder: &str) -> Result<()> {
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
             insert_sources(files, root, &name)?;
-        } else if name.ends_with(".rs") && !name.ends_with("/tests.rs") {
+        } else if name.ends_with(".rs") && !is_of_tests(&name) {
             insert(files, root, name)?;
         }
     }
     Ok(())
+}
+
+/// Whether a file has tests and nothing else: `tests.rs`, `pinned_tests.rs`.
+fn is_of_tests(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.ends_with("_tests.rs")
 }
 
 /// The SHA-256 of what shapes the PTX, in hexadecimal digits.
@@ -94,9 +99,14 @@ pub(super) fn fingerprint(files: &Files) -> Result<String> {
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// A source without its comments, and without the module of tests that ends it.
+/// A source without its comments, without the module of tests that ends it, and without lines that declare
+/// another.
 fn code(text: &str) -> String {
-    let all: Vec<&str> = text.lines().collect();
+    let mut all: Vec<&str> = text.lines().collect();
+    let declares_tests = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].ends_with("_tests;");
+    while let Some(at) = all.windows(2).position(declares_tests) {
+        all.drain(at..at + 2);
+    }
     let begins_tests =
         |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests");
     let end = all.windows(2).position(begins_tests).unwrap_or(all.len());

@@ -44,6 +44,7 @@ fn tests_comments_and_line_ends_do_not_change_it() {
         ("fn checks() {}", "fn checks() { assert!(true) }"),
         ("//! Columns.", "//! Columns of RHFG."),
         ("/// One", "/// The first"),
+        ("#[cfg(test)]\n", "#[cfg(test)]\nmod pinned_tests;\n#[cfg(test)]\n"),
         ("\n", "\r\n"),
     ] {
         assert!(!changes("srlg-core/src/column.rs", old, new), "{old:?}");
