@@ -20,6 +20,9 @@ const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 /// What the broker writes, in its folder.
 pub const LOG_FILE: &str = "nats.log";
 
+/// What a broker says that finds another program on its port.
+const PORT_TAKEN: &str = "address already in use";
+
 /// A broker may take so long to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -44,7 +47,17 @@ impl Broker {
     /// # Errors
     /// Where there is no `nats-server`, or it does not start.
     pub fn start(folder: &Path) -> Result<Self> {
-        let port = free_port()?;
+        loop {
+            let broker = Self::start_on(folder, free_port()?);
+            // Somebody else was faster: the next port is another one.
+            let is_taken = |error: &anyhow::Error| error.to_string().contains(PORT_TAKEN);
+            if !broker.as_ref().is_err_and(is_taken) {
+                return broker;
+            }
+        }
+    }
+
+    fn start_on(folder: &Path, port: u16) -> Result<Self> {
         let mut child = spawn(folder, port)?;
         wait(&mut child, folder, port)?;
         Ok(Self { folder: folder.to_owned(), port, child })
@@ -104,11 +117,12 @@ fn spawn(folder: &Path, port: u16) -> Result<Child> {
     command.spawn().context("cannot start nats-server")
 }
 
-/// Waits until the broker greets, or is gone.
+/// Waits until the broker listens and greets, or is gone.
 fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        if greets(port) {
+        // A greeting alone could be that of another broker, which took the port first.
+        if listens(folder, child.id()) && greets(port) {
             return Ok(());
         }
         if let Some(status) = child.try_wait()? {
@@ -125,6 +139,13 @@ fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
         "nats-server has not answered within {PATIENCE:?}: see {}",
         folder.join(LOG_FILE).display()
     )
+}
+
+/// Whether the log says so of the process `id`: lines begin with it.
+fn listens(folder: &Path, id: u32) -> bool {
+    let log = std::fs::read_to_string(folder.join(LOG_FILE)).unwrap_or_default();
+    let own = format!("[{id}]");
+    log.lines().any(|line| line.starts_with(&own) && line.ends_with("Server is ready"))
 }
 
 /// The first thing that a broker says is INFO.
