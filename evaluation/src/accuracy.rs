@@ -2,9 +2,10 @@
 //!
 //! Shape: the traffic flows through a detector and through the oracle; once the window is
 //! full every report is scored. Candidates come from the detector, never from the truth.
-//! Invariant: what is not reported is split into hosts that the rough estimators missed
-//! and hosts whose estimate was too low. False rates are means over the windows that have
-//! a super point, each with the same weight; all else is taken of all windows together.
+//! Invariant: what is not reported is split into hosts that were no candidates and hosts whose
+//! estimate was too low. False rates are means over the windows that have a super point, each with
+//! the same weight; the probability that the finder misses a host of θ is the mean of what the
+//! windows say themselves; all else is taken of all windows together.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -58,8 +59,11 @@ struct Run {
     low: Errors,
     /// Of hosts with 4θ or more; of those beyond range, of the lower bound.
     high: Errors,
-    /// Super points that were never candidates.
-    missed_by_search: u64,
+    /// Super points that were no candidates: the finder missed them, and so had the report before.
+    no_candidates: u64,
+    /// Sum of what the windows say that the finder misses of hosts of θ.
+    miss_probability: f64,
+    overloaded: u32,
     candidates: usize,
     /// Time that went into tallies and estimates of the candidates.
     estimation: Duration,
@@ -104,7 +108,9 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         super_points: 0,
         low: Errors::default(),
         high: Errors::default(),
-        missed_by_search: 0,
+        no_candidates: 0,
+        miss_probability: 0.0,
+        overloaded: 0,
         candidates: 0,
         estimation: Duration::ZERO,
     };
@@ -147,10 +153,12 @@ impl Run {
         let report = self.detector.close_slice()?;
         self.candidates += report.candidates;
         self.estimation += report.stages.estimate;
+        self.miss_probability += report.health.miss_probability;
+        self.overloaded += u32::from(report.health.overload.is_some());
         let reported = points(&report);
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
-        self.missed_by_search += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
+        self.no_candidates += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
         self.rates.add(&Score::of(&truth, &reported, self.threshold));
         self.super_points += truth.len() as u64;
         self.exact.skip(1);
@@ -158,8 +166,9 @@ impl Run {
     }
 
     fn print(&self, options: &Accuracy) -> io::Result<()> {
-        let missed = (self.super_points > 0)
-            .then(|| self.missed_by_search as f64 / self.super_points as f64);
+        let missed =
+            (self.super_points > 0).then(|| self.no_candidates as f64 / self.super_points as f64);
+        let windows = f64::from(options.windows);
         let percent = |value: Option<f64>| value.map(|ratio| ratio * 100.0);
         let micros = (self.candidates > 0)
             .then(|| self.estimation.as_secs_f64() * 1e6 / self.candidates as f64);
@@ -168,7 +177,9 @@ impl Run {
             ("tfr_max", percent(self.rates.worst()), "%"),
             ("fpr_mean", percent(self.rates.positive()), "%"),
             ("fnr_mean", percent(self.rates.negative()), "%"),
-            ("sre_miss", percent(missed), "%"),
+            ("finder_miss", percent(missed), "%"),
+            ("finder_miss_at_theta", percent(Some(self.miss_probability / windows)), "%"),
+            ("windows_overloaded", percent(Some(f64::from(self.overloaded) / windows)), "%"),
             ("rmse_low", percent(self.low.mean(self.low.squares).map(f64::sqrt)), "%"),
             ("rmse_high", percent(self.high.mean(self.high.squares).map(f64::sqrt)), "%"),
             ("bias", percent(self.low.mean(self.low.sum)), "%"),
@@ -181,7 +192,7 @@ impl Run {
                 writeln!(out, "{}", self.json(metric, value, unit, options))?;
             } else {
                 let value = value.map_or("none".to_owned(), |value| format!("{value:.3} {unit}"));
-                writeln!(out, "{metric:<16} {value}")?;
+                writeln!(out, "{metric:<20} {value}")?;
             }
         }
         Ok(())

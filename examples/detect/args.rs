@@ -69,6 +69,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "table", requires = "input")]
     pub output: Format,
 
+    /// Opposite hosts to show below each super point: up to N out of a sample of 64, the last seen first, each with the slice in which that was; the preset paper has no sample
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub peers: usize,
+
     /// In the table, too, a line per super point and slice
     #[arg(long, requires = "input")]
     pub every_slice: bool,

@@ -11,6 +11,7 @@ use srlg_traffic::score::Score;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 use crate::args::Args;
+use crate::output::{first_peers, indented};
 use crate::summary::peak_memory;
 
 const SLICES: u32 = 60;
@@ -44,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
         last = Some(run.slice(&mut detector, &mut exact, &slice, args.threshold)?);
     }
     let Some((report, truth)) = last else { return Ok(()) };
-    print_points(&mut out, &report, &truth, &planted)?;
+    print_points(&mut out, (&report, args.peers), &truth, &planted)?;
     Ok(run.print(&mut out, &detector, truth_size(&truth))?)
 }
 
@@ -131,10 +132,10 @@ fn planted() -> Vec<Planted> {
         .collect()
 }
 
-/// The planted hosts, estimated against true, at the end of the last slice.
+/// The planted hosts, estimated against true, at the end of the last slice; with some of their peers.
 fn print_points(
     out: &mut impl Write,
-    report: &SliceReport,
+    (report, most_peers): (&SliceReport, usize),
     truth: &[(u32, u32)],
     planted: &[Planted],
 ) -> io::Result<()> {
@@ -150,6 +151,7 @@ fn print_points(
                 let (estimate, deviation) = (point.cardinality, point.std_error);
                 let error = (estimate / f64::from(exact) - 1.0) * 100.0;
                 writeln!(out, "{estimate:>10.0} ±{deviation:<5.0} {error:>+7.1}%")?;
+                indented(out, first_peers(point, most_peers))?;
             }
             None => writeln!(out, "    missed")?,
         }

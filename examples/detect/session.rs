@@ -157,8 +157,12 @@ impl Reports {
         if self.overloaded == 1 {
             let slice = report.slice;
             let what = match overload {
-                Overload::RaisedHotWeight => "smaller super points may be missing",
+                Overload::Crowded => {
+                    "more pairs than the cells can hold, small super points may be missing"
+                }
+                Overload::Raised => "too many candidates, small super points may be missing",
                 Overload::Saturated => "no super point could be found",
+                _ => "super points may be missing",
             };
             self.progress.suspend(|| {
                 tell(format_args!("warning: overload in slice {slice}: {what}; narrow --inside"));

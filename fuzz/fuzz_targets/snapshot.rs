@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn take(detector: &mut SlidingDetector, input: &[u8]) {
     let envelope = detector.snapshot().expect("the CPU copies").to_bytes();
-    let bytes = bytes_of(input, &envelope.expect("room for a few bytes"), 136);
+    let bytes = bytes_of(input, &envelope.expect("room for a few bytes"), 140);
     let Ok(snapshot) = Snapshot::from_bytes(&bytes, detector.params()) else { return };
     detector.restore(&snapshot).expect("of the same sizes");
     assert!(

@@ -4,24 +4,19 @@
 //! right; or as a body that is compressed into an envelope in which all lengths are right. A
 //! fuzzer alone would hardly get past the checksum.
 
-use srlg_host::{Config, Device, Scheme, SlidingDetector};
+use srlg_host::{Config, Device, RsraSizes, Scheme, SlidingDetector};
 
 /// A detector of either scheme, in slice 5.
 pub fn detector(is_tagged: bool) -> SlidingDetector {
     let scheme = match is_tagged {
-        true => Scheme::Tagged { lines: 24, tags: 64 },
-        false => Scheme::Paper { rows: 2, columns: 500, stride: 1 },
+        true => Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
+        false => {
+            let finder = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
+            Scheme::Paper { finder, rows: 2, columns: 500, stride: 1 }
+        }
     };
-    let config = Config {
-        threshold: 32,
-        window: 8,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme,
-        linear_width: 256,
-        ..Config::default()
-    };
+    let config =
+        Config { threshold: 32, window: 8, scheme, linear_width: 256, ..Config::default() };
     let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a valid config");
     detector.skip_to(5).expect("time moves forward");
     detector

@@ -11,10 +11,10 @@ use crate::word::{Width, Word};
 /// How many arrays a detector has.
 pub const ARRAYS: usize = 2;
 
-/// Number of the array in which hosts are found, the RSRA.
+/// Number of the array in which hosts are found.
 pub const FINDER: usize = 0;
 
-/// Number of the array that counts their peers, the SLEA.
+/// Number of the array that counts their peers.
 pub const COUNTER: usize = 1;
 
 /// The size of an array.
@@ -78,9 +78,9 @@ impl Params {
     /// By how much the words of each array grow in `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
-        let (finder, counter) = (self.finder_sizes(), self.counter_sizes());
-        [(ages.finder, finder.tags), (ages.counter, counter.tags)]
-            .map(|(epochs, tags)| u64::from(epochs) * u64::from(tags))
+        let tags = self.counter_sizes().tags;
+        [(ages.finder, self.finder.age_step()), (ages.counter, tags.into())]
+            .map(|(epochs, step)| u64::from(epochs).saturating_mul(step))
     }
 
     /// Which words of each array are those of a touch, or of the echo of a touch, within `span`,
@@ -116,11 +116,12 @@ mod tests {
                     let echo = delay..delay + span.ages;
                     let expected = age < span.ages || echo.contains(&age);
                     assert_eq!(counter.of_width::<u16>().holds(word), expected, "{word}");
-                    let found = finder.of_width::<u16>().holds(word);
-                    assert_eq!(found, u32::from(word) < span.finder_ages, "{word}");
                 }
-                let found = (0..=u8::MAX).filter(|&age| finder.of_width().holds(age)).count();
-                assert_eq!(found, span.finder_ages.min(255) as usize);
+                for age in 0..2 * config.window {
+                    let word = u64::from(age) * params.finder().age_step();
+                    assert_eq!(finder.holds(word), age < span.finder_ages, "{age}");
+                }
+                assert!(!finder.holds(u64::MAX));
             }
         }
     }

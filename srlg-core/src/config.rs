@@ -6,12 +6,14 @@
 
 use crate::hash::Hash;
 
-/// Which finder goes with which counter, and the sizes of the counter.
+/// Which finder goes with which counter, and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The paper's: an age in slices, 16 bits everywhere. Estimates subtract what foreign
-    /// touches set on average.
+    /// The paper's: RSRA and SLEA, an age in slices, 16 bits everywhere. Estimates subtract what
+    /// foreign touches set on average.
     Paper {
+        /// The RSRA, which finds hosts.
+        finder: RsraSizes,
         /// r': rows of the SLEA.
         rows: u32,
         /// Linear estimators in a row (`2^q'` in the paper; any number here).
@@ -19,15 +21,43 @@ pub enum Scheme {
         /// δ': recorders between the starts of two neighbouring linear estimators.
         stride: u32,
     },
-    /// An age and, in the counter, a tag of the toucher: estimates count what a host touched
-    /// itself. Recorders of the finder have 8 bits. docs/tagged-recorders.md explains it.
+    /// Cells, which hold the hosts, and a counter whose recorders hold an age and a tag of the
+    /// toucher: estimates count what a host touched itself. docs/tagged-recorders.md explains it.
     Tagged {
+        /// There are `2^cell_bits` cells of 8 bytes: 14 for every θ distinct pairs of a window, or
+        /// more, miss one host of θ in some 10,000.
+        cell_bits: u32,
         /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
         lines: u32,
         /// The least number of tags that are told apart, from 64 on; ages take the rest of 16 bits.
         /// Where the window has too many slices for that, ages count epochs of several.
         tags: u32,
     },
+}
+
+/// Sizes of an RSRA. Symbols are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RsraSizes {
+    /// r: rows.
+    pub rows: u32,
+    /// q: a row has `2^q` rough estimators.
+    pub column_bits: u32,
+    /// η: recorders of one rough estimator; 2, 4 or 8, so that a mask of them is one byte.
+    pub width: u32,
+    /// δ: bits by which the address is shifted from one row of the RHFG to the next.
+    pub bit_stride: u32,
+    /// Hot columns per row that a slice's search accepts; more is an overload.
+    ///
+    /// It bounds the time of a close: a search looks at no more pairs of columns, and at no more
+    /// addresses that they spell, than its square; a close makes at most a search per weight from
+    /// the hot weight to η. In the paper's sizes 2^28 pairs, some 3 to 5 s on one core, and six searches.
+    pub hot_limit: u32,
+}
+
+impl RsraSizes {
+    /// Section 5 of the paper.
+    pub const PAPER: Self =
+        Self { rows: 5, column_bits: 17, width: 8, bit_stride: 5, hot_limit: 1 << 14 };
 }
 
 /// Sizes of a detector. Symbols are the paper's.
@@ -39,29 +69,11 @@ pub struct Config {
     pub threshold: u32,
     /// k: slices in the window.
     pub window: u32,
-    /// r: rows of the RSRA.
-    pub rough_rows: u32,
-    /// q: a row of the RSRA has `2^q` rough estimators.
-    pub rough_column_bits: u32,
-    /// η: recorders of one rough estimator; 2, 4 or 8, so that a mask of them is one byte.
-    pub rough_width: u32,
-    /// δ: bits by which the address is shifted from one row of the RHFG to the next.
-    pub bit_stride: u32,
-    /// Bits by which τ is below Eq. 1 (`eq_getLsbThreshold`): each doubles the share of
-    /// opposite hosts that a rough estimator sees. 0 is the paper; 1 makes misses at θ
-    /// some 250 times rarer for about twice the candidates.
-    pub oversampling_bits: u32,
     /// η': recorders of one linear estimator. Of some hundred and fewer, estimates come out a few
     /// percent too high.
     pub linear_width: u32,
-    /// Hot columns per row that a slice's search accepts; more is an overload.
-    ///
-    /// It bounds the time of a close: a search looks at no more pairs of columns, and at no more
-    /// addresses that they spell, than its square; a close makes at most a search per weight from
-    /// the hot weight to η. By default 2^28 pairs, some 3 to 5 s on one core, and six searches.
-    pub hot_limit: u32,
-    /// Candidates per slice that a slice's search accepts; more is an overload. A close takes a
-    /// look at the linear estimator of each.
+    /// Candidates per slice that a search accepts; more is an overload. A close takes a look at the
+    /// linear estimator of each, and of each super point of the report before, of which as many are kept.
     pub candidate_limit: u32,
     /// The family of every hash. [`Hash::HalfSip13`] and a secret seed are for traffic that
     /// somebody might send to mislead the detector.
@@ -74,17 +86,17 @@ impl Config {
     /// Section 5 of the paper: 31.6 MB of recorders, θ = 1024, 300 slices.
     #[must_use]
     pub const fn paper() -> Self {
+        Self::paper_with(RsraSizes::PAPER)
+    }
+
+    /// The same with another RSRA.
+    #[must_use]
+    pub const fn paper_with(finder: RsraSizes) -> Self {
         Self {
-            scheme: Scheme::Paper { rows: 5, columns: 1 << 17, stride: 16 },
+            scheme: Scheme::Paper { finder, rows: 5, columns: 1 << 17, stride: 16 },
             threshold: 1024,
             window: 300,
-            rough_rows: 5,
-            rough_column_bits: 17,
-            rough_width: 8,
-            bit_stride: 5,
-            oversampling_bits: 0,
             linear_width: 1 << 14,
-            hot_limit: 1 << 14,
             candidate_limit: 1 << 16,
             hash: Hash::Murmur,
             seed: 0,
@@ -93,15 +105,14 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 31.6 MB of tagged recorders, for links with up to some 20 million distinct pairs per
-    /// window, exact to the slice at 300 slices; and twice the paper's sampling: misses at θ
-    /// fall from 3.3 % to 0.013 %, for about twice the candidates. docs/tagged-recorders.md
-    /// has the figures behind each number.
+    /// 31.6 MB of cells and tagged recorders, for links with up to some 20 million distinct pairs per
+    /// window, exact to the slice at 300 slices: to that load the finder misses a host of θ some once in 10,000
+    /// times. docs/tagged-recorders.md has the figures behind each number.
     fn default() -> Self {
         Self {
-            scheme: Scheme::Tagged { lines: 412_500, tags: 64 },
-            oversampling_bits: 1,
+            scheme: Scheme::Tagged { cell_bits: 18, lines: 461_600, tags: 64 },
             linear_width: 1 << 15,
+            candidate_limit: 1 << 14,
             ..Self::paper()
         }
     }

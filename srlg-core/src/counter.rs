@@ -21,7 +21,7 @@ use tagged::Histograms;
 
 pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
-pub use tagged::{Cells, Lines, TaggedCounter, TaggedParams};
+pub use tagged::{Lines, Positions, TaggedCounter, TaggedParams};
 
 /// The part of a detector's params that belongs to its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

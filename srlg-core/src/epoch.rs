@@ -2,7 +2,7 @@
 //!
 //! An age of few bits cannot count every slice of a long window, so ages count epochs of
 //! several slices; the finder and the counter have epochs of their own,
-//! [`RsraParams::epoch_slices`](crate::finder::RsraParams::epoch_slices) and
+//! [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices) and
 //! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to the absolute number of a slice, so
 //! that all nodes age their recorders at the same time. A window that does not begin with an
 //! epoch holds a part of its oldest one: a [`Span`] says how many of its slices, and an
@@ -33,6 +33,10 @@ impl Ages {
 pub struct Span {
     /// Ages of the finder's recorders that may be in the window: 0 to `finder_ages - 1`.
     pub finder_ages: u32,
+    /// Slices of the finder's youngest age that are in the window, at least 1.
+    pub finder_youngest: u32,
+    /// Slices of the finder's oldest age that are in the window, at least 1.
+    pub finder_oldest: u32,
     /// Ages of the counter's recorders in the window: 0 to `ages - 1`, the oldest of which may be
     /// there in part.
     pub ages: u32,

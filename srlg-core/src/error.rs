@@ -5,24 +5,28 @@
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum ConfigError {
-    #[error("threshold is {threshold}: give at least rough_width {width}")]
+    #[error("threshold is {threshold}: give at least width {width} of the RSRA")]
     Threshold { threshold: u32, width: u32 },
     #[error("window is {window} slices: give 1 to {max}, below the largest age of a recorder")]
     Window { window: u32, max: u32 },
     #[error(
-        "rough_column_bits is {bits}: give 12 to 24 (the table that regains hosts has 2^(32 - rough_column_bits) entries)"
+        "column_bits of the RSRA are {bits}: give 12 to 24 (the table that regains hosts has 2^(32 - column_bits) entries)"
     )]
     RoughColumnBits { bits: u32 },
-    #[error("rough_rows is {rows}: give 3 to 16")]
+    #[error("rows of the RSRA are {rows}: give 3 to 16")]
     RoughRows { rows: u32 },
-    #[error("rough_width is {width}: give 2, 4 or 8")]
+    #[error("width of the RSRA is {width}: give 2, 4 or 8")]
     RoughWidth { width: u32 },
-    #[error("bit_stride is {stride}: give at least 1 and less than rough_column_bits {bits}")]
+    #[error("bit_stride of the RSRA is {stride}: give at least 1 and less than column_bits {bits}")]
     BitStride { stride: u32, bits: u32 },
     #[error(
-        "rough rows cover {covered} address bits, need 32: raise rough_rows, bit_stride or rough_column_bits"
+        "rows of the RSRA cover {covered} address bits, need 32: raise rows, bit_stride or column_bits"
     )]
     UncoveredBits { covered: u32 },
+    #[error("cell_bits are {bits}: give 12 to 24")]
+    CellBits { bits: u32 },
+    #[error("threshold is {threshold}: give at least {least}")]
+    CellsThreshold { threshold: u32, least: u32 },
     #[error("rows of the linear estimator array are {rows}: give 1 to 8")]
     LinearRows { rows: u32 },
     #[error("columns of the linear estimator array are 0: give at least 1")]
@@ -47,6 +51,8 @@ pub enum ConfigError {
     TaggedWidth { width: u32 },
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
-    #[error("hot_limit and candidate_limit are counts: give at least 1")]
-    Limits,
+    #[error("hot_limit of the RSRA is 0: give at least 1")]
+    HotLimit,
+    #[error("candidate_limit is {limit}: give 1 to {max}")]
+    CandidateLimit { limit: u32, max: u32 },
 }

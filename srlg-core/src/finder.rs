@@ -4,6 +4,7 @@
 //! and updates them. How hosts are found differs from finder to finder, and from device to
 //! device: the modules here have the maths, the devices the loops.
 
+pub mod cells;
 pub mod detection;
 mod overlap;
 mod params;
@@ -15,15 +16,17 @@ use crate::pair::{BATCH, IpPair};
 use crate::recorder::Recorder;
 use crate::view::{ArrayParams, View};
 
+pub use cells::{CellsFinder, CellsParams};
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
-pub(crate) use params::lsb_threshold;
 pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
 /// The part of a detector's params that belongs to its finder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum FinderPart {
+    /// The cells'.
+    Cells(CellsParams),
     /// The RSRA's.
     Rsra(RsraParams),
 }

@@ -1,11 +1,36 @@
-//! Fingerprints: whether two detectors touch the same recorders, and mean the same by their words.
+//! Sizes and fingerprints: whether two detectors touch the same recorders, and mean the same by their words.
 //!
 //! There are two, as there are two ways out where they differ: of the sizes, and of the seed.
 
 use crate::hash;
 use crate::params::Params;
+use crate::sizes::{SCHEME, SIZES, Size};
 
 impl Params {
+    /// All sizes; the seed is none.
+    #[must_use]
+    pub fn sizes(&self) -> [Size; SIZES] {
+        let common = [
+            Size::shaping(SCHEME, self.scheme_number()),
+            Size::shaping("hash", self.hash as u32),
+            Size::reading("threshold", self.threshold),
+            Size::reading("window", self.window),
+            Size::reading("candidate_limit", self.candidate_limit),
+        ];
+        let counter = self.counter_sizes();
+        let counter = [
+            Size::shaping("linear_rows", counter.rows),
+            Size::shaping("linear_columns", counter.columns),
+            Size::shaping("linear_width", counter.width),
+            Size::shaping("linear_stride", counter.stride),
+            Size::shaping("tags", counter.tags),
+            Size::shaping("echo_delay", counter.echo_delay),
+            Size::shaping("epoch_slices", counter.epoch_slices),
+        ];
+        let mut sizes = common.into_iter().chain(self.finder.sizes()).chain(counter);
+        core::array::from_fn(|_| sizes.next().expect("as many sizes as there are"))
+    }
+
     /// Names the sizes that decide which recorder a pair touches and what its word means, and the
     /// hash family: detectors that merge have equal ones, and equal [seeds](Self::seed_fingerprint).
     ///
@@ -14,19 +39,10 @@ impl Params {
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
-        const VERSION: u64 = 3;
-        let (finder, counter) = (self.finder_sizes(), self.counter_sizes());
-        let sizes = [
-            (finder.rows, finder.column_bits),
-            (finder.width, finder.bit_stride),
-            (finder.lsb_threshold, counter.rows),
-            (counter.columns, counter.width),
-            (counter.stride, self.hash as u32),
-            (counter.tags, counter.echo_delay),
-            (counter.epoch_slices, finder.epoch_slices),
-        ];
-        sizes.into_iter().fold(VERSION, |sum, (high, low)| {
-            hash::mix64(sum.rotate_left(7) ^ (u64::from(high) << 32 | u64::from(low)))
+        const VERSION: u64 = 4;
+        let shaping = self.sizes().into_iter().enumerate().filter(|(_, size)| size.shapes);
+        shaping.fold(VERSION, |sum, (number, size)| {
+            hash::mix64(sum.rotate_left(7) ^ ((number as u64) << 32 | u64::from(size.value)))
         })
     }
 
@@ -46,7 +62,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Hash, Scheme};
+    use crate::{Config, Hash, RsraSizes, Scheme};
 
     // Expected value: an independent Python implementation, see CONTRIBUTING.md.
     #[test]
@@ -65,27 +81,31 @@ mod tests {
             (params.sizes_fingerprint(), params.seed_fingerprint())
         };
         let paper = Config::paper();
-        assert_eq!(of(paper), of(Config { window: 10, hot_limit: 1, candidate_limit: 1, ..paper }));
+        let rsra = |sizes: RsraSizes| Config::paper_with(sizes);
+        let sizes = RsraSizes::PAPER;
+        let limited = rsra(RsraSizes { hot_limit: 1, ..sizes });
+        assert_eq!(of(paper), of(Config { window: 10, candidate_limit: 1, ..limited }));
         let tagged = Config::default();
-        assert_eq!(of(tagged), of(Config { hot_limit: 1, ..tagged }));
+        assert_eq!(of(tagged), of(Config { candidate_limit: 1, ..tagged }));
         assert_ne!(of(tagged), of(Config { window: 1000, ..tagged }), "other epochs");
-        let other_lines = Scheme::Tagged { lines: 412_499, tags: 64 };
-        assert_ne!(of(tagged), of(Config { scheme: other_lines, ..tagged }));
+        for (cell_bits, lines) in [(18, 461_599), (17, 461_600)] {
+            let scheme = Scheme::Tagged { cell_bits, lines, tags: 64 };
+            assert_ne!(of(tagged), of(Config { scheme, ..tagged }));
+        }
         assert_ne!(of(tagged), of(Config { scheme: paper.scheme, ..tagged }));
         let linear = |rows, columns, stride| Config {
-            scheme: Scheme::Paper { rows, columns, stride },
+            scheme: Scheme::Paper { finder: sizes, rows, columns, stride },
             ..paper
         };
         for other in [
             Config { seed: 1, ..paper },
             Config { hash: Hash::HalfSip13, ..paper },
             Config { threshold: 2048, ..paper },
-            Config { rough_rows: 6, ..paper },
-            Config { rough_column_bits: 18, ..paper },
-            Config { rough_width: 4, threshold: 512, ..paper },
-            Config { oversampling_bits: 1, ..paper },
+            rsra(RsraSizes { rows: 6, ..sizes }),
+            rsra(RsraSizes { column_bits: 18, ..sizes }),
+            Config { threshold: 512, ..rsra(RsraSizes { width: 4, ..sizes }) },
             Config { linear_width: 1 << 13, ..paper },
-            Config { bit_stride: 6, ..paper },
+            rsra(RsraSizes { bit_stride: 6, ..sizes }),
             linear(5, 1 << 16, 16),
             linear(4, 1 << 17, 16),
             linear(5, 1 << 17, 15),

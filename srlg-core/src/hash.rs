@@ -10,7 +10,9 @@
 //! from one seed by splitmix64, so two detectors with equal seeds and families hash alike and
 //! may be merged.
 
+mod bijection;
 mod half_sip;
+mod limbs;
 
 use crate::pair::Address;
 use half_sip::half_sip;
@@ -122,6 +124,10 @@ pub(crate) struct Keys {
     pub(crate) line: Key,
     /// Of tags.
     pub(crate) tag: Key,
+    /// Of cells: of hosts, of opposite hosts, and of names.
+    pub(crate) cells: [Key; 3],
+    /// Of the words of IPv6 addresses.
+    pub(crate) limbs: [Key; 2],
 }
 
 impl Keys {
@@ -137,6 +143,8 @@ impl Keys {
             columns: core::array::from_fn(|_| keys.next_key()),
             line: keys.next_key(),
             tag: keys.next_key(),
+            cells: core::array::from_fn(|_| keys.next_key()),
+            limbs: core::array::from_fn(|_| keys.next_key()),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! 3. At the end of a slice the [`finder`] offers candidates, and the counter makes a [`Tally`] of
 //!    each.
 //! 4. [`Params::estimate`] makes a cardinality of a [`Tally`]; the only
-//!    floats are there and in [`finder::detection`].
+//!    floats are there, in [`finder::cells::chance`] and in [`finder::detection`].
 //!
 //! ```
 //! use srlg_core::counter::Lines;
@@ -46,13 +46,14 @@ mod params;
 mod plan;
 mod recorder;
 pub mod scheme;
+mod sizes;
 mod validate;
 mod view;
 mod window;
 mod word;
 
 pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
-pub use config::{Config, Scheme};
+pub use config::{Config, RsraSizes, Scheme};
 pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
@@ -65,6 +66,8 @@ pub use plan::Plan;
 pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
-pub use scheme::{CounterSizes, FinderSizes, SchemeTypes};
+pub use scheme::{CounterSizes, SchemeTypes};
+pub use sizes::{SCHEME, SIZES, Size};
+pub use validate::MOST_CANDIDATES;
 pub use view::{ArrayParams, View};
 pub use word::{Width, Word};

@@ -9,6 +9,7 @@ use crate::counter::CounterPart;
 use crate::finder::FinderPart;
 use crate::getters::getters;
 use crate::hash::{Hash, Key};
+use crate::pair::Address;
 
 /// The sizes and keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,12 @@ impl Params {
     #[must_use]
     pub const fn counter(&self) -> &CounterPart {
         &self.counter
+    }
+
+    /// A hash of `host` by which hosts are put in an order that does not depend on their addresses.
+    #[must_use]
+    pub fn host_order(&self, host: Address) -> u32 {
+        self.hash.of(host, self.seed_key)
     }
 
     /// The family of every hash.

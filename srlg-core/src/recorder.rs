@@ -189,9 +189,18 @@ recorder!(
     Recorder32(AtomicU32: u32)
 );
 recorder!(
-    /// A recorder of 64 bits.
+    /// A recorder of 64 bits: a cell.
     Recorder64(AtomicU64: u64)
 );
+
+impl Recorder64 {
+    /// Keeps the more recent of the recorder's word and `word` by one operation, which GPUs have and
+    /// common processors make of several.
+    #[inline]
+    pub fn fetch_min_at_once(&self, word: u64) {
+        self.0.fetch_min(word, Relaxed);
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -12,10 +12,12 @@ use crate::counter::{
 };
 use crate::epoch::Span;
 use crate::error::ConfigError;
-use crate::finder::{Finder, FinderPart, RsraFinder, RsraParams};
+use crate::finder::cells::{Peer, SLOTS, Spot};
+use crate::finder::{CellsFinder, CellsParams, Finder, FinderPart, RsraFinder, RsraParams};
 use crate::hash::Keys;
+use crate::pair::Address;
 use crate::params::Params;
-use crate::recorder::{Recorder8, Recorder16};
+use crate::sizes::Size;
 use crate::view::ArrayParams;
 
 /// The types that a scheme is made of.
@@ -37,7 +39,7 @@ pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder
 pub struct TaggedTypes;
 
 impl SchemeTypes for TaggedTypes {
-    type Finder = RsraFinder<Recorder8>;
+    type Finder = CellsFinder;
     type Counter = TaggedCounter;
 }
 
@@ -46,7 +48,7 @@ impl SchemeTypes for TaggedTypes {
 pub struct PaperTypes;
 
 impl SchemeTypes for PaperTypes {
-    type Finder = RsraFinder<Recorder16>;
+    type Finder = RsraFinder;
     type Counter = RowsCounter;
 }
 
@@ -70,10 +72,10 @@ macro_rules! for_scheme {
 /// Checks the rules of the counter of `config`.
 pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, ConfigError> {
     Ok(match config.scheme {
-        Scheme::Paper { rows, columns, stride } => {
+        Scheme::Paper { rows, columns, stride, .. } => {
             CounterPart::Rows(RowsParams::new([rows, columns, stride], config, keys)?)
         }
-        Scheme::Tagged { lines, tags } => {
+        Scheme::Tagged { lines, tags, .. } => {
             CounterPart::Tagged(TaggedParams::new((lines, tags), config, keys)?)
         }
     })
@@ -81,32 +83,12 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
 
 /// Checks the rules of the finder of `config`.
 pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, ConfigError> {
-    let most_ages = match config.scheme {
-        Scheme::Paper { .. } => u16::MAX.into(),
-        Scheme::Tagged { .. } => u8::MAX.into(),
-    };
-    Ok(FinderPart::Rsra(RsraParams::new(config, most_ages, keys)?))
-}
-
-/// The sizes of a finder by which two detectors are compared, and which snapshots name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FinderSizes {
-    /// r: rows.
-    pub rows: u32,
-    /// q: a row has `2^q` columns.
-    pub column_bits: u32,
-    /// η: recorders of a rough estimator.
-    pub width: u32,
-    /// δ: address bits between two rows of the RHFG.
-    pub bit_stride: u32,
-    /// τ: opposite hosts with `LSB(H1(bip)) < τ` are not sampled.
-    pub lsb_threshold: u32,
-    /// Hot columns per row that one search accepts.
-    pub hot_limit: u32,
-    /// Tags that a word tells apart: 1 where words are ages.
-    pub tags: u32,
-    /// Slices per epoch.
-    pub epoch_slices: u32,
+    Ok(match config.scheme {
+        Scheme::Paper { finder, .. } => FinderPart::Rsra(RsraParams::new(finder, config, keys)?),
+        Scheme::Tagged { cell_bits, .. } => {
+            FinderPart::Cells(CellsParams::new(cell_bits, config, keys)?)
+        }
+    })
 }
 
 /// The sizes of a counter by which two detectors are compared, and which snapshots name.
@@ -131,12 +113,49 @@ pub struct CounterSizes {
 }
 
 impl FinderPart {
-    /// The params of the RSRA, the finder of both schemes.
+    /// The params of the cells, in [`Scheme::Tagged`].
     #[inline]
     #[must_use]
-    pub const fn rsra(&self) -> &RsraParams {
-        let Self::Rsra(params) = self;
-        params
+    pub const fn cells(&self) -> Option<&CellsParams> {
+        match self {
+            Self::Cells(params) => Some(params),
+            Self::Rsra(_) => None,
+        }
+    }
+
+    /// The params of the RSRA, in [`Scheme::Paper`].
+    #[inline]
+    #[must_use]
+    pub const fn rsra(&self) -> Option<&RsraParams> {
+        match self {
+            Self::Cells(_) => None,
+            Self::Rsra(params) => Some(params),
+        }
+    }
+
+    /// Slices per epoch.
+    #[must_use]
+    pub const fn epoch_slices(&self) -> u32 {
+        match self {
+            Self::Cells(params) => params.epoch_slices(),
+            Self::Rsra(params) => params.epoch_slices(),
+        }
+    }
+
+    /// By how much a word grows in an epoch.
+    #[must_use]
+    pub const fn age_step(&self) -> u64 {
+        match self {
+            Self::Cells(params) => params.age_step(),
+            Self::Rsra(_) => 1,
+        }
+    }
+
+    pub(crate) fn sizes(&self) -> [Size; 7] {
+        match self {
+            Self::Cells(params) => params.sizes(),
+            Self::Rsra(params) => params.sizes(),
+        }
     }
 }
 
@@ -161,19 +180,11 @@ impl CounterPart {
 }
 
 impl Params {
-    /// The finder's sizes.
-    #[must_use]
-    pub fn finder_sizes(&self) -> FinderSizes {
-        let FinderPart::Rsra(params) = self.finder;
-        FinderSizes {
-            rows: params.rows,
-            column_bits: params.column_bits,
-            width: params.width,
-            bit_stride: params.bit_stride,
-            lsb_threshold: params.lsb_threshold,
-            hot_limit: params.hot_limit,
-            tags: 1,
-            epoch_slices: params.epoch_slices,
+    /// Which scheme it is, in snapshots.
+    pub(crate) const fn scheme_number(&self) -> u32 {
+        match self.counter {
+            CounterPart::Rows(_) => 0,
+            CounterPart::Tagged(_) => 1,
         }
     }
 
@@ -257,6 +268,18 @@ impl Params {
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
         let params = self.counter.tagged()?;
         Some(expected::std_error(params, cardinality, distinct_pairs))
+    }
+
+    /// Where the words are that may hold opposite hosts of `host`; `None` for a finder without any.
+    #[must_use]
+    pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
+        Some(self.finder.cells()?.spots(host))
+    }
+
+    /// The opposite host that `word`, which is at `spot`, holds of the host of the spot.
+    #[must_use]
+    pub fn peer(&self, spot: Spot, word: u64) -> Option<Peer> {
+        self.finder.cells()?.peer(spot, word)
     }
 
     /// The shape of each array.

@@ -7,6 +7,9 @@ use crate::hash::Keys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
+/// The most candidates that a configuration may accept, and so the most hosts that a snapshot keeps.
+pub const MOST_CANDIDATES: u32 = 1 << 20;
+
 impl Config {
     /// Checks every rule and derives what the estimators need.
     ///
@@ -18,8 +21,9 @@ impl Config {
         if window == 0 || window > max {
             return Err(ConfigError::Window { window, max });
         }
-        if candidate_limit == 0 {
-            return Err(ConfigError::Limits);
+        let max = MOST_CANDIDATES;
+        if !(1..=max).contains(&candidate_limit) {
+            return Err(ConfigError::CandidateLimit { limit: candidate_limit, max });
         }
         let keys = Keys::of(self.seed);
         let finder = finder_part(self, &keys)?;

@@ -14,7 +14,7 @@ impl Params {
                 .unwrap_or(u32::MAX)
         };
         Ages {
-            finder: begun(self.finder_sizes().epoch_slices),
+            finder: begun(self.finder.epoch_slices()),
             counter: begun(self.counter_sizes().epoch_slices),
         }
     }
@@ -41,10 +41,18 @@ impl Params {
             0 => (u64::from(window), running),
             _ => (before - (ages - 2) * epoch, epoch),
         };
-        let rough_epoch = u64::from(self.finder_sizes().epoch_slices);
-        let rough_before = u64::from(window).saturating_sub(slice % rough_epoch + 1);
+        let finder_epoch = u64::from(self.finder.epoch_slices());
+        let finder_running = slice % finder_epoch + 1;
+        let finder_before = u64::from(window).saturating_sub(finder_running);
+        let finder_youngest = finder_running.min(window.into());
+        let finder_oldest = match finder_before {
+            0 => finder_youngest,
+            _ => (finder_before - 1) % finder_epoch + 1,
+        };
         Span {
-            finder_ages: 1 + rough_before.div_ceil(rough_epoch) as u32,
+            finder_ages: 1 + finder_before.div_ceil(finder_epoch) as u32,
+            finder_youngest: finder_youngest as u32,
+            finder_oldest: finder_oldest as u32,
             ages: ages as u32,
             oldest_slices: oldest as u32,
             oldest_length: length as u32,
@@ -61,35 +69,32 @@ mod tests {
     use std::vec::Vec;
 
     fn tagged(window: u32, tags: u32) -> Params {
-        let scheme = Scheme::Tagged { lines: 2048, tags };
+        let scheme = Scheme::Tagged { cell_bits: 12, lines: 2048, tags };
         Config { window, scheme, ..Config::default() }.validate().unwrap()
     }
 
     #[test]
     fn epochs_are_as_short_as_the_tags_allow() {
-        for (window, least, epoch, tags, rough_epoch) in [
+        for (window, least, epoch, tags, finder_epoch) in [
             (1, 64, 1, 32_767, 1),
-            (60, 64, 1, 546, 1),
-            (255, 64, 1, 128, 1),
-            (256, 64, 1, 127, 2),
-            (300, 64, 1, 109, 2),
-            (300, 110, 2, 217, 2),
-            (300, 218, 3, 324, 2),
-            (511, 64, 1, 64, 3),
-            (512, 64, 2, 127, 3),
-            (60_000, 64, 118, 64, 237),
+            (60, 64, 1, 546, 2),
+            (255, 64, 1, 128, 9),
+            (256, 64, 1, 127, 9),
+            (300, 64, 1, 109, 10),
+            (300, 110, 2, 217, 10),
+            (300, 218, 3, 324, 10),
+            (511, 64, 1, 64, 18),
+            (512, 64, 2, 127, 18),
+            (60_000, 64, 118, 64, 2000),
         ] {
             let params = tagged(window, least);
             let counter = params.counter_sizes();
-            let found = (counter.epoch_slices, counter.tags, params.finder().rsra().epoch_slices());
-            assert_eq!(found, (epoch, tags, rough_epoch), "{window} {least}");
+            let found = (counter.epoch_slices, counter.tags, params.finder().epoch_slices());
+            assert_eq!(found, (epoch, tags, finder_epoch), "{window} {least}");
         }
         let paper = Config::paper().validate().unwrap();
         let counter = paper.counter_sizes();
-        assert_eq!(
-            (counter.epoch_slices, counter.tags, paper.finder().rsra().epoch_slices()),
-            (1, 1, 1)
-        );
+        assert_eq!((counter.epoch_slices, counter.tags, paper.finder().epoch_slices()), (1, 1, 1));
     }
 
     proptest! {
@@ -119,7 +124,7 @@ mod tests {
             let longest = Ages { counter, ..Ages::FOREVER };
             prop_assert!(params.age_steps(longest)[COUNTER] <= u16::MAX.into());
             prop_assert!(span.ages <= params.counter_sizes().echo_delay);
-            prop_assert!(span.finder_ages <= u32::from(u8::MAX));
+            prop_assert!(span.finder_ages <= params.finder().cells().unwrap().most_ages());
         }
     }
 
@@ -127,7 +132,6 @@ mod tests {
     fn what_happened_before_time_began_has_the_largest_age() {
         let params = Config::default().validate().unwrap();
         assert_eq!(params.ages(5, 6), Ages::FOREVER);
-        let longest = Ages { finder: u32::MAX / 2, counter: u32::MAX };
-        assert_eq!(params.ages(u64::MAX, u32::MAX), longest);
+        assert_eq!(params.ages(u64::MAX, u32::MAX), Ages::FOREVER);
     }
 }

@@ -37,8 +37,6 @@ pub(crate) struct Found {
     /// Per row of the counter, how many recorders are within the span. `None` where no estimate
     /// needs them and the device counts them while it ages them.
     pub(crate) row_weights: Option<Vec<u32>>,
-    /// Of how many of the first `hosts` the device took glimpses with the search.
-    pub(crate) glimpsed: usize,
 }
 
 /// A tally of a few positions that dismisses most candidates.
@@ -70,13 +68,12 @@ pub(crate) trait Backend: Send + Sync {
     /// Sets the maximum number of CPU threads that a close uses, where the CPU does its work.
     fn set_threads(&mut self, threads: NonZeroUsize);
 
-    /// Finds the candidates over `span`, at the lowest weight that the limits of the params accept.
+    /// Finds the candidates over `span` that the limits of the params accept.
     fn candidates(&mut self, span: Span) -> Result<Found, Error>;
 
     /// Calls `each` with the number and the tally over the span of `found`, of all positions, of
     /// each host of `found`, in any order and from any threads; of those alone whose `glimpse`
-    /// promises something, where there is one. `found` is what the last call of `candidates`
-    /// returned.
+    /// promises something, where there is one.
     fn tally(
         &mut self,
         found: &Found,
@@ -91,6 +88,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Ages all recorders by `ages`. Returns how many recorders of the counter were within
     /// `count_within` before, 0 without it.
     fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error>;
+
+    /// Returns the words of the recorders of `array` numbered `places`; while others may ingest.
+    fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;
 
     /// Returns the words of `array`.
     fn export(&self, array: usize) -> Result<Words, Error>;

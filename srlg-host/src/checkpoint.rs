@@ -120,8 +120,8 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,
-    /// another seed or a later version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
-    /// [`Error::Version`].
+    /// another seed or another version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
+    /// [`Error::Version`], [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {

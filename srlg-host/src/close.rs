@@ -1,8 +1,9 @@
 //! The end of a slice: from the recorders of a device to a [`SliceReport`].
 //!
-//! candidates -> glimpse, tally and estimate of each -> age. The device counts; all decisions and
-//! floats are in srlg-core, asked for here.
+//! candidates -> glimpse, tally and estimate of each -> sample peers of super points -> age. The device
+//! counts; all decisions and floats are in srlg-core, asked for here.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -12,21 +13,24 @@ use srlg_core::{Address, Ages, Estimate, Params, Span, Tally};
 use crate::backend::{Backend, Found, Glimpse};
 use crate::error::Error;
 use crate::finder::{Quality, untouched_quality};
+use crate::peers::sample_peers;
 use crate::report::{Health, SliceReport, StageTimes, SuperPoint};
 
 /// Returns the report on the window that ends with the running slice, number `slice`; then every
-/// recorder is `ages` older.
+/// recorder is `ages` older. The hosts in `kept` are candidates in any case.
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
-    slice: u64,
-    ages: Ages,
+    kept: &[Address],
+    (slice, ages): (u64, Ages),
 ) -> Result<SliceReport, Error> {
     let start = Instant::now();
     let span = params.span(slice, params.window());
     let mut found = backend.candidates(span)?;
+    let known: HashSet<Address> = found.hosts.iter().copied().collect();
+    found.hosts.extend(kept.iter().filter(|host| !known.contains(host)));
     let searched = Instant::now();
-    let super_points = super_points(params, backend, span, &found)?;
+    let super_points = super_points(params, backend, (span, slice), &found)?;
     let estimated = Instant::now();
     let row_weights = match found.row_weights.take() {
         Some(row_weights) => {
@@ -50,7 +54,7 @@ pub(crate) fn report(
 fn super_points(
     params: &Params,
     backend: &mut dyn Backend,
-    span: Span,
+    (span, slice): (Span, u64),
     found: &Found,
 ) -> Result<Vec<SuperPoint>, Error> {
     let estimates: Vec<OnceLock<Estimate>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
@@ -68,6 +72,9 @@ fn super_points(
     });
     let mut super_points: Vec<SuperPoint> = points.collect();
     super_points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
+    let hosts: Vec<Address> = super_points.iter().map(|point| point.host.to_bits()).collect();
+    let peers = sample_peers(params, backend, &hosts, (span, slice))?;
+    super_points.iter_mut().zip(peers).for_each(|(point, peers)| point.peers = peers);
     Ok(super_points)
 }
 
@@ -79,20 +86,22 @@ pub(crate) fn untouched_health(params: &Params) -> Health {
 
 fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
     let Estimate { cardinality, std_error, range, .. } = estimate;
-    let point = SuperPoint { host: host.into(), cardinality, std_error, range };
+    let point = SuperPoint { host: host.into(), cardinality, std_error, range, peers: Vec::new() };
     (cardinality >= f64::from(threshold)).then_some(point)
 }
 
 fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
     let row_len = params.counter_sizes().row_len;
     let factor = |&row_weight| background::setting_factor(row_len, row_weight);
-    let Quality { hot_shares, hot_weight, miss_probability, overload } = quality;
+    let Quality { finder, miss_probability, burst_miss_probability, found_from, overload } =
+        quality;
     Health {
         setting_factors: row_weights.iter().map(factor).collect(),
         background: background::share(row_len, row_weights),
-        hot_shares,
-        hot_weight,
+        finder,
         miss_probability,
+        burst_miss_probability,
+        found_from,
         overload,
     }
 }

@@ -72,6 +72,6 @@ impl GpuCounter for RowsCounter {
     }
 
     fn tally(answer: &[u8], _: Span) -> Tally {
-        Tally::Union(values(answer)[0])
+        Tally::Union(values::<u32>(answer)[0])
     }
 }

@@ -13,9 +13,11 @@ use crate::backend::Backend;
 use crate::close;
 use crate::device::Device;
 use crate::error::Error;
-use crate::feed::cell::{BackendCell, Exclusive};
+use crate::feed::lent::{Exclusive, LentBackend};
+use crate::kept::KeptHosts;
 use crate::open;
-use crate::report::{Health, SliceReport};
+use crate::peers::sample_peers;
+use crate::report::{Health, SamplePeer, SliceReport};
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
 /// k slices, and estimates with how many.
@@ -36,9 +38,11 @@ use crate::report::{Health, SliceReport};
 /// ```
 pub struct SlidingDetector {
     params: Params,
-    backend: BackendCell,
+    backend: LentBackend,
     slice: u64,
     health: Health,
+    /// Hosts that are candidates of the next report in any case.
+    kept: KeptHosts,
 }
 
 impl SlidingDetector {
@@ -54,7 +58,8 @@ impl SlidingDetector {
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let health = close::untouched_health(&params);
-        Self { params, backend: BackendCell::new(backend), slice: 0, health }
+        let kept = KeptHosts::default();
+        Self { params, backend: LentBackend::new(backend), slice: 0, health, kept }
     }
 
     /// Sets the maximum number of threads that a close uses, 1 at first. Fewer are used if the system
@@ -70,13 +75,17 @@ impl SlidingDetector {
     /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
     /// moves the window by one slice.
     ///
+    /// Candidates are the hosts that the finder offers, and the super points of the report before: under
+    /// overload a host is caught when the finder sees it first, and stays as long as it counts. So a report
+    /// depends on the recorders and on the report before.
+    ///
     /// # Errors
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         let start = Instant::now();
-        let Self { params, backend, slice, health } = self;
+        let Self { params, backend, slice, health, kept } = self;
         let mut backend = backend.exclusive()?;
-        let mut report = close(params, &mut backend, slice, health)?;
+        let mut report = close(params, &mut backend, (slice, health, kept))?;
         drop(backend);
         report.stages.complete(start.elapsed());
         Ok(report)
@@ -99,10 +108,10 @@ impl SlidingDetector {
         mut on_report: impl FnMut(SliceReport) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check_not_past(slice)?;
-        let Self { params, backend, slice: running, health } = self;
+        let Self { params, backend, slice: running, health, kept } = self;
         let mut backend = backend.exclusive()?;
         while *running < slice {
-            let report = close(params, &mut backend, running, health)?;
+            let report = close(params, &mut backend, (running, health, kept))?;
             let silent = report.candidates == 0 && report.health.overload.is_none();
             on_report(report)?;
             if silent {
@@ -155,6 +164,18 @@ impl SlidingDetector {
         Ok(self.params.estimate(&tally, span, &row_weights))
     }
 
+    /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
+    /// not: up to 64, those of the most recent contacts first; none in the paper's scheme.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn sample_peers(&self, host: Ipv4Addr) -> Result<Vec<SamplePeer>, Error> {
+        let span = self.params.span(self.slice, self.params.window());
+        let backend = self.backend.settled()?;
+        let peers = sample_peers(&self.params, backend, &[host.to_bits()], (span, self.slice))?;
+        Ok(peers.into_iter().flatten().collect())
+    }
+
     /// Returns how the detector fared in the last slice that closed.
     #[must_use]
     pub fn health(&self) -> &Health {
@@ -162,7 +183,7 @@ impl SlidingDetector {
     }
 
     #[cfg(test)]
-    pub(crate) fn cell_mut(&mut self) -> &mut BackendCell {
+    pub(crate) fn backend_mut(&mut self) -> &mut LentBackend {
         &mut self.backend
     }
 
@@ -204,17 +225,17 @@ impl SlidingDetector {
 fn close(
     params: &Params,
     backend: &mut Exclusive<'_>,
-    running: &mut u64,
-    health: &mut Health,
+    (running, health, kept): (&mut u64, &mut Health, &mut KeptHosts),
 ) -> Result<SliceReport, Error> {
     let next = running.checked_add(1).ok_or(Error::LastSlice { running: *running })?;
     let ages = params.ages_between(*running, next);
     let start = Instant::now();
-    let mut report = close::report(params, &mut **backend, *running, ages)?;
+    let mut report = close::report(params, &mut **backend, kept.hosts(), (*running, ages))?;
     report.stages.complete(start.elapsed());
     (report.stages.hand_in, report.stages.wait) = std::mem::take(&mut backend.delays);
     *running = next;
     *health = report.health.clone();
+    *kept = KeptHosts::of(&report.super_points, params);
     Ok(report)
 }
 

@@ -118,6 +118,12 @@ pub enum Error {
          {newest}: update srlg"
     )]
     Version { theirs: u16, newest: u16 },
+    /// Bytes were written by a version before the first release.
+    #[error(
+        "the snapshot or delta has format version {theirs}, from before the first release, and this \
+         srlg reads version {oldest} on: take another snapshot with this srlg"
+    )]
+    FormerVersion { theirs: u16, oldest: u16 },
     /// A snapshot or delta could not be compressed.
     #[error("cannot compress a snapshot or delta: free some memory")]
     Compress { source: std::io::Error },

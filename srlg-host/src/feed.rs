@@ -3,7 +3,7 @@
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `lent` holds a share of the backend (an [`Arc`]) while no slice is being closed, and a feed locks
 //! it while it ingests; `kept` holds the pairs that came during a close.
-//! [`BackendCell`](cell::BackendCell) has the slots of all feeds.
+//! [`LentBackend`](lent::LentBackend) has the slots of all feeds.
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -24,7 +24,7 @@
 //!
 //! Kept pairs go in by the feed's own calls, up to [`PAIRS_PER_FEED_CALL`] with each, or when the
 //! feed is dropped; or in step 1, for feeds that are idle, which nobody else waits for; or by
-//! a thread that reads the recorders between closes ([`settled`](cell::BackendCell::settled)).
+//! a thread that reads the recorders between closes ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
@@ -39,7 +39,7 @@
 //! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or keeps pairs that could
 //!   have gone in; they are ingested like all that were kept.
 
-pub(crate) mod cell;
+pub(crate) mod lent;
 mod slot;
 
 use std::sync::Arc;

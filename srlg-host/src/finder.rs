@@ -1,5 +1,9 @@
 //! How devices find hosts: for each finder of srlg-core what the CPU does, and what a GPU does.
 
+mod cells;
+mod cells_cpu;
+#[cfg(any(feature = "cuda", test))]
+mod cells_gpu;
 mod quality;
 mod rsra;
 #[cfg(any(feature = "cuda", test))]
@@ -9,15 +13,59 @@ mod rsra_cpu;
 mod rsra_gpu;
 
 use srlg_core::finder::Finder;
-use srlg_core::{Address, Params, ReadRecorder, Span};
+use srlg_core::{Address, Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
 pub(crate) use quality::Quality;
-pub(crate) use rsra::untouched_quality;
+
+/// How full a finder was, and what it asked of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FinderHealth {
+    /// The cells of the default scheme.
+    Cells {
+        /// The fewest cells of a candidate: the fuller the cells are of other hosts, the fewer are asked.
+        /// Where there were more hosts than the limit, the fewest of those that stayed.
+        c_min: u32,
+        /// Share of the cells that were touched in the window.
+        in_use: f64,
+    },
+    /// The RSRA of the paper's scheme.
+    Rsra {
+        /// Weight from which rough estimators were searched: the configured hot weight, or
+        /// more under overload.
+        hot_weight: u32,
+        /// Share of each row that was hot at the configured hot weight.
+        hot_shares: Vec<f64>,
+    },
+}
+
+/// More pairs than a finder was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overload {
+    /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
+    /// misses more than 1 % of them, [`Health::miss_probability`](crate::Health). More cells help.
+    Crowded,
+    /// There were more candidates, or hot columns, than the limits of the configuration accept, and more
+    /// was asked of them: smaller super points are missed more often, [`Health::miss_probability`](crate::Health).
+    /// Of cells only where that is above 0.00013.
+    Raised,
+    /// Even rough estimators of the full weight were too many: no super point was found.
+    Saturated,
+}
 
 /// The finder's part of a close on the CPU.
 pub(crate) trait CpuFinder: Finder {
     /// What a search keeps beside the recorders.
     type Search: CpuSearch<<Self::Recorder as ReadRecorder>::Word>;
+
+    /// The quality before any search.
+    fn untouched_quality(params: &Params) -> Quality;
+}
+
+/// Returns the quality of a detector that closed no slice yet.
+pub(crate) fn untouched_quality(params: &Params) -> Quality {
+    for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched_quality(params))
 }
 
 /// A search on the CPU, over recorders `R` that nobody updates meanwhile.

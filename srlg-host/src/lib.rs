@@ -22,7 +22,9 @@ mod feed;
 mod finder;
 #[cfg(any(feature = "cuda", test))]
 mod gpu;
+mod kept;
 mod open;
+mod peers;
 mod pinned;
 mod report;
 mod seed;
@@ -41,10 +43,12 @@ pub use device::Device;
 pub use device_pairs::DevicePairs;
 pub use error::Error;
 pub use feed::Feed;
+pub use finder::{FinderHealth, Overload};
 pub use pinned::PinnedPairs;
-pub use report::{Health, Overload, SliceReport, StageTimes, SuperPoint};
+pub use report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
 pub use srlg_core::{
-    Config, ConfigError, Estimate, EstimateRange, Hash, IpPair, Params, Plan, Scheme,
+    Config, ConfigError, Estimate, EstimateRange, Hash, IpPair, MOST_CANDIDATES, Params, Plan,
+    RsraSizes, Scheme,
 };
 pub use state::{Delta, FormatError, Snapshot, Stored};

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use srlg_core::EstimateRange;
 
+use crate::finder::{FinderHealth, Overload};
+
 /// A host in contact with at least θ distinct others within the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SuperPoint {
     /// The inside host.
@@ -17,6 +19,25 @@ pub struct SuperPoint {
     pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
+    /// Some of its opposite hosts, see [`SamplePeer`]: up to 64, those of the most recent contacts first.
+    pub peers: Vec<SamplePeer>,
+}
+
+/// An opposite host of a host, one of a sample.
+///
+/// The sample is of the pairs of a host that cells still hold. A hash of both addresses puts one pair
+/// in 2^τ (32 at θ = 1024) into one of 64 slots; a slot shows the pair with the most recent contact in the
+/// window, unless a pair of another host took its cell later. Pairs whose last contacts were in the same epoch are
+/// shown with equal probability, whatever their addresses; pairs with a more recent contact with
+/// a higher one. Of an epoch that the window cuts all slices count. The paper's scheme has no such samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SamplePeer {
+    /// The opposite host.
+    pub host: Ipv4Addr,
+    /// The slice of the last contact; where the finder's ages count epochs of several slices (windows of more than
+    /// 2047 slices with 2^18 cells, of more than 31 with 2^12) the last slice of its epoch.
+    pub last_seen: u64,
 }
 
 /// The answer for one window. Reports are equal when they say the same, however long it took.
@@ -27,7 +48,8 @@ pub struct SliceReport {
     pub slice: u64,
     /// Super points, the largest cardinality first, equal ones by address.
     pub super_points: Vec<SuperPoint>,
-    /// Hosts that the rough estimators offered; the linear estimators kept the super points.
+    /// Hosts that the finder offered, and super points of the report before that it did not; the
+    /// linear estimators kept the super points.
     pub candidates: usize,
     /// How well the detector fared.
     pub health: Health,
@@ -54,8 +76,7 @@ pub struct StageTimes {
     pub hand_in: Duration,
     /// Waiting until no feed is ingesting.
     pub wait: Duration,
-    /// Finding candidates, once the pairs that wait in batches have updated their recorders; on a
-    /// GPU also what is asked ahead with them, most glimpses.
+    /// Finding candidates, once the pairs that wait in batches have updated their recorders.
     pub search: Duration,
     /// Tallies and estimates of the candidates.
     pub estimate: Duration,
@@ -90,25 +111,18 @@ pub struct Health {
     /// paper's scheme the estimate subtracts its mean, but not what chance and giants add to
     /// it: beyond some 0.01 false super points appear (docs/measurements.md).
     pub background: f64,
-    /// Share of each row of the RSRA that was hot at the configured hot weight.
-    pub hot_shares: Vec<f64>,
-    /// Weight from which rough estimators were searched: the configured hot weight, or
-    /// more under overload.
-    pub hot_weight: u32,
-    /// Probability that the rough estimators passed over a host with exactly θ opposite
-    /// hosts, at `hot_weight`. (Whether the estimate of one that is found reaches θ is another
-    /// matter.)
+    /// How full the finder was, and what it asked of a candidate.
+    pub finder: FinderHealth,
+    /// Probability that the finder passed over a host with exactly θ opposite hosts, in contact evenly over
+    /// the window. (Whether the estimate of one that is found reaches θ is another matter; and
+    /// super points of the report before are looked at in any case.) Of θ below 64 a bound: cells miss such hosts less
+    /// often.
     pub miss_probability: f64,
-    /// What the search could not do.
+    /// The same where all contacts were in the oldest epoch of the window.
+    pub burst_miss_probability: f64,
+    /// The least number of opposite hosts, to 1 %, of which the finder finds 99 % of hosts in contact evenly
+    /// over the window; infinite where it finds no host so often.
+    pub found_from: f64,
+    /// What the finder could not do.
     pub overload: Option<Overload>,
-}
-
-/// More hot columns or candidates than the limits of the configuration accept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overload {
-    /// The search took only rough estimators of a higher weight, [`Health::hot_weight`]:
-    /// smaller super points are missed more often, [`Health::miss_probability`].
-    RaisedHotWeight,
-    /// Even estimators of the full weight were too many: no super point was found.
-    Saturated,
 }

@@ -54,7 +54,7 @@ impl Fingerprints {
     ) -> Result<(), Error> {
         let ours = Self::of(params);
         if self.sizes != ours.sizes {
-            let differences = sizes.map(|theirs| Sizes::of(params).differences(theirs));
+            let differences = sizes.map(|theirs| Sizes::differences(theirs, params));
             let differences = differences.unwrap_or_default();
             let (ours, theirs) = (ours.sizes, self.sizes);
             return Err(Error::OtherSizes { stored, ours, theirs, differences });

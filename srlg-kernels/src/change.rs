@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::list::next;
-use crate::{Age, Apply, Body, Extract, Grid, KernelRecorder, Merge, Slices};
+use crate::{Age, Apply, Body, Extract, Gather, Grid, KernelRecorder, Merge, Slices};
 use srlg_core::RecentRange;
 
 impl<R: KernelRecorder> Body for Age<Slices<'_>, R> {
@@ -54,6 +54,15 @@ impl<R: KernelRecorder> Body for Apply<Slices<'_>, R> {
             if R::swapped(place + 1) <= self.recorders.len() {
                 R::fetch_min_at(self.recorders, place, R::aged(self.words[at], step));
             }
+        }
+    }
+}
+
+impl<R: KernelRecorder> Body for Gather<Slices<'_>, R> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.places.len()) {
+            self.words[at].set(self.recorders[self.places[at] as usize].word());
         }
     }
 }

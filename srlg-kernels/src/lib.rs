@@ -16,6 +16,7 @@
 #[macro_use]
 mod table;
 
+pub mod cells;
 pub mod change;
 #[cfg(target_arch = "nvptx64")]
 mod entry;
@@ -33,16 +34,22 @@ pub use grid::{Grid, THREADS};
 pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Length, Place, Slices};
 pub use list::{add, complete, filled};
 use srlg_core::counter::{RowsParams, TaggedParams};
-use srlg_core::finder::RsraParams;
 use srlg_core::finder::regain::high_table_lens;
-use srlg_core::{Address, ArrayParams, IpPair, Packed, Recorder16, Span};
+use srlg_core::finder::{CellsParams, RsraParams};
+use srlg_core::{Address, ArrayParams, IpPair, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
-    /// Touches the recorders of `pairs` in an RSRA, `age` epochs ago.
-    "touch_rsra": TouchRsra<R: 8, 16>(params: RsraParams, age: u32) {
+    /// Touches the cells of `pairs`, `age` epochs ago.
+    "touch_cells": TouchCells(params: CellsParams, age: u32) {
         reads pairs: [IpPair],
-        writes recorders: [Packed<R>; Packed::<R>::words(params.recorders())],
+        writes recorders: [Recorder64; params.recorders()],
+    } threads: pairs.len();
+
+    /// Touches the recorders of `pairs` in an RSRA, `age` slices ago.
+    "touch_rsra": TouchRsra(params: RsraParams, age: u32) {
+        reads pairs: [IpPair],
+        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
     } threads: pairs.len();
 
     /// Touches the recorders of `pairs` in the lines of the tagged counter, `age` epochs ago.
@@ -57,10 +64,28 @@ kernels! {
         writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
     } threads: pairs.len();
 
+    /// Counts the cells of each of the `ages` youngest ages, and those of that age that each owner has, by
+    /// its counter; both are 0 before.
+    "count_cells": CountCells(params: CellsParams) {
+        reads cells: [Recorder64; params.recorders()],
+        writes ages: [AtomicU32],
+        writes owners: [AtomicU32; params.recorders()],
+    } threads: cells.len();
+
+    /// Lists the cells of the `ages` youngest ages whose owner's counter is at least `least`: their
+    /// numbers and their words.
+    "list_cells": ListCells(params: CellsParams, ages: u32, least: u32) {
+        reads cells: [Recorder64; params.recorders()],
+        reads owners: [u32; params.recorders()],
+        writes places: [AtomicU32; params.recorders()],
+        writes words: [Recorder64; params.recorders()],
+        writes count: [AtomicU32; 1],
+    } threads: cells.len();
+
     /// Writes the mask of every rough estimator over `span`, row after row, and counts the hot
     /// ones: per row and weight one of `weights`.
-    "survey": Survey<R: 8, 16>(params: RsraParams, span: Span) {
-        reads rough: [R; params.recorders()],
+    "survey": Survey(params: RsraParams, span: Span) {
+        reads rough: [Recorder16; params.recorders()],
         writes masks: [AtomicU8; params.estimators()],
         writes weights: [AtomicU32; params.rows() as usize * WEIGHTS],
     } threads: params.estimators();
@@ -117,12 +142,12 @@ kernels! {
     where positions <= params.width();
 
     /// Ages all recorders by `step`; no other kernel may run.
-    "age": Age<R: 8, 16>(step: u64) {
+    "age": Age<R: 16, 64>(step: u64) {
         writes recorders: [R],
     } threads: recorders.len();
 
     /// Merges `words`, aged by `step`, into the recorders from number `first` on.
-    "merge": Merge<R: 8, 16>(first: u32, step: u64) {
+    "merge": Merge<R: 16, 64>(first: u32, step: u64) {
         reads words: [R::Word],
         writes recorders: [R::Swapped],
     } threads: words.len(),
@@ -130,7 +155,7 @@ kernels! {
 
     /// Lists the recorders whose word is below `recent`, or is so after `echo` is taken off: their
     /// numbers and their words.
-    "extract": Extract<R: 8, 16>(recent: u64, echo: u64) {
+    "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
         writes places: [AtomicU32],
         writes words: [R; places.len()],
@@ -138,9 +163,16 @@ kernels! {
     } threads: recorders.len();
 
     /// Merges the recorders of such a list, aged by `step`. Those beyond the recorders are left out.
-    "apply": Apply<R: 8, 16>(step: u64) {
+    "apply": Apply<R: 16, 64>(step: u64) {
         reads places: [u32],
         reads words: [R::Word; places.len()],
         writes recorders: [R::Swapped],
+    } threads: places.len();
+
+    /// Copies the words of the recorders numbered `places`.
+    "gather": Gather<R: 16, 64>() {
+        reads recorders: [R],
+        reads places: [u32],
+        writes words: [R; places.len()],
     } threads: places.len();
 }

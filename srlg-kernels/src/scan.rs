@@ -1,11 +1,21 @@
 //! Scanning pairs: each finder and each counter by itself.
 
-use crate::{Body, Grid, KernelRecorder, Slices, TouchLines, TouchRows, TouchRsra};
+use crate::{Body, Grid, Slices, TouchCells, TouchLines, TouchRows, TouchRsra};
 use srlg_core::counter::rows::touch_rows;
 use srlg_core::counter::tagged::touch_lines;
+use srlg_core::finder::cells::touch_cells;
 use srlg_core::finder::touch_rsra;
 
-impl<R: KernelRecorder> Body for TouchRsra<Slices<'_>, R> {
+impl Body for TouchCells<Slices<'_>> {
+    #[inline(always)]
+    fn run(&self, grid: Grid) {
+        for at in grid.of_all(self.pairs.len()) {
+            touch_cells(&self.params, self.recorders, self.pairs[at], self.age);
+        }
+    }
+}
+
+impl Body for TouchRsra<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         for at in grid.of_all(self.pairs.len()) {

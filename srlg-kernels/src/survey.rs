@@ -11,7 +11,7 @@ pub const WEIGHTS: usize = 9;
 /// Sums per row that [`Count`] leaves: were there one, all threads would wait for it.
 pub const SUMS: usize = 64;
 
-impl<R: KernelRecorder> Body for Survey<Slices<'_>, R> {
+impl Body for Survey<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         let rsra = Rsra::new(&self.params, self.rough);

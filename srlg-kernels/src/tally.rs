@@ -21,9 +21,9 @@ impl Body for Tally<Slices<'_>> {
         let lines = Lines::new(&self.params, self.linear);
         let hosts = filled(self.hosts, self.count[0]);
         for (host, part) in parts(grid, hosts.len(), self.positions) {
-            let cells = lines.cells(hosts[host], self.span);
+            let positions = lines.positions(hosts[host], self.span);
             for at in grid.of_threads(part.len()) {
-                if let Some(bin) = cells.bin((part.start + at) as u32) {
+                if let Some(bin) = positions.bin((part.start + at) as u32) {
                     self.bins[host * self.span.bins() + bin as usize].fetch_add(1, Relaxed);
                 }
             }

@@ -1,10 +1,11 @@
-//! Traffic that is chosen for the hashes. Whoever knows the seed can hide a host, frame another
-//! one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
+//! Traffic that is chosen for the hashes. Whoever knows the seed can hide a host; in the paper's scheme also
+//! frame another one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
 //! not know, the same traffic is like any other.
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, Hash, IpPair, Params, SliceReport, SlidingDetector};
+use srlg::{Config, Device, FinderHealth, Hash, IpPair, Params, SliceReport, SlidingDetector};
+use srlg_traffic::reference::TaggedModel;
 
 /// A host of many peers, and one without any.
 const ATTACKER: u32 = 0x0a00_0001;
@@ -32,7 +33,7 @@ fn hosts_of(report: &SliceReport) -> Vec<u32> {
 }
 
 /// `ATTACKER` with 20,000 peers that the sender chose.
-fn contacts(chosen: impl Fn(u32) -> bool) -> Vec<IpPair> {
+fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
     let peers = (0xc000_0000..).filter(|&bip| chosen(bip)).take(20_000);
     peers.map(|bip| IpPair { aip: ATTACKER, bip }).collect()
 }
@@ -45,12 +46,48 @@ fn assert_counted(config: Config, pairs: &[IpPair]) {
     assert!((point.cardinality - 20_000.0).abs() < 5.0 * point.std_error, "{point:?}");
 }
 
+/// Which cells pairs touch, asked of the model: the sender of the traffic can compute it as well.
+struct Cells {
+    params: Params,
+    model: TaggedModel,
+}
+
+impl Cells {
+    fn new(config: Config) -> Self {
+        let model = TaggedModel::new(config).unwrap();
+        Self { params: config.validate().unwrap(), model }
+    }
+
+    /// The cells of `host`, by slot.
+    fn of(&self, host: u32) -> Vec<u32> {
+        let spots = self.params.finder().cells().unwrap().spots(host);
+        spots.iter().map(|spot| spot.place).collect()
+    }
+
+    /// The cell that `pair` touches; none if nobody samples it.
+    fn touched(&mut self, pair: IpPair) -> Option<u32> {
+        self.model.touch(pair, 0);
+        let cells = &mut self.model.cells;
+        let spots = self.params.finder().cells().unwrap().spots(pair.aip);
+        let place =
+            spots.iter().map(|spot| spot.place).find(|&at| cells[at as usize] != u64::MAX)?;
+        cells[place as usize] = u64::MAX;
+        Some(place)
+    }
+
+    /// A pair of `host` that touches the cell number `place`, which is one of its own.
+    fn pair(&mut self, host: u32, place: u32) -> IpPair {
+        let mut pairs = (0xd000_0000..).map(|bip| IpPair { aip: host, bip });
+        pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
+    }
+}
+
 #[test]
 fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = hashing_by(known, Config::default());
-        let params = config.validate().unwrap();
-        let pairs = contacts(|bip| params.finder().rsra().slot(bip).is_none());
+        let mut cells = Cells::new(config);
+        let pairs = contacts(|bip| cells.touched(IpPair { aip: ATTACKER, bip }).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // Who asks for the host by name gets the truth.
@@ -95,32 +132,83 @@ fn companions<const ROWS: usize>(
     companions
 }
 
+/// A contact of another host for each cell of `ATTACKER`, which touches it.
+fn takers(config: Config) -> Vec<IpPair> {
+    let mut cells = Cells::new(config);
+    let mut wanted: Vec<u32> = cells.of(ATTACKER);
+    let mut takers = Vec::new();
+    for host in 0x2000_0000.. {
+        for place in cells.of(host) {
+            if let Some(found) = wanted.iter().position(|&wanted| wanted == place) {
+                wanted.swap_remove(found);
+                takers.push(cells.pair(host, place));
+            }
+        }
+        if wanted.is_empty() {
+            break;
+        }
+    }
+    takers
+}
+
+// 64 contacts, a slice later, hide a host of 20,000; not one that was reported before.
+#[test]
+fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
+    let pairs = contacts(|_| true);
+    for known in KNOWN {
+        let config = hashing_by(known, Config::default());
+        let takers = takers(config);
+        assert!(takers.len() <= 64);
+        for (config, is_reported_before, is_found) in [
+            (config, false, false),
+            (config, true, true),
+            (hashing_by(UNKNOWN, config), false, true),
+        ] {
+            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+            detector.ingest(&pairs).unwrap();
+            match is_reported_before {
+                true => assert_eq!(hosts_of(&detector.close_slice().unwrap()), [ATTACKER]),
+                false => detector.skip_to(1).unwrap(),
+            }
+            detector.ingest(&takers).unwrap();
+            let report = detector.close_slice().unwrap();
+            assert_eq!(hosts_of(&report) == [ATTACKER], is_found, "{config:?}");
+            let peers = detector.sample_peers(Ipv4Addr::from_bits(ATTACKER)).unwrap();
+            assert_eq!(peers.is_empty(), config.seed == known.1, "{peers:?}");
+        }
+    }
+}
+
 /// By row, contacts of 400 hosts, one each, that fill the rough estimator of `INNOCENT`.
 fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
+    let rsra = params.finder().rsra().unwrap();
     let columns = |host| {
-        let base = params.finder().rsra().base_column(host);
-        std::array::from_fn(|row| params.finder().rsra().column(row as u32, base, host))
+        let base = rsra.base_column(host);
+        std::array::from_fn(|row| rsra.column(row as u32, base, host))
     };
     companions(400, columns).map(|hosts| {
-        let peers = (0xc000_0000..).filter(|&bip| params.finder().rsra().slot(bip).is_some());
+        let peers = (0xc000_0000..).filter(|&bip| rsra.slot(bip).is_some());
         hosts.into_iter().zip(peers).map(|(aip, bip)| IpPair { aip, bip }).collect()
     })
 }
 
 /// Hot columns per row.
 fn hot_columns(report: &SliceReport) -> Vec<f64> {
-    report.health.hot_shares.iter().map(|share| share * f64::from(1 << 17)).collect()
+    let FinderHealth::Rsra { hot_shares, .. } = &report.health.finder else {
+        panic!("{:?}", report.health.finder)
+    };
+    hot_shares.iter().map(|share| share * f64::from(1 << 17)).collect()
 }
 
 #[test]
 fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     for known in KNOWN {
-        let config = hashing_by(known, Config::default());
+        let config = hashing_by(known, Config::paper());
         let rows = rough_companions(&config.validate().unwrap());
         let (one_row, _) = report(config, &rows[0]);
         assert_eq!(hot_columns(&one_row)[0], 1.0);
         assert_eq!(one_row.candidates, 0, "one row alone accuses nobody");
-        // 2000 hosts of one contact make a candidate of a host that has none. The tags clear it.
+        // 2000 hosts of one contact make a candidate of a host that has none. Its linear estimator clears it.
         let (all_rows, _) = report(config, &rows.concat());
         assert!(hot_columns(&all_rows).iter().all(|&hot| hot >= 1.0));
         assert_eq!((all_rows.candidates, all_rows.super_points.len()), (1, 0));
@@ -136,8 +224,8 @@ fn linear_companions(params: &Params) -> Vec<IpPair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));
     let rows: [Vec<u32>; 5] = companions(20, columns);
-    let peers =
-        (0xc000_0000..).filter(|&bip| params.finder().rsra().slot(bip).is_none()).take(1500);
+    let rsra = params.finder().rsra().unwrap();
+    let peers = (0xc000_0000..).filter(|&bip| rsra.slot(bip).is_none()).take(1500);
     let pairs = peers.enumerate().flat_map(|(peer, bip)| {
         let hosts = rows.each_ref().map(|hosts| hosts[peer / 75]);
         hosts.map(|aip| IpPair { aip, bip })

@@ -13,7 +13,7 @@ const FOREIGN: u32 = 30_000;
 
 /// 24,064 recorders for 30,000 foreign pairs: more touches than recorders.
 fn plan() -> Plan {
-    let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 212_000).unwrap();
+    let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 80_900).unwrap();
     let Scheme::Tagged { lines: 752, .. } = plan.config.scheme else { panic!("{plan:?}") };
     plan
 }

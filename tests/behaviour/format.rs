@@ -1,75 +1,16 @@
-//! Bytes of version 1 are read by every later version. docs/format.md describes them.
+//! Bytes of version 2 are read by every later version. docs/format.md describes them.
 
-use std::path::PathBuf;
+mod golden;
 
-use srlg::{Config, Delta, Device, Error, IpPair, SlidingDetector, Snapshot};
+use std::net::Ipv6Addr;
 
-use crate::small;
+use srlg::{Delta, Error, Snapshot};
 
-/// A seed that is no default.
-const SEED: u64 = 0x5eed;
-
-fn tagged() -> Config {
-    Config { seed: SEED, ..small::tagged() }
-}
-
-fn paper() -> Config {
-    Config { seed: SEED, ..small::paper() }
-}
-
-/// A detector in slice 6, which saw some `contacts` in each slice from 3 on, and some of them a
-/// slice late.
-fn seen(config: Config, contacts: u32) -> SlidingDetector {
-    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    for slice in 3..=6 {
-        detector.skip_to(slice.into()).unwrap();
-        let pair = |n: u32| IpPair { aip: n % 7, bip: n.wrapping_mul(0x9e37_79b9) ^ slice };
-        let pairs: Vec<IpPair> = (0..contacts).map(pair).collect();
-        let (late, now) = pairs.split_at(pairs.len() / 3);
-        detector.ingest(now).unwrap();
-        detector.ingest_late(late, 1).unwrap();
-    }
-    detector
-}
-
-/// The same two silent slices later: no recorder of it is of age 0.
-fn aged(mut detector: SlidingDetector) -> SlidingDetector {
-    detector.skip_to(8).unwrap();
-    detector
-}
-
-/// A file of version 1, the detector that it is of, and how many slices, if it is a delta.
-fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
-    vec![
-        ("tagged-snapshot", seen(tagged(), 2000), None),
-        ("tagged-snapshot-aged", aged(seen(tagged(), 2000)), None),
-        ("tagged-delta-dense", seen(tagged(), 2000), Some(2)),
-        ("tagged-delta-sparse", seen(tagged(), 20), Some(1)),
-        ("tagged-delta-empty", seen(tagged(), 0), Some(1)),
-        ("paper-snapshot-aged", aged(seen(paper(), 2000)), None),
-        ("paper-snapshot", seen(paper(), 2000), None),
-        ("paper-delta-dense", seen(paper(), 2000), Some(2)),
-        ("paper-delta-sparse", seen(paper(), 20), Some(1)),
-    ]
-}
-
-fn path(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "golden", "v1", &format!("{name}.srlg")].iter().collect()
-}
-
-fn bytes_of(detector: &mut SlidingDetector, slices: Option<u32>) -> Vec<u8> {
-    match slices {
-        None => {
-            let snapshot = detector.snapshot().unwrap();
-            snapshot.with_attachment(b"kept with it".to_vec()).to_bytes().unwrap()
-        }
-        Some(slices) => detector.take_delta(slices).unwrap().to_bytes().unwrap(),
-    }
-}
+use golden::{bytes_of, golden, path, seen, tagged};
 
 // Contents and not bytes: versions of zstd may compress otherwise.
 #[test]
-fn files_of_version_1_hold_what_equal_detectors_hold() {
+fn files_of_version_2_hold_what_equal_detectors_hold() {
     for (name, mut detector, slices) in golden() {
         let bytes = std::fs::read(path(name)).unwrap();
         let params = *detector.params();
@@ -88,7 +29,7 @@ fn files_of_version_1_hold_what_equal_detectors_hold() {
 }
 
 /// Writes files that are not there yet: `cargo test --test behaviour format -- --ignored`. One that is there
-/// stays, as it is what version 1 was.
+/// stays, as it is what version 2 was.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_golden_files() {
@@ -120,7 +61,7 @@ fn headers_are_as_they_are_documented() {
             assert_eq!(&bytes[..4], b"SRLG");
             let of = |offset, len| number(&bytes, offset, len);
             let kind = if slices.is_none() { 1 } else { 2 };
-            assert_eq!((of(4, 2), of(6, 1), of(7, 1)), (1, kind, 0), "{name}");
+            assert_eq!((of(4, 2), of(6, 1), of(7, 1)), (2, kind, 0), "{name}");
             assert_eq!(
                 (of(8, 8), of(16, 8)),
                 (params.sizes_fingerprint(), params.seed_fingerprint())
@@ -129,7 +70,7 @@ fn headers_are_as_they_are_documented() {
                 (of(24, 8), of(32, 4), of(36, 4)),
                 (detector.slice(), slices.unwrap_or(0).into(), 0)
             );
-            let (sizes, attachment) = if slices.is_none() { (72, 12) } else { (0, 0) };
+            let (sizes, attachment) = if slices.is_none() { (76, 12) } else { (0, 0) };
             assert_eq!(
                 (of(56, 8), of(48, 8)),
                 (attachment, bytes.len() as u64 - 68 - sizes - attachment)
@@ -137,7 +78,9 @@ fn headers_are_as_they_are_documented() {
             assert_eq!(of(bytes.len() - 4, 4), crc(&bytes[..bytes.len() - 4]));
             if slices.is_none() {
                 let (window, tags) = (params.window().into(), params.counter_sizes().tags.into());
-                assert_eq!((of(64, 4), of(68, 4), of(64 + 13 * 4, 4)), (32, window, tags));
+                let is_tagged = u64::from(params.counter().tagged().is_some());
+                let size = |number: usize| of(64 + number * 4, 4);
+                assert_eq!((size(0), size(2), size(3), size(16)), (is_tagged, 32, window, tags));
                 assert_eq!(&bytes[bytes.len() - 16..bytes.len() - 4], b"kept with it");
             }
         }
@@ -145,22 +88,29 @@ fn headers_are_as_they_are_documented() {
 }
 
 #[test]
-fn later_version_is_told_apart_from_a_damaged_number() {
+fn other_versions_are_told_apart_from_a_damaged_number() {
     for (name, detector, slices) in golden() {
         let mut bytes = std::fs::read(path(name)).unwrap();
         let read = |bytes: &[u8]| match slices {
             None => Snapshot::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
             Some(_) => Delta::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
         };
-        for (version, is_later) in [(0, false), (2, true), (0x4001, true)] {
+        for version in [0, 1, 3, 0x4001] {
             bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
             assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
             let end = bytes.len() - 4;
             let sum = crc(&bytes[..end]) as u32;
             bytes[end..].copy_from_slice(&sum.to_le_bytes());
             let error = read(&bytes);
-            let found = matches!(error, Error::Version { theirs, newest: 1 } if theirs == version);
-            assert_eq!(found, is_later, "{name} {version}: {error}");
+            let is_right = match version {
+                0 => matches!(error, Error::Format(_)),
+                1 => matches!(error, Error::FormerVersion { theirs: 1, oldest: 2 }),
+                _ => matches!(error, Error::Version { theirs, newest: 2 } if theirs == version),
+            };
+            assert!(is_right, "{name} {version}: {error}");
+            // Users are told which version it is and which this srlg reads.
+            let says = |number: u16| error.to_string().contains(&format!(" {number}"));
+            assert!(version == 0 || says(version) && says(2), "{error}");
         }
     }
 }
@@ -187,11 +137,32 @@ fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
         rest = behind;
         (0..n).map(|at| bytes.get(at).map_or(0, |&byte| byte.into())).collect::<Vec<u64>>()
     };
-    let (low, high) = (plane(1), plane(2));
-    let words = low.iter().zip(high).map(|(low, high)| low + 256 * high);
-    let words = words.map(|word| if word < split { word } else { word + shift });
+    let planes: Vec<Vec<u64>> = (0..8).map(|byte| plane(1 << byte)).collect();
+    let word = |at: usize| planes.iter().rev().fold(0, |word, plane| word << 8 | plane[at]);
+    let words = (0..n).map(word).map(|word| if word < split { word } else { word + shift });
     assert_eq!(recorders.len(), n);
     (recorders.into_iter().zip(words).collect(), rest)
+}
+
+/// The hosts behind both sections of a snapshot; by docs/format.md alone.
+fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
+    let count = number(bytes, 0, 4) as usize;
+    assert_eq!(bytes.len(), 4 + 16 * count);
+    let host = |bytes: &[u8]| Ipv6Addr::from(<[u8; 16]>::try_from(bytes).unwrap());
+    bytes[4..].chunks(16).map(host).collect()
+}
+
+/// The super points of the last report of the detector of a file, ascending.
+fn reported_hosts(name: &str) -> Vec<Ipv6Addr> {
+    if !name.ends_with("reported") {
+        return Vec::new();
+    }
+    let report = seen(tagged(), 2000).close_slice().unwrap();
+    let points = report.super_points.iter();
+    let mut hosts: Vec<Ipv6Addr> = points.map(|point| point.host.to_ipv6_mapped()).collect();
+    assert!(hosts.len() >= 5, "{hosts:?}");
+    hosts.sort_unstable();
+    hosts
 }
 
 #[test]
@@ -200,17 +171,23 @@ fn bodies_are_as_they_are_documented() {
     for (name, mut detector, slices) in golden() {
         let params = *detector.params();
         for bytes in [std::fs::read(path(name)).unwrap(), bytes_of(&mut detector, slices)] {
-            let start = if slices.is_none() { 136 } else { 64 };
+            let start = if slices.is_none() { 140 } else { 64 };
             let frame = &bytes[start..start + number(&bytes, 48, 8) as usize];
             let body = zstd::bulk::decompress(frame, number(&bytes, 40, 8) as usize).unwrap();
             let (rough, rest) = section(&body);
             let (linear, end) = section(rest);
-            assert_eq!((body.len(), end.len()), (number(&bytes, 40, 8) as usize, 0), "{name}");
+            assert_eq!(body.len(), number(&bytes, 40, 8) as usize, "{name}");
+            match slices {
+                None => assert_eq!(hosts(end), reported_hosts(name), "{name}"),
+                Some(_) => assert!(end.is_empty(), "{name}"),
+            }
             layouts[usize::from(body[16])] += rough.len();
             layouts[usize::from(rest[16])] += linear.len();
             // Slices 2 to 6 were touched, and a delta has the last ones.
-            let is_aged = name.ends_with("aged");
-            assert!(rough.iter().all(|&(_, age)| (age >= 2) == is_aged), "{name}");
+            let rough: Vec<u64> =
+                rough.iter().map(|&(_, word)| word / params.finder().age_step()).collect();
+            let least = detector.slice() - 6;
+            assert!(rough.iter().all(|&age| age >= least), "{name}");
             assert!(linear.iter().all(|&(at, _)| at < params.arrays()[1].recorders as u64));
             let most = slices.map_or(detector.slice() - 1, u64::from);
             let age = |word: u64| word / u64::from(params.counter_sizes().tags);
@@ -219,7 +196,7 @@ fn bodies_are_as_they_are_documented() {
                     || (8..8 + most).contains(&age(word)) && params.counter().tagged().is_some()
             };
             assert!(linear.iter().all(|&(_, word)| is_recent(word)), "{name}");
-            assert!(rough.iter().all(|&(_, age)| age < most), "{name}");
+            assert!(rough.iter().all(|&age| age < most), "{name}");
             assert!(linear.windows(2).all(|pair| pair[0].0 < pair[1].0));
             if let Some(slices) = slices {
                 let count = detector.take_delta(slices).unwrap().recorders();

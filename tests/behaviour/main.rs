@@ -3,11 +3,16 @@
 mod adversary;
 mod dev_traces;
 mod estimates;
+mod flash_crowd;
+mod flood;
 mod format;
 mod hostile_bytes;
+mod kept;
+mod merged_nodes;
 mod merging;
 mod merging_bytes;
 mod overload;
 mod paper_errata;
+mod peers;
 mod sliding;
 mod small;

@@ -18,7 +18,7 @@ const NODES: usize = 3;
 /// Small arrays, so that contacts collide: either scheme, epochs of two slices, another hash.
 fn kinds() -> [Config; 4] {
     let tagged = Config { window: WINDOW, ..small::tagged() };
-    let epochs = Scheme::Tagged { lines: 24, tags: 5000 };
+    let epochs = Scheme::Tagged { cell_bits: 12, lines: 24, tags: 5000 };
     [
         tagged,
         Config { window: WINDOW, ..small::paper() },
@@ -192,6 +192,9 @@ fn all_tell(
         deliver(late, &mut on_their_way, slice);
     }
     prop_assert!(on_their_way.is_empty());
+    // Only who reported looks at the super points of its last report once more; both find nothing left.
+    let reports = [&mut *one, late].map(|detector| detector.close_slice().unwrap());
+    prop_assert_eq!(&reports[0].super_points, &reports[1].super_points);
     prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());
     prop_assert_eq!(late.close_slice().unwrap(), one.close_slice().unwrap());
     Ok(())

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use srlg::{Config, Device, Hash, IpPair, Overload, SliceReport, SlidingDetector};
+use srlg::{
+    Config, Device, FinderHealth, Hash, Health, IpPair, Overload, RsraSizes, Scheme, SliceReport,
+    SlidingDetector,
+};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const SCANNER: u32 = 0x0a00_0001;
@@ -20,42 +23,130 @@ fn report(config: Config, load: u64) -> SliceReport {
     report
 }
 
+/// The least cells of a candidate, and the share of all cells in use.
+fn cells(health: &Health) -> (u32, f64) {
+    match health.finder {
+        FinderHealth::Cells { c_min, in_use, .. } => (c_min, in_use),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// The hot weight, and the hot share of the row that has most.
+fn hot(health: &Health) -> (u32, f64) {
+    match &health.finder {
+        FinderHealth::Rsra { hot_weight, hot_shares, .. } => {
+            (*hot_weight, hot_shares.iter().copied().fold(0.0, f64::max))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn with_cells(cell_bits: u32) -> Config {
+    let Scheme::Tagged { lines, tags, .. } = Config::default().scheme else {
+        unreachable!("the default has cells")
+    };
+    Config { scheme: Scheme::Tagged { cell_bits, lines, tags }, ..Config::default() }
+}
+
+fn has_scanner(report: &SliceReport) -> bool {
+    report.super_points.iter().any(|point| point.host.to_bits() == SCANNER)
+}
+
+// A host of θ = 1024 leaves 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, 3.9 more or
+// less: 3.65 deviations below is 11.
 #[test]
 fn light_load_is_no_overload() {
     let health = report(Config::default(), 100_000).health;
-    assert_eq!((health.overload, health.hot_weight), (None, 3));
-    assert!(health.miss_probability < 0.000_2);
+    let (c_min, in_use) = cells(&health);
+    assert_eq!(health.overload, None);
+    assert!((10..=13).contains(&c_min), "{c_min}");
+    // One in 32 of 119,000 pairs touches a cell, and the scanner no more than 64.
+    assert!((0.01..0.015).contains(&in_use), "{in_use}");
+    assert!(health.miss_probability <= 1.3e-4);
+    // All contacts in the oldest slice: strangers that touch the same cell have touched it later.
+    assert!((1.0..1.5).contains(&(health.burst_miss_probability / health.miss_probability)));
+    assert!((1024.0 * 0.5..1024.0).contains(&health.found_from), "{}", health.found_from);
+}
+
+// 62,500 touches of 4,096 cells.
+#[test]
+fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
+    let report = report(with_cells(12), 2_000_000);
+    let (c_min, in_use) = cells(&report.health);
+    assert_eq!((report.health.overload, c_min), (Some(Overload::Crowded), 2));
+    assert!(in_use > 0.99, "{in_use}");
+    assert!(report.health.miss_probability > 1.3e-4, "{}", report.health.miss_probability);
+    assert!(report.health.burst_miss_probability >= report.health.miss_probability);
+    assert!(report.health.found_from > 1024.0, "{}", report.health.found_from);
+    assert!(has_scanner(&report));
+}
+
+#[test]
+fn the_fuller_the_cells_the_fewer_make_a_candidate_and_the_larger_hosts_are_found() {
+    let reports = [18, 16, 15, 14].map(|cell_bits| report(with_cells(cell_bits), 1_000_000));
+    for pair in reports.windows(2) {
+        let [few, many] = [&pair[0].health, &pair[1].health];
+        assert!(cells(few).0 >= cells(many).0 && cells(few).1 < cells(many).1, "{pair:?}");
+        assert!(has_scanner(&pair[1]));
+    }
+    assert!(cells(&reports[0].health).0 > cells(&reports[3].health).0);
 }
 
 #[test]
 fn too_many_hot_columns_raise_the_hot_weight_and_keep_the_large_super_points() {
-    let report = report(Config { hot_limit: 100, ..Config::default() }, 2_000_000);
-    assert_eq!(report.health.overload, Some(Overload::RaisedHotWeight));
-    assert!(report.health.hot_weight > 3);
-    assert!(report.health.miss_probability > 0.000_2);
-    assert!(report.super_points.iter().any(|point| point.host.to_bits() == SCANNER));
+    let config = Config::paper_with(RsraSizes { hot_limit: 30, ..RsraSizes::PAPER });
+    let report = report(config, 2_000_000);
+    assert_eq!(report.health.overload, Some(Overload::Raised));
+    assert!(hot(&report.health).0 > 3);
+    assert!(report.health.miss_probability > 0.035);
+    assert!(has_scanner(&report));
 }
 
 #[test]
-fn too_many_candidates_raise_the_hot_weight_too() {
-    let calm = report(Config::default(), 2_000_000);
-    let limit = calm.candidates as u32 - 1;
-    let report = report(Config { candidate_limit: limit, ..Config::default() }, 2_000_000);
-    assert_eq!(report.health.overload, Some(Overload::RaisedHotWeight));
-    assert!(report.candidates <= limit as usize);
+fn too_many_candidates_ask_more_of_each() {
+    for config in [Config::default(), Config::paper()] {
+        let calm = report(config, 2_000_000);
+        assert!(calm.candidates > 1, "{}", calm.candidates);
+        let one_less = calm.candidates as u32 - 1;
+        let limited = |limit| report(Config { candidate_limit: limit, ..config }, 2_000_000);
+        let few = limited(one_less);
+        assert!(few.health.miss_probability > calm.health.miss_probability);
+        assert!(few.candidates <= one_less as usize && has_scanner(&few));
+        // Of cells one host less of those with fewest is no overload: 0.00013 are accepted.
+        let is_accepted = few.health.miss_probability <= 1.3e-4;
+        let expected = (!is_accepted).then_some(Overload::Raised);
+        assert_eq!(few.health.overload, expected, "{:?}", few.health);
+        assert_eq!(is_accepted, config == Config::default());
+    }
+    let one = report(Config { candidate_limit: 1, ..Config::default() }, 2_000_000);
+    assert_eq!((one.candidates, one.health.overload), (1, Some(Overload::Raised)));
+    assert!(one.health.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
 // With θ = 8 every opposite host is sampled: 12 M of them fill nearly every recorder, and
 // 2^34 tuples of hot columns spell some 2^32 addresses.
 #[test]
 fn saturated_arrays_are_reported_and_do_not_hang() {
-    let config = Config { threshold: 8, oversampling_bits: 1, ..Config::default() };
+    let config = Config { threshold: 8, ..Config::paper() };
     let start = Instant::now();
     let report = report(config, 12_000_000);
     assert_eq!(report.health.overload, Some(Overload::Saturated));
     assert_eq!((report.super_points.len(), report.health.miss_probability), (0, 1.0));
     // 200,000 hosts leave a share e^(-200000/131072) = 0.22 of the columns of row 0 empty.
-    assert!(report.health.hot_shares[0] > 0.75);
+    assert!(hot(&report.health).1 > 0.75);
+    assert!(start.elapsed().as_secs() < 60);
+}
+
+// The same for cells: each is touched 46 times in one slice, by 200,000 hosts, a third of which hold two
+// cells or more. These are more candidates than the limit accepts.
+#[test]
+fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
+    let config = Config { threshold: 8, ..Config::default() };
+    let start = Instant::now();
+    let report = report(config, 12_000_000);
+    assert_eq!(report.health.overload, Some(Overload::Raised));
+    assert!(cells(&report.health).0 > 2 && report.health.miss_probability > 0.1);
+    assert!(report.candidates <= config.candidate_limit as usize);
     assert!(start.elapsed().as_secs() < 60);
 }
 
@@ -63,14 +154,15 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
 /// so many in the fullest row.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
-    let peer = |slot| (0..).find(|&bip| params.finder().rsra().slot(bip) == Some(slot)).unwrap();
+    let rsra = params.finder().rsra().unwrap();
+    let peer = |slot| (0..).find(|&bip| rsra.slot(bip) == Some(slot)).unwrap();
     let peers = [0, 1, 2].map(peer);
-    let mut hot = vec![HashSet::new(); params.finder().rsra().rows() as usize];
+    let mut hot = vec![HashSet::new(); rsra.rows() as usize];
     let mut pairs: Vec<IpPair> = (0..4000).map(|bip| IpPair { aip: SCANNER, bip }).collect();
     for aip in std::iter::once(SCANNER).chain(0x1400_0000..) {
-        let base = params.finder().rsra().base_column(aip);
+        let base = rsra.base_column(aip);
         for (row, hot) in (0..).zip(&mut hot) {
-            hot.insert(params.finder().rsra().column(row, base, aip));
+            hot.insert(rsra.column(row, base, aip));
         }
         pairs.extend(peers.map(|bip| IpPair { aip, bip }));
         if hot.iter().any(|hot| hot.len() == columns) {
@@ -96,26 +188,25 @@ fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
 // addresses agree with hot columns in five rows: too many candidates, hence a higher weight as well.
 #[test]
 fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
-    let config = Config::default();
+    let config = Config::paper();
     let calm = (None, 3);
-    let raised = (Some(Overload::RaisedHotWeight), 4);
+    let raised = (Some(Overload::Raised), 4);
     for (columns, expected) in [(8000, calm), (16_384, raised), (16_385, raised)] {
         let pairs = crowd(config, columns);
         let (report, took) = timed_report(config, &pairs);
-        assert_eq!((report.health.overload, report.health.hot_weight), expected, "{columns}");
+        assert_eq!((report.health.overload, hot(&report.health).0), expected, "{columns}");
         assert!(report.candidates <= config.candidate_limit as usize);
         assert_eq!(hosts_of(&report), [SCANNER]);
-        let fullest = report.health.hot_shares.into_iter().fold(0.0, f64::max);
-        assert_eq!(fullest * f64::from(1 << 17), columns as f64);
+        assert_eq!(hot(&report.health).1 * f64::from(1 << 17), columns as f64);
         assert!(took.as_secs() < 60, "{took:?}");
     }
 }
 
-// One contact in 64 is sampled: by chance none of the crowd has three of three.
+// One contact in 128 is sampled: by chance none of the crowd has three of three.
 #[test]
 fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
-    let pairs = crowd(Config::default(), 16_384);
-    let secret = Config { hash: Hash::HalfSip13, seed: 0x5eed, ..Config::default() };
+    let pairs = crowd(Config::paper(), 16_384);
+    let secret = Config { hash: Hash::HalfSip13, seed: 0x5eed, ..Config::paper() };
     let (report, _) = timed_report(secret, &pairs);
     assert_eq!((report.health.overload, report.candidates), (None, 1));
     assert_eq!(hosts_of(&report), [SCANNER]);

@@ -2,11 +2,13 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, IpPair, Scheme, SlidingDetector};
+use srlg::{Config, Device, IpPair, RsraSizes, Scheme, SlidingDetector};
 
 /// The paper's scheme and memory with linear estimators that start at any recorder.
 fn fine_stride() -> Config {
-    Config { scheme: Scheme::Paper { rows: 5, columns: 16 << 17, stride: 1 }, ..Config::paper() }
+    let finder = RsraSizes::PAPER;
+    let scheme = Scheme::Paper { finder, rows: 5, columns: 16 << 17, stride: 1 };
+    Config { scheme, ..Config::paper() }
 }
 
 fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetector {
@@ -45,7 +47,8 @@ fn stride_16_correlates_the_rows_and_stride_1_does_not() {
 // over-estimated by the paper's row-wide setting factor. One row shows it most plainly.
 #[test]
 fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
-    let scheme = Scheme::Paper { rows: 1, columns: 16 << 17, stride: 1 };
+    let finder = RsraSizes::PAPER;
+    let scheme = Scheme::Paper { finder, rows: 1, columns: 16 << 17, stride: 1 };
     let config = Config { scheme, ..fine_stride() };
     let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
     let rows = giant.params().counter().rows().unwrap();

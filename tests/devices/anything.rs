@@ -6,7 +6,7 @@ use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
 
 use crate::device::detector;
 use crate::feed::assert_equal_recorders;
-use crate::traffic::{small, small_odd, small_paper};
+use crate::traffic::{limited, small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
 
@@ -27,6 +27,7 @@ enum Event {
     Pairs { pairs: Vec<IpPair>, way: Way },
     Late { pairs: Vec<IpPair>, slices: u32 },
     Query { host: u32, window: u32 },
+    Peers { host: u32 },
     Close,
     Skip { slices: u64 },
 }
@@ -44,7 +45,8 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => (pairs(), way).prop_map(|(pairs, way)| Event::Pairs { pairs, way }),
         1 => (pairs(), 0u32..7).prop_map(|(pairs, slices)| Event::Late { pairs, slices }),
-        1 => (host, 1u32..5).prop_map(|(host, window)| Event::Query { host, window }),
+        1 => (host.clone(), 1u32..5).prop_map(|(host, window)| Event::Query { host, window }),
+        1 => host.prop_map(|host| Event::Peers { host }),
         3 => Just(Event::Close),
         1 => (0u64..6).prop_map(|slices| Event::Skip { slices }),
     ]
@@ -55,13 +57,9 @@ fn config() -> impl Strategy<Value = Config> {
     let sizes = prop::sample::select(vec![small(), small_paper(), small_odd()]);
     let hash = prop::sample::select(vec![Hash::Murmur, Hash::HalfSip13]);
     (sizes, limit(), limit(), 8u32..60, hash, any::<u64>()).prop_map(
-        |(sizes, hot_limit, candidate_limit, threshold, hash, seed)| Config {
-            hot_limit,
-            candidate_limit,
-            threshold,
-            hash,
-            seed,
-            ..sizes
+        |(sizes, hot_limit, candidate_limit, threshold, hash, seed)| {
+            let sizes = limited(sizes, hot_limit, candidate_limit);
+            Config { threshold, hash, seed, ..sizes }
         },
     )
 }
@@ -108,6 +106,10 @@ fn happen(tested: &mut SlidingDetector, one: &mut SlidingDetector, event: &Event
                 detector.cardinality_within((*host).into(), (*window).min(config.window)).unwrap()
             };
             assert_eq!(query(tested), query(one));
+        }
+        Event::Peers { host } => {
+            let peers = |detector: &SlidingDetector| detector.sample_peers((*host).into()).unwrap();
+            assert_eq!(peers(tested), peers(one));
         }
         Event::Close => assert_eq!(tested.close_slice().unwrap(), one.close_slice().unwrap()),
         Event::Skip { slices } => {

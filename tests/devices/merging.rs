@@ -3,7 +3,7 @@
 use srlg::{Config, Device, SlidingDetector};
 
 use crate::device::detector;
-use crate::feed::{assert_equal_recorders, expected, one_at_a_time, whole};
+use crate::feed::{assert_equal_recorders, one_at_a_time, whole};
 use crate::traffic::{Slice, backbone, presets, with_late};
 
 on_every_device!(
@@ -30,12 +30,16 @@ fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
 fn snapshots_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
     for config in presets(5) {
         let traffic = traffic(21);
-        let (mut one, _) = expected(config, &traffic);
+        let mut one = detector(Device::Cpu, config);
         let mut nodes = [detector(device, config), detector(Device::Cpu, config)];
-        for slice in &traffic {
-            for (number, node) in nodes.iter_mut().enumerate() {
-                whole(node, &share(slice, number, 2));
-                node.close_slice().unwrap();
+        // Nobody reports yet: snapshots also have the super points of the last report of a node, which
+        // are those of a part of the traffic.
+        for (number, slice) in (0..).zip(&traffic) {
+            one.skip_to(number).unwrap();
+            one_at_a_time(&one, slice);
+            for (part, node) in nodes.iter_mut().enumerate() {
+                node.skip_to(number).unwrap();
+                whole(node, &share(slice, part, 2));
             }
         }
         let snapshots = [nodes[0].snapshot().unwrap(), nodes[1].snapshot().unwrap()];

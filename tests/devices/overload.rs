@@ -1,15 +1,17 @@
-//! More hot columns or candidates than the limits accept, on any device.
+//! More hot columns or candidates than the limits accept, and more pairs than cells, on any device.
 
-use srlg::{Config, Device, Overload, SliceReport};
+use srlg::{Config, Device, FinderHealth, Overload, Scheme, SliceReport};
 
 use crate::device::detector;
 use crate::feed::{one_at_a_time, whole};
-use crate::traffic::{Slice, backbone, contacts, presets, small, small_paper};
+use crate::traffic::{Slice, backbone, contacts, limited, presets, small, small_odd, small_paper};
 
 on_every_device!(
     too_many_hot_columns,
+    crowded_cells,
     too_many_candidates,
     saturated_arrays,
+    tiny_cells_of_many_super_points,
     as_many_candidates_as_the_limit,
 );
 
@@ -30,16 +32,36 @@ fn slice() -> Slice {
     Slice { pairs, late: Vec::new() }
 }
 
-fn too_many_hot_columns(device: Device) {
-    for config in presets(5) {
-        let calm = report(device, config, &slice());
-        assert_eq!(calm.health.overload, None);
-        let hot = (calm.health.hot_shares[0] * f64::from(1 << config.rough_column_bits)) as u32;
-        let report = report(device, Config { hot_limit: hot / 2, ..config }, &slice());
-        assert_eq!(report.health.overload, Some(Overload::RaisedHotWeight));
-        assert!(report.health.hot_weight > calm.health.hot_weight);
-        assert!(report.super_points.len() >= 3);
+/// The hot weight, and the share of row 0 that was hot.
+fn hot(report: &SliceReport) -> (u32, f64) {
+    match &report.health.finder {
+        FinderHealth::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),
+        other => panic!("{other:?}"),
     }
+}
+
+fn too_many_hot_columns(device: Device) {
+    let [_, config] = presets(5);
+    let calm = report(device, config, &slice());
+    assert_eq!(calm.health.overload, None);
+    let (hot_weight, share) = hot(&calm);
+    let columns = (share * f64::from(1 << 17)) as u32;
+    let report = report(device, limited(config, columns / 2, 1 << 16), &slice());
+    assert_eq!(report.health.overload, Some(Overload::Raised));
+    assert!(hot(&report).0 > hot_weight);
+    assert!(report.super_points.len() >= 3);
+}
+
+fn crowded_cells(device: Device) {
+    let [config, _] = presets(5);
+    let calm = report(device, config, &slice());
+    assert_eq!(calm.health.overload, None);
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 461_600, tags: 64 };
+    let report = report(device, Config { scheme, ..config }, &slice());
+    assert_eq!(report.health.overload, Some(Overload::Crowded));
+    assert!(report.health.miss_probability > calm.health.miss_probability);
+    assert!(report.health.found_from > calm.health.found_from);
+    assert!(report.super_points.len() >= 3);
 }
 
 fn too_many_candidates(device: Device) {
@@ -48,8 +70,10 @@ fn too_many_candidates(device: Device) {
         for limit in [1, calm.candidates as u32 - 1] {
             let config = Config { candidate_limit: limit, ..config };
             let report = report(device, config, &slice());
-            assert!(report.health.overload.is_some());
+            assert!(report.health.miss_probability > calm.health.miss_probability);
             assert!(report.candidates <= limit as usize);
+            // Of one host less fewer than 0.00013 of those of θ may be missed: no overload.
+            assert!(report.health.overload.is_some() || limit > 1);
         }
     }
 }
@@ -63,11 +87,20 @@ fn as_many_candidates_as_the_limit(device: Device) {
 }
 
 fn saturated_arrays(device: Device) {
-    for config in [small(), small_paper()] {
-        let config = Config { hot_limit: 2, candidate_limit: 2, threshold: 16, ..config };
+    for config in [small_odd(), small_paper()] {
+        let config = Config { threshold: 16, ..limited(config, 2, 2) };
         let slice = Slice { pairs: contacts(4000, 60), late: Vec::new() };
         let report = report(device, config, &slice);
         assert_eq!(report.health.overload, Some(Overload::Saturated));
         assert_eq!((report.super_points.len(), report.health.miss_probability), (0, 1.0));
     }
+}
+
+// 4096 cells for 64 touches of each of 4000 hosts.
+fn tiny_cells_of_many_super_points(device: Device) {
+    let config = Config { threshold: 16, candidate_limit: 2, ..small() };
+    let slice = Slice { pairs: contacts(4000, 60), late: Vec::new() };
+    let report = report(device, config, &slice);
+    assert!(report.health.overload.is_some());
+    assert!(report.candidates <= 2, "{}", report.candidates);
 }

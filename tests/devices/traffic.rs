@@ -1,6 +1,6 @@
 //! Traffic and sizes of the tests.
 
-use srlg::{Config, IpPair, Scheme};
+use srlg::{Config, IpPair, RsraSizes, Scheme};
 use srlg_traffic::synthetic::{Backbone, Model};
 
 /// What comes in one slice.
@@ -62,25 +62,37 @@ pub(crate) fn small() -> Config {
     Config {
         threshold: 64,
         window: 4,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 120, tags: 64 },
+        scheme: Scheme::Tagged { cell_bits: 12, lines: 120, tags: 64 },
         linear_width: 1024,
         ..Config::default()
     }
 }
 
+/// An RSRA as small.
+pub(crate) const ROUGH: RsraSizes =
+    RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
+
 /// The paper's scheme, as small.
 pub(crate) fn small_paper() -> Config {
-    let scheme = Scheme::Paper { rows: 3, columns: 40, stride: 8 };
-    Config { scheme, linear_width: 128, oversampling_bits: 0, ..small() }
+    let scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 40, stride: 8 };
+    Config { scheme, linear_width: 128, ..small() }
 }
 
 /// The paper's scheme with an odd number of recorders.
 pub(crate) fn small_odd() -> Config {
-    let scheme = Scheme::Paper { rows: 1, columns: 1, stride: 1 };
+    let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     Config { scheme, linear_width: 129, ..small_paper() }
+}
+
+/// The same with a search of so many hot columns and candidates at most; cells have no hot columns.
+pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> Config {
+    let scheme = match config.scheme {
+        Scheme::Paper { finder, rows, columns, stride } => {
+            Scheme::Paper { finder: RsraSizes { hot_limit, ..finder }, rows, columns, stride }
+        }
+        cells @ Scheme::Tagged { .. } => cells,
+    };
+    Config { scheme, candidate_limit, ..config }
 }
 
 /// `peers` opposite hosts of each of `hosts` hosts.

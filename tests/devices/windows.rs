@@ -44,13 +44,16 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
     }
 }
 
-// 1200 slices are more than a word has ages for; 300 are where 200 tags are asked for.
+// 1200 slices are more than a word of the counter has ages for, 5000 more than a cell has; 300 are where 200
+// tags are asked for.
 fn windows_of_epochs(device: Device) {
-    let tagged = Scheme::Tagged { lines: 412_500, tags: 200 };
-    for (window, scheme) in [(1200, Config::default().scheme), (300, tagged)] {
+    let default = Config::default().scheme;
+    let tagged = Scheme::Tagged { cell_bits: 18, lines: 412_500, tags: 200 };
+    for (window, scheme) in [(1200, default), (5000, default), (300, tagged)] {
         let config = Config { window, scheme, threshold: 256, ..Config::default() };
         let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
         assert!(reference.params().counter_sizes().epoch_slices > 1);
+        assert_eq!(reference.params().finder().epoch_slices() > 1, window == 5000);
         let mut super_points = 0;
         for (step, slice) in (1..).zip(with_late(backbone(12, 8, 100_000))) {
             whole(&tested, &slice);

@@ -3,7 +3,7 @@
 //! This file alone knows what the schemes consist of.
 
 use anyhow::Result;
-use srlg_core::{Config, Scheme};
+use srlg_core::{Config, RsraSizes, Scheme};
 
 /// Least numbers of tags to ask for, from the fewest that there can be.
 const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
@@ -12,10 +12,11 @@ const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
 /// each with the number of its tags, since ages may leave more than are asked for.
 pub(super) fn tag_splits(window: u32) -> Result<Vec<(u32, Config)>> {
     let preset = Config { window, ..Config::default() };
-    let Scheme::Tagged { lines, .. } = preset.scheme else { return Ok(Vec::new()) };
+    let Scheme::Tagged { cell_bits, lines, .. } = preset.scheme else { return Ok(Vec::new()) };
     let mut splits = Vec::new();
     for least in TAGS {
-        let config = Config { scheme: Scheme::Tagged { lines, tags: least }, ..preset };
+        let scheme = Scheme::Tagged { cell_bits, lines, tags: least };
+        let config = Config { scheme, ..preset };
         splits.push((config.validate()?.counter_sizes().tags, config));
     }
     splits.dedup_by_key(|&mut (tags, _)| tags);
@@ -25,17 +26,21 @@ pub(super) fn tag_splits(window: u32) -> Result<Vec<(u32, Config)>> {
 /// `config` with both arrays doubled or halved, time and again.
 pub(super) fn resized(config: Config, doublings: i32) -> Config {
     let scaled = |size: u32| (f64::from(size) * libm::exp2(doublings.into())) as u32;
+    let more_bits = |bits: u32| bits.saturating_add_signed(doublings);
     let scheme = match config.scheme {
-        Scheme::Paper { rows, columns, stride } => {
-            Scheme::Paper { rows, columns: scaled(columns), stride }
+        Scheme::Paper { finder, rows, columns, stride } => {
+            let column_bits = more_bits(finder.column_bits);
+            // As small as lets the rows cover the address.
+            let uncovered = 32_u32.saturating_sub(column_bits);
+            let bit_stride = uncovered.div_ceil(finder.rows - 2);
+            let finder = RsraSizes { column_bits, bit_stride, ..finder };
+            Scheme::Paper { finder, rows, columns: scaled(columns), stride }
         }
-        Scheme::Tagged { lines, tags } => Scheme::Tagged { lines: scaled(lines), tags },
+        Scheme::Tagged { cell_bits, lines, tags } => {
+            Scheme::Tagged { cell_bits: more_bits(cell_bits), lines: scaled(lines), tags }
+        }
     };
-    let rough_column_bits = config.rough_column_bits.saturating_add_signed(doublings);
-    // As small as lets the rows cover the address.
-    let uncovered = 32_u32.saturating_sub(rough_column_bits);
-    let bit_stride = uncovered.div_ceil(config.rough_rows - 2);
-    Config { scheme, rough_column_bits, bit_stride, ..config }
+    Config { scheme, ..config }
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ impl System for Srlg {
         self.detector.health().overload.is_none()
     }
 
-    /// Recorders: a search adds 1.3 MB, and each thread that ingests 0.3 MB.
+    /// Recorders: a search adds a byte per cell and 8 per cell that may be a candidate's, and each thread
+    /// that ingests 0.3 MB.
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
@@ -93,10 +94,12 @@ pub fn points(report: &SliceReport) -> Vec<(Address, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use srlg_core::RsraSizes;
 
     #[test]
     fn an_overloaded_search_is_not_complete() {
-        let config = Config { threshold: 64, hot_limit: 1, ..Config::paper() };
+        let finder = RsraSizes { hot_limit: 1, ..RsraSizes::PAPER };
+        let config = Config { threshold: 64, ..Config::paper_with(finder) };
         let mut system = Srlg::new("paper", config).unwrap();
         assert!(system.is_complete());
         // Hosts of 6 times the threshold: each has a hot rough estimator, at the full weight too.

@@ -2,7 +2,6 @@
 //! estimates by survival analysis. docs/tagged-recorders.md explains it.
 
 mod block;
-mod cells;
 mod decoder;
 pub mod expected;
 pub mod glimpse;
@@ -10,6 +9,7 @@ mod histograms;
 mod line;
 mod lines;
 mod params;
+mod positions;
 mod tag;
 mod touch;
 pub mod visible;
@@ -21,11 +21,11 @@ use crate::epoch::Span;
 use crate::pair::{Address, BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
-pub use cells::Cells;
 pub use histograms::Histograms;
 pub use lines::Lines;
 pub(crate) use params::LEAST_TAGS;
 pub use params::{AGES, LINE, TaggedParams};
+pub use positions::Positions;
 pub use touch::{Touch, Touches, touch_lines};
 
 /// The tagged counter.

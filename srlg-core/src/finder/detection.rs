@@ -48,6 +48,21 @@ pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_we
     lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
 }
 
+/// The least cardinality of which a rough estimator misses at most 1 %; infinite where it misses more of all.
+#[must_use]
+pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
+    let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= 0.01;
+    if !is_found(u32::MAX) {
+        return f64::INFINITY;
+    }
+    let (mut least, mut most) = (0, u32::MAX);
+    while least < most {
+        let middle = least + (most - least) / 2;
+        if is_found(middle) { most = middle } else { least = middle + 1 }
+    }
+    most.into()
+}
+
 fn binomial(n: u32, k: u32) -> f64 {
     (0..k).fold(1.0, |product, i| product * f64::from(n - i) / f64::from(i + 1))
 }
@@ -119,7 +134,7 @@ mod tests {
     // `trials` independent outcomes has standard deviation sqrt(p(1-p)/trials); five of them.
     #[test]
     fn closed_form_equals_simulation() {
-        let params = *Config::paper().validate().unwrap().finder().rsra();
+        let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();
         let (trials, cardinality) = (20_000u32, 400u32);
         let mut reached = [0u32; 9];
         for host in 0..trials {

@@ -3,12 +3,13 @@
 //! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
 //! [`RsraParams::new`] is the only constructor, so every index that is built from them is in range.
 
-use crate::config::Config;
-use crate::epoch::shortest_epoch;
+use crate::config::{Config, RsraSizes};
+use crate::epoch::{LARGEST_AGE, shortest_epoch};
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{self, Hash, Key, Keys, hashing};
 use crate::pair::{ADDRESS_BITS, Address};
+use crate::sizes::Size;
 use crate::view::ArrayParams;
 
 /// The sizes and keys of an RSRA.
@@ -30,18 +31,19 @@ pub struct RsraParams {
 }
 
 impl RsraParams {
-    /// Checks the rules of the RSRA of `config` whose recorders tell `most_ages` ages apart.
-    pub(crate) fn new(config: &Config, most_ages: u32, keys: &Keys) -> Result<Self, ConfigError> {
-        check(config)?;
+    /// Checks the rules of `sizes`.
+    pub(crate) fn new(sizes: RsraSizes, config: &Config, keys: &Keys) -> Result<Self, ConfigError> {
+        check(sizes)?;
+        let RsraSizes { rows, column_bits, width, bit_stride, hot_limit } = sizes;
         Ok(Self {
-            rows: config.rough_rows,
-            column_bits: config.rough_column_bits,
-            width: config.rough_width,
-            bit_stride: config.bit_stride,
-            lsb_threshold: lsb_threshold(config)?,
-            hot_weight: hot_weight(config.rough_width),
-            hot_limit: config.hot_limit,
-            epoch_slices: shortest_epoch(config.window, most_ages),
+            rows,
+            column_bits,
+            width,
+            bit_stride,
+            lsb_threshold: lsb_threshold(config.threshold, width)?,
+            hot_weight: hot_weight(width),
+            hot_limit,
+            epoch_slices: shortest_epoch(config.window, LARGEST_AGE),
             hash: config.hash,
             opposite_key: keys.opposite,
             low_key: keys.low,
@@ -50,20 +52,17 @@ impl RsraParams {
     }
 }
 
-/// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`, less the oversampling.
-pub(crate) fn lsb_threshold(config: &Config) -> Result<u32, ConfigError> {
-    let Config { threshold, rough_width: width, .. } = *config;
+/// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`.
+fn lsb_threshold(threshold: u32, width: u32) -> Result<u32, ConfigError> {
     if threshold < width {
         return Err(ConfigError::Threshold { threshold, width });
     }
-    let tau = threshold.div_ceil(width).next_power_of_two().trailing_zeros();
     // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
-    Ok(tau.saturating_sub(config.oversampling_bits))
+    Ok(threshold.div_ceil(width).next_power_of_two().trailing_zeros())
 }
 
-fn check(config: &Config) -> Result<(), ConfigError> {
-    let Config { rough_rows: rows, rough_column_bits: bits, rough_width: width, .. } = *config;
-    let stride = config.bit_stride;
+fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
+    let RsraSizes { rows, column_bits: bits, width, bit_stride: stride, hot_limit } = sizes;
     if !(12..=24).contains(&bits) {
         return Err(ConfigError::RoughColumnBits { bits });
     }
@@ -80,8 +79,8 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if covered < ADDRESS_BITS {
         return Err(ConfigError::UncoveredBits { covered });
     }
-    if config.hot_limit == 0 {
-        return Err(ConfigError::Limits);
+    if hot_limit == 0 {
+        return Err(ConfigError::HotLimit);
     }
     Ok(())
 }
@@ -90,6 +89,21 @@ fn check(config: &Config) -> Result<(), ConfigError> {
 const fn hot_weight(width: u32) -> u32 {
     const RHO_PER_MILLION: u32 = 280_634;
     (width * RHO_PER_MILLION).div_ceil(1_000_000)
+}
+
+impl RsraParams {
+    /// By which two RSRAs are compared.
+    pub(crate) fn sizes(&self) -> [Size; 7] {
+        [
+            Size::shaping("rsra_rows", self.rows),
+            Size::shaping("rsra_column_bits", self.column_bits),
+            Size::shaping("rsra_width", self.width),
+            Size::shaping("rsra_bit_stride", self.bit_stride),
+            Size::shaping("lsb_threshold", self.lsb_threshold),
+            Size::shaping("finder_epoch_slices", self.epoch_slices),
+            Size::reading("hot_limit", self.hot_limit),
+        ]
+    }
 }
 
 hashing!(RsraParams);
@@ -169,7 +183,7 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn slots_equal_the_pinned_vectors() {
-        let rsra = *Config::paper().validate().unwrap().finder().rsra();
+        let rsra = *Config::paper().validate().unwrap().finder().rsra().unwrap();
         for address in [0x0a00_0001, 0xc0a8_0101, 0xffff_ffff] {
             assert_eq!(rsra.slot(address), None);
         }
@@ -181,7 +195,7 @@ mod tests {
 
     #[test]
     fn one_address_in_two_to_the_tau_is_sampled_and_slots_are_even() {
-        let rsra = *Config::paper().validate().unwrap().finder().rsra();
+        let rsra = *Config::paper().validate().unwrap().finder().rsra().unwrap();
         let mut slots = [0u32; 8];
         for slot in (0..1 << 20).filter_map(|address| rsra.slot(address)) {
             slots[slot as usize] += 1;

@@ -144,7 +144,7 @@ fn union_mask(params: &RsraParams, masks: &[u8], base: u32, host: Address) -> u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Hash};
+    use crate::{Config, Hash, RsraSizes};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
@@ -158,7 +158,7 @@ mod tests {
 
     impl Fixture {
         fn new(config: Config) -> Self {
-            let params = *config.validate().unwrap().finder().rsra();
+            let params = *config.validate().unwrap().finder().rsra().unwrap();
             let mut arrays = high_table_lens(&params).map(|len| vec![0; len]);
             fill_high_table(&params, arrays.each_mut().map(|array| &mut array[..]));
             let masks = vec![0; params.estimators()];
@@ -221,16 +221,10 @@ mod tests {
             Just((17, 16, 16)),
         ];
         let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
-        (sizes, hash, any::<u64>()).prop_map(
-            |((rough_column_bits, bit_stride, rough_rows), hash, seed)| Config {
-                rough_column_bits,
-                bit_stride,
-                rough_rows,
-                hash,
-                seed,
-                ..Config::paper()
-            },
-        )
+        (sizes, hash, any::<u64>()).prop_map(|((column_bits, bit_stride, rows), hash, seed)| {
+            let sizes = RsraSizes { column_bits, bit_stride, rows, ..RsraSizes::PAPER };
+            Config { hash, seed, ..Config::paper_with(sizes) }
+        })
     }
 
     proptest! {

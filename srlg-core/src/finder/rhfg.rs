@@ -58,7 +58,7 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn columns_equal_the_pinned_vectors() {
-        let params = *Config::paper().validate().unwrap().finder().rsra();
+        let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();
         for (aip, columns) in [
             (0x0a00_0001, [83_053, 83_052, 83_053, 115_821, 86_125]),
             (0xc0a8_0101, [33_086, 32_831, 114_998, 43_838, 65_646]),
@@ -75,7 +75,7 @@ mod tests {
     // The paper prints a shift of row·δ: its rows leave the low δ bits of the address out.
     #[test]
     fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
-        let params = *Config::paper().validate().unwrap().finder().rsra();
+        let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();
         let covered = |shift: fn(u32) -> u32| {
             (1..params.rows()).fold(0u32, |bits, row| {
                 bits | ((params.columns() - 1) << (shift(row) * params.bit_stride()))

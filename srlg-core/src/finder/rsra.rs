@@ -4,14 +4,12 @@
 //! A rough estimator samples opposite hosts (one in `2^τ`) into its η recorders; it is
 //! hot, "probably at least θ", when at least `hot_weight` of them are in the window.
 
-use core::marker::PhantomData;
-
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
 use crate::hash::by_family;
 use crate::packed::Packed;
 use crate::pair::{BATCH, IpPair};
-use crate::recorder::{ReadRecorder, Recorder, gathered};
+use crate::recorder::{ReadRecorder, Recorder, Recorder16, gathered};
 use crate::view::View;
 
 /// The recorders of an RSRA.
@@ -97,13 +95,8 @@ impl<R: Recorder> Rsra<'_, R> {
 /// # Panics
 /// When `words` do not hold all recorders.
 #[inline(always)]
-pub fn touch_rsra<R: ReadRecorder>(
-    params: &RsraParams,
-    words: &[Packed<R>],
-    pair: IpPair,
-    age: u32,
-) {
-    let word = R::saturated(age);
+pub fn touch_rsra(params: &RsraParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
+    let word = Recorder16::saturated(age);
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
@@ -118,21 +111,21 @@ fn for_places(params: &RsraParams, pair: IpPair, touch: impl Fn(usize)) {
     }
 }
 
-/// The paper's finder: an [`Rsra`] of recorders `R`.
+/// The paper's finder.
 #[derive(Clone, Copy, Debug)]
-pub struct RsraFinder<R>(PhantomData<R>);
+pub struct RsraFinder;
 
-impl<R: Recorder + 'static> Finder for RsraFinder<R> {
+impl Finder for RsraFinder {
     type Params = RsraParams;
-    type Recorder = R;
+    type Recorder = Recorder16;
 
     #[inline(always)]
     fn params(part: &FinderPart) -> &RsraParams {
-        part.rsra()
+        part.rsra().expect("params of this finder")
     }
 
     #[inline(always)]
-    fn touch(rsra: Rsra<'_, R>, pairs: &[IpPair; BATCH], age: u32) {
+    fn touch(rsra: Rsra<'_, Recorder16>, pairs: &[IpPair; BATCH], age: u32) {
         rsra.touch_all(pairs, age);
     }
 }
@@ -160,14 +153,13 @@ fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config};
+    use crate::{ArrayParams, Config, RsraSizes};
     extern crate std;
     use std::vec::Vec;
 
     fn small() -> RsraParams {
-        let config =
-            Config { rough_rows: 4, rough_column_bits: 12, bit_stride: 10, ..Config::paper() };
-        *config.validate().unwrap().finder().rsra()
+        let sizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
+        *Config::paper_with(sizes).validate().unwrap().finder().rsra().unwrap()
     }
 
     fn untouched(params: &RsraParams) -> Vec<Recorder16> {

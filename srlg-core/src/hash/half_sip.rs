@@ -8,9 +8,25 @@
 /// the end.
 #[inline(always)]
 pub(super) fn half_sip<const BLOCK: u32, const END: u32>(word: u32, key: [u32; 2]) -> u32 {
-    const LENGTH: u32 = 4 << 24;
+    hash_blocks::<BLOCK, END, 2>([word, LENGTH], key)
+}
+
+/// Hashes four `words` to 32 bits under a `key` of 64 bits, with one round per block and three at the end.
+#[inline(always)]
+pub(super) fn half_sip_all([a, b, c, d]: [u32; 4], key: [u32; 2]) -> u32 {
+    hash_blocks::<1, 3, 5>([a, b, c, d, 4 * LENGTH], key)
+}
+
+/// The last block of a message of one word: its length in bytes.
+const LENGTH: u32 = 4 << 24;
+
+#[inline(always)]
+fn hash_blocks<const BLOCK: u32, const END: u32, const BLOCKS: usize>(
+    blocks: [u32; BLOCKS],
+    key: [u32; 2],
+) -> u32 {
     let mut state = [key[0], key[1], 0x6c79_6765 ^ key[0], 0x7465_6462 ^ key[1]];
-    for block in [word, LENGTH] {
+    for block in blocks {
         state[3] ^= block;
         state = rounds::<BLOCK>(state);
         state[0] ^= block;

@@ -175,7 +175,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = needs_weights.then(|| self.row_weights(span));
-        Ok(Found { span, hosts, quality, row_weights, glimpsed: 0 })
+        Ok(Found { span, hosts, quality, row_weights })
     }
 
     // A host at a time: what a glimpse looked at is not looked at again.
@@ -185,7 +185,6 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         glimpse: Option<Glimpse<'_>>,
         each: &(dyn Fn(usize, &Tally) + Sync),
     ) -> Result<(), Error> {
-        assert_eq!(found.glimpsed, 0, "no search on the CPU takes glimpses ahead");
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
         let width = params.counter_sizes().width;
@@ -239,6 +238,12 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             return Ok(0);
         }
         Ok(self.drained_mut().counter.frozen(|recorders| count(recorders, limit, threads)))
+    }
+
+    fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {
+        let Arrays { finder, counter, .. } = self.drained();
+        let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
+        Ok(arrays[array].gather(places))
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {

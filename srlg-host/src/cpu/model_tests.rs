@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use srlg_core::scheme::PaperTypes;
 use srlg_core::{
-    Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, Scheme, Tally,
+    Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, RsraSizes, Scheme, Tally,
 };
 use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::{Backend, Pairs};
+use crate::finder::FinderHealth;
 use crate::state::Words;
 
 /// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
@@ -40,16 +41,18 @@ fn configs() -> impl Strategy<Value = Config> {
         Just((13, 12, 5, 8))
     ];
     let linear = (1u32..4, 1u32..60, 32u32..80, 1u32..8);
-    (rough, linear, 1u32..6, 8u32..40, 0u32..2, any::<u64>()).prop_map(
-        |(rough, linear, window, threshold, oversampling_bits, seed)| Config {
+    let rough = rough.prop_map(|(column_bits, bit_stride, rows, width)| RsraSizes {
+        column_bits,
+        bit_stride,
+        rows,
+        width,
+        ..RsraSizes::PAPER
+    });
+    (rough, linear, 1u32..6, 8u32..40, any::<u64>()).prop_map(
+        |(finder, linear, window, threshold, seed)| Config {
             threshold,
             window,
-            rough_column_bits: rough.0,
-            bit_stride: rough.1,
-            rough_rows: rough.2,
-            rough_width: rough.3,
-            oversampling_bits,
-            scheme: Scheme::Paper { rows: linear.0, columns: linear.1, stride: linear.3 },
+            scheme: Scheme::Paper { finder, rows: linear.0, columns: linear.1, stride: linear.3 },
             linear_width: linear.2,
             seed,
             ..Config::paper()
@@ -77,15 +80,19 @@ fn assert_recorders_equal(backend: &PaperBackend, model: &PaperModel) {
 
 fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &Config) {
     let params = config.validate().unwrap();
-    let (window, weight) = (config.window as u16, params.finder().rsra().hot_weight());
+    let rsra = params.finder().rsra().unwrap();
+    let (window, weight) = (config.window as u16, rsra.hot_weight());
     let span = params.span(0, config.window);
     let found = backend.candidates(span).unwrap();
-    for row in 0..config.rough_rows {
+    let FinderHealth::Rsra { hot_weight, hot_shares } = &found.quality.finder else {
+        panic!("an RSRA, not {:?}", found.quality.finder);
+    };
+    assert_eq!(*hot_weight, weight);
+    for row in 0..rsra.rows() {
         let hot = (0u32..).zip(backend.search.masks_of_row(row).iter());
         let hot: Vec<u32> = hot.filter(|(_, m)| m.count_ones() >= weight).map(|(c, _)| c).collect();
         assert_eq!(hot, model.hot(row as usize, window, weight));
-        let share = hot.len() as f64 / f64::from(params.finder().rsra().columns());
-        assert_eq!(found.quality.hot_shares[row as usize], share);
+        assert_eq!(hot_shares[row as usize], hot.len() as f64 / f64::from(rsra.columns()));
     }
     assert_eq!(found.hosts, model.candidates(window, weight));
     let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
@@ -129,12 +136,10 @@ proptest! {
 // RHFG[0](aip) = column of row 0, which the paper leaves out, tells hosts from fakes.
 #[test]
 fn check_of_row_0_removes_most_fake_tuples() {
+    let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
     let config = Config {
         threshold: 16,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Paper { rows: 5, columns: 100, stride: 16 },
+        scheme: Scheme::Paper { finder, rows: 5, columns: 100, stride: 16 },
         linear_width: 64,
         ..Config::paper()
     };

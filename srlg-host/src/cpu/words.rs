@@ -10,6 +10,9 @@ pub(super) trait WordArray {
     /// All words.
     fn words(&self) -> Words;
 
+    /// The words of the recorders numbered `places`.
+    fn gather(&self, places: &[u32]) -> Words;
+
     /// Keeps the more recent of each recorder and its one of `words`, aged by `step`.
     fn merge(&mut self, words: &Words, step: u64);
 
@@ -23,6 +26,11 @@ pub(super) trait WordArray {
 impl<R: Mappable> WordArray for Pages<R> {
     fn words(&self) -> Words {
         R::Word::wrap(self.shared().iter().map(R::word).collect())
+    }
+
+    fn gather(&self, places: &[u32]) -> Words {
+        let recorders = self.shared();
+        R::Word::wrap(places.iter().map(|&place| recorders[place as usize].word()).collect())
     }
 
     fn merge(&mut self, words: &Words, step: u64) {

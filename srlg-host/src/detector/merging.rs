@@ -18,7 +18,7 @@ impl SlidingDetector {
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
-        Ok(Snapshot::new(&self.params, self.slice, words))
+        Ok(Snapshot::new(&self.params, self.slice, words, self.kept.clone()))
     }
 
     /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
@@ -34,14 +34,16 @@ impl SlidingDetector {
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         drop(backend);
         self.slice = snapshot.slice();
+        self.kept = snapshot.kept.clone().within_limit(&self.params);
         self.health = close::untouched_health(&self.params);
         Ok(())
     }
 
-    /// Merges what another detector has seen, `snapshot`: from the next report on, the answer is as
-    /// if this detector had seen it too, bit for bit.
+    /// Merges what another detector has seen, `snapshot`: recorders are, bit for bit, as if this detector had
+    /// seen it too.
     ///
-    /// A snapshot of an earlier slice is aged to the running one.
+    /// A snapshot of an earlier slice is aged to the running one. The super points of its last report are
+    /// candidates of the next one here, beside this detector's own.
     ///
     /// # Errors
     /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
@@ -49,7 +51,9 @@ impl SlidingDetector {
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(Stored::Snapshot, snapshot.slice())?;
-        merge_words(&mut *self.backend.exclusive()?, snapshot, steps)
+        merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
+        self.kept.unite(&snapshot.kept, &self.params);
+        Ok(())
     }
 
     /// Copies what the last `slices` touched, the running one included: a small part of a snapshot.

@@ -18,7 +18,7 @@ pub(super) const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 /// How often a feed that waits looks whether the slice is closed.
 const POLL: Duration = Duration::from_micros(200);
 
-/// What a feed and the [`BackendCell`](super::cell::BackendCell) share; in cache lines of its own.
+/// What a feed and the [`LentBackend`](super::lent::LentBackend) share; in cache lines of its own.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. A hint: `lent` decides.

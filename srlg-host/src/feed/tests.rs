@@ -35,7 +35,7 @@ fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
 fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
     let (mut fed, plain) = (detector(), detector());
     let mut feed = fed.feed(peers as usize).unwrap();
-    let during = fed.cell_mut().exclusive().unwrap();
+    let during = fed.backend_mut().exclusive().unwrap();
     feed.ingest(&pairs(1, peers)).unwrap();
     drop(during);
     plain.ingest(&pairs(1, peers)).unwrap();
@@ -65,9 +65,9 @@ fn pairs_that_come_during_a_close_are_of_the_next_slice() {
     let mut feed = fed.feed(5000).unwrap();
     feed.ingest(&pairs(1, 500)).unwrap();
     plain.ingest(&pairs(1, 500)).unwrap();
-    let during = fed.cell_mut().exclusive().unwrap();
+    let during = fed.backend_mut().exclusive().unwrap();
     feed.ingest(&pairs(2, 500)).unwrap();
-    assert_eq!(words(&*during), words(plain.cell_mut().shared()));
+    assert_eq!(words(&*during), words(plain.backend_mut().shared()));
     drop(during);
     plain.ingest(&pairs(2, 500)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -98,10 +98,10 @@ fn readers_see_what_an_idle_feed_keeps() {
 fn pairs_of_a_feed_that_is_dropped_stay() {
     let (mut fed, mut plain, feed) = kept(10_000);
     drop(feed);
-    let shared = |detector: &mut SlidingDetector| words(detector.cell_mut().shared());
+    let shared = |detector: &mut SlidingDetector| words(detector.backend_mut().shared());
     assert_eq!(shared(&mut fed), shared(&mut plain), "they wait for nobody");
     let mut feed = fed.feed(500).unwrap();
-    let during = fed.cell_mut().exclusive().unwrap();
+    let during = fed.backend_mut().exclusive().unwrap();
     feed.ingest(&pairs(2, 500)).unwrap();
     drop((feed, during));
     fed.feed(0).unwrap();
@@ -146,7 +146,7 @@ fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
 fn feed_without_room_waits_until_the_slice_is_closed() {
     let (mut fed, mut plain) = (detector(), detector());
     let mut feed = fed.feed(100).unwrap();
-    let during = fed.cell_mut().exclusive().unwrap();
+    let during = fed.backend_mut().exclusive().unwrap();
     let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
     thread::sleep(Duration::from_millis(50));
     assert!(!receiver.is_finished());
@@ -163,14 +163,14 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     for _ in 0..5 {
         let mut feed = fed.feed(0).unwrap();
         let slot = Arc::clone(&feed.slot);
-        let during = fed.cell_mut().exclusive().unwrap();
+        let during = fed.backend_mut().exclusive().unwrap();
         let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
         while !slot.lent().is_awaited() {
             thread::yield_now();
         }
         drop(during);
-        let next = fed.cell_mut().exclusive().unwrap();
-        assert_eq!(words(&*next), words(plain.cell_mut().shared()));
+        let next = fed.backend_mut().exclusive().unwrap();
+        assert_eq!(words(&*next), words(plain.backend_mut().shared()));
         drop(next);
         receiver.join().unwrap().unwrap();
         fed.skip_to(fed.slice() + 100).unwrap();
@@ -199,7 +199,7 @@ fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
             })
         });
         while !feeds.iter().all(thread::ScopedJoinHandle::is_finished) {
-            drop(fed.cell_mut().exclusive().unwrap());
+            drop(fed.backend_mut().exclusive().unwrap());
         }
     });
     assert_equal(&mut fed, &mut plain);
@@ -221,7 +221,7 @@ fn feeds_end_when_a_close_panics() {
     let mut fed = detector();
     let mut feed = fed.feed(10).unwrap();
     let work = AssertUnwindSafe(|| {
-        let _during = fed.cell_mut().exclusive().unwrap();
+        let _during = fed.backend_mut().exclusive().unwrap();
         panic!("as a test")
     });
     assert!(std::panic::catch_unwind(work).is_err());

@@ -1,16 +1,14 @@
 //! [`Quality`]: what the candidates of a search are worth.
 
-use crate::report::Overload;
+use super::{FinderHealth, Overload};
 
-/// What the candidates of a search are worth.
+/// What the candidates of a search are worth: the finder's part of [`Health`](crate::Health), where
+/// each is explained.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quality {
-    /// Share of the estimators of each row that were hot at the configured weight.
-    pub(crate) hot_shares: Vec<f64>,
-    /// Weight from which estimators were searched.
-    pub(crate) hot_weight: u32,
-    /// Probability that the search passed over a host with exactly θ opposite hosts.
+    pub(crate) finder: FinderHealth,
     pub(crate) miss_probability: f64,
-    /// What the search could not do.
+    pub(crate) burst_miss_probability: f64,
+    pub(crate) found_from: f64,
     pub(crate) overload: Option<Overload>,
 }

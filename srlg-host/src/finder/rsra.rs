@@ -9,8 +9,8 @@ use srlg_core::finder::{RsraParams, detection, regain};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;
+use super::{FinderHealth, Overload};
 use crate::error::Error;
-use crate::report::Overload;
 
 /// Per row, how many rough estimators have weight 0, 1, ... 8; those that are not hot are not
 /// counted.
@@ -43,14 +43,14 @@ pub(crate) fn search<T: Default>(
     counts: &HotCounts,
     mut regain: impl FnMut(u32) -> Result<Option<T>, Error>,
 ) -> Result<(T, Quality), Error> {
-    let rsra = params.finder().rsra();
+    let rsra = rsra(params);
     for weight in rsra.hot_weight()..=rsra.width() {
         if !counts.is_searchable(rsra, weight) {
             continue;
         }
         if let Some(found) = regain(weight)? {
             let is_raised = weight > rsra.hot_weight();
-            let overload = is_raised.then_some(Overload::RaisedHotWeight);
+            let overload = is_raised.then_some(Overload::Raised);
             return Ok((found, quality(params, counts, weight, overload)));
         }
     }
@@ -58,9 +58,17 @@ pub(crate) fn search<T: Default>(
     Ok((T::default(), quality))
 }
 
+/// The params of the RSRA of a detector that has one.
+///
+/// # Panics
+/// When the detector has another finder.
+pub(super) fn rsra(params: &Params) -> &RsraParams {
+    params.finder().rsra().expect("params of this finder")
+}
+
 /// The quality before any search.
-pub(crate) fn untouched_quality(params: &Params) -> Quality {
-    let rsra = params.finder().rsra();
+pub(super) fn untouched_quality(params: &Params) -> Quality {
+    let rsra = rsra(params);
     let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
     quality(params, &counts, rsra.hot_weight(), None)
 }
@@ -71,15 +79,21 @@ fn quality(
     hot_weight: u32,
     overload: Option<Overload>,
 ) -> Quality {
-    let rsra = params.finder().rsra();
+    let rsra = rsra(params);
     let (width, tau) = (rsra.width(), rsra.lsb_threshold());
+    let (miss_probability, found_from) = match overload {
+        Some(Overload::Saturated) => (1.0, f64::INFINITY),
+        _ => (
+            detection::miss_probability(params.threshold(), width, tau, hot_weight),
+            detection::found_from(width, tau, hot_weight),
+        ),
+    };
     Quality {
-        hot_shares: counts.shares(rsra),
-        hot_weight,
-        miss_probability: match overload {
-            Some(Overload::Saturated) => 1.0,
-            _ => detection::miss_probability(params.threshold(), width, tau, hot_weight),
-        },
+        finder: FinderHealth::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
+        miss_probability,
+        // Touches of any age make an estimator hot.
+        burst_miss_probability: miss_probability,
+        found_from,
         overload,
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use srlg_core::Params;
 use srlg_kernels::survey::WEIGHTS;
 
+use super::rsra::rsra;
 use crate::gpu::answers::values;
 
 /// Hosts that come along with the counts: more than a window has but under overload.
@@ -33,7 +34,7 @@ impl CountsLayout {
             start..end
         };
         Self {
-            weights: next(params.finder().rsra().rows() as usize * WEIGHTS),
+            weights: next(rsra(params).rows() as usize * WEIGHTS),
             hot: [next(1), next(1)],
             found: next(1),
             hosts: next(params.candidate_limit() as usize),

@@ -13,11 +13,11 @@ use srlg_core::finder::regain::{HighTable, candidates};
 use srlg_core::finder::{
     Overlap, Rsra, RsraFinder, RsraParams, fill_overlap, overlap_len, subsets,
 };
-use srlg_core::{Address, Params, ReadRecorder, Recorder, Span};
+use srlg_core::{Address, Params, Span};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;
-use super::rsra::{HotCounts, high_table, search};
+use super::rsra::{HotCounts, high_table, rsra, search, untouched_quality};
 use super::{CpuFinder, CpuSearch};
 use crate::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
@@ -47,7 +47,7 @@ struct Partner {
 
 for_wider_vectors! {
     /// Takes the masks of rough estimators, from number `first` on.
-    fn take_masks<R: ReadRecorder>(rsra: Rsra<'_, R>, ages: u32, first: usize, masks: &mut [u8]) {
+    fn take_masks(rsra: Rsra<'_, u16>, ages: u32, first: usize, masks: &mut [u8]) {
         rsra.masks(ages, first, masks);
     }
 
@@ -89,13 +89,17 @@ for_wider_vectors! {
     }
 }
 
-impl<R: Recorder + 'static> CpuFinder for RsraFinder<R> {
+impl CpuFinder for RsraFinder {
     type Search = RsraSearch;
+
+    fn untouched_quality(params: &Params) -> Quality {
+        untouched_quality(params)
+    }
 }
 
-impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
+impl CpuSearch<u16> for RsraSearch {
     fn new(params: &Params) -> Self {
-        let rsra = params.finder().rsra();
+        let rsra = rsra(params);
         Self {
             params: *params,
             masks: vec![0; rsra.estimators()],
@@ -106,7 +110,7 @@ impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
 
     fn candidates(
         &mut self,
-        recorders: &[R],
+        recorders: &[u16],
         span: Span,
         threads: usize,
     ) -> (Vec<Address>, Quality) {
@@ -120,8 +124,8 @@ impl<R: ReadRecorder> CpuSearch<R> for RsraSearch {
 
 impl RsraSearch {
     /// Takes the masks of all rough estimators.
-    fn survey<R: ReadRecorder>(&mut self, recorders: &[R], span: Span, threads: usize) {
-        let rsra = Rsra::new(self.params.finder().rsra(), recorders);
+    fn survey(&mut self, recorders: &[u16], span: Span, threads: usize) {
+        let rsra = Rsra::new(rsra(&self.params), recorders);
         share_chunks(threads, &mut self.masks, MASKS_PER_CHUNK, |first, masks| {
             take_masks(rsra, span.finder_ages, first, masks);
         });
@@ -134,7 +138,7 @@ impl RsraSearch {
     }
 
     fn rsra(&self) -> &RsraParams {
-        self.params.finder().rsra()
+        rsra(&self.params)
     }
 
     /// The masks of `row`, as of the last search.

@@ -3,24 +3,23 @@
 //! Masks, hot columns and regained hosts are started together; counts and hosts come back in one
 //! copy.
 
-use std::marker::PhantomData;
-
 use srlg_core::finder::RsraFinder;
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::{Address, FINDER, Params, Span};
 use srlg_kernels::{Hot, Regain, Survey, TouchRsra, filled};
 use zerocopy::IntoBytes;
 
-use super::rsra::{HotCounts, high_table, search};
+use super::quality::Quality;
+use super::rsra::{HotCounts, high_table, rsra, search};
 use super::rsra_counts::CountsLayout;
 use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Memory, Part, Pinned};
-use crate::gpu::scheme::{GpuFinder, GpuRecorder, GpuSearch, HostList, Searched};
+use crate::gpu::scheme::{GpuFinder, GpuSearch};
 
 /// Memory of searches.
-pub(crate) struct RsraGpuSearch<G: Gpu, R> {
+pub(crate) struct RsraGpuSearch<G: Gpu> {
     layout: CountsLayout,
     /// Counts and hosts, as the layout says.
     counts: G::Memory,
@@ -29,25 +28,24 @@ pub(crate) struct RsraGpuSearch<G: Gpu, R> {
     columns: [G::Memory; 2],
     /// The arrays of a [`HighTable`](srlg_core::finder::regain::HighTable).
     table: [G::Memory; 3],
-    recorders: PhantomData<fn() -> R>,
 }
 
-impl<R: GpuRecorder> GpuFinder for RsraFinder<R> {
-    type Search<G: Gpu> = RsraGpuSearch<G, R>;
+impl GpuFinder for RsraFinder {
+    type Search<G: Gpu> = RsraGpuSearch<G>;
 
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
         pairs: Part<'_, G::Memory>,
         age: u32,
     ) -> Result<(), Error> {
-        let (params, recorders) = (*ctx.params.finder().rsra(), ctx.words(FINDER).buffer());
-        ctx.start(TouchRsra::<_, R> { params, age, pairs: pairs.buffer(), recorders })
+        let (params, recorders) = (*rsra(ctx.params), ctx.words(FINDER).buffer());
+        ctx.start(TouchRsra { params, age, pairs: pairs.buffer(), recorders })
     }
 }
 
-impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
+impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
     fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        let (rsra, layout) = (params.finder().rsra(), CountsLayout::new(params));
+        let (rsra, layout) = (rsra(params), CountsLayout::new(params));
         let columns = || gpu.allocate(rsra.columns() as usize * size_of::<u32>());
         let [starts, highs, present] = high_table_lens(rsra).map(|len| len * size_of::<u32>());
         Ok(Self {
@@ -56,40 +54,33 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
             masks: gpu.allocate(rsra.estimators())?,
             columns: [columns()?, columns()?],
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
-            recorders: PhantomData,
             layout,
         })
     }
 
     fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error> {
-        let table = high_table(ctx.params.finder().rsra());
+        let table = high_table(rsra(ctx.params));
         let mut pairs = table.iter().zip(&self.table);
         pairs.try_for_each(|(values, memory)| ctx.send(by, values.as_bytes(), memory.all()))
     }
 
-    fn start<S>(
+    fn candidates<S>(
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<HostList<'_, G::Memory>, Error> {
-        let params = *ctx.params.finder().rsra();
+    ) -> Result<(Vec<Address>, Quality), Error> {
+        let params = *rsra(ctx.params);
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         let rough = ctx.recorders(FINDER).buffer();
         let weights = self.counts.part(self.layout.weights.clone()).buffer();
         let masks = self.masks.all().buffer();
-        ctx.start(Survey::<_, R> { params, span, rough, masks, weights })?;
+        ctx.start(Survey { params, span, rough, masks, weights })?;
+        // At the usual weight before anybody knows whether the limits accept it: mostly they do.
         self.find(ctx, params.hot_weight())?;
-        let hosts = self.counts.part(self.layout.hosts.clone());
-        Ok(HostList { hosts, count: self.counts.part(self.layout.found.clone()) })
-    }
-
-    fn finish<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Searched, Error> {
         let mut listed = Some(self.fetch(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
-        let mut is_listed = false;
-        let (hosts, quality) = search(ctx.params, &counts, |weight| {
-            is_listed = weight == ctx.params.finder().rsra().hot_weight();
-            let listed = match listed.take().filter(|_| is_listed) {
+        search(ctx.params, &counts, |weight| {
+            let listed = match listed.take().filter(|_| weight == params.hot_weight()) {
                 Some(listed) => listed,
                 None => {
                     self.find(ctx, weight)?;
@@ -97,15 +88,14 @@ impl<G: Gpu, R: GpuRecorder> GpuSearch<G> for RsraGpuSearch<G, R> {
                 }
             };
             self.all_hosts(ctx, listed)
-        })?;
-        Ok(Searched { hosts, quality, is_listed })
+        })
     }
 }
 
-impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
+impl<G: Gpu> RsraGpuSearch<G> {
     /// Starts a search at `weight`.
     fn find<S>(&self, ctx: GpuCtx<'_, G, S>, weight: u32) -> Result<(), Error> {
-        let (counts, layout, params) = (&self.counts, &self.layout, *ctx.params.finder().rsra());
+        let (counts, layout, params) = (&self.counts, &self.layout, *rsra(ctx.params));
         ctx.clear(counts.part(layout.hot[0].start..layout.found.end))?;
         let hot = layout.hot.clone().map(|hot| counts.part(hot));
         for ((row, columns), count) in (0..).zip(&self.columns).zip(hot) {
@@ -135,7 +125,7 @@ impl<G: Gpu, R: GpuRecorder> RsraGpuSearch<G, R> {
         let layout = &self.layout;
         ctx.download(self.counts.part(layout.eager()), &self.counts_copy)?;
         self.counts_copy.read(|bytes| {
-            let count = values(&bytes[layout.found.clone()])[0];
+            let count = values::<u32>(&bytes[layout.found.clone()])[0];
             let hosts = values(&bytes[layout.hosts.start..layout.eager().end]);
             (count, filled(hosts, count).to_vec())
         })

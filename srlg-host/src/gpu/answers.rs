@@ -1,7 +1,7 @@
 //! Answers of a device, and the threads that look at them.
 
 use srlg_core::{Params, Span};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable};
 
 use super::scheme::{GpuCounter, GpuScheme};
 use crate::share::share;
@@ -16,12 +16,19 @@ const MOST_THREADS: usize = 8;
 pub(super) fn most_answer_bytes<S: GpuScheme>(params: &Params) -> usize {
     // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
     let ages = params.counter_sizes().echo_delay.max(1);
-    S::Counter::answer_bytes(Span { finder_ages: 1, ages, oldest_slices: 1, oldest_length: 1 })
+    S::Counter::answer_bytes(Span {
+        finder_ages: 1,
+        finder_youngest: 1,
+        finder_oldest: 1,
+        ages,
+        oldest_slices: 1,
+        oldest_length: 1,
+    })
 }
 
-/// `bytes` as 32-bit values.
-pub(crate) fn values(bytes: &[u8]) -> &[u32] {
-    <[u32]>::ref_from_bytes(bytes).expect("answers are 32-bit values in aligned memory")
+/// `bytes` as values of `T`.
+pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
+    <[T]>::ref_from_bytes(bytes).expect("answers are whole values in aligned memory")
 }
 
 /// The threads of this machine that may look at tallies.

@@ -7,7 +7,6 @@
 pub(crate) mod answers;
 pub(crate) mod ctx;
 pub(crate) mod device;
-mod glimpses;
 pub(crate) mod scheme;
 #[cfg(test)]
 mod tests;
@@ -122,23 +121,19 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
         })
     }
 
-    /// Returns the numbers of those hosts of `found` whose glimpse promises something. Most
-    /// glimpses came with the search; the others cost a trip.
+    /// Returns the numbers of those hosts of `found` whose glimpse promises something.
     fn promising(
         &self,
         work: &mut Work<G, S>,
         found: &Found,
         Glimpse { positions, promises }: Glimpse<'_>,
     ) -> Result<Vec<usize>, Error> {
-        let Found { span, hosts, glimpsed, .. } = found;
-        // These are of the positions that params say.
-        assert_eq!(Some(positions), self.params.glimpse_positions(), "positions of glimpses");
-        let promising: Vec<AtomicBool> = hosts.iter().map(|_| AtomicBool::new(false)).collect();
-        let look = |number: usize, tally: &Tally| promising[number].store(promises(tally), Relaxed);
-        work.glimpses.read::<S>(work.threads, (*glimpsed, *span), look)?;
-        let others = (&hosts[*glimpsed..], *span, positions);
-        work.tally(self.ctx(), others, &|number, tally| look(glimpsed + number, tally))?;
-        Ok((0..hosts.len()).filter(|&number| promising[number].load(Relaxed)).collect())
+        let promising: Vec<AtomicBool> =
+            found.hosts.iter().map(|_| AtomicBool::new(false)).collect();
+        work.tally(self.ctx(), (&found.hosts, found.span, positions), &|number, tally| {
+            promising[number].store(promises(tally), Relaxed);
+        })?;
+        Ok((0..found.hosts.len()).filter(|&number| promising[number].load(Relaxed)).collect())
     }
 }
 
@@ -247,6 +242,10 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
             self.hold_scans()?;
             Ok(within)
         })
+    }
+
+    fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {
+        self.unless_lost(|| by_array!(array, self.work()?, gather(self.ctx(), array, places)))
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {

@@ -67,22 +67,12 @@ pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
     /// Starts filling what does not change any more, `by` pinned memory.
     fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error>;
 
-    /// Starts the search over `span` at the usual weight; where it lists what it finds.
-    fn start<S>(&self, ctx: GpuCtx<'_, G, S>, span: Span)
-    -> Result<HostList<'_, G::Memory>, Error>;
-
-    /// Waits for the search that was started, and searches again where the limits do not accept
-    /// what it found.
-    fn finish<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<Searched, Error>;
-}
-
-/// What a search found.
-pub(crate) struct Searched {
-    /// Candidates, in the order of the list if `is_listed`.
-    pub(crate) hosts: Vec<Address>,
-    pub(crate) quality: Quality,
-    /// Whether these are the hosts that the search that was started listed.
-    pub(crate) is_listed: bool,
+    /// Returns the candidates over `span`, each once, and what they are worth.
+    fn candidates<S>(
+        &self,
+        ctx: GpuCtx<'_, G, S>,
+        span: Span,
+    ) -> Result<(Vec<Address>, Quality), Error>;
 }
 
 /// The counter's part of the work of a GPU.

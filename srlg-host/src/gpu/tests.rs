@@ -7,7 +7,7 @@ mod odd;
 mod search;
 mod simulated;
 
-use srlg_core::{Config, IpPair, Scheme};
+use srlg_core::{Config, IpPair, RsraSizes, Scheme};
 
 use super::backend;
 use crate::detector::SlidingDetector;
@@ -20,19 +20,19 @@ fn small() -> Config {
     Config {
         threshold: 64,
         window: 4,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 120, tags: 64 },
+        scheme: Scheme::Tagged { cell_bits: 12, lines: 120, tags: 64 },
         linear_width: 1024,
         ..Config::default()
     }
 }
 
+/// An RSRA as small.
+const ROUGH: RsraSizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
+
 /// The paper's scheme, as small.
 fn small_paper() -> Config {
-    let scheme = Scheme::Paper { rows: 3, columns: 40, stride: 8 };
-    Config { scheme, linear_width: 128, oversampling_bits: 0, ..small() }
+    let scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 40, stride: 8 };
+    Config { scheme, linear_width: 128, ..small() }
 }
 
 fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {

@@ -2,8 +2,8 @@
 //! method is for the recorders of one array.
 
 use srlg_core::RecentRange;
-use srlg_kernels::{Age, Apply, Extract, Merge};
-use zerocopy::{FromBytes, IntoBytes};
+use srlg_kernels::{Age, Apply, Extract, Gather, Merge};
+use zerocopy::IntoBytes;
 
 use super::answers::values;
 use super::ctx::GpuCtx;
@@ -22,9 +22,29 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     ) -> Result<Words, Error> {
         let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
         ctx.fetch(ctx.recorders(array), &self.results_copy, |bytes| {
-            words.extend_from_slice(<[R::Word]>::ref_from_bytes(bytes).expect("aligned words"));
+            words.extend_from_slice(values(bytes));
         })?;
         Ok(R::Word::wrap(words))
+    }
+
+    /// Returns the words of the recorders of `array` numbered `places`.
+    pub(super) fn gather<R: GpuRecorder>(
+        &mut self,
+        ctx: GpuCtx<'_, G, S>,
+        array: usize,
+        places: &[u32],
+    ) -> Result<Words, Error> {
+        let Self { results, results_copy, .. } = self;
+        let mut all = Vec::with_capacity(places.len());
+        for places in places.chunks(most_entries::<R>(results)) {
+            let [words_part, places_part] = list_in::<R, _>(results, places.len());
+            ctx.send(results_copy, places.as_bytes(), places_part)?;
+            let (places, words) = (places_part.buffer(), words_part.buffer());
+            let recorders = ctx.recorders(array).buffer();
+            ctx.start(Gather::<_, R> { recorders, places, words })?;
+            ctx.fetch(words_part, results_copy, |bytes| all.extend_from_slice(values(bytes)))?;
+        }
+        Ok(R::Word::wrap(all))
     }
 
     /// Ages `array` by `step`.
@@ -79,7 +99,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
             count: entries.buffer(),
         })?;
         let mut found = 0;
-        ctx.fetch(entries, &self.asked_copy, |bytes| found = values(bytes)[0] as usize)?;
+        ctx.fetch(entries, &self.asked_copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
         if found > room {
             // The list has no room: from the whole array.
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
@@ -94,8 +114,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
             },
         )?;
         ctx.fetch(Part { bytes: found * size_of::<R>(), ..words }, &self.results_copy, |bytes| {
-            let words = <[R::Word]>::ref_from_bytes(bytes).expect("aligned words");
-            list.iter_mut().zip(words).for_each(|(entry, &word)| entry.1 = word);
+            list.iter_mut().zip(values(bytes)).for_each(|(entry, &word)| entry.1 = word);
         })?;
         list.sort_unstable();
         let (places, words): (Vec<u32>, Vec<R::Word>) = list.into_iter().unzip();

@@ -1,9 +1,4 @@
 //! [`Work`]: what is asked of the recorders, one question at a time.
-//!
-//! A search would be a trip to the device and back, and so would be the glimpses of what it found.
-//! [`Work::candidates`] starts both at once instead, glimpses for as many candidates as the slice
-//! before had and some more. Those of whom there is no glimpse (after a leap in traffic, under
-//! overload) cost a trip of their own.
 
 use srlg_core::scheme::CounterRecorder;
 use srlg_core::{Address, COUNTER, Params, Span, Tally};
@@ -14,8 +9,7 @@ use zerocopy::IntoBytes;
 use super::answers::{most_answer_bytes, share_out, threads, values};
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Part, Pinned};
-use super::glimpses::Glimpses;
-use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch, HostList, Searched};
+use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch, HostList};
 use crate::backend::Found;
 use crate::error::Error;
 
@@ -25,10 +19,9 @@ const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 1024 };
 /// Bytes that pass between host and device together, at least.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// What questions need: a search, glimpses, and memory for answers.
+/// What questions need: a search, and memory for answers.
 pub(super) struct Work<G: Gpu, S: GpuScheme> {
     search: <S::Finder as GpuFinder>::Search<G>,
-    pub(super) glimpses: Glimpses<G>,
     /// Threads that may look at tallies.
     pub(super) threads: usize,
     /// Tallies, or anything else that passes between host and device.
@@ -47,7 +40,6 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         let asked = (1 + HOSTS_PER_TRIP) * size_of::<u32>();
         Ok(Self {
             search: GpuSearch::new(gpu, params)?,
-            glimpses: Glimpses::new::<S>(gpu, params)?,
             threads: threads(),
             results: gpu.allocate(results)?,
             results_copy: gpu.pin(results)?,
@@ -63,17 +55,13 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
 
     /// See [`Backend::candidates`](crate::backend::Backend::candidates).
     pub(super) fn candidates(&mut self, ctx: GpuCtx<'_, G, S>, span: Span) -> Result<Found, Error> {
-        let Self { search, glimpses, results, results_copy, .. } = self;
-        let list = search.start(ctx, span)?;
-        let sums = results.part(0..sums_bytes(ctx.params));
+        // Counted while the search begins; brought back when it is over.
+        let sums = self.results.part(0..sums_bytes(ctx.params));
         count(ctx, span, sums)?;
-        ctx.download(sums, results_copy)?;
-        let glimpsed = glimpses.start(ctx, span, &list)?;
-        let Searched { hosts, quality, is_listed } = search.finish(ctx)?;
-        let row_weights = results_copy.read(|bytes| row_weights(&bytes[..sums.bytes]))?;
-        let glimpsed = if is_listed { glimpsed.min(hosts.len()) } else { 0 };
-        glimpses.expect(hosts.len());
-        Ok(Found { span, hosts, quality, row_weights: Some(row_weights), glimpsed })
+        let (hosts, quality) = self.search.candidates(ctx, span)?;
+        let mut weights = Vec::new();
+        ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
+        Ok(Found { span, hosts, quality, row_weights: Some(weights) })
     }
 
     /// Calls `each` with the number and the tally of the first `positions` of each of `hosts`.

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// What the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// gives the answers that it would give had it merged the snapshots.
+/// has the recorders that it would have had it merged the snapshots. What the other one reported is not in a
+/// delta: a detector keeps the super points of its own reports.
 ///
 /// ```
 /// use srlg_host::{Config, Delta, Device, IpPair, SlidingDetector};
@@ -66,7 +67,7 @@ impl Delta {
 
     /// Its recorders of each array.
     pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
-        sections(&self.body, self.shapes).expect("a body that was read or written before")
+        sections(&self.body, self.shapes).expect("a body that was read or written before").0
     }
 
     /// Writes the delta as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
@@ -83,7 +84,7 @@ impl Delta {
     /// docs/format.md says, whatever the bytes are.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
+    /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, Stored::Delta, params)?;
         let shapes = params.arrays();
@@ -92,7 +93,11 @@ impl Delta {
         if slices == 0 || !attachment.is_empty() {
             return Err(wrong("a delta has no slice, or an attachment").into());
         }
-        for section in sections(&body, shapes)? {
+        let (sections, rest) = sections(&body, shapes)?;
+        if !rest.is_empty() {
+            return Err(wrong("a delta has more than two sections").into());
+        }
+        for section in sections {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
         }
         Ok(Self { fingerprints, slice, slices, shapes, body })
@@ -111,15 +116,12 @@ impl Delta {
     }
 }
 
-/// The sections of `body`, which has nothing else.
+/// The sections that `body` begins with, and the rest.
 pub(super) fn sections(
     body: &[u8],
     [finder, counter]: [ArrayShape; ARRAYS],
-) -> Result<[Section<'_>; ARRAYS], FormatError> {
+) -> Result<([Section<'_>; ARRAYS], &[u8]), FormatError> {
     let mut rest = body;
     let sections = [Section::take(&mut rest, finder)?, Section::take(&mut rest, counter)?];
-    match rest {
-        [] => Ok(sections),
-        _ => Err(wrong("a body has more than two sections")),
-    }
+    Ok((sections, rest))
 }

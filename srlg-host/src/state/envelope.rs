@@ -14,7 +14,7 @@ use crate::error::Error;
 const MAGIC: [u8; 4] = *b"SRLG";
 
 /// The version that is written, and the newest that is read.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// zstd's fastest level that still codes bytes by their frequency.
 const LEVEL: i32 = 1;
@@ -143,10 +143,11 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     }
     // Whether it is another version, or a damaged number.
     check_sum(bytes)?;
-    if theirs < VERSION {
-        return Err(wrong("there is no version 0").into());
+    match theirs {
+        0 => Err(wrong("there is no version 0").into()),
+        1..VERSION => Err(Error::FormerVersion { theirs, oldest: VERSION }),
+        _ => Err(Error::Version { theirs, newest: VERSION }),
     }
-    Err(Error::Version { theirs, newest: VERSION })
 }
 
 /// Compares the checksum of `bytes` with their last ones, which name it in every version.

@@ -1,6 +1,6 @@
 //! [`Sizes`]: every size of a detector, written with its snapshots.
 
-use srlg_core::Params;
+use srlg_core::{Params, SCHEME, SIZES, Size};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -10,51 +10,29 @@ use super::error::{FormatError, wrong};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub(crate) struct Sizes([U32; COUNT]);
-
-const COUNT: usize = 18;
-
-/// What is called how, and how large it is.
-type Named = (&'static str, fn(&Params) -> u32);
-
-const NAMED: [Named; COUNT] = [
-    ("threshold", Params::threshold),
-    ("window", Params::window),
-    ("rough_rows", |params| params.finder_sizes().rows),
-    ("rough_column_bits", |params| params.finder_sizes().column_bits),
-    ("rough_width", |params| params.finder_sizes().width),
-    ("bit_stride", |params| params.finder_sizes().bit_stride),
-    ("lsb_threshold", |params| params.finder_sizes().lsb_threshold),
-    ("linear_rows", |params| params.counter_sizes().rows),
-    ("linear_columns", |params| params.counter_sizes().columns),
-    ("linear_width", |params| params.counter_sizes().width),
-    ("linear_stride", |params| params.counter_sizes().stride),
-    ("hot_limit", |params| params.finder_sizes().hot_limit),
-    ("candidate_limit", Params::candidate_limit),
-    ("tags", |params| params.counter_sizes().tags),
-    ("echo_delay", |params| params.counter_sizes().echo_delay),
-    ("epoch_slices", |params| params.counter_sizes().epoch_slices),
-    ("rough_epoch_slices", |params| params.finder_sizes().epoch_slices),
-    ("hash", |params| params.hash_family() as u32),
-];
+pub(crate) struct Sizes([U32; SIZES]);
 
 impl Sizes {
     pub(crate) fn of(params: &Params) -> Self {
-        Self(NAMED.map(|(_, size)| size(params).into()))
+        Self(params.sizes().map(|size| size.value.into()))
     }
 
     pub(super) fn read(bytes: &[u8]) -> Result<Self, FormatError> {
         Self::read_from_bytes(bytes).map_err(|_| wrong("a snapshot has not all sizes"))
     }
 
-    /// Those that are others than `theirs`, for people.
-    pub(crate) fn differences(self, theirs: Self) -> String {
-        let sizes = NAMED.iter().zip(self.0.into_iter().zip(theirs.0));
-        let differ = sizes.filter(|(_, (ours, theirs))| ours != theirs);
-        let texts: Vec<_> = differ
-            .map(|((name, _), (ours, theirs))| format!("{name} is {ours}, not {theirs}"))
-            .collect();
-        texts.join("; ")
+    /// Those of `theirs` that are others than those of `params`, for people.
+    pub(crate) fn differences(theirs: Self, params: &Params) -> String {
+        let sizes = params.sizes().into_iter().zip(theirs.0);
+        let differ = sizes.filter(|(ours, theirs)| ours.value != theirs.get());
+        let text =
+            |(ours, theirs): (Size, U32)| format!("{} is {}, not {theirs}", ours.name, ours.value);
+        // Of another scheme the other sizes have other names.
+        let scheme = differ.clone().find(|(ours, _)| ours.name == SCHEME);
+        match scheme {
+            Some(scheme) => text(scheme),
+            None => differ.map(text).collect::<Vec<_>>().join("; "),
+        }
     }
 }
 
@@ -65,11 +43,14 @@ mod tests {
 
     #[test]
     fn differences_name_what_differs_and_nothing_else() {
-        let sizes = |config: Config| Sizes::of(&config.validate().unwrap());
         let paper = Config::paper();
-        assert_eq!(sizes(paper).differences(sizes(Config { seed: 3, ..paper })), "");
+        let differences = |theirs: Config| {
+            let theirs = Sizes::of(&theirs.validate().unwrap());
+            Sizes::differences(theirs, &paper.validate().unwrap())
+        };
+        assert_eq!(differences(Config { seed: 3, ..paper }), "");
         let other = Config { window: 60, hash: Hash::HalfSip13, ..paper };
-        let expected = "window is 300, not 60; hash is 0, not 1";
-        assert_eq!(sizes(paper).differences(sizes(other)), expected);
+        assert_eq!(differences(other), "hash is 0, not 1; window is 300, not 60");
+        assert_eq!(differences(Config::default()), "scheme is 0, not 1");
     }
 }

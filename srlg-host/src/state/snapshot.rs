@@ -13,13 +13,15 @@ use super::sizes::Sizes;
 use super::words::{StateWord, Words, with_width};
 use super::{Fingerprints, Stored};
 use crate::error::Error;
+use crate::kept::{self, KeptHosts};
 
 /// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
-/// seed; and an attachment, bytes that the application keeps with it.
+/// seed, and the super points of its last report; and an attachment, bytes that the application keeps with it.
 ///
 /// Merging keeps the more recent of two recorders. It is commutative, associative and
 /// idempotent, so the snapshots of any number of nodes, in any order and any number of
-/// times, give the answer of one node that saw everything.
+/// times, give the recorders of one node that saw everything, and the super points of all last reports as
+/// candidates of the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
@@ -28,18 +30,27 @@ pub struct Snapshot {
     shapes: [ArrayShape; ARRAYS],
     /// Of each array.
     pub(crate) words: [Words; ARRAYS],
+    /// Of the last report.
+    pub(crate) kept: KeptHosts,
     attachment: Vec<u8>,
 }
 
 impl Snapshot {
-    /// The snapshot of a detector that has these `words`, without an attachment.
-    pub(crate) fn new(params: &Params, slice: u64, words: [Words; ARRAYS]) -> Self {
+    /// The snapshot of a detector that has these `words` and reported the hosts in `kept`, without an
+    /// attachment.
+    pub(crate) fn new(
+        params: &Params,
+        slice: u64,
+        words: [Words; ARRAYS],
+        kept: KeptHosts,
+    ) -> Self {
         Self {
             fingerprints: Fingerprints::of(params),
             sizes: Sizes::of(params),
             slice,
             shapes: params.arrays(),
             words,
+            kept,
             attachment: Vec::new(),
         }
     }
@@ -68,11 +79,12 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Compress`] where there is no memory to compress them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let Self { fingerprints, sizes, slice, shapes, words, attachment } = self;
+        let Self { fingerprints, sizes, slice, shapes, words, kept, attachment } = self;
         let mut body = Vec::new();
         for (words, shape) in words.iter().zip(shapes) {
             with_width!(shape.width, W => write(W::of(words), *shape, &mut body));
         }
+        kept.write(&mut body);
         let contents = Contents {
             kind: Stored::Snapshot,
             fingerprints: *fingerprints,
@@ -88,21 +100,23 @@ impl Snapshot {
     /// docs/format.md says, whatever the bytes are.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Version`], [`Error::OtherSizes`], [`Error::OtherSeed`].
+    /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, Stored::Snapshot, params)?;
         let shapes = params.arrays();
-        let body = opened.body(shapes.map(section::most).iter().sum())?;
+        let most: usize = shapes.map(section::most).iter().sum();
+        let body = opened.body(most + kept::MOST_BYTES)?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
             return Err(wrong("a snapshot counts slices").into());
         }
         let read =
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
-        let [finder, counter] = sections(&body, shapes)?;
+        let ([finder, counter], rest) = sections(&body, shapes)?;
         let words = [read(finder)?, read(counter)?];
+        let kept = KeptHosts::read(rest)?;
         let (sizes, attachment) = (Sizes::read(sizes)?, attachment.into());
-        Ok(Self { fingerprints, sizes, slice, shapes, words, attachment })
+        Ok(Self { fingerprints, sizes, slice, shapes, words, kept, attachment })
     }
 }
 

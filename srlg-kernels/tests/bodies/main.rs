@@ -1,6 +1,7 @@
 //! Every kernel, run on the host by threads in any order and at the same time, does what
 //! srlg-core does in one.
 
+mod cells;
 mod changes;
 mod search;
 
@@ -10,14 +11,16 @@ use proptest::prelude::*;
 use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Lines, Rows};
 use srlg_core::finder::Rsra;
+use srlg_core::finder::cells::CellArray;
 use srlg_core::{
-    ArrayParams, COUNTER, Config, IpPair, Packed, Params, ReadRecorder, RecentRange, Recorder,
-    Recorder8, Recorder16, Recorder32, Recorder64, Scheme, Span, count_below,
+    ArrayParams, COUNTER, Config, Hash, IpPair, Params, ReadRecorder, RecentRange, Recorder,
+    Recorder16, Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below,
 };
 use srlg_kernels as kernels;
 use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
 use zerocopy::{FromBytes, IntoBytes};
 
+use cells::{assert_cells_equal, assert_gathered, touched_cells};
 use changes::assert_changes_equal;
 use search::assert_search_equal;
 
@@ -38,21 +41,26 @@ fn launch(seed: u64, body: &(impl Body + Sync)) {
     });
 }
 
+/// An RSRA of four rows.
+const ROUGH: RsraSizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
+
 fn config(scheme: Scheme, linear_width: u32, seed: u64) -> Config {
-    let rough =
-        Config { rough_column_bits: 12, bit_stride: 10, rough_rows: 4, ..Config::default() };
-    Config { scheme, linear_width, seed, threshold: 16, window: 5, ..rough }
+    Config { scheme, linear_width, seed, threshold: 16, window: 5, ..Config::default() }
 }
 
 fn tagged() -> impl Strategy<Value = Params> {
-    (32u32..90, 64u32..400, any::<u64>()).prop_map(|(lines, tags, seed)| {
-        config(Scheme::Tagged { lines, tags }, 1024, seed).validate().unwrap()
-    })
+    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    (12u32..16, 32u32..90, 64u32..400, hash, any::<u64>()).prop_map(
+        |(cell_bits, lines, tags, hash, seed)| {
+            let scheme = Scheme::Tagged { cell_bits, lines, tags };
+            Config { hash, ..config(scheme, 1024, seed) }.validate().unwrap()
+        },
+    )
 }
 
 fn paper() -> impl Strategy<Value = Params> {
     (1u32..5, 1u32..30, 1u32..9, any::<u64>()).prop_map(|(rows, columns, stride, seed)| {
-        config(Scheme::Paper { rows, columns, stride }, 70, seed).validate().unwrap()
+        config(Scheme::Paper { finder: ROUGH, rows, columns, stride }, 70, seed).validate().unwrap()
     })
 }
 
@@ -94,20 +102,16 @@ fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
 }
 
 /// The RSRA as one thread of srlg-core touches it, which the kernel has to equal.
-fn touched_rsra<R: KernelRecorder<Swapped = Packed<R>>>(
-    params: &Params,
-    contacts: &[(IpPair, u32)],
-    seed: u64,
-) -> Vec<R> {
-    let params = *params.finder().rsra();
-    let rough = untouched::<R>(params.recorders());
+fn touched_rsra(params: &Params, contacts: &[(IpPair, u32)], seed: u64) -> Vec<Recorder16> {
+    let params = *params.finder().rsra().unwrap();
+    let rough = untouched::<Recorder16>(params.recorders());
     contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(pair, age));
-    let by_kernel = swapped::<R>(rough.len());
+    let by_kernel = swapped::<Recorder16>(rough.len());
     for age in 0..7 {
         let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
-        launch(seed, &kernels::TouchRsra::<Slices<'_>, R> { params, age, pairs, recorders });
+        launch(seed, &kernels::TouchRsra::<Slices<'_>> { params, age, pairs, recorders });
     }
-    assert_eq!(words(&recorders_of::<R>(by_kernel, rough.len())), words(&rough));
+    assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, rough.len())), words(&rough));
     rough
 }
 
@@ -139,8 +143,8 @@ proptest! {
         contacts in contacts(),
         seed in any::<u64>(),
     ) {
-        let rough = touched_rsra::<Recorder8>(&params, &contacts, seed);
-        assert_search_equal(&params, &rough, seed);
+        let cells = touched_cells(&params, &contacts, seed);
+        assert_cells_equal(&params, &cells, seed);
         let all = params;
         let params = *all.counter().tagged().unwrap();
         let linear = untouched::<Recorder16>(params.recorders());
@@ -167,7 +171,10 @@ proptest! {
             }
         }
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
-        assert_changes_equal(&rough, recent(3), 2, seed);
+        assert_gathered(&cells, seed);
+        assert_gathered(&linear, seed);
+        let age_step = all.finder().age_step();
+        assert_changes_equal(&cells, recent(3 * age_step), 2 * age_step, seed);
         let [recent, echo, step] = [3, params.echo_delay(), 2].map(|ages| params.step(ages).into());
         assert_changes_equal(&linear, RecentRange { recent, echo }, step, seed);
     }
@@ -178,7 +185,7 @@ proptest! {
         contacts in contacts(),
         seed in any::<u64>(),
     ) {
-        let rough = touched_rsra::<Recorder16>(&params, &contacts, seed);
+        let rough = touched_rsra(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
         let all = params;
         let params = *all.counter().rows().unwrap();

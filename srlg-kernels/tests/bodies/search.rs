@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use srlg_core::Params;
 use srlg_core::finder::regain::{HighTable, candidates, fill_high_table, high_table_lens};
 use srlg_core::finder::{Rsra, RsraParams};
+use srlg_core::{Params, Recorder16};
 use srlg_kernels::survey::WEIGHTS;
-use srlg_kernels::{Hot, KernelRecorder, Regain, Slices, Survey, filled};
+use srlg_kernels::{Hot, Regain, Slices, Survey, filled};
 
 use super::launch;
 
@@ -24,14 +24,14 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
 }
 
 /// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
-pub(crate) fn assert_search_equal<R: KernelRecorder>(all: &Params, rough: &[R], seed: u64) {
-    let (span, params) = (all.span(9, 5), all.finder().rsra());
+pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64) {
+    let (span, params) = (all.span(9, 5), all.finder().rsra().unwrap());
     let mut expected = vec![0; params.estimators()];
     Rsra::new(params, rough).masks(span.finder_ages, 0, &mut expected);
     let masks: Vec<AtomicU8> = expected.iter().map(|_| AtomicU8::new(0xa5)).collect();
     let weights = zeros(4 * WEIGHTS);
     let survey =
-        Survey::<Slices<'_>, R> { params: *params, span, rough, masks: &masks, weights: &weights };
+        Survey::<Slices<'_>> { params: *params, span, rough, masks: &masks, weights: &weights };
     launch(seed, &survey);
     let masks: Vec<u8> = masks.into_iter().map(AtomicU8::into_inner).collect();
     assert_eq!(masks, expected);

@@ -9,10 +9,7 @@ pub(crate) fn small() -> Config {
     Config {
         threshold: 32,
         window: 8,
-        rough_column_bits: 12,
-        bit_stride: 10,
-        rough_rows: 4,
-        scheme: Scheme::Tagged { lines: 24, tags: 64 },
+        scheme: Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
         linear_width: 256,
         ..Config::default()
     }

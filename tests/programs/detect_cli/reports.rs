@@ -137,3 +137,17 @@ fn hostile_traffic_is_hashed_by_another_seed_every_time() {
     assert_eq!(points(&run(&secret)), points(&run(&secret)));
     assert_ne!(points(&run(&secret)), points(&run(&options[..6])), "another family, another error");
 }
+
+#[test]
+fn sample_peers_are_printed_where_they_are_asked_for() {
+    let input = file("peers.csv", contacts());
+    let ask = |more: &[&str]| stdout(&run(&[&["--input", &input, "--window", "1"], more].concat()));
+    assert!(!ask(&["--output", "ndjson"]).contains("peers"));
+    assert_eq!(ask(&["--output", "ndjson", "--peers", "0"]), ask(&["--output", "ndjson"]));
+    let lines = ask(&["--output", "ndjson", "--peers", "5"]);
+    assert_eq!(lines.matches("\"last_seen\":61").count(), 5, "{lines}");
+    // More than there are: no more than 64, and not many less of 3500 contacts.
+    let many = ask(&["--output", "ndjson", "--peers", "1000"]).matches("\"last_seen\":61").count();
+    assert!((48..=64).contains(&many), "{many}");
+    assert_eq!(ask(&["--output", "csv", "--peers", "3"]).matches("@61").count(), 3);
+}

@@ -42,8 +42,10 @@ impl PaperModel {
     /// When `config` is of another scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let params = config.validate()?;
-        let (finder, counter) =
-            (*params.finder().rsra(), *params.counter().rows().expect("the paper's scheme"));
+        let (finder, counter) = (
+            *params.finder().rsra().expect("the paper's scheme"),
+            *params.counter().rows().expect("the paper's scheme"),
+        );
         let estimator = vec![UNTOUCHED; finder.width() as usize];
         let row = vec![estimator; finder.columns() as usize];
         Ok(Self {

@@ -1,12 +1,13 @@
 //! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
 //!
 //! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
-//! file; what a position says, tallies and estimates in `counting`; candidates in `finding`.
-//! Invariant: `rsra` and `slea` hold what was touched as of the slice `slice`.
+//! file; what a position says, tallies and estimates in `counting`; cells and candidates in `finding`.
+//! Invariant: `cells` and `slea` hold what was touched as of the slice `slice`.
 
 mod counting;
 mod finding;
 
+use finding::name_bits;
 use srlg_core::hash::{Key, KeySequence, reduce};
 use srlg_core::{Address, Config, ConfigError, IpPair, Scheme};
 
@@ -15,22 +16,26 @@ pub use counting::{TaggedEstimate, TaggedTally};
 /// Recorders of a line.
 const LINE: u32 = 32;
 
-// Which of the keys that the seed gives is whose. Those from 5 to 11 are of the paper's other rows.
-const OPPOSITE_KEY: usize = 0;
+// Which of the keys that the seed gives is whose. The others are of the paper's scheme.
 const POSITION_KEY: usize = 1;
-const LOW_KEY: usize = 2;
-const HIGH_KEY: usize = 3;
-const COLUMN_KEY: usize = 4;
+const HOST_KEY: usize = 4;
 const LINE_KEY: usize = 12;
 const TAG_KEY: usize = 13;
+const OWNER_KEY: usize = 14;
+const PEER_KEY: usize = 15;
+const PLACE_KEY: usize = 16;
 
-/// RSRA and SLEA of the tagged scheme as plain integers.
+/// Cells and SLEA of the tagged scheme as plain integers.
 #[derive(Clone, Debug)]
 pub struct TaggedModel {
     config: Config,
     keys: Vec<Key>,
-    /// Slices of an epoch of the RSRA.
-    rough_epoch: u64,
+    /// m: there are 2^m cells.
+    cell_bits: u32,
+    /// Bits of an age in a cell.
+    age_bits: u32,
+    /// Slices of an epoch of the cells.
+    cell_epoch: u64,
     /// E: slices of an epoch of the SLEA.
     epoch: u64,
     /// W: the most ages that a window holds, and by how many an echo looks older than its touch.
@@ -40,8 +45,8 @@ pub struct TaggedModel {
     lines: u32,
     /// The running slice.
     slice: u64,
-    /// `rsra[row][column * η + slot]` is an age in epochs.
-    pub rsra: Vec<Vec<u8>>,
+    /// The words of all cells.
+    pub cells: Vec<u64>,
     /// The words of all lines.
     pub slea: Vec<u16>,
 }
@@ -56,7 +61,7 @@ impl TaggedModel {
     /// When `config` is not of the tagged scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
-        let Scheme::Tagged { lines, tags } = config.scheme else {
+        let Scheme::Tagged { cell_bits, lines, tags } = config.scheme else {
             panic!("a tagged model is of the tagged scheme, not of {:?}", config.scheme);
         };
         let window = config.window;
@@ -67,17 +72,20 @@ impl TaggedModel {
         let epoch = shortest_epoch(0xffff / (2 * tags));
         let window_ages = if epoch == 1 { window } else { window.div_ceil(epoch) + 1 };
         let mut keys = KeySequence::new(config.seed);
-        let row = (config.rough_width as usize) << config.rough_column_bits;
+        // A word has 32 bits of the opposite host, a bit of the family, and a name.
+        let age_bits = 64 - 32 - 1 - name_bits(cell_bits);
         Ok(Self {
             config,
-            keys: (0..=TAG_KEY).map(|_| keys.next_key()).collect(),
-            rough_epoch: shortest_epoch(0xff).into(),
+            keys: (0..=PLACE_KEY).map(|_| keys.next_key()).collect(),
+            cell_bits,
+            age_bits,
+            cell_epoch: shortest_epoch((1 << age_bits) - 1).into(),
             epoch: epoch.into(),
             window_ages,
             tags: 0xffff / (2 * window_ages),
             lines,
             slice: 0,
-            rsra: vec![vec![0xff; row]; config.rough_rows as usize],
+            cells: vec![u64::MAX; 1 << cell_bits],
             slea: vec![0xffff; (lines * LINE) as usize],
         })
     }
@@ -90,18 +98,14 @@ impl TaggedModel {
 
     /// Touches the recorders of a pair that was in contact `late` slices ago.
     pub fn touch(&mut self, pair: IpPair, late: u32) {
-        if let Some(slot) = self.slot(pair.bip) {
-            let age = self.age(late, self.rough_epoch).min(0xff) as u8;
-            for row in 0..self.config.rough_rows {
-                let recorder = self.column(row, pair.aip) * self.config.rough_width + slot;
-                let kept = &mut self.rsra[row as usize][recorder as usize];
-                *kept = age.min(*kept);
-            }
+        if let Some(slot) = self.slot(pair) {
+            let (place, word) = self.cell_word(pair, slot, self.age(late, self.cell_epoch));
+            self.cells[place] = word.min(self.cells[place]);
         }
-        let cell = self.cell(pair);
+        let position = self.position(pair);
         let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
-        let [touch, echo] = self.places(pair.aip, cell);
-        let [tag, echo_tag] = self.tags_of(pair.aip, cell);
+        let [touch, echo] = self.places(pair.aip, position);
+        let [tag, echo_tag] = self.tags_of(pair.aip, position);
         for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
             let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
             self.slea[place] = word.min(self.slea[place]);
@@ -115,10 +119,10 @@ impl TaggedModel {
     pub fn advance_to(&mut self, slice: u64) {
         assert!(slice >= self.slice, "slice {slice} is over, {} is running", self.slice);
         let begun = |epoch: u64| (slice / epoch - self.slice / epoch).min(0xffff);
-        let (rough_ages, step) =
-            (begun(self.rough_epoch), begun(self.epoch) * u64::from(self.tags));
-        for age in self.rsra.iter_mut().flatten() {
-            *age = (u64::from(*age) + rough_ages).min(0xff) as u8;
+        let (cell_step, step) =
+            (self.aged(begun(self.cell_epoch)), begun(self.epoch) * u64::from(self.tags));
+        for word in &mut self.cells {
+            *word = word.saturating_add(cell_step);
         }
         for word in &mut self.slea {
             *word = (u64::from(*word) + step).min(0xffff) as u16;
@@ -133,7 +137,7 @@ impl TaggedModel {
     pub fn merge(&mut self, other: &Self) {
         let mut other = other.clone();
         other.advance_to(self.slice);
-        for (ours, theirs) in self.rsra.iter_mut().flatten().zip(other.rsra.iter().flatten()) {
+        for (ours, theirs) in self.cells.iter_mut().zip(&other.cells) {
             *ours = (*ours).min(*theirs);
         }
         for (ours, theirs) in self.slea.iter_mut().zip(&other.slea) {
@@ -154,17 +158,17 @@ impl TaggedModel {
         }
     }
 
-    /// z: the cell of `pair.aip` that its contacts with `pair.bip` touch.
-    fn cell(&self, pair: IpPair) -> u32 {
+    /// z: the position of `pair.aip` that its contacts with `pair.bip` touch.
+    fn position(&self, pair: IpPair) -> u32 {
         let position = reduce(self.hash(pair.bip, POSITION_KEY), self.config.linear_width);
         position ^ (self.spread(pair.aip) % LINE)
     }
 
-    /// The recorders of the touch and of the echo of a cell.
-    fn places(&self, host: Address, cell: u32) -> [usize; 2] {
+    /// The recorders of the touch and of the echo of a position.
+    fn places(&self, host: Address, position: u32) -> [usize; 2] {
         let twist = 1 + reduce(self.spread(host), LINE - 1);
-        let line = self.hash(self.host_seed(host).wrapping_add(cell / LINE), LINE_KEY);
-        let touch = LINE * reduce(line, self.lines) + cell % LINE;
+        let line = self.hash(self.host_seed(host).wrapping_add(position / LINE), LINE_KEY);
+        let touch = LINE * reduce(line, self.lines) + position % LINE;
         [touch as usize, (touch ^ twist) as usize]
     }
 
@@ -173,15 +177,15 @@ impl TaggedModel {
     }
 
     fn host_seed(&self, host: Address) -> u32 {
-        self.hash(host, COLUMN_KEY)
+        self.hash(host, HOST_KEY)
     }
 
-    /// The tags of the touch and of the echo of a cell.
-    fn tags_of(&self, host: Address, cell: u32) -> [u32; 2] {
+    /// The tags of the touch and of the echo of a position.
+    fn tags_of(&self, host: Address, position: u32) -> [u32; 2] {
         let first = self.hash(host, TAG_KEY);
         let second = self.hash(first, TAG_KEY);
         let factor = (first >> 16) as u16 | 1;
-        let mut x = (cell as u16 ^ first as u16).wrapping_mul(0x9e6d);
+        let mut x = (position as u16 ^ first as u16).wrapping_mul(0x9e6d);
         x = (x ^ (x >> 7)).wrapping_mul(factor);
         x = (x ^ (x >> 9)).wrapping_add(second as u16).wrapping_mul(0xa2b5);
         let y = (x ^ (x >> 8)).wrapping_mul(factor);

@@ -51,6 +51,7 @@ impl Rejection {
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
             Self::Delta(Error::Version { .. }) => "later_version",
+            Self::Delta(Error::FormerVersion { .. }) => "former_version",
             Self::Delta(_) => "corrupt",
             Self::Refused(Refusal::Old { .. }) => "too_old",
             Self::Refused(Refusal::Ahead { .. }) => "too_far_ahead",

@@ -23,7 +23,7 @@ use tracing::{info, warn};
 
 use super::arrival::{self, Rejection};
 use super::reader::{Event, Message};
-use super::reports::Reports;
+use super::reports::{self, Frame, Reports};
 use super::rule::{Arrival, Closed, Moment, Rule, Step, Verdict};
 use super::status::{LastReport, Status};
 use super::stream::Witness;
@@ -38,6 +38,8 @@ pub(super) struct Engine {
     pub(super) names: Vec<String>,
     pub(super) numbers: HashMap<String, usize>,
     pub(super) slice_ms: u64,
+    /// Sample peers of a super point in a report, at most.
+    pub(super) most_peers: usize,
     /// Closes between two checkpoints.
     pub(super) every: u64,
     /// The last slice, after which to end.
@@ -213,7 +215,9 @@ impl Engine {
         let report = self.detector.close_slice()?;
         histogram!("srlg_close_seconds").record(begun.elapsed());
         counter!("srlg_slices_closed_total", "cause" => closed.cause.name()).increment(1);
-        self.reports.write(&self.names, self.slice_ms, closed, &report)?;
+        let (slice_ms, most_peers) = (self.slice_ms, self.most_peers);
+        let frame = Frame { names: &self.names, slice_ms, most_peers };
+        self.reports.write(frame, closed, &report)?;
         let named = |probes: &[usize]| probes.iter().map(|&p| self.names[p].clone()).collect();
         let (late, missing): (Vec<String>, Vec<String>) =
             (named(&closed.late), named(&closed.missing));
@@ -222,6 +226,9 @@ impl Engine {
             warn!(
                 "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
             );
+        }
+        if let Some(overload) = report.health.overload {
+            warn!("slice {}: {}", closed.slice, reports::words(overload).1);
         }
         self.progress.last_report = Some(LastReport {
             slice: closed.slice,

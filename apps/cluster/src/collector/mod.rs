@@ -96,6 +96,7 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         reports,
         numbers: names.iter().cloned().zip(0..).collect(),
         slice_ms: network.slice_ms,
+        most_peers: args.peers,
         every: args.checkpoint_every,
         until: args.until_slice,
         position,

@@ -28,6 +28,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub reports: PathBuf,
 
+    /// Opposite hosts in the line of each super point: up to N out of a sample of 64, the last seen first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub peers: usize,
+
     /// How long a slice waits for the last probes after most have delivered it
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
     pub deadline: Duration,

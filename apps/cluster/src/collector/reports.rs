@@ -1,8 +1,10 @@
 //! [`Reports`]: a line of JSON per closed slice, in a file or on standard output.
 //!
-//! Shape: a line has the fields of the command `detect` where they mean the same. Invariant: a line depends
+//! Shape: [`line()`] makes what a line says. Invariant: a line depends
 //! on nothing but what was merged, so the same deltas make the same bytes; and a file that is opened
 //! again at the length that a checkpoint knows has each slice once.
+
+mod line;
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -10,10 +12,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use srlg_host::{EstimateRange, Overload, SliceReport};
+use srlg_host::SliceReport;
 use tracing::warn;
 
-use super::rule::{Cause, Closed};
+use super::rule::Closed;
+use line::line;
+
+pub(super) use line::{Frame, words};
 
 /// See the module.
 #[derive(Debug)]
@@ -27,29 +32,6 @@ pub(super) enum Reports {
 pub(super) struct ReportFile {
     path: PathBuf,
     len: u64,
-}
-
-/// A line.
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    slice: u64,
-    start_ms: u64,
-    end_ms: u64,
-    closed: &'static str,
-    delivered: Vec<&'a str>,
-    late: Vec<&'a str>,
-    missing: Vec<&'a str>,
-    overload: Option<&'static str>,
-    super_points: Vec<Point>,
-}
-
-#[derive(Debug, Serialize)]
-struct Point {
-    host: std::net::Ipv4Addr,
-    cardinality: f64,
-    std_error: f64,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    lower_bound: bool,
 }
 
 impl Reports {
@@ -90,12 +72,11 @@ impl Reports {
     /// What the system says; a full disk, for one.
     pub(super) fn write(
         &mut self,
-        names: &[String],
-        slice_ms: u64,
+        frame: Frame<'_>,
         closed: &Closed,
         report: &SliceReport,
     ) -> Result<()> {
-        let mut line = serde_json::to_vec(&line(names, slice_ms, closed, report))?;
+        let mut line = serde_json::to_vec(&line(frame, closed, report))?;
         line.push(b'\n');
         match self {
             Self::Stdout => {
@@ -134,42 +115,6 @@ fn cannot_write(path: &Path, slice: u64) -> String {
          stream once there is room",
         path.display()
     )
-}
-
-fn line<'a>(names: &'a [String], slice_ms: u64, closed: &Closed, report: &SliceReport) -> Line<'a> {
-    let named = |probes: &[usize]| probes.iter().map(|&probe| &names[probe][..]).collect();
-    let start_ms = report.slice.saturating_mul(slice_ms);
-    let point = |point: &srlg_host::SuperPoint| Point {
-        host: point.host,
-        cardinality: point.cardinality,
-        std_error: point.std_error,
-        lower_bound: point.range == EstimateRange::Beyond,
-    };
-    Line {
-        slice: report.slice,
-        start_ms,
-        end_ms: start_ms.saturating_add(slice_ms),
-        closed: closed.cause.name(),
-        delivered: named(&closed.delivered),
-        late: named(&closed.late),
-        missing: named(&closed.missing),
-        overload: report.health.overload.map(|overload| match overload {
-            Overload::RaisedHotWeight => "raised_hot_weight",
-            Overload::Saturated => "saturated",
-        }),
-        super_points: report.super_points.iter().map(point).collect(),
-    }
-}
-
-impl Cause {
-    /// In reports and metrics.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Deadline => "deadline",
-            Self::Crowded => "crowded",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! change with a version while the nodes of a network run different ones.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use srlg_host::{Config, Hash, Scheme};
+use srlg_host::{Config, Hash, RsraSizes, Scheme};
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Config", deny_unknown_fields)]
@@ -19,13 +19,7 @@ pub(super) struct ConfigForm {
     seed: u64,
     #[serde(with = "SchemeForm")]
     scheme: Scheme,
-    rough_rows: u32,
-    rough_column_bits: u32,
-    rough_width: u32,
-    bit_stride: u32,
-    oversampling_bits: u32,
     linear_width: u32,
-    hot_limit: u32,
     candidate_limit: u32,
 }
 
@@ -40,8 +34,28 @@ enum HashForm {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Scheme", rename_all = "kebab-case", deny_unknown_fields)]
 enum SchemeForm {
-    Paper { rows: u32, columns: u32, stride: u32 },
-    Tagged { lines: u32, tags: u32 },
+    Paper {
+        #[serde(with = "RsraForm")]
+        finder: RsraSizes,
+        rows: u32,
+        columns: u32,
+        stride: u32,
+    },
+    Tagged {
+        cell_bits: u32,
+        lines: u32,
+        tags: u32,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RsraSizes", deny_unknown_fields)]
+struct RsraForm {
+    rows: u32,
+    column_bits: u32,
+    width: u32,
+    bit_stride: u32,
+    hot_limit: u32,
 }
 
 mod hexadecimal {

@@ -76,6 +76,7 @@ fn fields_that_are_missing_unknown_or_wrong_are_named() {
         ("\"slice_ms\": 1000,", "", "missing field `slice_ms`"),
         ("fffffffffffffffe", "12", "the seed is 16 hexadecimal digits"),
         ("half-sip-1-3", "md5", "unknown variant `md5`"),
+        ("\"cell_bits\": 18,", "", "missing field `cell_bits`"),
     ];
     for (old, new, reason) in cases {
         let folder = folder();
@@ -90,12 +91,25 @@ fn fields_that_are_missing_unknown_or_wrong_are_named() {
 
 #[test]
 fn schemes_are_written_by_their_names() {
-    let text = serde_json::to_value(network()).unwrap();
+    let scheme = |config| {
+        let text = serde_json::to_value(Network { config, ..network() }).unwrap();
+        text["config"]["scheme"].clone()
+    };
     assert!(matches!(network().config.scheme, Scheme::Tagged { .. }));
     assert_eq!(
-        text["config"]["scheme"],
-        serde_json::json!({"tagged": {"lines": 412_500, "tags": 64}})
+        scheme(network().config),
+        serde_json::json!({"tagged": {"cell_bits": 18, "lines": 461_600, "tags": 64}})
     );
+    let finder = serde_json::json!(
+        {"rows": 5, "column_bits": 17, "width": 8, "bit_stride": 5, "hot_limit": 16_384}
+    );
+    assert_eq!(
+        scheme(Config::paper()),
+        serde_json::json!(
+            {"paper": {"finder": finder, "rows": 5, "columns": 131_072, "stride": 16}}
+        )
+    );
+    let text = serde_json::to_value(network()).unwrap();
     assert_eq!(text["config"]["hash"], "half-sip-1-3");
 }
 

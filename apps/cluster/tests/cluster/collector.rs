@@ -45,7 +45,7 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
             let more = ["--checkpoint-every", &every, &until[0], &until[1]];
             let mut collector = Collector::start(&net, &more);
             // Longer every time: on a busy machine too it gets further at last.
-            let patience = Duration::from_millis(20 + random.below(130 + 20 * kills));
+            let patience = Duration::from_millis(20 + random.below(30 + 30 * kills));
             if collector.ends_within(patience) {
                 collector.assert_is(&net, &one());
                 break;

@@ -15,7 +15,7 @@ fn repeated_and_shuffled_parts_of_deltas_make_no_difference() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let (mut random, mut messages) = (Random(5), Vec::new());
-    for message in in_parts(SLICES, 1200) {
+    for message in in_parts(SLICES, 1600) {
         (0..=random.below(3)).for_each(|_| messages.push(message.clone()));
     }
     assert!(messages.iter().any(|message| message.part.ends_with("/2")));

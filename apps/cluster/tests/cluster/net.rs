@@ -26,11 +26,9 @@ pub struct Net {
 /// Detectors of some MB: a super point has 64 opposite hosts.
 pub fn config() -> Config {
     Config {
-        scheme: Scheme::Tagged { lines: 4096, tags: 64 },
+        scheme: Scheme::Tagged { cell_bits: 14, lines: 4096, tags: 64 },
         threshold: 64,
         window: 20,
-        rough_column_bits: 14,
-        bit_stride: 6,
         linear_width: 1024,
         seed: 7,
         ..Config::default()

@@ -113,13 +113,13 @@ fn start(params: &RowsParams, row: u32, aip: Address) -> usize {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config, Scheme};
+    use crate::{ArrayParams, Config, RsraSizes, Scheme};
     extern crate std;
     use std::vec::Vec;
 
     fn small() -> RowsParams {
         let config = Config {
-            scheme: Scheme::Paper { rows: 3, columns: 50, stride: 2 },
+            scheme: Scheme::Paper { finder: RsraSizes::PAPER, rows: 3, columns: 50, stride: 2 },
             threshold: 8,
             linear_width: 64,
             ..Config::paper()
@@ -150,7 +150,14 @@ mod tests {
         Rows::new(&params, &recorders).touch(&[pair], 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {
-            let span = Span { finder_ages: ages, ages, oldest_slices: 1, oldest_length: 1 };
+            let span = Span {
+                finder_ages: ages,
+                finder_youngest: 1,
+                finder_oldest: 1,
+                ages,
+                oldest_slices: 1,
+                oldest_length: 1,
+            };
             let tally = |positions| Rows::new(&params, recorders).tally(aip, span, positions);
             assert_eq!(tally(0..position) + tally(position + 1..64), 0);
             tally(0..64)

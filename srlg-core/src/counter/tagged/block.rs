@@ -1,6 +1,6 @@
-//! A block of the cells of one host, as vectors of 16 bits.
+//! A block of the positions of one host, as vectors of 16 bits.
 
-use super::decoder::CellDecoder;
+use super::decoder::PositionDecoder;
 use super::histograms::KINDS;
 use super::line::{HostLayout, TouchLayout};
 use super::params::{AGES, LINE, TaggedParams};
@@ -10,29 +10,29 @@ use crate::recorder::ReadRecorder;
 /// loads to be under way at once.
 pub(super) const LINES: usize = 32;
 
-/// Cells of a block.
+/// Positions of a block.
 pub(super) const LEN: usize = LINES * LINE as usize;
 
 /// Length of a table of bins, a power of 2.
 pub(super) const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
-/// Cells whose bins are made together: a full vector.
+/// Positions whose bins are made together: a full vector.
 const WIDTH: usize = 32;
 
 /// The words of a line.
 type Words = [u16; LINE as usize];
 
-/// Per cell the words in the places of its touch and of its echo.
+/// Per position the words in the places of its touch and of its echo.
 pub(super) struct Block {
     touches: [Words; LINES],
     echoes: [Words; LINES],
 }
 
-/// The cells of a block that are in the window.
+/// The positions of a block that are in the window.
 struct InWindow {
     count: usize,
     /// Their numbers.
-    cells: [u16; LEN],
+    positions: [u16; LEN],
 }
 
 impl Block {
@@ -55,10 +55,10 @@ impl Block {
         self.echoes[line] = twisted(self.touches[line], places.twist);
     }
 
-    /// Counts the cells of the first `lines` that are below `ages` by their bins, the age plus
-    /// [`AGES`] times the kind; `start` is the number of the first cell.
+    /// Counts the positions of the first `lines` that are below `ages` by their bins, the age plus
+    /// [`AGES`] times the kind; `start` is the number of the first position.
     ///
-    /// Few cells are in the window, and to tell which takes two comparisons: they are picked
+    /// Few positions are in the window, and to tell which takes two comparisons: they are picked
     /// first. All values are 16 bits wide and all choices are selections, so that this vectorises.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
@@ -71,19 +71,19 @@ impl Block {
         tables: &mut [[u16; TABLE]; 2],
         meanwhile: impl Fn(usize),
     ) {
-        let decoder = CellDecoder::new(params);
+        let decoder = PositionDecoder::new(params);
         let kept = self.kept(decoder, params.step(ages) as u16, lines, meanwhile);
         let (touches, echoes) = (self.touches.as_flattened(), self.echoes.as_flattened());
         for first in (0..kept.count).step_by(WIDTH) {
             let mut words = [[0; WIDTH]; 2];
             for at in 0..WIDTH {
-                let cell = usize::from(kept.cells[(first + at) % LEN]) % LEN;
-                (words[0][at], words[1][at]) = (touches[cell], echoes[cell]);
+                let position = usize::from(kept.positions[(first + at) % LEN]) % LEN;
+                (words[0][at], words[1][at]) = (touches[position], echoes[position]);
             }
             let mut bins = [0; WIDTH];
             for at in 0..WIDTH {
-                let cell = start.wrapping_add(kept.cells[(first + at) % LEN]);
-                let tags = host.tagger.tags(cell);
+                let position = start.wrapping_add(kept.positions[(first + at) % LEN]);
+                let tags = host.tagger.tags(position);
                 let (age, kind) = decoder.age_and_kind(words[0][at], words[1][at], tags);
                 bins[at] = kind * AGES as u16 + age;
             }
@@ -93,11 +93,11 @@ impl Block {
         }
     }
 
-    /// The cells of the first `lines` whose words are below `limit`, that of the echo by its delay.
+    /// The positions of the first `lines` whose words are below `limit`, that of the echo by its delay.
     #[inline(always)]
     fn kept(
         &self,
-        decoder: CellDecoder,
+        decoder: PositionDecoder,
         limit: u16,
         lines: usize,
         meanwhile: impl Fn(usize),
@@ -112,19 +112,19 @@ impl Block {
                 places[place] |= u8::from(is_within) << (line % 8);
             }
         }
-        let mut kept = InWindow { count: 0, cells: [0; LEN] };
+        let mut kept = InWindow { count: 0, positions: [0; LEN] };
         for (number, places) in (0u16..).zip(within.as_flattened().as_chunks().0) {
             meanwhile(usize::from(number));
             let mut left = u64::from_le_bytes(*places);
             while left != 0 {
-                kept.cells[kept.count % LEN] = number * 64 + left.trailing_zeros() as u16;
+                kept.positions[kept.count % LEN] = number * 64 + left.trailing_zeros() as u16;
                 kept.count += 1;
                 left &= left - 1;
             }
         }
         // Of a number, bits 0 to 2 are of the line and bits 3 to 7 are the place in it.
-        for cell in &mut kept.cells[..kept.count] {
-            *cell = *cell & !0xff | (*cell & 7) << 5 | *cell >> 3 & 31;
+        for position in &mut kept.positions[..kept.count] {
+            *position = *position & !0xff | (*position & 7) << 5 | *position >> 3 & 31;
         }
         kept
     }

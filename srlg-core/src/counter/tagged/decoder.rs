@@ -1,12 +1,12 @@
-//! [`CellDecoder`]: what two recorders say of one cell; the maths of a tally, for vectors and for
+//! [`PositionDecoder`]: what two recorders say of one position; the maths of a tally, for vectors and for
 //! single threads.
 
 use super::histograms::Kind;
 use super::params::TaggedParams;
 
-/// Reads the two words of a cell.
+/// Reads the two words of a position.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CellDecoder {
+pub(super) struct PositionDecoder {
     tags: u16,
     /// Multiplying by it divides by `tags`, or is one short.
     reciprocal: u16,
@@ -14,7 +14,7 @@ pub(super) struct CellDecoder {
     delay: u16,
 }
 
-impl CellDecoder {
+impl PositionDecoder {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams) -> Self {
         Self {
@@ -24,13 +24,13 @@ impl CellDecoder {
         }
     }
 
-    /// The older of two words in the places of a cell's touch and of its echo, as that of a touch.
+    /// The older of two words in the places of a position's touch and of its echo, as that of a touch.
     #[inline(always)]
     pub(super) fn oldest(self, touch: u16, echo: u16) -> u16 {
         touch.max(echo.saturating_sub(self.delay))
     }
 
-    /// The age of the older of `touch` and `echo`, the words in the places of a cell's touch and
+    /// The age of the older of `touch` and `echo`, the words in the places of a position's touch and
     /// of its echo, and what they say of an own touch of that age, a [`Kind`].
     ///
     /// All values are 16 bits wide and all choices are selections, so that loops vectorise.

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub(super) const KINDS: usize = 5;
 
 impl Span {
-    /// Bins that a device counts the cells of one host into, see [`Histograms::of_bins`].
+    /// Bins that a device counts the positions of one host into, see [`Histograms::of_bins`].
     #[inline]
     #[must_use]
     pub const fn bins(self) -> usize {
@@ -16,7 +16,7 @@ impl Span {
     }
 }
 
-/// What the two places of a cell say of an own touch of the age of the older: bin number
+/// What the two places of a position say of an own touch of the age of the older: bin number
 /// `kind * ages + age`, of a window of `ages` ages.
 pub(super) struct Kind;
 
@@ -56,7 +56,7 @@ impl Histograms {
     /// No position at any age of the window.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// The histograms of cells that were counted by [`Cells::bin`](crate::counter::Cells::bin): how many
+    /// The histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin): how many
     /// are in each of the [bins](Span::bins) of `span`.
     ///
     /// # Panics
@@ -75,7 +75,7 @@ impl Histograms {
         counts.for_each(|(count, more)| *count += more);
     }
 
-    /// The histograms of a window of `ages` ages: `count` returns the number of cells of a kind and
+    /// The histograms of a window of `ages` ages: `count` returns the number of positions of a kind and
     /// an age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {

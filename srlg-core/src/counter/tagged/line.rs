@@ -1,7 +1,7 @@
-//! [`HostLayout`]: where the cells of one host are.
+//! [`HostLayout`]: where the positions of one host are.
 //!
-//! A host's linear estimator is η' cells, `η' / 32` lines that hashing scatters over the
-//! array: a giant then covers a little of every estimator, not all of a few. A touch of cell
+//! A host's linear estimator is η' positions, `η' / 32` lines that hashing scatters over the
+//! array: a giant then covers a little of every estimator, not all of a few. A touch of position
 //! z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same
 //! line, `z % 32 ^ twist`, which costs no further cache miss, and looks
 //! [`TaggedParams::echo_delay`] ages older: more than any touch in the window. So an echo never
@@ -35,28 +35,28 @@ impl TouchLayout {
         }
     }
 
-    /// Which of the η' cells of the host `position` is: another one of the same line.
+    /// Which of the η' positions of the host `position` is: another one of the same line.
     #[inline(always)]
-    pub(super) fn cell(self, position: u32) -> u32 {
+    pub(super) fn own_position(self, position: u32) -> u32 {
         position ^ self.flip
     }
 
-    /// The first recorder of the line that holds `cell`.
+    /// The first recorder of the line that holds `position`.
     #[inline(always)]
-    pub(super) fn line(self, params: &TaggedParams, cell: u32) -> u32 {
-        let line = params.hash.of(self.seed.wrapping_add(cell / LINE), params.line_key);
+    pub(super) fn line(self, params: &TaggedParams, position: u32) -> u32 {
+        let line = params.hash.of(self.seed.wrapping_add(position / LINE), params.line_key);
         hash::reduce(line, params.lines) * LINE
     }
 
-    /// The recorders that the touch and the echo of `cell` go to.
+    /// The recorders that the touch and the echo of `position` go to.
     #[inline(always)]
-    pub(super) fn of(self, params: &TaggedParams, cell: u32) -> [u32; 2] {
-        let touch = self.line(params, cell) + cell % LINE;
+    pub(super) fn of(self, params: &TaggedParams, position: u32) -> [u32; 2] {
+        let touch = self.line(params, position) + position % LINE;
         [touch, touch ^ self.twist]
     }
 }
 
-/// Where the cells of one host are, and whose tags they have.
+/// Where the positions of one host are, and whose tags they have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostLayout {
     pub(super) places: TouchLayout,

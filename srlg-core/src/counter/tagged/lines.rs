@@ -98,7 +98,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         })
     }
 
-    /// The first recorders of the lines of the block that starts at the cell `start`.
+    /// The first recorders of the lines of the block that starts at the position `start`.
     #[inline(always)]
     fn line_places(self, host: HostLayout, start: u32) -> [u32; block::LINES] {
         let mut places = [0; block::LINES];

@@ -51,7 +51,7 @@ impl TaggedParams {
     ) -> Result<Self, ConfigError> {
         let Config { threshold, window, linear_width: width, hash, .. } = *config;
         check_width(config)?;
-        // A tag is a function of a 16-bit cell.
+        // A tag is a function of a 16-bit position.
         if width > 1 << 16 || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width });
         }

@@ -106,21 +106,21 @@ mod tests {
         }
     }
 
-    // The tag of a touch says nothing about that of its echo: 109² cells, 1/109² each. Over
-    // 65536 positions of 40 hosts a cell holds 220.6, with a standard deviation of 15.
+    // The tag of a touch says nothing about that of its echo: 109² bins, 1/109² each. Over
+    // 65536 positions of 40 hosts a bin holds 220.6, with a standard deviation of 15.
     #[test]
     fn tags_of_a_touch_and_its_echo_are_unrelated() {
         let params = params();
-        let mut cells = [[0u32; 109]; 109];
+        let mut bins = [[0u32; 109]; 109];
         for host in 0..40u32 {
             let tagger = Tagger::new(&params, params.hash.of(host, params.line_key));
             for position in 0..=u16::MAX {
                 let (touch, echo) = tagger.tags(position);
-                cells[usize::from(touch)][usize::from(echo)] += 1;
+                bins[usize::from(touch)][usize::from(echo)] += 1;
             }
         }
-        let cells = cells.as_flattened();
-        assert!(cells.iter().all(|n| (100..400).contains(n)));
+        let bins = bins.as_flattened();
+        assert!(bins.iter().all(|n| (100..400).contains(n)));
     }
 
     #[test]

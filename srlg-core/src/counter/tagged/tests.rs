@@ -14,7 +14,7 @@ fn untouched(params: &TaggedParams) -> Vec<Recorder16> {
 
 fn small(seed: u64) -> TaggedParams {
     let config = Config {
-        scheme: Scheme::Tagged { lines: 8, tags: 64 },
+        scheme: Scheme::Tagged { cell_bits: 12, lines: 8, tags: 64 },
         threshold: 8,
         window: 5,
         linear_width: 96,
@@ -24,18 +24,18 @@ fn small(seed: u64) -> TaggedParams {
     *config.validate().unwrap().counter().tagged().unwrap()
 }
 
-/// The visible ages of an estimator, cell by cell, as docs/tagged-recorders.md says it.
+/// The visible ages of an estimator, position by position, as docs/tagged-recorders.md says it.
 fn visible(params: &TaggedParams, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
     let places = TouchLayout::new(params, aip);
-    for cell in 0..params.width() {
+    for position in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
-        let [touch, echo] = places.of(params, cell).map(word);
-        // No own touch of the cell is more recent than these.
+        let [touch, echo] = places.of(params, position).map(word);
+        // No own touch of the position is more recent than these.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
-        let (tag, echo_tag) = Tagger::new(params, aip).tags(cell as u16);
+        let (tag, echo_tag) = Tagger::new(params, aip).tags(position as u16);
         let (own, own_echo) =
             (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
         let can_be = touch <= own && echo <= own_echo;
@@ -68,7 +68,7 @@ proptest! {
             Lines::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
         }
         for aip in 0..5 {
-            let span = Span { finder_ages: 5, ages: 5, oldest_slices: 1, oldest_length: 1 };
+            let span = Span { finder_ages: 5, finder_youngest: 1, finder_oldest: 1, ages: 5, oldest_slices: 1, oldest_length: 1 };
             let tally = Lines::new(&params, &recorders).tally(aip, span, 0..96, |_| {});
             prop_assert_eq!(tally, visible(&params, &recorders, aip));
         }
@@ -119,9 +119,9 @@ fn echoes_never_hide_a_touch_in_the_window() {
             let (pair, age) = (IpPair { aip: i % 5, bip: i * 7919 }, i % 5);
             Lines::new(&params, &recorders).touch(&[pair], age);
             let places = TouchLayout::new(&params, pair.aip);
-            let cell = places.cell(params.position(pair.bip));
-            let place = places.of(&params, cell)[0] as usize;
-            let (tag, _) = Tagger::new(&params, pair.aip).tags(cell as u16);
+            let position = places.own_position(params.position(pair.bip));
+            let place = places.of(&params, position)[0] as usize;
+            let (tag, _) = Tagger::new(&params, pair.aip).tags(position as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
         for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {
@@ -131,10 +131,12 @@ fn echoes_never_hide_a_touch_in_the_window() {
     }
 }
 
-// Expected values: an independent Python implementation (seed 0, Config::default()).
+// Expected values: an independent Python implementation (seed 0, 412,500 lines).
 #[test]
 fn places_equal_the_pinned_vectors() {
-    let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
+    let config = Config { scheme, ..Config::default() };
+    let params = *config.validate().unwrap().counter().tagged().unwrap();
     for (aip, position, found) in [
         (0x0a00_0001, 0, [17, 10_479_089, 10_479_076]),
         (0x0a00_0001, 8064, [8_081, 628_817, 628_804]),
@@ -142,9 +144,9 @@ fn places_equal_the_pinned_vectors() {
         (0xffff_ffff, 5041, [5_033, 2_794_953, 2_794_973]),
     ] {
         let places = TouchLayout::new(&params, aip);
-        let cell = places.cell(position);
-        let [touch, echo] = places.of(&params, cell);
-        assert_eq!([cell, touch, echo], found, "{aip:#x} {position}");
+        let position = places.own_position(position);
+        let [touch, echo] = places.of(&params, position);
+        assert_eq!([position, touch, echo], found, "{aip:#x} {position}");
     }
 }
 
@@ -156,7 +158,7 @@ fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     let mut touches = [0u32; LINE as usize];
     for aip in 0..20_000 {
         let places = TouchLayout::new(&params, aip);
-        let [touch, _] = places.of(&params, places.cell(1234));
+        let [touch, _] = places.of(&params, places.own_position(1234));
         touches[(touch % LINE) as usize] += 1;
     }
     assert!(touches.iter().all(|n| n.abs_diff(625) < 6 * 25), "{touches:?}");

@@ -26,12 +26,12 @@ impl Touch {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: IpPair, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.aip);
-        let cell = places.cell(params.position(pair.bip));
-        let (tag, echo_tag) = tagger.tags(cell as u16);
+        let position = places.own_position(params.position(pair.bip));
+        let (tag, echo_tag) = tagger.tags(position as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
         let words = u32::from(word(aged, tag)) | u32::from(word(aged + delay, echo_tag)) << 16;
-        Self { places: places.of(params, cell), words }
+        Self { places: places.of(params, position), words }
     }
 
     /// The words of the touch and of its echo.

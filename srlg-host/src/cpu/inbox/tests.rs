@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::counter::Lines;
-use srlg_core::finder::Rsra;
+use srlg_core::finder::cells::CellArray;
 use srlg_core::scheme::TaggedTypes;
 use srlg_core::{Config, Hash, Params, ReadRecorder, Recorder, Scheme};
 
@@ -11,10 +11,9 @@ use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
 
 fn params(seed: u64, lines: u32, hash: Hash) -> Params {
-    let scheme = Scheme::Tagged { lines, tags: 64 };
-    let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
-    let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
-    Config { scheme, threshold: 16, linear_width: 512, seed, hash, ..sizes }.validate().unwrap()
+    let scheme = Scheme::Tagged { cell_bits: 12, lines, tags: 64 };
+    let sizes = Config { threshold: 16, linear_width: 512, ..Config::default() };
+    Config { scheme, seed, hash, ..sizes }.validate().unwrap()
 }
 
 fn arrays(params: Params) -> Arrays<TaggedTypes> {
@@ -76,8 +75,8 @@ proptest! {
         inboxes.drain(&ours);
         for run in threads.iter().flatten() {
             let pairs = pairs(run);
-            let rsra = Rsra::new(params.finder().rsra(), expected.finder.shared());
-            pairs.iter().for_each(|&pair| rsra.touch(pair, run.3));
+            let cells = CellArray::new(params.finder().cells().unwrap(), expected.finder.shared());
+            pairs.iter().for_each(|&pair| cells.touch(pair, run.3));
             Lines::new(params.counter().tagged().unwrap(), expected.counter.shared()).touch(&pairs, run.3);
         }
         prop_assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));

@@ -1,7 +1,7 @@
 //! All levels of vectors leave the same recorders.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, Params, Recorder, Scheme, for_scheme};
+use srlg_core::{Config, Hash, Params, Recorder, RsraSizes, Scheme, for_scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
@@ -47,13 +47,13 @@ proptest! {
         ),
     ) {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
-        let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
-        let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
-        let sizes = Config { linear_width: 512, threshold: 16, seed, hash, ..sizes };
+        let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
+        let sizes = Config { linear_width: 512, threshold: 16, seed, hash, ..Config::default() };
         let params = |scheme| Config { scheme, ..sizes }.validate().unwrap();
-        for scheme in
-            [Scheme::Tagged { lines: 40, tags: 64 }, Scheme::Paper { rows: 3, columns: 9, stride: 16 }]
-        {
+        for scheme in [
+            Scheme::Tagged { cell_bits: 12, lines: 40, tags: 64 },
+            Scheme::Paper { finder, rows: 3, columns: 9, stride: 16 },
+        ] {
             let params = params(scheme);
             for_scheme!(&params, Types => {
                 let of = |level: Level<Types>| left(level, params, &batches);

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use srlg_core::{
-    COUNTER, Config, Hash, Recorder8, Recorder16, Recorder32, Recorder64, Scheme, SchemeTypes,
-    Word, for_scheme,
+    COUNTER, Config, Hash, Recorder8, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme,
+    SchemeTypes, Word, for_scheme,
 };
 
 use super::*;
@@ -43,14 +43,9 @@ fn assert_equal_ageing<R: Recorder>(words: &[u64], by: (u64, u64)) {
 
 type TallyLevel<C> = fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
 
-fn sizes(scheme: Scheme) -> Config {
-    let (rough_column_bits, bit_stride, rough_rows) = (12, 10, 4);
-    let sizes = Config { rough_column_bits, bit_stride, rough_rows, ..Config::default() };
-    Config { scheme, linear_width: 2048, ..sizes }
-}
-
-const TAGGED: Scheme = Scheme::Tagged { lines: 100, tags: 64 };
-const PAPER: Scheme = Scheme::Paper { rows: 3, columns: 9, stride: 128 };
+const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 100, tags: 64 };
+const ROUGH: RsraSizes = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
+const PAPER: Scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 9, stride: 128 };
 
 proptest! {
     #[test]
@@ -84,7 +79,7 @@ proptest! {
         lines in (0u32..64, 0u32..65),
     ) {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
-        let params = Config { hash, ..sizes(scheme) }.validate().unwrap();
+        let params = Config { scheme, linear_width: 2048, hash, ..Config::default() }.validate().unwrap();
         let len = params.arrays()[COUNTER].recorders;
         let words = cut::<u16>(&words).repeat(len.div_ceil(words.len()));
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));

@@ -1,6 +1,7 @@
 //! [`Node`]: a detector on the CPU beside its model. Invariant: each method does to both the same,
 //! and asserts that they answer alike, bit for bit.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use srlg_core::{Address, Config, Estimate, EstimateRange, IpPair, Tally};
@@ -23,8 +24,13 @@ pub(super) const HOSTS: [Address; 9] = [
     0x0001_0000,
 ];
 
-/// One contact: an index into [`HOSTS`] and a peer.
+/// One contact: an index into [`HOSTS`], or beyond them a stranger, and a peer.
 pub(super) type Contact = (usize, u32);
+
+fn pair(&(host, bip): &Contact) -> IpPair {
+    let stranger = || (host as u32).wrapping_mul(0x9e37_79b1);
+    IpPair { aip: HOSTS.get(host).copied().unwrap_or_else(stranger), bip }
+}
 
 /// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
 type Bits = (u64, u64, EstimateRange);
@@ -42,18 +48,23 @@ pub(super) struct Node {
     config: Config,
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
-    kept: Option<(Snapshot, TaggedModel)>,
+    /// The super points of the last report, which stay candidates, and those that were merged since.
+    reported: BTreeSet<Address>,
+    kept: Option<State>,
 }
+
+/// A snapshot, and what it is of the model.
+type State = (Snapshot, TaggedModel, BTreeSet<Address>);
 
 impl Node {
     pub(super) fn new(config: Config) -> Self {
         let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-        Self { config, detector, model: TaggedModel::new(config).unwrap(), kept: None }
+        let (model, reported) = (TaggedModel::new(config).unwrap(), BTreeSet::new());
+        Self { config, detector, model, reported, kept: None }
     }
 
     /// Ingests `contacts`, `late` slices late, by `threads` threads.
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
-        let pair = |&(host, bip): &Contact| IpPair { aip: HOSTS[host], bip };
         let pairs: Vec<IpPair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
         std::thread::scope(|scope| {
@@ -69,7 +80,9 @@ impl Node {
         let candidates = self.model.candidates();
         let left = self.left_by_glimpses(&candidates);
         assert_eq!(self.search(), [&candidates[..], &left[..]]);
-        let points = self.model.super_points(&left);
+        self.reported.extend(candidates);
+        let candidates: Vec<Address> = std::mem::take(&mut self.reported).into_iter().collect();
+        let points = self.model.super_points(&self.left_by_glimpses(&candidates));
         let report = self.detector.close_slice().unwrap();
         assert_eq!(report.candidates, candidates.len());
         let bits = |point: &SuperPoint| {
@@ -79,6 +92,7 @@ impl Node {
         let reported = report.super_points.iter().map(bits);
         assert!(reported.eq(points.iter().map(|&(host, estimate)| (host, modelled(estimate)))));
         self.model.advance_to(self.detector.slice());
+        self.reported = points.iter().map(|&(host, _)| host).collect();
         points.iter().map(|&(host, _)| host).collect()
     }
 
@@ -86,7 +100,7 @@ impl Node {
     pub(super) fn search(&mut self) -> [Vec<Address>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
-        let mut backend = self.detector.cell_mut().exclusive().unwrap();
+        let mut backend = self.detector.backend_mut().exclusive().unwrap();
         let found = backend.candidates(span).unwrap();
         let promises = |tally: &Tally| params.may_reach(tally, span);
         let glimpse = params.glimpse_positions();
@@ -103,12 +117,12 @@ impl Node {
     /// linear estimators have the first positions alone. It dismisses what is five deviations below
     /// the mean that θ opposite hosts leave there.
     fn left_by_glimpses(&self, candidates: &[Address]) -> Vec<Address> {
-        let Config { threshold, window, linear_width, rough_width, .. } = self.config;
+        let Config { threshold, window, linear_width, .. } = self.config;
         let Some(positions) = self.detector.params().glimpse_positions() else {
             return candidates.to_vec();
         };
         // θ itself would be too much for so few positions; no estimate depends on it.
-        let first = Config { linear_width: positions, threshold: rough_width, ..self.config };
+        let first = Config { linear_width: positions, threshold: 8, ..self.config };
         let mut first = TaggedModel::new(first).unwrap();
         first.advance_to(self.model.slice());
         first.slea.clone_from(&self.model.slea);
@@ -131,17 +145,18 @@ impl Node {
         self.kept = Some(self.state());
     }
 
-    fn state(&self) -> (Snapshot, TaggedModel) {
-        (self.detector.snapshot().unwrap(), self.model.clone())
+    fn state(&self) -> State {
+        (self.detector.snapshot().unwrap(), self.model.clone(), self.reported.clone())
     }
 
     /// Merges what was kept of `other`, or its state if nothing was; a state of a later slice waits
     /// until that is running.
     pub(super) fn merge(&mut self, other: &Self) {
-        let (snapshot, model) = other.kept.clone().unwrap_or_else(|| other.state());
+        let (snapshot, model, reported) = other.kept.clone().unwrap_or_else(|| other.state());
         self.skip_to(snapshot.slice().max(self.detector.slice()));
         self.detector.merge_snapshot(&snapshot).unwrap();
         self.model.merge(&model);
+        self.reported.extend(reported);
     }
 
     /// Merges what the last `slices` of `other` touched, unless that is past the window.
@@ -164,10 +179,9 @@ impl Node {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());
         let mut model = self.model.clone();
-        for age in model.rsra.iter_mut().flatten() {
-            if u32::from(*age) >= span.finder_ages {
-                *age = u8::MAX;
-            }
+        let beyond = u64::from(span.finder_ages) * params.finder().age_step();
+        for word in model.cells.iter_mut().filter(|word| **word >= beyond) {
+            *word = u64::MAX;
         }
         for word in &mut model.slea {
             let age = u32::from(*word) / sizes.tags;
@@ -181,8 +195,7 @@ impl Node {
 
     /// Asserts that detector and model have the same recorders, tallies and estimates.
     pub(super) fn assert_equal(&mut self) {
-        let rsra = self.model.rsra.iter().flatten().copied().collect();
-        let expected = [Words::W8(rsra), Words::W16(self.model.slea.clone())];
+        let expected = [Words::W64(self.model.cells.clone()), Words::W16(self.model.slea.clone())];
         let snapshot = self.detector.snapshot().unwrap();
         assert!(snapshot.words == expected, "the recorders differ");
         let whole = self.detector.params().window();
@@ -200,7 +213,7 @@ impl Node {
     /// The tally of `host` over the last `window` slices.
     fn tally(&mut self, host: Address, window: u32) -> TaggedTally {
         let span = self.detector.params().span(self.detector.slice(), window);
-        let (tally, _) = self.detector.cell_mut().shared().query(host, span).unwrap();
+        let (tally, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
         let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
         let of_window = |bins: &[u32]| {
             let (within, beyond) = bins.split_at(span.ages as usize);

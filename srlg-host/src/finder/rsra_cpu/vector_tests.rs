@@ -1,27 +1,25 @@
 //! All levels of vectors take the same masks, count alike and admit the same partners.
 
 use proptest::prelude::*;
-use srlg_core::{ArrayParams, Config, Hash, Word};
+use srlg_core::{ArrayParams, Config, Hash, RsraSizes};
 
 use super::*;
 use crate::vectors::cut;
 
 type Level = fn(&RsraParams, HighTable<'_>, Overlap<'_>, u32, &[Partner], &mut [u32]) -> usize;
 
-fn sizes() -> Config {
-    Config { rough_column_bits: 14, bit_stride: 9, rough_rows: 4, ..Config::paper() }
-}
+const SIZES: RsraSizes = RsraSizes { column_bits: 14, bit_stride: 9, rows: 4, ..RsraSizes::PAPER };
 
 fn search_of(params: &Params) -> RsraSearch {
     CpuSearch::<u16>::new(params)
 }
 
-/// Asserts that all levels take the same `count` masks, from number `first` on, over `ages`, made
-/// `W`s.
-fn assert_equal_masks<W: Word>(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
-    let ages = cut::<W>(ages).repeat(params.recorders() / ages.len());
+/// Asserts that all levels take the same `count` masks, from number `first` on, of recorders with
+/// these `ages`.
+fn assert_equal_masks(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
+    let ages = cut::<u16>(ages).repeat(params.recorders() / ages.len());
     let rsra = Rsra::new(params, &ages);
-    let of = |level: fn(Rsra<'_, W>, u32, usize, &mut [u8])| {
+    let of = |level: fn(Rsra<'_, u16>, u32, usize, &mut [u8])| {
         let mut masks = vec![0; count];
         level(rsra, 5, first, &mut masks);
         masks
@@ -32,16 +30,14 @@ fn assert_equal_masks<W: Word>(params: &RsraParams, ages: &[u64], first: usize, 
 }
 
 proptest! {
-    // The widths of the finders of both schemes.
     #[test]
     fn masks_of_all_levels_are_equal(
         ages in prop::collection::vec(prop_oneof![0u64..9, any::<u64>()], 4096),
-        rough_width in prop_oneof![Just(2u32), Just(4), Just(8)],
+        width in prop_oneof![Just(2u32), Just(4), Just(8)],
         (first, count) in (0usize..256, 0usize..256),
     ) {
-        let params = Config { rough_width, ..sizes() }.validate().unwrap();
-        assert_equal_masks::<u8>(params.finder().rsra(), &ages, first, count);
-        assert_equal_masks::<u16>(params.finder().rsra(), &ages, first, count);
+        let params = Config::paper_with(RsraSizes { width, ..SIZES }).validate().unwrap();
+        assert_equal_masks(params.finder().rsra().unwrap(), &ages, first, count);
     }
 
     #[test]
@@ -61,9 +57,9 @@ proptest! {
         base in 0u32..1 << 14,
     ) {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
-        let params = Config { hash, seed, ..sizes() }.validate().unwrap();
+        let params = Config { hash, seed, ..Config::paper_with(SIZES) }.validate().unwrap();
         let search = search_of(&params);
-        let params = params.finder().rsra();
+        let params = params.finder().rsra().unwrap();
         let mut of_row_2 = vec![0; overlap_len(params)];
         fill_overlap(params, &search.subsets, &masks, 3, &mut of_row_2);
         let overlap = Overlap::new(params, &of_row_2);

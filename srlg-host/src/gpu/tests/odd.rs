@@ -1,18 +1,38 @@
-//! Arrays of an odd number of recorders end within a word of 32 bits, which kernels swap.
+//! Arrays of an odd number of recorders end within a word of 32 bits, which kernels swap; cells are words
+//! of 64 bits, of which there are as many as anybody wants.
 
-use srlg_core::{Config, Scheme};
+use srlg_core::{Config, FINDER, Hash, Scheme};
 
 use super::simulated::Simulated;
-use super::{contacts, cpu, on, small_paper};
+use super::{ROUGH, contacts, cpu, on, small, small_paper};
 
 // 2,000 opposite hosts touch all 129 recorders.
 #[test]
 fn last_recorder_of_an_odd_array_is_touched_merged_and_applied_like_any_other() {
-    let scheme = Scheme::Paper { rows: 1, columns: 1, stride: 1 };
+    let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     let config = Config { scheme, linear_width: 129, ..small_paper() };
+    let recorders = config.validate().unwrap().arrays()[1].recorders;
+    assert!(recorders % 2 == 1);
+    assert_recorders_travel(config);
+}
+
+#[test]
+fn cells_of_any_number_are_touched_merged_and_applied_alike() {
+    for (cell_bits, hash) in
+        [(12, Hash::Murmur), (13, Hash::HalfSip13), (17, Hash::HalfSip13), (19, Hash::Murmur)]
+    {
+        let scheme = Scheme::Tagged { cell_bits, lines: 120, tags: 64 };
+        let config = Config { scheme, hash, threshold: 16, ..small() };
+        let array = config.validate().unwrap().arrays()[FINDER];
+        assert_eq!((array.recorders, array.width.bytes()), (1 << cell_bits, 8));
+        assert_recorders_travel(config);
+    }
+}
+
+/// What a GPU touches late is what a CPU touches, and another GPU takes it over, whole or what is recent.
+fn assert_recorders_travel(config: Config) {
     let gpu = |order| on(&Simulated::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));
-    assert!(one.params().arrays()[1].recorders % 2 == 1);
     for detector in [&tested, &one] {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
     }

@@ -40,17 +40,17 @@ impl TaggedModel {
         let [all, own, hidden, hidden_twice, excluded_twice] =
             std::array::from_fn(|_| none.clone());
         let mut tally = TaggedTally { all, own, hidden, hidden_twice, excluded_twice };
-        for cell in 0..self.config.linear_width {
-            self.count(host, cell, &mut tally);
+        for position in 0..self.config.linear_width {
+            self.count(host, position, &mut tally);
         }
         tally
     }
 
-    /// Counts one cell by the age of the older of its two words, and by what these say of an own
+    /// Counts one position by the age of the older of its two words, and by what these say of an own
     /// touch of that age; not at all when the age is not in the window.
-    fn count(&self, host: Address, cell: u32, tally: &mut TaggedTally) {
-        let [touch, echo] = self.places(host, cell).map(|place| u32::from(self.slea[place]));
-        let [tag, echo_tag] = self.tags_of(host, cell);
+    fn count(&self, host: Address, position: u32, tally: &mut TaggedTally) {
+        let [touch, echo] = self.places(host, position).map(|place| u32::from(self.slea[place]));
+        let [tag, echo_tag] = self.tags_of(host, position);
         let delay = self.window_ages * self.tags;
         let age = touch.max(echo.saturating_sub(delay)) / self.tags;
         let (own, own_echo) = (age * self.tags + tag, age * self.tags + delay + echo_tag);

@@ -1,14 +1,18 @@
-//! Which hosts are candidates, and which of these are super points.
+//! Cells: which hosts are candidates, and which of these are super points.
 
-use srlg_core::Address;
-use srlg_core::hash::reduce;
+use std::collections::BTreeMap;
 
-use super::{HIGH_KEY, LOW_KEY, OPPOSITE_KEY, TaggedEstimate, TaggedModel};
+use srlg_core::{Address, IpPair};
+
+use super::{OWNER_KEY, PEER_KEY, PLACE_KEY, POSITION_KEY, TaggedEstimate, TaggedModel};
+
+/// η: slots of a host.
+const SLOTS: u32 = 64;
 
 impl TaggedModel {
     /// Those of `candidates` whose estimate reaches θ, the largest first.
     ///
-    /// There is no glimpse, which only spares time.
+    /// There is no glimpse, which only spares time but for a host in some 100,000.
     #[must_use]
     pub fn super_points(&self, candidates: &[Address]) -> Vec<(Address, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
@@ -18,88 +22,114 @@ impl TaggedModel {
         points
     }
 
-    /// Hosts whose union estimator USRE is hot in the window, ascending.
-    ///
-    /// Tries every address whose columns in rows 0 and 1 are hot. These two columns spell its low
-    /// q bits; all values of the others are tried.
+    /// Hosts that hold at least [`c_min`](Self::c_min) cells in the window, ascending.
     #[must_use]
     pub fn candidates(&self) -> Vec<Address> {
-        let q = self.config.rough_column_bits;
-        let high_entries: Vec<u32> =
-            (0..1 << (Address::BITS - q)).map(|high| self.high_entry(high)).collect();
-        let [bases, columns] = [0, 1].map(|row| self.hot_columns(row));
-        let mut hosts = Vec::new();
-        for &base in &bases {
-            for &column in &columns {
-                let low = base ^ column;
-                let low_entry = self.low_entry(low);
-                for (high, high_entry) in (0u32..).zip(&high_entries) {
-                    let host = high << q | low;
-                    if low_entry ^ high_entry == base && self.is_hot(self.union_mask(host)) {
-                        hosts.push(host);
-                    }
-                }
+        let (ages, _) = self.span(self.config.window, self.cell_epoch);
+        let mut cells: BTreeMap<Address, u32> = BTreeMap::new();
+        for (place, &word) in (0..).zip(&self.cells) {
+            if self.cell_age(word) < ages {
+                *cells.entry(self.owner(place, word)).or_default() += 1;
             }
         }
-        hosts.sort_unstable();
-        hosts
+        let c_min = self.c_min();
+        cells.into_iter().filter(|&(_, count)| count >= c_min).map(|(host, _)| host).collect()
     }
 
-    /// USRE: bit i says that slot i is in the window in every row of `host`.
-    fn union_mask(&self, host: Address) -> u32 {
-        let rows = 0..self.config.rough_rows;
-        rows.fold(u32::MAX, |mask, row| mask & self.mask(row, self.column(row, host)))
+    /// The largest number of cells that a host of θ has but for a probability of 1.3e-4, at least 2.
+    #[must_use]
+    pub fn c_min(&self) -> u32 {
+        let p = self.visible();
+        let chance = |cells: u32| {
+            let ways =
+                (0..cells).fold(1.0, |ways, i| ways * f64::from(SLOTS - i) / f64::from(i + 1));
+            ways * p.powi(cells as i32) * (1.0 - p).powi((SLOTS - cells) as i32)
+        };
+        let below = |c_min: u32| (0..c_min).map(chance).sum::<f64>();
+        (3..=SLOTS).take_while(|&c_min| below(c_min) <= 1.3e-4).last().unwrap_or(2)
     }
 
-    fn hot_columns(&self, row: u32) -> Vec<u32> {
-        let columns = 0..1 << self.config.rough_column_bits;
-        columns.filter(|&column| self.is_hot(self.mask(row, column))).collect()
-    }
-
-    /// Bit i says that slot i of a rough estimator is in the window.
-    fn mask(&self, row: u32, column: u32) -> u32 {
-        let (ages, _) = self.span(self.config.window, self.rough_epoch);
-        let width = self.config.rough_width;
-        let age = |slot: u32| self.rsra[row as usize][(column * width + slot) as usize];
-        (0..width).fold(0, |mask, slot| mask | u32::from(usize::from(age(slot)) < ages) << slot)
-    }
-
-    /// Whether `ceil(ρη)` slots are in the window, ρ being 0.99(1 - e^(-1/3)).
-    fn is_hot(&self, mask: u32) -> bool {
-        let rho = 0.99 * (1.0 - libm::exp(-1.0 / 3.0));
-        f64::from(mask.count_ones()) >= libm::ceil(rho * f64::from(self.config.rough_width))
-    }
-
-    /// The recorder of a rough estimator that `bip` touches, if it is sampled: one opposite host
-    /// in `2^τ` is, and `η · 2^τ` reaches θ without oversampling.
-    pub(super) fn slot(&self, bip: Address) -> Option<u32> {
-        let (hash, width) = (self.hash(bip, OPPOSITE_KEY), self.config.rough_width);
-        let mut tau = 0u32;
-        while u64::from(width) << tau < self.config.threshold.into() {
-            tau += 1;
+    /// p: the probability that a slot of a host of θ, in contact evenly over the slices of the window, is visible.
+    fn visible(&self) -> f64 {
+        let window = self.config.window;
+        let samples = f64::from(self.config.threshold) / f64::from(SLOTS << self.tau());
+        // Also of slices before slice 0, which nobody saw.
+        let epoch =
+            |late: u32| (self.slice as i64 - i64::from(late)).div_euclid(self.cell_epoch as i64);
+        let (ages, _) = self.span(window, self.cell_epoch);
+        // Share of the cells that nobody touched at a smaller age; where none is free half a cell is taken to be.
+        let free = |age: usize| {
+            let count = self.cells.iter().filter(|&&word| self.cell_age(word) >= age).count();
+            (count as f64).max(0.5) / self.cells.len() as f64
+        };
+        let mut none_before = 1.0;
+        let mut visible = 0.0;
+        for number in 0..ages {
+            let slices =
+                (0..window).filter(|&late| epoch(0) - epoch(late) == number as i64).count();
+            let none = libm::exp(-samples * slices as f64 / f64::from(window));
+            // Of the strangers of the same age and the host each may win.
+            let (before, after) = (free(number), free(number + 1));
+            let won = (before - after) / libm::log(before / after);
+            visible += none_before * (1.0 - none) * if before == after { before } else { won };
+            none_before *= none;
         }
-        let is_sampled = hash.trailing_zeros() >= tau.saturating_sub(self.config.oversampling_bits);
-        is_sampled.then(|| reduce(hash, width))
+        visible
     }
 
-    /// `RHFG[row](aip)`: two tables for row 0; in the others q bits of the address on top.
-    pub(super) fn column(&self, row: u32, aip: Address) -> u32 {
-        let q = self.config.rough_column_bits;
-        let base = self.low_entry(aip % (1 << q)) ^ self.high_entry(aip >> q);
-        if row == 0 {
-            return base;
-        }
-        let bits = aip.checked_shr((row - 1) * self.config.bit_stride).unwrap_or(0);
-        base ^ (bits % (1 << q))
+    /// The slot of a pair; `None` where it is not sampled.
+    pub(super) fn slot(&self, pair: IpPair) -> Option<u32> {
+        let opposite = self.hash(pair.bip, POSITION_KEY);
+        let mut hash = self.spread(pair.aip) ^ opposite;
+        hash = (hash ^ (hash >> 15)).wrapping_mul(0x85eb_ca6b);
+        hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+        (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// T0, a table of q bits.
-    fn low_entry(&self, low: u32) -> u32 {
-        self.hash(low, LOW_KEY) >> (u32::BITS - self.config.rough_column_bits)
+    /// τ: 32 samples of a host of θ, or up to twice as many.
+    fn tau(&self) -> u32 {
+        (self.config.threshold / 32).max(1).ilog2()
     }
 
-    /// T1, a table of q bits.
-    fn high_entry(&self, high: u32) -> u32 {
-        self.hash(high, HIGH_KEY) >> (u32::BITS - self.config.rough_column_bits)
+    /// The cell of a pair in a slot, and its word.
+    pub(super) fn cell_word(&self, pair: IpPair, slot: u32, age: u64) -> (usize, u64) {
+        let image = self.config.hash.scramble(pair.aip, self.keys[OWNER_KEY]);
+        let (high, low) =
+            (image >> (32 - self.cell_bits), image & ((1 << (32 - self.cell_bits)) - 1));
+        let name = low * SLOTS + slot;
+        let place = high ^ self.shift(name);
+        let peer = self.config.hash.scramble(pair.bip, self.keys[PEER_KEY]);
+        let body = (u64::from(name) << 32 | u64::from(peer)) ^ self.veil(place);
+        (place as usize, self.aged(age).saturating_add(body))
     }
+
+    /// Who touched the cell number `place`, whose word is `word`.
+    fn owner(&self, place: u32, word: u64) -> Address {
+        let body = (word & (u64::MAX >> self.age_bits)) ^ self.veil(place);
+        let name = (body >> 32) as u32;
+        let image = ((place ^ self.shift(name)) << (32 - self.cell_bits)) | (name / SLOTS);
+        self.config.hash.unscramble(image, self.keys[OWNER_KEY])
+    }
+
+    fn cell_age(&self, word: u64) -> usize {
+        (word >> (64 - self.age_bits)) as usize
+    }
+
+    /// The word of an age, without the rest; saturated.
+    pub(super) fn aged(&self, age: u64) -> u64 {
+        age.saturating_mul(1 << (64 - self.age_bits))
+    }
+
+    fn shift(&self, name: u32) -> u32 {
+        self.hash(name, PLACE_KEY) >> (32 - self.cell_bits)
+    }
+
+    fn veil(&self, place: u32) -> u64 {
+        (u64::from(place) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.age_bits
+    }
+}
+
+/// Bits of a name, of a host and a slot: at least 20.
+pub(super) fn name_bits(cell_bits: u32) -> u32 {
+    (32 - cell_bits + SLOTS.ilog2()).max(20)
 }

@@ -12,10 +12,8 @@ const SECOND: u64 = 1_000_000_000;
 fn network(part_bytes: usize) -> Network {
     let config = Config {
         window: 20,
-        rough_column_bits: 12,
-        bit_stride: 7,
         linear_width: 1024,
-        scheme: srlg_host::Scheme::Tagged { lines: 4096, tags: 64 },
+        scheme: srlg_host::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 },
         ..Config::default()
     };
     Network { probes: vec!["a".to_owned()], slice_ms: 1000, part_bytes, config }

@@ -1,4 +1,4 @@
-//! [`BackendCell`]: a backend that any threads share, and that one at times has for itself. The
+//! [`LentBackend`]: a backend that any threads share, and that one at times has for itself. The
 //! protocol is told in [`feed`](super).
 
 use std::ops::{Deref, DerefMut};
@@ -11,12 +11,12 @@ use crate::backend::Backend;
 use crate::error::Error;
 
 /// The backend of a detector, and the slots of its feeds.
-pub(crate) struct BackendCell {
+pub(crate) struct LentBackend {
     backend: Arc<dyn Backend>,
     slots: Mutex<Vec<Arc<FeedSlot>>>,
 }
 
-impl BackendCell {
+impl LentBackend {
     pub(crate) fn new(backend: Box<dyn Backend>) -> Self {
         Self { backend: Arc::from(backend), slots: Mutex::default() }
     }
@@ -63,7 +63,7 @@ fn is_needed(slot: &Arc<FeedSlot>) -> bool {
     Arc::strong_count(slot) > 1 || slot.keeps()
 }
 
-impl Drop for BackendCell {
+impl Drop for LentBackend {
     fn drop(&mut self) {
         let slots = self.slots.get_mut().unwrap_or_else(PoisonError::into_inner);
         slots.iter().for_each(|slot| slot.change(FeedState::Ended));

@@ -1,0 +1,141 @@
+//! [`line()`]: what the reports say of a slice, with the fields of the command `detect` where they mean the same.
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use srlg_host::{EstimateRange, Overload, SamplePeer, SliceReport, SuperPoint};
+
+use super::super::rule::{Cause, Closed};
+
+/// What lines have beside what was merged: the same in all of them.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Frame<'a> {
+    /// Of the probes.
+    pub(in super::super) names: &'a [String],
+    pub(in super::super) slice_ms: u64,
+    /// Sample peers of a super point, at most.
+    pub(in super::super) most_peers: usize,
+}
+
+/// A line.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    slice: u64,
+    start_ms: u64,
+    end_ms: u64,
+    closed: &'static str,
+    delivered: Vec<&'a str>,
+    late: Vec<&'a str>,
+    missing: Vec<&'a str>,
+    overload: Option<&'static str>,
+    super_points: Vec<Point>,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    host: Ipv4Addr,
+    cardinality: f64,
+    std_error: f64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    lower_bound: bool,
+    /// Where any are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peers: Option<Vec<Peer>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Peer {
+    host: Ipv4Addr,
+    /// A slice.
+    last_seen: u64,
+}
+
+pub(super) fn line<'a>(frame: Frame<'a>, closed: &Closed, report: &SliceReport) -> Line<'a> {
+    let Frame { names, slice_ms, most_peers } = frame;
+    let named = |probes: &[usize]| probes.iter().map(|&probe| &names[probe][..]).collect();
+    let start_ms = report.slice.saturating_mul(slice_ms);
+    Line {
+        slice: report.slice,
+        start_ms,
+        end_ms: start_ms.saturating_add(slice_ms),
+        closed: closed.cause.name(),
+        delivered: named(&closed.delivered),
+        late: named(&closed.late),
+        missing: named(&closed.missing),
+        overload: report.health.overload.map(|overload| words(overload).0),
+        super_points: report.super_points.iter().map(|one| point(one, most_peers)).collect(),
+    }
+}
+
+fn point(point: &SuperPoint, most_peers: usize) -> Point {
+    let peer = |peer: &SamplePeer| Peer { host: peer.host, last_seen: peer.last_seen };
+    let peers = || point.peers.iter().take(most_peers).map(peer).collect();
+    Point {
+        host: point.host,
+        cardinality: point.cardinality,
+        std_error: point.std_error,
+        lower_bound: point.range == EstimateRange::Beyond,
+        peers: (most_peers > 0).then(peers),
+    }
+}
+
+/// An overload by its name in reports, and in the words of the log.
+pub(in super::super) fn words(overload: Overload) -> (&'static str, &'static str) {
+    match overload {
+        Overload::Crowded => ("crowded", "more pairs than the cells can hold: give more cells"),
+        Overload::Raised => (
+            "raised",
+            "more candidates than candidate_limit or hot_limit: small ones may be missing",
+        ),
+        Overload::Saturated => ("saturated", "no super point could be found: give a larger finder"),
+        _ => ("unknown", "super points may be missing"),
+    }
+}
+
+impl Cause {
+    /// In reports and metrics.
+    pub(in super::super) fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Deadline => "deadline",
+            Self::Crowded => "crowded",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use srlg_host::{Config, Device, IpPair, SlidingDetector};
+
+    #[test]
+    fn sample_peers_are_in_a_line_where_they_are_asked_for() {
+        let config = Config { threshold: 64, window: 2, ..Config::default() };
+        let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+        let pairs: Vec<_> = (0..500).map(|bip| IpPair { aip: 1, bip }).collect();
+        detector.skip_to(7).unwrap();
+        detector.ingest(&pairs).unwrap();
+        let report = detector.close_slice().unwrap();
+        let closed = Closed {
+            slice: 7,
+            cause: Cause::Complete,
+            delivered: vec![0],
+            late: Vec::new(),
+            missing: Vec::new(),
+        };
+        let names = ["a".to_owned()];
+        let written = |most_peers| {
+            let frame = Frame { names: &names, slice_ms: 1000, most_peers };
+            let mut line = serde_json::to_value(line(frame, &closed, &report)).unwrap();
+            line["super_points"][0].take()
+        };
+        assert_eq!((&written(0)["host"], written(0).get("peers")), (&"0.0.0.1".into(), None));
+        let point = written(3);
+        let peers = point["peers"].as_array().unwrap();
+        assert_eq!(peers.len(), 3);
+        for peer in peers {
+            let host: Ipv4Addr = peer["host"].as_str().unwrap().parse().unwrap();
+            assert!(host.to_bits() < 500 && peer["last_seen"] == 7, "{peer}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How likely a host is missed: from the ages of the cells as they are. The formulas are derived in
+//! [`cells`](super).
+
+use super::params::{CellsParams, SLOTS};
+use crate::epoch::Span;
+
+/// The probability to miss a host of θ that the choice of `c_min` accepts.
+pub const ACCEPTED_MISS: f64 = 1.3e-4;
+
+/// The probability from which on hosts count as not found: 1 % of them are missed.
+pub const NOT_FOUND: f64 = 0.01;
+
+/// The fewest cells of a candidate: one cell says nothing.
+pub const LEAST_CELLS: u32 = 2;
+
+/// What is asked of a candidate: more than so many cells; of hosts with exactly so many a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// The fewest cells of a candidate.
+    pub cells: u32,
+    /// Share of the hosts with so many cells that are candidates: 1 but where a limit leaves no more.
+    pub share: f64,
+}
+
+impl From<u32> for Asked {
+    fn from(cells: u32) -> Self {
+        Self { cells, share: 1.0 }
+    }
+}
+
+/// How many of all cells have each age in the window.
+#[derive(Clone, Copy, Debug)]
+pub struct AgeHistogram<'a> {
+    params: &'a CellsParams,
+    counts: &'a [u32],
+    /// Slices of the youngest and of the oldest age in the window.
+    ends: [u32; 2],
+}
+
+impl<'a> AgeHistogram<'a> {
+    /// The histogram over `span` in which `counts[u]` cells have the age u.
+    ///
+    /// # Panics
+    /// When there are not as many counts as the span has ages.
+    #[must_use]
+    pub fn new(params: &'a CellsParams, counts: &'a [u32], span: Span) -> Self {
+        assert_eq!(counts.len(), span.finder_ages as usize, "ages of a span");
+        Self { params, counts, ends: [span.finder_youngest, span.finder_oldest] }
+    }
+
+    /// What a load of even contacts, which touches a cell `touches` times in a window, would leave, in
+    /// `counts`: as many ages as there are, all as long.
+    pub(crate) fn of_load(params: &'a CellsParams, touches: f64, counts: &'a mut [u32]) -> Self {
+        let ages = counts.len() as f64;
+        let free = |age: usize| libm::exp(-touches * age as f64 / ages);
+        for (age, count) in counts.iter_mut().enumerate() {
+            *count = libm::ldexp(free(age) - free(age + 1), params.cell_bits as i32) as u32;
+        }
+        Self { params, counts, ends: [params.epoch_slices; 2] }
+    }
+
+    /// θ.
+    #[must_use]
+    pub fn threshold(self) -> f64 {
+        self.params.threshold.into()
+    }
+
+    /// Share of the cells that were touched in the window.
+    #[must_use]
+    pub fn share_in_use(self) -> f64 {
+        self.counts.iter().map(|&count| self.share(count)).sum()
+    }
+
+    /// Probability that a host of `cardinality` opposite hosts, in contact evenly over the
+    /// window, holds fewer cells than are `asked`.
+    #[must_use]
+    pub fn miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
+        missed(self.visible(cardinality), asked.into())
+    }
+
+    /// The same of a host whose contacts are all in the oldest epoch of the window.
+    #[must_use]
+    pub fn burst_miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
+        let oldest = self.shown().last().expect("a window has ages");
+        let touched = 1.0 - libm::exp(-self.samples(cardinality));
+        missed(touched * oldest, asked.into())
+    }
+
+    /// The largest number of cells that a host of θ has but for [`ACCEPTED_MISS`], at least
+    /// [`LEAST_CELLS`].
+    #[must_use]
+    pub fn c_min(self) -> u32 {
+        let p = self.visible(self.threshold());
+        let is_accepted = |&c_min: &u32| below(p, c_min) <= ACCEPTED_MISS;
+        (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
+    }
+
+    /// Whether hosts of θ are missed more often than [`NOT_FOUND`] even where only [`LEAST_CELLS`] are
+    /// asked of them.
+    #[must_use]
+    pub fn is_crowded(self) -> bool {
+        self.miss(self.threshold(), LEAST_CELLS) > NOT_FOUND
+    }
+
+    /// The least cardinality, to 1 %, of which hosts that hold fewer cells than are `asked` are at most
+    /// [`NOT_FOUND`]: 99 % of those in contact evenly over the window are found. Infinite where the
+    /// cells hide even the largest hosts.
+    #[must_use]
+    pub fn found_from(self, asked: impl Into<Asked>) -> f64 {
+        let asked = asked.into();
+        let (mut least, mut most) = (0.0, f64::from(self.params.threshold));
+        while self.miss(most, asked) > NOT_FOUND {
+            (least, most) = (most, 2.0 * most);
+            if most > u32::MAX.into() {
+                return f64::INFINITY;
+            }
+        }
+        while most - least > 0.01 * most {
+            let middle = f64::midpoint(least, most);
+            if self.miss(middle, asked) > NOT_FOUND { least = middle } else { most = middle }
+        }
+        most
+    }
+
+    /// p: probability that a slot of such a host is visible.
+    fn visible(self, cardinality: f64) -> f64 {
+        let last = self.counts.len() - 1;
+        let [youngest, oldest] = self.ends.map(f64::from);
+        let epoch = f64::from(self.params.epoch_slices);
+        let slices = youngest + if last == 0 { 0.0 } else { (last - 1) as f64 * epoch + oldest };
+        let per_slice = -self.samples(cardinality) / slices;
+        // Probability that a slot has no sample of an age, where that has so many slices.
+        let [in_youngest, in_epoch, in_oldest] =
+            [youngest, epoch, oldest].map(|slices| libm::exp(per_slice * slices));
+        // Probability that no sample of the slot is of a smaller age.
+        let mut none_before = 1.0;
+        let visible = self.shown().enumerate().map(|(age, shown)| {
+            let none = match age {
+                0 => in_youngest,
+                _ if age == last => in_oldest,
+                _ => in_epoch,
+            };
+            let first = none_before * (1.0 - none);
+            none_before *= none;
+            first * shown
+        });
+        visible.sum()
+    }
+
+    /// μ: samples per slot of a host.
+    fn samples(self, cardinality: f64) -> f64 {
+        libm::ldexp(cardinality / f64::from(SLOTS), -(self.params.lsb_threshold as i32))
+    }
+
+    /// Per age the probability that no stranger hides what was touched then: none has a smaller age, and
+    /// of those with the same age none wins the tie.
+    fn shown(self) -> impl Iterator<Item = f64> {
+        let mut younger = 0.0;
+        // Where all cells were touched, the next one to be free is taken for half a cell: something may be shown.
+        let free = move |younger: f64| (1.0 - younger).max(self.share(1) / 2.0);
+        self.counts.iter().map(move |&count| {
+            let before = free(younger);
+            younger += self.share(count);
+            log_mean(before, free(younger))
+        })
+    }
+
+    fn share(self, cells: u32) -> f64 {
+        libm::ldexp(cells.into(), -(self.params.cell_bits as i32))
+    }
+}
+
+/// `(a - b) / ln(a / b)`: the mean of a share that falls from `a` to `b`, by as much of itself at any time.
+fn log_mean(a: f64, b: f64) -> f64 {
+    let fall = (a - b) / a;
+    // A series where the quotient would be one of rounding errors.
+    if fall < 1e-4 {
+        a * (1.0 - fall / 2.0 - fall * fall / 12.0)
+    } else {
+        (b - a) / libm::log(b / a)
+    }
+}
+
+/// Probability that a host whose slots are visible with probability `p` holds fewer cells than are `asked`.
+fn missed(p: f64, Asked { cells, share }: Asked) -> f64 {
+    share * below(p, cells) + (1.0 - share) * below(p, cells + 1)
+}
+
+/// `P(Binomial(η, p) < c_min)`.
+fn below(p: f64, c_min: u32) -> f64 {
+    if c_min > SLOTS {
+        return 1.0;
+    }
+    if p >= 1.0 {
+        return 0.0;
+    }
+    let odds = p / (1.0 - p);
+    let mut term = libm::pow(1.0 - p, f64::from(SLOTS));
+    let mut sum = 0.0;
+    for c in 0..c_min {
+        sum += term;
+        term *= f64::from(SLOTS - c) / f64::from(c + 1) * odds;
+    }
+    sum.min(1.0)
+}

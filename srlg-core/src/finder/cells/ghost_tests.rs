@@ -1,0 +1,161 @@
+//! How often hosts are missed, counted: *ghosts* are hosts that were not there, whose cells are looked up in an array
+//! as others left it.
+
+use super::chance::AgeHistogram;
+use super::tests::{config, params, untouched, whole, words};
+use super::*;
+use crate::recorder::{ReadRecorder, Recorder};
+use crate::{Config, Params};
+extern crate std;
+use std::collections::BTreeMap;
+use std::format;
+use std::vec;
+use std::vec::Vec;
+
+/// How many cells have each age of the window.
+fn histogram(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<u32> {
+    let mut counts = vec![0; ages as usize];
+    for word in words(cells) {
+        if let Some(count) = counts.get_mut(params.age(word) as usize) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// A generator of random numbers: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        crate::hash::mix64(self.0)
+    }
+
+    fn below(&mut self, count: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(count)) >> 32) as u32
+    }
+}
+
+/// Touches a random slot of `aip`, as a sampled pair does: pairs that are not sampled touch nothing, so
+/// their hashes need not be found.
+fn sampled_touch(params: &CellsParams, aip: u32, age: u32, random: &mut Random) -> (u32, u64) {
+    let bip = random.next() as u32;
+    params.touch_of(IpPair { aip, bip }, random.next() as u32, age)
+}
+
+/// Cells after a window in which `samples` sampled pairs came, evenly, of hosts with some of them each.
+fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
+    let cells = untouched(params);
+    for number in 0..samples {
+        let age = random.below(ages);
+        let (place, word) = sampled_touch(params, 0x0a00_0000 + number / 3, age, random);
+        cells[place as usize].fetch_min(word);
+    }
+    cells
+}
+
+/// The share of hosts of `cardinality` that were not there whose contacts, of an age that `age_of` says,
+/// would hold fewer than `c_min` cells: *ghosts*, looked up in the array as it is.
+fn missed_ghosts(
+    params: &CellsParams,
+    cells: &[Recorder64],
+    (cardinality, c_min): (u32, u32),
+    random: &mut Random,
+    age_of: impl Fn(&mut Random) -> u32,
+) -> f64 {
+    let mut missed = 0;
+    for _ in 0..GHOSTS {
+        let aip = random.next() as u32;
+        let mut own = BTreeMap::<u32, u64>::new();
+        for _ in 0..cardinality {
+            if random.below(1 << params.lsb_threshold()) == 0 {
+                let age = age_of(random);
+                let (place, word) = sampled_touch(params, aip, age, random);
+                let kept = own.entry(place).or_insert(word);
+                *kept = word.min(*kept);
+            }
+        }
+        let visible = own.iter().filter(|&(&place, &word)| word < cells[place as usize].word());
+        missed += u32::from((visible.count() as u32) < c_min);
+    }
+    f64::from(missed) / f64::from(GHOSTS)
+}
+
+/// Ghosts of a kind.
+const GHOSTS: u32 = 10_000;
+
+// The stated probabilities, at loads from next to nothing to far too much: up to 8 samples per cell. 10,000
+// ghosts tell a share of m to sqrt(m / 10000): 15 % of m, or four standard deviations where that is more.
+#[test]
+fn ghosts_are_missed_as_often_as_it_is_said() {
+    let mut random = Random(7);
+    // In windows of few ages many contacts of a cell are of the same age.
+    for (ages, samples) in [
+        (60, 500),
+        (60, 5_000),
+        (60, 10_000),
+        (60, 20_000),
+        (60, 60_000),
+        (3, 20_000),
+        (2, 20_000),
+        (1, 20_000),
+    ] {
+        let params = params(Config { window: ages, ..config(13, 1024) });
+        let cells = loaded(&params, ages, samples, &mut random);
+        let counts = histogram(&params, &cells, ages);
+        let histogram = AgeHistogram::new(&params, &counts, whole(&params, ages));
+        let close = |stated: f64, found: f64, what: &str| {
+            let tolerance = (0.15 * stated).max(4.0 * (stated / f64::from(GHOSTS)).sqrt());
+            assert!(
+                (stated - found).abs() <= tolerance,
+                "{ages} {samples} {what}: {stated} {found}"
+            );
+        };
+        let even = |random: &mut Random| random.below(ages);
+        for c_min in [2, 5, 10, 20] {
+            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, even);
+            close(histogram.miss(1024.0, c_min), ghosts, &format!("even, c_min {c_min}"));
+            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, |_| ages - 1);
+            close(histogram.burst_miss(1024.0, c_min), ghosts, &format!("burst, c_min {c_min}"));
+        }
+        let c_min = histogram.c_min();
+        let from = histogram.found_from(c_min);
+        if from < 4096.0 {
+            let ghosts = missed_ghosts(&params, &cells, (from as u32, c_min), &mut random, even);
+            // The cardinality is right to 1 %, and 5 % fewer contacts are missed twice as often.
+            assert!((0.006..0.014).contains(&ghosts), "{samples} {from}: {ghosts}");
+        }
+    }
+}
+
+// Epochs of ten slices, of which the window cuts the youngest and the oldest: contacts are even over slices, not over
+// ages.
+#[test]
+fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
+    let all: Params = Config { window: 300, ..config(12, 1024) }.validate().unwrap();
+    let params = *all.finder().cells().unwrap();
+    assert_eq!(params.epoch_slices(), 10);
+    let mut random = Random(11);
+    for (slice, samples) in [(3000, 8_000), (3000, 16_000), (3004, 12_000), (3009, 12_000)] {
+        let span = all.span(slice, 300);
+        let age_of = |random: &mut Random| all.ages(slice, random.below(300)).finder;
+        let cells = untouched(&params);
+        for number in 0..samples {
+            let age = age_of(&mut random);
+            let (place, word) = sampled_touch(&params, 0x0a00_0000 + number / 3, age, &mut random);
+            cells[place as usize].fetch_min(word);
+        }
+        let counts = histogram(&params, &cells, span.finder_ages);
+        let histogram = AgeHistogram::new(&params, &counts, span);
+        for c_min in [2, 4, 8] {
+            let stated = histogram.miss(1024.0, c_min);
+            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, age_of);
+            let tolerance = (0.15 * stated).max(4.0 * (stated / f64::from(GHOSTS)).sqrt());
+            assert!(
+                (stated - ghosts).abs() <= tolerance,
+                "{slice} {samples} {c_min}: {stated} {ghosts}"
+            );
+        }
+    }
+}

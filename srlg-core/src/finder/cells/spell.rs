@@ -1,0 +1,167 @@
+//! IPv6 hosts in cells: each cell of a host holds a value of one polynomial, and any four of them
+//! spell the address.
+//!
+//! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32); the
+//! cell of slot j holds its value at j + 1, the *symbol*. Four values at different points determine the
+//! polynomial (Lagrange; here by Newton's divided differences). The slot is the low bits of the number of the
+//! cell, so cells of a host in different places have different points.
+//!
+//! A fingerprint of 20 bits or more says which cells may be of one host. Some 3 % of groups of equal
+//! fingerprints hold a stranger; four cells that are not of one host spell an address with another
+//! fingerprint or other places, and other fours are tried.
+
+use super::params::{CellsParams, PEER_BITS, SLOTS};
+use crate::hash::mix64;
+
+/// An IPv6 address: its four words, the highest first.
+pub type Limbs = [u32; 4];
+
+/// Cells that spell an address.
+pub const SPELLING: usize = 4;
+
+/// Fours of a group that are tried.
+const TRIES: usize = 64;
+
+/// Bits of a point: 1 to [`SLOTS`].
+const POINT_BITS: u32 = SLOTS.ilog2() + 1;
+
+/// The product in GF(2^32) of `x` and `y`, which has `BITS` bits. The field's polynomial is
+/// x^32 + x^22 + x^2 + x + 1.
+#[inline(always)]
+fn times<const BITS: u32>(x: u32, y: u32) -> u32 {
+    let mut product = 0;
+    for bit in (0..BITS).rev() {
+        let carry = (product >> 31) * 0x0040_0007;
+        product = (product << 1) ^ carry ^ (x * (y >> bit & 1));
+    }
+    product
+}
+
+/// The inverse of `x`, which is not 0: x^(2^32 - 2).
+fn inverse(x: u32) -> u32 {
+    let (mut power, mut square) = (1, x);
+    for _ in 1..u32::BITS {
+        square = times::<32>(square, square);
+        power = times::<32>(power, square);
+    }
+    power
+}
+
+/// The symbol of an address in a slot.
+#[inline(always)]
+fn symbol([a, b, c, d]: Limbs, slot: u32) -> u32 {
+    let at = |x| times::<POINT_BITS>(x, slot + 1);
+    at(at(at(d) ^ c) ^ b) ^ a
+}
+
+/// The address of which `symbols` are those in `slots`, all different.
+fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
+    let mut differences = symbols;
+    for level in 1..SPELLING {
+        for i in (level..SPELLING).rev() {
+            let gap = inverse((slots[i] + 1) ^ (slots[i - level] + 1));
+            differences[i] = times::<32>(differences[i] ^ differences[i - 1], gap);
+        }
+    }
+    // Horner's rule for polynomials: times (x - point), plus the next difference.
+    let mut limbs = [differences[SPELLING - 1], 0, 0, 0];
+    for i in (0..SPELLING - 1).rev() {
+        for k in (0..SPELLING).rev() {
+            let lower = if k == 0 { differences[i] } else { limbs[k - 1] };
+            limbs[k] = lower ^ times::<POINT_BITS>(limbs[k], slots[i] + 1);
+        }
+    }
+    limbs
+}
+
+impl CellsParams {
+    /// The cell and the word of contacts of an IPv6 `host` in a slot, `age` epochs ago.
+    #[inline(always)]
+    #[must_use]
+    pub fn touch_of_limbs(&self, host: Limbs, slot: u32, age: u32) -> (u32, u64) {
+        let id = self.hash.of_limbs(host, &self.limb_keys);
+        self.touch_of_id(host, id, slot, age)
+    }
+
+    #[inline(always)]
+    fn touch_of_id(&self, host: Limbs, id: [u32; 2], slot: u32, age: u32) -> (u32, u64) {
+        let spread = id[0].wrapping_add(slot.wrapping_mul(0x9e37_79b1));
+        let place = self.hash.of(spread, self.place_key) >> (u32::BITS - self.cell_bits);
+        let place = place & !(SLOTS - 1) | slot;
+        let name = 1 << self.name_bits() | self.fingerprint(id);
+        let body = u64::from(name) << PEER_BITS | u64::from(symbol(host, slot));
+        (place, self.word(place, body, age))
+    }
+
+    fn fingerprint(&self, id: [u32; 2]) -> u32 {
+        self.hash.of(id[1], self.owner_key) >> (u32::BITS - self.name_bits())
+    }
+
+    /// Calls `each` with the IPv6 hosts that `cells`, numbers and words of cells of one fingerprint, spell,
+    /// and with how many of them each holds: at least [`SPELLING`]. Reorders `cells`.
+    pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
+        // Whatever the order was: the answer does not depend on it.
+        cells.sort_unstable();
+        let mut tries = 0..TRIES;
+        while cells.len() >= SPELLING
+            && let Some(number) = tries.next()
+        {
+            let Some(host) = self.try_four(cells, number) else { continue };
+            let id = self.hash.of_limbs(host, &self.limb_keys);
+            let is_own = |&(place, word): &(u32, u64)| {
+                self.touch_of_id(host, id, place % SLOTS, self.age(word)) == (place, word)
+            };
+            let own = partition(cells, is_own);
+            if own >= SPELLING {
+                each(host, own as u32);
+                cells = &mut cells[own..];
+                tries = 0..TRIES;
+            }
+        }
+    }
+
+    /// The host that four of `cells` spell: all fours in turn where they are few, random ones else. `None`
+    /// where a slot comes twice.
+    fn try_four(&self, cells: &[(u32, u64)], number: usize) -> Option<Limbs> {
+        let fours = choose(cells.len() as u64, SPELLING as u64);
+        let rank = if fours <= TRIES as u64 { number as u64 } else { mix64(number as u64) };
+        let four = combination(rank % fours);
+        let slots = four.map(|i| cells[i].0 % SLOTS);
+        let is_twice = |i: usize| slots[..i].contains(&slots[i]);
+        if (1..SPELLING).any(is_twice) {
+            return None;
+        }
+        Some(spell(slots, four.map(|i| self.body(cells[i].0, cells[i].1) as u32)))
+    }
+}
+
+/// `n` over `k`.
+fn choose(n: u64, k: u64) -> u64 {
+    (0..k).fold(1, |ways, i| ways * n.saturating_sub(i) / (i + 1))
+}
+
+/// Combination number `rank` of four different numbers, in the order of the largest first: those below n are
+/// the first n over 4.
+fn combination(mut rank: u64) -> [usize; SPELLING] {
+    core::array::from_fn(|i| {
+        let k = (SPELLING - i) as u64;
+        let mut largest = k - 1;
+        while choose(largest + 1, k) <= rank {
+            largest += 1;
+        }
+        rank -= choose(largest, k);
+        largest as usize
+    })
+}
+
+/// Moves the `cells` that are `own` to the front, and returns how many.
+fn partition(cells: &mut [(u32, u64)], own: impl Fn(&(u32, u64)) -> bool) -> usize {
+    let mut count = 0;
+    for i in 0..cells.len() {
+        if own(&cells[i]) {
+            cells.swap(count, i);
+            count += 1;
+        }
+    }
+    count
+}

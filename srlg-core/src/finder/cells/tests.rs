@@ -1,0 +1,280 @@
+//! What cells promise, and the traps that their design avoids.
+
+use super::chance::{ACCEPTED_MISS, AgeHistogram};
+use super::*;
+use crate::epoch::Span;
+use crate::recorder::{ReadRecorder, Recorder};
+use crate::{ArrayParams, Config, Hash, Scheme};
+extern crate std;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashSet};
+use std::vec;
+use std::vec::Vec;
+
+pub(super) fn config(cell_bits: u32, threshold: u32) -> Config {
+    let scheme = Scheme::Tagged { cell_bits, lines: 1 << 11, tags: 64 };
+    Config { scheme, threshold, ..Config::default() }
+}
+
+pub(super) fn params(config: Config) -> CellsParams {
+    *config.validate().unwrap().finder().cells().unwrap()
+}
+
+pub(super) fn untouched(params: &CellsParams) -> Vec<Recorder64> {
+    (0..params.recorders()).map(|_| Recorder64::new(u64::MAX)).collect()
+}
+
+pub(super) fn words(cells: &[Recorder64]) -> Vec<u64> {
+    cells.iter().map(ReadRecorder::word).collect()
+}
+
+fn age_all(cells: &mut [Recorder64], params: &CellsParams, ages: u32) {
+    let step = u64::from(ages).saturating_mul(params.age_step());
+    cells.iter_mut().for_each(|cell| _ = cell.age_by(step));
+}
+
+/// The cells of each host, of all that were ever touched.
+fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u32> {
+    let mut counts = BTreeMap::new();
+    for (place, word) in (0..).zip(words(cells)).filter(|&(_, word)| word != u64::MAX) {
+        let host = params.host(params.owner(place, word)).expect("an IPv4 host");
+        *counts.entry(host).or_default() += 1;
+    }
+    counts
+}
+
+/// A window of so many epochs, all whole.
+pub(super) fn whole(params: &CellsParams, ages: u32) -> Span {
+    let epoch = params.epoch_slices();
+    Span {
+        finder_ages: ages,
+        finder_youngest: epoch,
+        finder_oldest: epoch,
+        ages: 1,
+        oldest_slices: 1,
+        oldest_length: 1,
+    }
+}
+
+proptest! {
+    // No host that was never seen comes out, and no cell belongs to another host than it says.
+    #[test]
+    fn a_word_decodes_to_the_pair_that_it_was_made_of(
+        cell_bits in 12u32..=24,
+        aip: u32,
+        bip: u32,
+        age in 0u32..30,
+        hash in prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)],
+        seed: u64,
+    ) {
+        let params = params(Config { hash, seed, ..config(cell_bits, 1024) });
+        let pair_hash = params.pair_hash(IpPair { aip, bip });
+        let (place, word) = params.touch_of(IpPair { aip, bip }, pair_hash, age);
+        prop_assert!((place as usize) < params.recorders());
+        let owner = params.owner(place, word);
+        prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(aip)));
+        prop_assert!(!owner.is_fingerprint());
+        let spot = params.spot(aip, word::slot(pair_hash));
+        prop_assert_eq!(params.peer(spot, word), Some(Peer { host: bip, age }));
+        let other = params.spot(aip ^ 1, word::slot(pair_hash));
+        prop_assert!(other.place != place || params.peer(other, word).is_none());
+    }
+
+    // Nodes age at different times, contacts come late, ages pass the largest one: as if one node
+    // had seen everything, bit for bit.
+    #[test]
+    fn merged_nodes_are_one_node(
+        cell_bits in 12u32..=18,
+        contacts in prop::collection::vec((0u32..4, 0u32..200, 0usize..3, 0u32..70, 0u32..40), 1..300),
+        jump in prop_oneof![0u32..70, 2000u32..2100],
+    ) {
+        // 31 ages in 2^12 cells, 2047 in 2^18.
+        let params = params(config(cell_bits, 8));
+        let mut nodes: [Vec<Recorder64>; 4] = std::array::from_fn(|_| untouched(&params));
+        let mut clocks = [0u32; 4];
+        let mut contacts = contacts;
+        contacts.sort_by_key(|contact| contact.3);
+        for (aip, bip, node, epoch, late) in contacts {
+            let epoch = if epoch > 60 { epoch + jump } else { epoch };
+            for number in [node, 3] {
+                age_all(&mut nodes[number], &params, epoch - clocks[number]);
+                clocks[number] = epoch;
+                CellArray::new(&params, &nodes[number]).touch(IpPair { aip, bip }, late);
+            }
+        }
+        let end = 70 + jump;
+        for (cells, clock) in nodes.iter_mut().zip(clocks) {
+            age_all(cells, &params, end - clock);
+        }
+        let [first, second, third, one] = nodes.map(|cells| words(&cells));
+        let merged = first.iter().zip(&second).zip(&third).map(|((a, b), c)| *a.min(b).min(c));
+        prop_assert_eq!(merged.collect::<Vec<_>>(), one);
+    }
+}
+
+#[test]
+fn batches_touch_what_single_pairs_touch() {
+    let params = params(config(12, 64));
+    let pairs: [IpPair; BATCH] =
+        std::array::from_fn(|i| IpPair { aip: i as u32 % 5, bip: i as u32 * 77 });
+    let (batch, single) = (untouched(&params), untouched(&params));
+    CellArray::new(&params, &batch).touch_all(&pairs, 3);
+    pairs.iter().for_each(|&pair| CellArray::new(&params, &single).touch(pair, 3));
+    assert_eq!(words(&batch), words(&single));
+    assert!(words(&batch).iter().any(|&word| word != u64::MAX));
+}
+
+// Sampling looks at the highest bits of the hash of a pair, the slot at others: were they shared, sampled
+// pairs would have few slots. And the cell depends on others still.
+#[test]
+fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
+    let params = params(config(18, 1024));
+    for hash in [Hash::Murmur, Hash::HalfSip13] {
+        let params = params.hashing_by(hash);
+        let (mut slots, mut cells) = ([0u32; 64], [0u32; 64]);
+        for bip in 0..1 << 18 {
+            let pair = IpPair { aip: 0x0a00_0001 + bip % 64, bip };
+            let hash = params.pair_hash(pair);
+            if params.is_sampled(hash) {
+                slots[word::slot(hash) as usize] += 1;
+                cells[params.touch_of(pair, hash, 0).0 as usize >> 12] += 1;
+            }
+        }
+        // Binomial(2^18, 2^-5 / 64): mean 128, standard deviation 11.3; six of them. The cells are those of
+        // 64 hosts in 64 slots, 4096 in all, of which a 64th has 64 with a standard deviation of 8: 128 · (1 ± 6/8).
+        assert!(slots.iter().all(|&n| n.abs_diff(128) < 6 * 12), "{hash:?} {slots:?}");
+        assert!(cells.iter().all(|&n| n.abs_diff(128) < 6 * 20), "{hash:?} {cells:?}");
+    }
+}
+
+#[test]
+fn a_host_has_64_cells_but_for_slots_that_meet() {
+    let params = params(config(18, 1024));
+    let pairs = (0..200_000).map(|bip| IpPair { aip: 7, bip });
+    let cells = untouched(&params);
+    pairs.for_each(|pair| CellArray::new(&params, &cells).touch(pair, 0));
+    let places: HashSet<u32> = params.spots(7).iter().map(|spot| spot.place).collect();
+    assert_eq!(cells_by_host(&params, &cells), BTreeMap::from([(7, places.len() as u32)]));
+    assert!(places.len() >= 62, "{}", places.len());
+}
+
+// Without the veil the host with the smaller name would win all ties. Of 64 cells of either host some
+// are common ones here, of 2^12 cells with 4000 hosts; of those that both touch in one epoch either gets half.
+#[test]
+fn ties_go_to_either_host() {
+    let params = params(config(12, 8));
+    let mut wins = BTreeMap::<u32, [u32; 2]>::new();
+    let hosts = 0..4000;
+    let cells = untouched(&params);
+    let touches: Vec<(u32, u32, u64)> = hosts
+        .flat_map(|aip| (0..64).map(move |slot| (aip, slot)))
+        .map(|(aip, slot)| {
+            let spot = params.spot(aip, slot);
+            let body = u64::from(spot.name) << 32 | 5;
+            (aip, spot.place, params.word(spot.place, body, 0))
+        })
+        .collect();
+    touches.iter().for_each(|&(_, place, word)| cells[place as usize].fetch_min(word));
+    for (aip, place, word) in touches {
+        wins.entry(aip).or_default()[usize::from(cells[place as usize].word() == word)] += 1;
+    }
+    // 62.5 touches meet in a cell: each host wins 64/62.5 of them on average, a Poisson number. With a fixed
+    // order a few hosts would win all of theirs.
+    let most = wins.values().map(|&[_, won]| won).max().unwrap();
+    assert!(most <= 10, "{most}");
+    assert_eq!(wins.values().map(|&[_, won]| won).sum::<u32>(), 4096);
+}
+
+// The whole word saturates, not the age: a word that is older than all ages is an untouched one, whether
+// it grew so old or came so late.
+#[test]
+fn what_is_older_than_all_ages_is_untouched() {
+    for cell_bits in [12, 15, 18, 24] {
+        let params = params(config(cell_bits, 8));
+        let most = params.most_ages();
+        let touched = |age| params.touch_of(IpPair { aip: 1, bip: 2 }, 0, age).1;
+        assert_eq!(touched(most + 1), u64::MAX);
+        assert_eq!(touched(u32::MAX), u64::MAX);
+        for age in [0, 1, most / 2, most] {
+            let aged = touched(age).saturating_add(params.age_step());
+            assert_eq!(aged, touched(age + 1), "{cell_bits} {age}");
+        }
+        assert!(params.age(u64::MAX) == most, "untouched cells are in no window");
+    }
+}
+
+#[test]
+fn c_min_is_the_largest_that_misses_no_more_than_is_accepted_and_falls_with_the_load() {
+    let params = params(Config::default());
+    let mut last = 64;
+    for of_each_age in [0, 10, 100, 300, 500, 700, 873] {
+        let counts = vec![of_each_age; 300];
+        let histogram = AgeHistogram::new(&params, &counts, whole(&params, 300));
+        let c_min = histogram.c_min();
+        let miss = |c_min| histogram.miss(1024.0, c_min);
+        assert!(miss(c_min) <= ACCEPTED_MISS || c_min == 2, "{of_each_age}");
+        assert!(miss(c_min + 1) > ACCEPTED_MISS, "{of_each_age}");
+        assert!(c_min <= last);
+        assert!(histogram.found_from(c_min) <= 1024.0 || miss(c_min) > 0.01, "{of_each_age}");
+        assert!(
+            (histogram.share_in_use() - f64::from(of_each_age) * 300.0 / 262_144.0).abs() < 1e-9
+        );
+        last = c_min;
+    }
+    assert!((10..=13).contains(&AgeHistogram::new(&params, &[0], whole(&params, 1)).c_min()));
+}
+
+mod ipv6 {
+    use super::*;
+    use crate::finder::cells::spell::{Limbs, SPELLING};
+
+    fn hosts() -> impl Strategy<Value = Vec<Limbs>> {
+        let limb = prop_oneof![Just(0u32), Just(0x2001_0db8), any::<u32>()];
+        let host = [limb.clone(), limb.clone(), limb.clone(), limb];
+        prop::collection::vec(host, 1..4)
+    }
+
+    proptest! {
+        // Any cells of a host, four and more, in any order; even where another host, or a damaged
+        // symbol, has the same fingerprint.
+        #[test]
+        fn any_four_cells_spell_the_host(
+            host in hosts(),
+            slots in prop::collection::hash_set(0u32..64, SPELLING..20),
+            stray in any::<u64>(),
+            hash in prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)],
+        ) {
+            let params = params(Config { hash, ..config(18, 1024) });
+            let host = host[0];
+            let mut cells: Vec<(u32, u64)> =
+                slots.iter().map(|&slot| params.touch_of_limbs(host, slot, 3)).collect();
+            let owners: HashSet<Owner> =
+                cells.iter().map(|&(place, word)| params.owner(place, word)).collect();
+            prop_assert_eq!(owners.len(), 1);
+            prop_assert!(owners.iter().all(|owner| owner.is_fingerprint() && params.host(*owner).is_none()));
+            // Cells more, whose symbols are others'.
+            for strays in 0..=3 {
+                let mut spelt = Vec::new();
+                params.spell(&mut cells, |host, count| spelt.push((host, count)));
+                prop_assert_eq!(spelt, vec![(host, slots.len() as u32)], "{} strays", strays);
+                let (place, word) = cells[strays];
+                cells.push((place ^ 64 << strays, word & !0xffff_ffff | stray >> (8 * strays + 7) & 0xffff_ffff));
+            }
+        }
+    }
+
+    #[test]
+    fn two_hosts_of_one_fingerprint_are_both_spelt() {
+        let params = params(config(18, 1024));
+        let first: Limbs = [0x2001_0db8, 1, 2, 3];
+        // The cells of both, as if their fingerprints were equal: spelling looks at places and symbols.
+        let second: Limbs = [0x2001_0db8, 9, 9, 9];
+        let mut cells: Vec<(u32, u64)> = (0..10)
+            .map(|slot| params.touch_of_limbs(if slot < 5 { first } else { second }, slot, 0))
+            .collect();
+        let mut spelt = Vec::new();
+        params.spell(&mut cells, |host, count| spelt.push((host, count)));
+        spelt.sort_unstable();
+        assert_eq!(spelt, vec![(first, 5), (second, 5)]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Touching cells: one of the cells of a host, for one pair in 2^τ.
+
+use super::CellArray;
+use super::params::CellsParams;
+use crate::hash::by_family;
+use crate::pair::{BATCH, IpPair};
+use crate::recorder::{ReadRecorder, Recorder, Recorder64};
+
+impl CellArray<'_, Recorder64> {
+    /// Touches the cells of all `pairs`, `age` epochs ago.
+    ///
+    /// Which pairs are sampled is arithmetic alone, and vectorises; where they are sampled is listed without
+    /// a branch, as its outcome could not be foreseen.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    pub fn touch_all(self, pairs: &[IpPair; BATCH], age: u32) {
+        by_family!(self.params, |params| {
+            let mut hashes = [0u32; BATCH];
+            for i in 0..BATCH {
+                hashes[i] = params.pair_hash(pairs[i]);
+            }
+            let (mut sampled, mut count) = ([0u8; BATCH], 0);
+            for i in 0..BATCH {
+                sampled[count] = i as u8;
+                count += usize::from(params.is_sampled(hashes[i]));
+            }
+            for &i in &sampled[..count] {
+                let i = usize::from(i);
+                let (place, word) = params.touch_of(pairs[i], hashes[i], age);
+                touch(&self.recorders[place as usize], word);
+            }
+        });
+    }
+
+    /// Touches the cell of `pair`, `age` epochs ago, if the pair is sampled.
+    #[inline]
+    pub fn touch(self, pair: IpPair, age: u32) {
+        touch_cells(self.params, self.recorders, pair, age);
+    }
+}
+
+/// Touches the cell of `pair`, `age` epochs ago, in the `cells` of `params`, if the pair is sampled:
+/// the work of one thread among many.
+///
+/// # Panics
+/// When there are fewer `cells` than `params` say.
+#[inline(always)]
+pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: IpPair, age: u32) {
+    let hash = params.pair_hash(pair);
+    if params.is_sampled(hash) {
+        let (place, word) = params.touch_of(pair, hash, age);
+        cells[place as usize].fetch_min_at_once(word);
+    }
+}
+
+#[inline(always)]
+fn touch(cell: &Recorder64, word: u64) {
+    // A look first: what is not written stays in the caches of all threads.
+    cell.fetch_min_seen(cell.word(), word);
+}

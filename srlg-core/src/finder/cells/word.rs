@@ -1,0 +1,170 @@
+//! Words of cells: made of a contact, and read again.
+
+use super::params::{CellsParams, PEER_BITS, SLOTS};
+use crate::hash::by_family;
+use crate::pair::{ADDRESS_BITS, Address, BATCH, IpPair};
+
+/// The slot is the low bits of a name.
+const SLOT_BITS: u32 = SLOTS.ilog2();
+
+/// Where a host's contacts in one slot go: a cell, and the name that stands there for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Number of the cell.
+    pub place: u32,
+    pub(super) name: u32,
+}
+
+/// Who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host.
+/// Equal in all cells of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(u64);
+
+/// An owner that is a fingerprint.
+const V6: u64 = 1 << 32;
+
+impl Owner {
+    /// Which of `2^bits` counters counts the cells of this owner.
+    #[inline(always)]
+    #[must_use]
+    pub const fn counter(self, bits: u32) -> usize {
+        self.0 as usize & ((1 << bits) - 1)
+    }
+
+    /// Whether this is the fingerprint of an IPv6 host, which others may share.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_fingerprint(self) -> bool {
+        self.0 & V6 != 0
+    }
+}
+
+impl CellsParams {
+    /// A hash of the pair, made of the hashes of both ends that the tagged counter has as well.
+    #[inline(always)]
+    pub(super) fn pair_hash(&self, pair: IpPair) -> u32 {
+        let host = self.hash.of(pair.aip, self.host_key);
+        join(host, self.hash.of(pair.bip, self.opposite_key))
+    }
+
+    /// Whether pairs with that hash are sampled: by its highest τ bits.
+    #[inline(always)]
+    pub(super) const fn is_sampled(&self, pair_hash: u32) -> bool {
+        pair_hash <= u32::MAX >> self.lsb_threshold
+    }
+
+    /// Where the contacts of `host` in `slot` go.
+    #[inline(always)]
+    #[must_use]
+    pub fn spot(&self, host: Address, slot: u32) -> Spot {
+        let image = self.hash.scramble(host, self.owner_key);
+        let low_bits = ADDRESS_BITS - self.cell_bits;
+        let name = (image & ((1 << low_bits) - 1)) << SLOT_BITS | slot;
+        Spot { place: image >> low_bits ^ self.shift(name), name }
+    }
+
+    /// The cell and the word of `pair`, whose hash is `pair_hash`, `age` epochs ago.
+    #[inline(always)]
+    pub(super) fn touch_of(&self, pair: IpPair, pair_hash: u32, age: u32) -> (u32, u64) {
+        let spot = self.spot(pair.aip, slot(pair_hash));
+        let peer = self.hash.scramble(pair.bip, self.peer_key);
+        let body = u64::from(spot.name) << PEER_BITS | u64::from(peer);
+        (spot.place, self.word(spot.place, body, age))
+    }
+
+    /// The word of `body` in that cell, `age` epochs ago; of an age that does not fit, the largest
+    /// word, which is what ageing makes of such a word.
+    #[inline(always)]
+    pub(super) fn word(&self, place: u32, body: u64, age: u32) -> u64 {
+        let aged = u64::from(age).saturating_mul(self.age_step());
+        aged.saturating_add(body ^ self.veil(place))
+    }
+
+    /// The age of a word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn age(&self, word: u64) -> u32 {
+        (word >> self.body_bits()) as u32
+    }
+
+    /// What is below the age of the word of a cell.
+    #[inline(always)]
+    pub(super) const fn body(&self, place: u32, word: u64) -> u64 {
+        (word & (self.age_step() - 1)) ^ self.veil(place)
+    }
+
+    /// The owner of a cell with that word.
+    #[inline(always)]
+    #[must_use]
+    pub fn owner(&self, place: u32, word: u64) -> Owner {
+        let body = self.body(place, word);
+        let name = self.name(body);
+        let low_bits = ADDRESS_BITS - self.cell_bits;
+        let image = (place ^ self.shift(name)) << low_bits | name >> SLOT_BITS;
+        Owner(if self.is_v6(body) { V6 | u64::from(name) } else { image.into() })
+    }
+
+    /// The owners of the cells from number `first` on, with these words.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    #[must_use]
+    pub fn owners(&self, first: u32, words: &[u64; BATCH]) -> [Owner; BATCH] {
+        by_family!(self, |params| {
+            let mut owners = [Owner::default(); BATCH];
+            for i in 0..BATCH {
+                owners[i] = params.owner(first + i as u32, words[i]);
+            }
+            owners
+        })
+    }
+
+    /// The IPv4 host that is `owner`; `None` for a fingerprint.
+    #[inline]
+    #[must_use]
+    pub fn host(&self, owner: Owner) -> Option<Address> {
+        let image = u32::try_from(owner.0).ok()?;
+        Some(self.hash.unscramble(image, self.owner_key))
+    }
+
+    #[inline(always)]
+    pub(super) const fn name(&self, body: u64) -> u32 {
+        (body >> PEER_BITS) as u32 & ((1 << self.name_bits()) - 1)
+    }
+
+    /// Whether `body` is of an IPv6 host: its highest bit.
+    #[inline(always)]
+    pub(super) const fn is_v6(&self, body: u64) -> bool {
+        body >> (PEER_BITS + self.name_bits()) != 0
+    }
+
+    /// The bits below the age by which the words of a cell differ from their bodies: which of two
+    /// hosts wins a tie is up to the cell.
+    #[inline(always)]
+    const fn veil(&self, place: u32) -> u64 {
+        let spread = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        spread >> (u64::BITS - self.body_bits())
+    }
+
+    /// By how much a name moves the cell of its host.
+    #[inline(always)]
+    fn shift(&self, name: u32) -> u32 {
+        self.hash.of(name, self.place_key) >> (u32::BITS - self.cell_bits)
+    }
+}
+
+/// A hash of the hashes of both ends of a pair.
+#[inline(always)]
+const fn join(host: u32, opposite: u32) -> u32 {
+    let mut t = host.wrapping_mul(0x9e37_79b1) ^ opposite;
+    t ^= t >> 15;
+    t = t.wrapping_mul(0x85eb_ca6b);
+    t ^= t >> 13;
+    t.wrapping_mul(0xc2b2_ae35)
+}
+
+/// The slot of a sampled pair: bits of its hash that sampling did not look at, as θ is at most 131,072
+/// and τ at most 12.
+#[inline(always)]
+pub(super) const fn slot(pair_hash: u32) -> u32 {
+    pair_hash >> 12 & (SLOTS - 1)
+}

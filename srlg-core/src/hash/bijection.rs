@@ -1,0 +1,101 @@
+//! Keyed bijections of 32-bit words, and their inverses: an address can be told from its image.
+//!
+//! Murmur's finaliser is one for every key. HalfSipHash is none, so [`Hash::HalfSip13`] takes
+//! a Feistel network of it: four rounds, of which each replaces one half of the word by its exclusive or
+//! with a hash of the other (M. Luby, C. Rackoff: with four rounds also somebody who may ask
+//! both ways cannot tell it from a random bijection).
+
+use super::{Hash, Key, hash};
+use crate::pair::Address;
+
+/// Rounds of the Feistel network.
+const ROUNDS: u32 = 4;
+
+impl Hash {
+    /// The image of `word` under the bijection of `key`.
+    #[inline(always)]
+    #[must_use]
+    pub fn scramble(self, word: Address, key: Key) -> u32 {
+        match self {
+            Self::Murmur => hash(word, key),
+            Self::HalfSip13 => {
+                let halves = [word >> 16, word & 0xffff];
+                let [left, right] = (0..ROUNDS).fold(halves, |[left, right], round| {
+                    [right, left ^ self.of_half(round, right, key)]
+                });
+                left << 16 | right
+            }
+        }
+    }
+
+    /// The word whose image under the bijection of `key` is `image`.
+    #[inline(always)]
+    #[must_use]
+    pub fn unscramble(self, image: u32, key: Key) -> Address {
+        match self {
+            Self::Murmur => unhash(image, key),
+            Self::HalfSip13 => {
+                let halves = [image >> 16, image & 0xffff];
+                let [left, right] = (0..ROUNDS).rev().fold(halves, |[left, right], round| {
+                    [right ^ self.of_half(round, left, key), left]
+                });
+                left << 16 | right
+            }
+        }
+    }
+
+    /// What a round of the Feistel network makes of a half.
+    #[inline(always)]
+    fn of_half(self, round: u32, half: u32, key: Key) -> u32 {
+        self.of(round << 16 | half, key) >> 16
+    }
+}
+
+/// The inverse of [`hash`], step by step from its end.
+#[inline(always)]
+fn unhash(image: u32, key: Key) -> u32 {
+    let [before, between, after] = key.words;
+    let mut h = unshift(image, 16);
+    h = unshift(h.wrapping_mul(inverse(0xc2b2_ae35)), 13);
+    h = h.wrapping_mul(inverse(0x846c_a68b)).wrapping_sub(after);
+    h = unshift(h, 15).wrapping_mul(inverse(between | 1));
+    unshift(h, 16).wrapping_sub(before)
+}
+
+/// The word `x` of which `image` is `x ^ x >> by`.
+#[inline(always)]
+fn unshift(image: u32, by: u32) -> u32 {
+    // Each round gets `by` more of the high bits right.
+    (0..32 / by).fold(image, |x, _| image ^ x >> by)
+}
+
+/// The inverse of an `odd` number modulo 2^32, by Newton: each round doubles the low bits that are
+/// right, from the 3 that an odd number has in common with its inverse.
+#[inline(always)]
+const fn inverse(odd: u32) -> u32 {
+    let mut x = odd;
+    let mut right = 3;
+    while right < u32::BITS {
+        x = x.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(x)));
+        right *= 2;
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::KeySequence;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_word_comes_back(word: u32, seed: u64) {
+            let key = KeySequence::new(seed).next_key();
+            for family in [Hash::Murmur, Hash::HalfSip13] {
+                prop_assert_eq!(family.unscramble(family.scramble(word, key), key), word);
+                prop_assert_eq!(family.scramble(family.unscramble(word, key), key), word);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! All levels of vectors count and list the same cells.
+
+use proptest::prelude::*;
+use srlg_core::finder::cells::CellArray;
+use srlg_core::{Config, Hash, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
+
+use super::*;
+
+/// The cells after contacts of `hosts` hosts, each of an age.
+fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> {
+    let cells: Vec<Recorder64> =
+        (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
+    for &(contact, age) in contacts {
+        let pair = IpPair { aip: (contact % hosts).wrapping_mul(0x9e37_79b1), bip: contact };
+        CellArray::new(params, &cells).touch(pair, age);
+    }
+    cells.iter().map(ReadRecorder::word).collect()
+}
+
+type Count = fn(&CellsParams, &[u64], &mut [u32], &mut [u8]);
+
+fn counted(level: Count, params: &CellsParams, cells: &[u64], ages: usize) -> (Vec<u32>, Vec<u8>) {
+    let (mut by_age, mut counters) = (vec![0; ages + 1], vec![0; cells.len()]);
+    level(params, cells, &mut by_age, &mut counters);
+    (by_age, counters)
+}
+
+type List = fn(&CellsParams, &[u64], u64, u8, &[u8], &mut Vec<Owner>);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn cells_are_counted_and_listed_alike_on_all_levels(
+        seed: u64,
+        keyed: bool,
+        cell_bits in 12u32..16,
+        // Of one host, too: its counter says no more than 64.
+        hosts in prop_oneof![Just(1u32), 2u32..40, Just(u32::MAX)],
+        contacts in prop::collection::vec((any::<u32>(), 0u32..9), 0..4000),
+        ages in 1usize..9,
+        least in 1u8..66,
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let scheme = Scheme::Tagged { cell_bits, lines: 2000, tags: 64 };
+        let config = Config { scheme, threshold: 32, linear_width: 512, hash, seed, ..Config::default() };
+        let params = *config.validate().unwrap().finder().cells().unwrap();
+        let cells = cells(&params, hosts, &contacts);
+
+        let expected = counted(count::plain, &params, &cells, ages);
+        prop_assert!(counted(count::avx2, &params, &cells, ages) == expected);
+        prop_assert!(counted(count, &params, &cells, ages) == expected);
+        let (by_age, counters) = expected;
+        let in_window = cells.iter().filter(|&&word| (params.age(word) as usize) < ages).count();
+        prop_assert_eq!(by_age.iter().take(ages).sum::<u32>() as usize, in_window);
+        prop_assert_eq!(by_age.iter().sum::<u32>() as usize, cells.len());
+
+        let limit = ages as u64 * params.age_step();
+        let listed = |level: List| {
+            let mut owners = Vec::new();
+            level(&params, &cells, limit, least, &counters, &mut owners);
+            owners
+        };
+        let expected = listed(list::plain);
+        prop_assert!(listed(list::avx2) == expected);
+        prop_assert!(listed(list) == expected);
+        let one_by_one = (0..).zip(&cells).filter_map(|(place, &word)| {
+            let owner = params.owner(place, word);
+            let is_listed = word < limit && counters[owner.counter(cell_bits)] >= least;
+            is_listed.then_some(owner)
+        });
+        prop_assert!(one_by_one.eq(expected));
+    }
+}

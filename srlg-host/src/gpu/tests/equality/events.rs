@@ -1,0 +1,174 @@
+//! What happens to detectors that have to stay equal.
+
+use proptest::prelude::*;
+use srlg_core::{Address, Config, Hash, IpPair, RsraSizes, Scheme};
+
+use crate::detector::SlidingDetector;
+use crate::report::StageTimes;
+
+/// Neighbours, extremes, and hosts that differ in high bits only.
+pub(super) const HOSTS: [Address; 10] =
+    [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0xc0a8_0201, 0x8000_0000, 7, 0x1000];
+
+/// What happens to a detector.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// Some contacts, `late` slices late.
+    Ingest {
+        pairs: Vec<(usize, u32)>,
+        late: u32,
+    },
+    /// The same from a pinned buffer.
+    Pinned {
+        pairs: Vec<(usize, u32)>,
+    },
+    Query {
+        host: usize,
+        window: u32,
+    },
+    /// Its sample peers.
+    Peers {
+        host: usize,
+    },
+    Close,
+    Skip {
+        slices: u64,
+    },
+    /// What another node saw in its last slices is merged, as a snapshot or as a delta. If it `reports`,
+    /// snapshots have the hosts that it keeps.
+    Merge {
+        pairs: Vec<(usize, u32)>,
+        delta: Option<u32>,
+        reports: bool,
+    },
+    /// It becomes what another node is.
+    Restore {
+        pairs: Vec<(usize, u32)>,
+        reports: bool,
+    },
+}
+
+pub(super) fn configs() -> impl Strategy<Value = Config> {
+    let tagged = (12u32..16, 20u32..200, 64u32..300)
+        .prop_map(|(cell_bits, lines, tags)| (Scheme::Tagged { cell_bits, lines, tags }, 512));
+    let paper =
+        (rough(), 1u32..4, 1u32..40, 1u32..8).prop_map(|(finder, rows, columns, stride)| {
+            (Scheme::Paper { finder, rows, columns, stride }, 100)
+        });
+    let limit = prop_oneof![Just(3u32), Just(5), Just(1 << 16)];
+    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    // In 2^12 cells a window of 40 slices has epochs of two.
+    let window = prop_oneof![4 => 1u32..8, 1 => Just(40)];
+    (prop_oneof![tagged, paper], limit, window, 8u32..60, (hash, any::<u64>())).prop_map(
+        |((scheme, linear_width), candidate_limit, window, threshold, (hash, seed))| Config {
+            scheme,
+            linear_width,
+            candidate_limit,
+            window,
+            threshold,
+            hash,
+            seed,
+        },
+    )
+}
+
+fn rough() -> impl Strategy<Value = RsraSizes> {
+    let sizes = prop_oneof![Just((12, 10, 4, 8)), Just((13, 10, 4, 4)), Just((14, 6, 5, 2))];
+    let limit = prop_oneof![Just(2u32), Just(1 << 14)];
+    (sizes, limit).prop_map(|((column_bits, bit_stride, rows, width), hot_limit)| RsraSizes {
+        column_bits,
+        bit_stride,
+        rows,
+        width,
+        hot_limit,
+    })
+}
+
+pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
+    let pairs = || prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260);
+    let late = prop_oneof![4 => Just(0u32), 1 => 1u32..9];
+    let event = prop_oneof![
+        4 => (pairs(), late).prop_map(|(pairs, late)| Event::Ingest { pairs, late }),
+        1 => pairs().prop_map(|pairs| Event::Pinned { pairs }),
+        1 => (0..HOSTS.len(), 1u32..8).prop_map(|(host, window)| Event::Query { host, window }),
+        3 => Just(Event::Close),
+        1 => (0u64..5).prop_map(|slices| Event::Skip { slices }),
+        1 => (0..HOSTS.len()).prop_map(|host| Event::Peers { host }),
+        1 => (pairs(), any::<bool>()).prop_map(|(pairs, reports)| Event::Restore { pairs, reports }),
+        1 => (pairs(), prop::option::of(1u32..4), any::<bool>())
+            .prop_map(|(pairs, delta, reports)| Event::Merge { pairs, delta, reports }),
+    ];
+    prop::collection::vec(event, 1..14)
+}
+
+fn pairs_of(pairs: &[(usize, u32)]) -> Vec<IpPair> {
+    pairs.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
+}
+
+/// Lets `event` happen; what the detector says to it, as text, every bit of it.
+pub(super) fn happen(
+    detector: &mut SlidingDetector,
+    event: &Event,
+    other: &mut SlidingDetector,
+) -> String {
+    match event {
+        Event::Ingest { pairs, late } => {
+            detector.ingest_late(&pairs_of(pairs), *late).unwrap();
+            String::new()
+        }
+        Event::Pinned { pairs } => {
+            let pairs = pairs_of(pairs);
+            let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
+            pinned.fill(|buffer| buffer.copy_from_slice(&pairs)).unwrap();
+            detector.ingest_pinned(&pinned).unwrap();
+            // The buffer may be filled again at once, and go at once.
+            pinned.fill(|buffer| buffer.fill(IpPair { aip: 9, bip: 9 })).unwrap();
+            String::new()
+        }
+        Event::Query { host, window } => {
+            let window = (*window).min(detector.params().window());
+            format!("{:?}", detector.cardinality_within(HOSTS[*host].into(), window).unwrap())
+        }
+        Event::Close => {
+            let mut report = detector.close_slice().unwrap();
+            report.stages = StageTimes::default();
+            format!("{report:?}")
+        }
+        Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
+        Event::Peers { host } => {
+            format!("{:?}", detector.sample_peers(HOSTS[*host].into()).unwrap())
+        }
+        Event::Restore { pairs, reports } => {
+            other_ingests((detector, other), pairs, *reports);
+            let snapshot = other.snapshot().unwrap();
+            detector.restore(&snapshot).unwrap();
+            assert!(detector.snapshot().unwrap() == snapshot);
+            String::new()
+        }
+        Event::Merge { pairs, delta, reports } => {
+            other_ingests((detector, other), pairs, *reports);
+            match delta {
+                Some(slices) => {
+                    let slices = (*slices).min(other.params().window());
+                    detector.merge(&other.take_delta(slices).unwrap()).unwrap();
+                }
+                None => detector.merge_snapshot(&other.snapshot().unwrap()).unwrap(),
+            }
+            String::new()
+        }
+    }
+}
+
+/// The other node ingests `pairs`, and if it `reports` closes the slice, as the detector skips it.
+fn other_ingests(
+    (detector, other): (&mut SlidingDetector, &mut SlidingDetector),
+    pairs: &[(usize, u32)],
+    reports: bool,
+) {
+    other.skip_to(detector.slice()).unwrap();
+    other.ingest(&pairs_of(pairs)).unwrap();
+    if reports {
+        other.close_slice().unwrap();
+        detector.skip_to(other.slice()).unwrap();
+    }
+}

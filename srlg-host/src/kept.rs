@@ -1,0 +1,92 @@
+//! [`KeptHosts`]: the super points of the last report, which stay candidates.
+
+use srlg_core::{Address, MOST_CANDIDATES, Params};
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::report::SuperPoint;
+use crate::state::FormatError;
+
+/// Bytes of an address: an IPv4 one is IPv4-mapped.
+type Bytes = [u8; 16];
+
+/// Hosts, ascending, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptHosts(Vec<Address>);
+
+impl KeptHosts {
+    /// Those of a report, the largest first, that the limit of `params` leaves.
+    pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
+        let kept = super_points.iter().take(params.candidate_limit() as usize);
+        Self::sorted(kept.map(|point| point.host.to_bits()).collect())
+    }
+
+    fn sorted(mut hosts: Vec<Address>) -> Self {
+        hosts.sort_unstable();
+        hosts.dedup();
+        Self(hosts)
+    }
+
+    /// The hosts.
+    pub(crate) fn hosts(&self) -> &[Address] {
+        &self.0
+    }
+
+    /// The hosts of both that the limit of `params` leaves.
+    pub(crate) fn unite(&mut self, others: &Self, params: &Params) {
+        let all = Self::sorted([self.hosts(), others.hosts()].concat());
+        *self = all.within_limit(params);
+    }
+
+    /// Those that the limit of `params` leaves, with the smallest hashes: in whatever order sets are united,
+    /// the same ones stay.
+    pub(crate) fn within_limit(self, params: &Params) -> Self {
+        let (Self(mut all), limit) = (self, params.candidate_limit() as usize);
+        if all.len() > limit {
+            all.sort_by_cached_key(|&host| (params.host_order(host), host));
+            all.truncate(limit);
+        }
+        Self::sorted(all)
+    }
+
+    /// Appends them to the body of a snapshot: their number, then 16 bytes each.
+    pub(crate) fn write(&self, body: &mut Vec<u8>) {
+        body.extend_from_slice(U32::new(self.0.len() as u32).as_bytes());
+        self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
+    }
+
+    /// Reads the rest of a body. There may be more than the limit of the reader: limits are each detector's own.
+    pub(crate) fn read(rest: &[u8]) -> Result<Self, FormatError> {
+        let wrong = |what| Err(FormatError::Contents { what });
+        let Ok((count, rest)) = U32::read_from_prefix(rest) else {
+            return wrong("a snapshot ends before the hosts of its last report");
+        };
+        if count.get() > MOST_CANDIDATES || rest.len() != count.get() as usize * size_of::<Bytes>()
+        {
+            return wrong("a snapshot has not as many hosts of a report as its number says");
+        }
+        let mut hosts = Vec::with_capacity(count.get() as usize);
+        for bytes in rest.as_chunks().0 {
+            let Some(host) = unmapped(bytes) else {
+                return wrong("a snapshot has a host that is no IPv4 address");
+            };
+            hosts.push(host);
+        }
+        if !hosts.is_sorted_by(|a, b| a < b) {
+            return wrong("a snapshot has hosts of a report that do not ascend");
+        }
+        Ok(Self(hosts))
+    }
+}
+
+/// The most bytes that hosts take.
+pub(crate) const MOST_BYTES: usize =
+    size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
+
+fn mapped(host: Address) -> Bytes {
+    std::net::Ipv4Addr::from_bits(host).to_ipv6_mapped().octets()
+}
+
+fn unmapped(bytes: &Bytes) -> Option<Address> {
+    Some(std::net::Ipv6Addr::from(*bytes).to_ipv4_mapped()?.to_bits())
+}

@@ -1,0 +1,75 @@
+//! A flood of hosts of one contact each, the traffic that fills cells fastest: a 64th of 2^18 cells, lines and
+//! pairs, so of 20 M and 60 M pairs per window in the default's sizes. Hashes are not known to the sender.
+
+use srlg::{Config, Device, Hash, IpPair, Overload, Scheme, SliceReport, SlidingDetector};
+use srlg_traffic::synthetic::mix;
+
+const WINDOW: u32 = 30;
+/// Hosts beside the flood, and their contacts.
+const HOSTS: u32 = 60;
+const CONTACTS: u32 = 2500;
+
+fn config() -> Config {
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 461_600 / 64, tags: 64 };
+    let (hash, seed) = (Hash::HalfSip13, 0x1405_0b5e_1bad_5eed);
+    Config { scheme, window: WINDOW, hash, seed, ..Config::default() }
+}
+
+/// The pairs of a slice: contacts of the hosts, and `flood` hosts of one contact in each window.
+fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
+    let each = CONTACTS / WINDOW + 1;
+    let contact = |host: u32| {
+        move |number: u32| IpPair { aip: host, bip: (slice % WINDOW * each + number) << 8 | host }
+    };
+    let hosts = (0..HOSTS).flat_map(|host| (0..each).map(contact(host)));
+    let one = |number: u32| {
+        let random = mix(u64::from(slice) << 32 | u64::from(number));
+        IpPair { aip: 1 << 31 | random as u32, bip: (random >> 32) as u32 }
+    };
+    hosts.chain((0..flood / WINDOW).map(one)).collect()
+}
+
+/// The reports of two windows; all but the last of the first window are skipped.
+fn reports(flood: u32) -> Vec<SliceReport> {
+    let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
+    let mut reports = Vec::new();
+    for slice in 0..2 * WINDOW {
+        detector.ingest(&pairs(slice, flood)).unwrap();
+        if slice + 1 < WINDOW {
+            detector.skip_to(u64::from(slice) + 1).unwrap();
+        } else {
+            reports.push(detector.close_slice().unwrap());
+        }
+    }
+    reports
+}
+
+/// How many of the hosts beside the flood a report misses, and how many others it has.
+fn errors(report: &SliceReport) -> (u32, usize) {
+    let found = report.super_points.iter().filter(|point| point.host.to_bits() < HOSTS).count();
+    (HOSTS - found as u32, report.super_points.len() - found)
+}
+
+// 20 M: the finder finds 99 % of hosts of less than half of these, and so all of these.
+#[test]
+fn a_flood_of_20_million_pairs_hides_no_host() {
+    let reports = reports(20_000_000 / 64);
+    for report in &reports {
+        assert!(report.health.found_from < f64::from(CONTACTS) / 2.0, "{:?}", report.health);
+        assert_eq!(errors(report), (0, 0), "{:?}", report.health);
+    }
+}
+
+// 60 M: hosts of θ are missed, and the report says so; those of 2.5 θ are found.
+#[test]
+fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told() {
+    let reports = reports(60_000_000 / 64);
+    let first = &reports[0];
+    assert_eq!(first.health.overload, Some(Overload::Crowded));
+    assert!((0.01..0.2).contains(&first.health.miss_probability), "{:?}", first.health);
+    assert!(first.health.found_from < f64::from(CONTACTS), "{:?}", first.health);
+    // At most 1 % of hosts of this size: four of 60 would be beyond five standard deviations.
+    assert!(errors(first).0 <= 3, "{:?}", errors(first));
+    // What was found stays, and what was missed is found later: contacts come in new slots.
+    assert!(reports[5..].iter().all(|report| errors(report).0 <= errors(first).0));
+}

@@ -1,0 +1,75 @@
+//! The files of version 2, and the detectors that they are of.
+
+use std::path::PathBuf;
+
+use srlg::{Config, Device, IpPair, SlidingDetector};
+
+use crate::small;
+
+/// A seed that is no default.
+const SEED: u64 = 0x5eed;
+
+pub(super) fn tagged() -> Config {
+    Config { seed: SEED, ..small::tagged() }
+}
+
+fn paper() -> Config {
+    Config { seed: SEED, ..small::paper() }
+}
+
+/// A detector in slice 6, which saw some `contacts` in each slice from 3 on, and some of them a
+/// slice late.
+pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    for slice in 3..=6 {
+        detector.skip_to(slice.into()).unwrap();
+        let pair = |n: u32| IpPair { aip: n % 7, bip: n.wrapping_mul(0x9e37_79b9) ^ slice };
+        let pairs: Vec<IpPair> = (0..contacts).map(pair).collect();
+        let (late, now) = pairs.split_at(pairs.len() / 3);
+        detector.ingest(now).unwrap();
+        detector.ingest_late(late, 1).unwrap();
+    }
+    detector
+}
+
+/// The same two silent slices later: no recorder of it is of age 0.
+fn aged(mut detector: SlidingDetector) -> SlidingDetector {
+    detector.skip_to(8).unwrap();
+    detector
+}
+
+/// The same after a report, whose super points it keeps.
+fn reported(mut detector: SlidingDetector) -> SlidingDetector {
+    detector.close_slice().unwrap();
+    detector
+}
+
+/// A file of version 2, the detector that it is of, and how many slices, if it is a delta.
+pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
+    vec![
+        ("tagged-snapshot", seen(tagged(), 2000), None),
+        ("tagged-snapshot-aged", aged(seen(tagged(), 2000)), None),
+        ("tagged-snapshot-reported", reported(seen(tagged(), 2000)), None),
+        ("tagged-delta-dense", seen(tagged(), 2000), Some(2)),
+        ("tagged-delta-sparse", seen(tagged(), 20), Some(1)),
+        ("tagged-delta-empty", seen(tagged(), 0), Some(1)),
+        ("paper-snapshot-aged", aged(seen(paper(), 2000)), None),
+        ("paper-snapshot", seen(paper(), 2000), None),
+        ("paper-delta-dense", seen(paper(), 2000), Some(2)),
+        ("paper-delta-sparse", seen(paper(), 20), Some(1)),
+    ]
+}
+
+pub(super) fn path(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "golden", "v2", &format!("{name}.srlg")].iter().collect()
+}
+
+pub(super) fn bytes_of(detector: &mut SlidingDetector, slices: Option<u32>) -> Vec<u8> {
+    match slices {
+        None => {
+            let snapshot = detector.snapshot().unwrap();
+            snapshot.with_attachment(b"kept with it".to_vec()).to_bytes().unwrap()
+        }
+        Some(slices) => detector.take_delta(slices).unwrap().to_bytes().unwrap(),
+    }
+}

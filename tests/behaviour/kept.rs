@@ -1,0 +1,229 @@
+//! Super points of the last report stay candidates: what crowded cells alone would lose is reported on.
+
+use std::net::Ipv4Addr;
+
+use srlg::{
+    Config, Device, Error, IpPair, Overload, Scheme, SliceReport, SlidingDetector, Snapshot,
+};
+use srlg_traffic::synthetic::distinct_pairs;
+
+use crate::hostile_bytes::with_body;
+use crate::small;
+
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const WINDOW: u32 = 10;
+
+/// The default scheme in so many cells.
+pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
+    match Config::default().scheme {
+        Scheme::Tagged { lines, tags, .. } => Scheme::Tagged { cell_bits, lines, tags },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn config() -> Config {
+    Config { threshold: 256, window: WINDOW, scheme: with_cells(12), ..Config::default() }
+}
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+fn contacts(host: Ipv4Addr, peers: u32) -> Vec<IpPair> {
+    (0..peers).map(|bip| IpPair { aip: host.to_bits(), bip: 0xc000_0000 + bip }).collect()
+}
+
+/// What else there is in a slice: 12,500 touches of 4,096 cells.
+fn crowd(slice: u64) -> Vec<IpPair> {
+    distinct_pairs(slice, 50_000, 100_000).collect()
+}
+
+fn hosts(report: &SliceReport) -> Vec<Ipv4Addr> {
+    report.super_points.iter().map(|point| point.host).collect()
+}
+
+// All contacts of the host are in slice 0. Later the crowd takes its cells, and its recorders of the counter
+// stay.
+#[test]
+fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
+    let (mut reports_always, mut never_reported) = (detector(config()), detector(config()));
+    for slice in 0..u64::from(WINDOW) + 3 {
+        for detector in [&reports_always, &never_reported] {
+            let own = if slice == 0 { contacts(HOST, 2000) } else { Vec::new() };
+            detector.ingest(&own).unwrap();
+            if slice > 0 {
+                detector.ingest(&crowd(slice)).unwrap();
+            }
+        }
+        let mut forgetful = detector(config());
+        forgetful.restore(&never_reported.snapshot().unwrap()).unwrap();
+        let (report, forgetful) =
+            (reports_always.close_slice().unwrap(), forgetful.close_slice().unwrap());
+        let is_in_window = slice < WINDOW.into();
+        assert_eq!(hosts(&report) == [HOST], is_in_window, "slice {slice}: {:?}", hosts(&report));
+        // The cells alone forget it once all were touched anew.
+        assert_eq!(hosts(&forgetful) == [HOST], slice == 0, "slice {slice}");
+        assert_eq!(report.health, forgetful.health);
+        if slice > 1 {
+            assert_eq!(report.health.overload, Some(Overload::Crowded), "slice {slice}");
+        }
+        let asked = never_reported.cardinality(HOST).unwrap();
+        if is_in_window {
+            assert_eq!(report.super_points[0].cardinality, asked.cardinality);
+        }
+        // It is looked at once more when it has left.
+        let kept = usize::from((1..=WINDOW.into()).contains(&slice));
+        assert_eq!(report.candidates, forgetful.candidates + kept, "slice {slice}");
+        never_reported.skip_to(slice + 1).unwrap();
+    }
+}
+
+/// A detector that reported `host` in its first slice and whose cells are others' in the second.
+fn reported(host: Ipv4Addr) -> SlidingDetector {
+    let mut detector = detector(config());
+    detector.ingest(&contacts(host, 2000)).unwrap();
+    assert_eq!(hosts(&detector.close_slice().unwrap()), [host]);
+    detector.ingest(&crowd(1)).unwrap();
+    detector
+}
+
+#[test]
+fn kept_hosts_travel_with_snapshots() {
+    let mut first = reported(HOST);
+    let bytes = first.snapshot().unwrap().to_bytes().unwrap();
+    let snapshot = Snapshot::from_bytes(&bytes, first.params()).unwrap();
+    assert!(snapshot == first.snapshot().unwrap());
+    let (mut restored, mut merged) = (detector(config()), detector(config()));
+    restored.restore(&snapshot).unwrap();
+    merged.skip_to(1).unwrap();
+    merged.merge_snapshot(&snapshot).unwrap();
+    let report = first.close_slice().unwrap();
+    assert_eq!(hosts(&report), [HOST]);
+    assert_eq!(restored.close_slice().unwrap(), report);
+    assert_eq!(merged.close_slice().unwrap(), report);
+    // What is restored takes the place of what was kept.
+    restored.restore(&detector(config()).snapshot().unwrap()).unwrap();
+    assert_eq!(restored.close_slice().unwrap().candidates, 0);
+}
+
+// A delta is what was touched: whoever follows a node reports by itself.
+#[test]
+fn kept_hosts_do_not_travel_with_deltas() {
+    let (mut first, mut follower) = (reported(HOST), detector(config()));
+    follower.skip_to(1).unwrap();
+    follower.merge(&first.take_delta(2).unwrap()).unwrap();
+    assert!(hosts(&follower.close_slice().unwrap()).is_empty());
+    assert_eq!(follower.cardinality(HOST).unwrap(), {
+        first.skip_to(2).unwrap();
+        first.cardinality(HOST).unwrap()
+    });
+}
+
+#[test]
+fn merges_unite_kept_hosts_in_any_order() {
+    let other = Ipv4Addr::new(10, 0, 0, 2);
+    let [mut left, mut right] = [reported(HOST), reported(other)];
+    let [of_left, of_right] = [left.snapshot().unwrap(), right.snapshot().unwrap()];
+    left.merge_snapshot(&of_right).unwrap();
+    right.merge_snapshot(&of_left).unwrap();
+    assert!(left.snapshot().unwrap() == right.snapshot().unwrap());
+    right.merge_snapshot(&of_left).unwrap(); // twice: idempotent
+    assert!(left.snapshot().unwrap() == right.snapshot().unwrap());
+    let report = left.close_slice().unwrap();
+    assert_eq!(report, right.close_slice().unwrap());
+    let mut found = hosts(&report);
+    found.sort_unstable();
+    assert_eq!(found, [HOST, other]);
+}
+
+// Four nodes keep three hosts each, and no more than three are kept of all.
+#[test]
+fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
+    let config = Config { candidate_limit: 3, ..small::tagged() };
+    let node = |number: u32| {
+        let mut node = detector(config);
+        for host in 0..3 {
+            node.ingest(&contacts((host * 4 + number).into(), 100)).unwrap();
+        }
+        assert_eq!(node.close_slice().unwrap().super_points.len(), 3);
+        node.snapshot().unwrap()
+    };
+    let nodes = [0, 1, 2, 3].map(node);
+    let merged = |order: [usize; 4]| {
+        let mut all = detector(config);
+        all.skip_to(1).unwrap();
+        order.iter().for_each(|&node| all.merge_snapshot(&nodes[node]).unwrap());
+        all.snapshot().unwrap()
+    };
+    let expected = merged([0, 1, 2, 3]);
+    for order in [[3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+        assert!(merged(order) == expected, "{order:?}");
+    }
+    let mut of_two = detector(config);
+    of_two.restore(&nodes[3]).unwrap();
+    of_two.merge_snapshot(&nodes[2]).unwrap();
+    let mut all = detector(config);
+    all.restore(&merged([0, 1, 0, 1])).unwrap();
+    all.merge_snapshot(&of_two.snapshot().unwrap()).unwrap();
+    assert!(all.snapshot().unwrap() == expected, "however they are grouped");
+    // Kept hosts come beside those that the finder offers, up to the limit.
+    assert!((3..=6).contains(&all.close_slice().unwrap().candidates));
+}
+
+/// The bytes of a snapshot with these bytes behind both sections.
+fn with_kept(snapshot: &[u8], kept: &[u8]) -> Vec<u8> {
+    // Two hosts are kept.
+    with_body(snapshot, 140, |body| {
+        body.truncate(body.len() - 4 - 2 * 16);
+        body.extend_from_slice(kept);
+    })
+}
+
+fn mapped(host: u32) -> [u8; 16] {
+    Ipv4Addr::from_bits(host).to_ipv6_mapped().octets()
+}
+
+fn list(count: u32, hosts: &[[u8; 16]]) -> Vec<u8> {
+    [&count.to_le_bytes()[..], hosts.as_flattened()].concat()
+}
+
+#[test]
+fn bytes_with_bad_kept_hosts_are_refused() {
+    let config = Config { candidate_limit: 3, ..small::tagged() };
+    let mut detector = detector(config);
+    detector.ingest(&contacts(1.into(), 100)).unwrap();
+    detector.ingest(&contacts(2.into(), 100)).unwrap();
+    assert_eq!(detector.close_slice().unwrap().super_points.len(), 2);
+    let bytes = detector.snapshot().unwrap().to_bytes().unwrap();
+    let read = |kept: &[u8]| Snapshot::from_bytes(&with_kept(&bytes, kept), detector.params());
+    let [one, two, three] = [1, 2, 3].map(mapped);
+    let expected = Snapshot::from_bytes(&bytes, detector.params()).unwrap();
+    assert!(read(&list(2, &[one, two])).unwrap() == expected);
+    for good in [list(0, &[]), list(1, &[two]), list(3, &[one, two, three])] {
+        assert!(read(&good).unwrap() != expected);
+    }
+    // Another detector may have kept more than the limit of this one, which keeps as many as its own.
+    let many = read(&list(4, &[mapped(0), one, two, three])).unwrap();
+    let mut fewer = SlidingDetector::new(config, Device::Cpu).unwrap();
+    fewer.restore(&many).unwrap();
+    let kept = fewer.snapshot().unwrap().to_bytes().unwrap();
+    assert!(Snapshot::from_bytes(&kept, fewer.params()).is_ok());
+    assert_eq!(fewer.close_slice().unwrap().candidates, 3);
+    let v6 = [0x20; 16];
+    for (bad, why) in [
+        (Vec::new(), "ends before"),
+        (vec![2, 0, 0], "ends before"),
+        (list(2, &[one]), "number"),
+        (list(1, &[one, two]), "number"),
+        (list(u32::MAX, &[one, two]), "number"),
+        ([list(2, &[one, two]), vec![0]].concat(), "number"),
+        (list(2, &[two, one]), "ascend"),
+        (list(2, &[one, one]), "ascend"),
+        (list(2, &[one, v6]), "no IPv4"),
+        (list(1, &[[0; 16]]), "no IPv4"),
+    ] {
+        let error = read(&bad).unwrap_err();
+        assert!(matches!(error, Error::Format(_)), "{error}");
+        assert!(error.to_string().contains(why), "{why}: {error}");
+    }
+}

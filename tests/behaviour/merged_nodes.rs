@@ -1,0 +1,101 @@
+//! Many nodes, one answer: merged in any order they end with the bits of one node that saw everything.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use srlg::{Config, Device, Hash, IpPair, SlidingDetector, Snapshot};
+
+use crate::small::tagged;
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+const NODES: usize = 3;
+
+/// A contact, the node that sees it, and how many slices late.
+type Contact = (IpPair, usize, u32);
+
+/// Contacts per slice. Many hosts, whose cells meet, some of many peers, all at the same ages: ties.
+fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
+    let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
+    let pair = pair.prop_map(|(aip, bip)| IpPair { aip: aip.wrapping_mul(0x0101_3501), bip });
+    let late = prop_oneof![4 => Just(0u32), 1 => 1u32..10];
+    prop::collection::vec(prop::collection::vec((pair, 0..NODES, late), 0..200), 1..14)
+}
+
+/// Detectors for one case after the other: to make one takes longer than to use it.
+struct Detectors {
+    one: SlidingDetector,
+    nodes: [SlidingDetector; NODES],
+    untouched: Snapshot,
+}
+
+impl Detectors {
+    fn new(config: Config) -> Self {
+        let new = || detector(config);
+        let untouched = new().snapshot().unwrap();
+        Self { one: new(), nodes: [new(), new(), new()], untouched }
+    }
+
+    /// The one detector sees all contacts, each node its own; the nodes report if they shall.
+    fn see(&mut self, slices: &[Vec<Contact>], nodes_report: bool) {
+        let Self { one, nodes, untouched } = self;
+        one.restore(untouched).unwrap();
+        nodes.iter_mut().for_each(|node| node.restore(untouched).unwrap());
+        for (slice, contacts) in (1..).zip(slices) {
+            for &(pair, node, late) in contacts {
+                one.ingest_late(&[pair], late).unwrap();
+                nodes[node].ingest_late(&[pair], late).unwrap();
+            }
+            one.skip_to(slice).unwrap();
+            for node in &mut *nodes {
+                match nodes_report {
+                    true => drop(node.close_slice().unwrap()),
+                    false => node.skip_to(slice).unwrap(),
+                }
+            }
+        }
+    }
+}
+
+thread_local! {
+    static DETECTORS: RefCell<[Detectors; 2]> =
+        RefCell::new([Hash::Murmur, Hash::HalfSip13].map(|hash| {
+            Detectors::new(Config { hash, ..tagged() })
+        }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn merged_nodes_equal_one_node_that_saw_everything(
+        slices in seen_by_nodes(),
+        order in Just([0usize, 1, 2]).prop_shuffle(),
+        again in 0..NODES,
+        keyed: bool,
+        nodes_report: bool,
+    ) {
+        DETECTORS.with_borrow_mut(|detectors| {
+            let detectors = &mut detectors[usize::from(keyed)];
+            detectors.see(&slices, nodes_report);
+            let Detectors { one, nodes, .. } = detectors;
+            let snapshots = nodes.each_ref().map(|node| node.snapshot().unwrap());
+            let bytes = snapshots[order[1]].to_bytes().unwrap();
+            let first = &mut nodes[order[0]];
+            first.merge_snapshot(&Snapshot::from_bytes(&bytes, one.params()).unwrap()).unwrap();
+            first.merge_snapshot(&snapshots[order[2]]).unwrap();
+            first.merge_snapshot(&snapshots[again]).unwrap(); // twice: idempotent
+            // Deltas have the recorders alone, here those of all slices.
+            let [merged, expected] = [&mut *first, &mut *one].map(|d| d.take_delta(tagged().window).unwrap());
+            prop_assert!(merged == expected);
+            if nodes_report {
+                // Which hosts nodes reported is not in the traffic: it is told, in another order.
+                snapshots.iter().for_each(|snapshot| one.merge_snapshot(snapshot).unwrap());
+            }
+            prop_assert!(first.snapshot().unwrap() == one.snapshot().unwrap());
+            prop_assert_eq!(first.close_slice().unwrap(), one.close_slice().unwrap());
+            Ok(())
+        })?;
+    }
+}

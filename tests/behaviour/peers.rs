@@ -1,0 +1,209 @@
+//! Sample peers: true opposite hosts of a host, each with the slice of its last contact.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use srlg::{Config, Device, IpPair, SamplePeer, SlidingDetector};
+use srlg_traffic::synthetic::distinct_pairs;
+
+use crate::small;
+
+/// Per host and opposite host the slice of the last contact.
+type Truth = HashMap<(Ipv4Addr, Ipv4Addr), u64>;
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
+    detector.ingest_late(pairs, late).unwrap();
+    let slice = detector.slice() - u64::from(late);
+    for pair in pairs {
+        let last = truth.entry((pair.aip.into(), pair.bip.into())).or_insert(slice);
+        *last = slice.max(*last);
+    }
+}
+
+/// Some contacts of 12 hosts, the more the larger their number; other opposite hosts in each slice.
+fn contacts(slice: u32) -> Vec<IpPair> {
+    let host = |number: u32| 0x0a00_0000 + number.pow(2);
+    let peers =
+        |number: u32| (0..100 * number).map(move |i| (slice * 37 + i).wrapping_mul(0x9e37_79b1));
+    (1..13)
+        .flat_map(|number| peers(number).map(move |bip| IpPair { aip: host(number), bip }))
+        .collect()
+}
+
+/// Asserts that all `peers` of `host` are true, in their order, and within the window of `slices`; epochs
+/// have so many slices.
+fn assert_true(
+    host: Ipv4Addr,
+    peers: &[SamplePeer],
+    truth: &Truth,
+    (running, slices, epoch): (u64, u64, u64),
+) {
+    assert!(peers.len() <= 64, "{} peers", peers.len());
+    let order = |peer: &SamplePeer| (u64::MAX - peer.last_seen, peer.host);
+    assert!(peers.is_sorted_by(|a, b| order(a) < order(b)), "{peers:?}");
+    for peer in peers {
+        let last = truth.get(&(host, peer.host)).expect("an opposite host of this host");
+        let end = (last / epoch * epoch + epoch - 1).min(running);
+        assert_eq!(peer.last_seen, end, "{host} and {peer:?}");
+        assert!(peer.last_seen + slices > running, "{peer:?} is past the window");
+    }
+}
+
+/// Asserts it of all super points, slice by slice; how many peers a super point has on average.
+fn check(config: Config, slices: u32) -> f64 {
+    let (mut detector, mut truth) = (detector(config), Truth::new());
+    let epoch = detector.params().finder().epoch_slices().into();
+    let (mut shown, mut points) = (0, 0);
+    for slice in 0..slices {
+        ingest(&detector, &contacts(slice), 0, &mut truth);
+        ingest(&detector, &contacts(slice + 1000), slice.min(2), &mut truth);
+        let noise: Vec<IpPair> = distinct_pairs(slice.into(), 100_000, 50_000).collect();
+        detector.ingest(&noise).unwrap();
+        let asked = |detector: &SlidingDetector, host| detector.sample_peers(host).unwrap();
+        let before: HashMap<Ipv4Addr, Vec<SamplePeer>> =
+            truth.keys().map(|&(host, _)| (host, asked(&detector, host))).collect();
+        let report = detector.close_slice().unwrap();
+        assert!(report.super_points.len() >= 6, "{}", report.super_points.len());
+        for point in &report.super_points {
+            let window = (slice.into(), config.window.into(), epoch);
+            assert_true(point.host, &point.peers, &truth, window);
+            assert_eq!(point.peers, before[&point.host]);
+            shown += point.peers.len();
+        }
+        points += report.super_points.len();
+    }
+    f64::from(shown as u32) / f64::from(points as u32)
+}
+
+#[test]
+fn sample_peers_of_super_points_are_opposite_hosts_with_their_last_slice() {
+    let config = Config { threshold: 512, window: 6, ..Config::default() };
+    // A host of θ leaves 32 samples in 64 slots, which fill 25; these are larger.
+    let shown = check(config, 10);
+    assert!((25.0..60.0).contains(&shown), "{shown}");
+    // A host that is asked about need not be a super point.
+    check(Config { hash: srlg::Hash::HalfSip13, seed: 7, window: 1, ..config }, 3);
+}
+
+#[test]
+fn in_windows_of_epochs_the_last_slice_of_the_epoch_is_shown() {
+    let config = Config { threshold: 512, window: 5000, ..Config::default() };
+    let epoch = config.validate().unwrap().finder().epoch_slices();
+    assert!(epoch > 1);
+    check(config, 3 * epoch + 1);
+}
+
+#[test]
+fn few_cells_show_fewer_peers_and_no_wrong_ones() {
+    let full = Config { threshold: 512, window: 6, ..Config::default() };
+    let few = Config { linear_width: 1 << 15, ..full };
+    let few = Config { scheme: crate::kept::with_cells(13), ..few };
+    assert!(check(few, 8) < check(full, 8));
+}
+
+// Every pair is sampled at θ = 32: what is not shown shares its slot with another, or its cell.
+#[test]
+fn few_peers_of_a_small_host_are_nearly_all_shown() {
+    let config = Config { threshold: 32, window: 4, ..Config::default() };
+    let (mut detector, mut truth) = (detector(config), Truth::new());
+    let pair = |host: u32, bip: u32| IpPair { aip: 0x0a00_0000 + host, bip: 0xc000_0000 + bip };
+    let pairs: Vec<IpPair> =
+        (0..200).flat_map(|host| [0, 1, 2].map(|bip| pair(host, bip))).collect();
+    ingest(&detector, &pairs, 0, &mut truth);
+    assert_eq!(detector.close_slice().unwrap().super_points, []);
+    let mut shown = 0;
+    for host in 0..200 {
+        let host = Ipv4Addr::from_bits(0x0a00_0000 + host);
+        let peers = detector.sample_peers(host).unwrap();
+        assert!((1..=3).contains(&peers.len()), "{peers:?}");
+        assert_true(host, &peers, &truth, (1, 4, 1));
+        shown += peers.len();
+    }
+    // Two of three share one of 64 slots in 3 / 64 of the hosts, 9 of 200; five deviations more.
+    assert!(shown >= 600 - 9 - 15, "{shown}");
+    assert_eq!(detector.sample_peers([10, 0, 1, 0].into()).unwrap(), []);
+    // They leave with their slice.
+    detector.skip_to(3).unwrap();
+    assert!(!detector.sample_peers([10, 0, 0, 1].into()).unwrap().is_empty());
+    detector.skip_to(4).unwrap();
+    assert_eq!(detector.sample_peers([10, 0, 0, 1].into()).unwrap(), []);
+}
+
+#[test]
+fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
+    let config = Config { threshold: 32, window: 4, ..Config::default() };
+    let (mut detector, host) = (detector(config), Ipv4Addr::new(10, 0, 0, 1));
+    detector.skip_to(10).unwrap();
+    let contact = |peer: u32| [IpPair { aip: host.to_bits(), bip: peer }];
+    let shown = |detector: &SlidingDetector| {
+        let peers = detector.sample_peers(host).unwrap();
+        peers.iter().map(|peer| (peer.host.to_bits(), peer.last_seen)).collect::<Vec<_>>()
+    };
+    detector.ingest_late(&contact(7), 2).unwrap();
+    assert_eq!(shown(&detector), [(7, 8)]);
+    // An earlier contact of the pair changes nothing, a later one does.
+    detector.ingest_late(&contact(7), 3).unwrap();
+    assert_eq!(shown(&detector), [(7, 8)]);
+    detector.ingest_late(&contact(7), 1).unwrap();
+    assert_eq!(shown(&detector), [(7, 9)]);
+    // Before the window, before slice 0, and later than any age.
+    for late in [4, 11, u32::MAX] {
+        detector.ingest_late(&contact(9), late).unwrap();
+    }
+    assert_eq!(shown(&detector), [(7, 9)]);
+    detector.skip_to(12).unwrap();
+    assert_eq!(shown(&detector), [(7, 9)]);
+    detector.skip_to(13).unwrap();
+    assert_eq!(shown(&detector), []);
+}
+
+// 300 hosts of the same 1024 opposite hosts: which of these are shown does not depend on their addresses.
+#[test]
+fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
+    let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });
+    for host in 0..300 {
+        let pairs: Vec<IpPair> = (0..1024).map(|bip| IpPair { aip: host, bip }).collect();
+        detector.ingest(&pairs).unwrap();
+    }
+    let peers = (0..300).flat_map(|host: u32| detector.sample_peers(host.into()).unwrap());
+    let peers: Vec<u32> = peers.map(|peer| peer.host.to_bits()).collect();
+    // 32 samples fill 25 of 64 slots.
+    assert!((300 * 22..300 * 28).contains(&peers.len()), "{}", peers.len());
+    let deviation = (peers.len() as f64).sqrt() / 2.0;
+    for bit in 0..10 {
+        let set = peers.iter().filter(|&&peer| peer >> bit & 1 == 1).count() as f64;
+        let expected = peers.len() as f64 / 2.0;
+        assert!((set - expected).abs() < 5.0 * deviation, "bit {bit}: {set} of {}", peers.len());
+    }
+}
+
+#[test]
+fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
+    let config = Config { threshold: 32, window: 4, ..Config::default() };
+    let [mut west, east] = [detector(config), detector(config)];
+    let pairs =
+        |peers: std::ops::Range<u32>| peers.map(|bip| IpPair { aip: 7, bip }).collect::<Vec<_>>();
+    west.ingest(&pairs(0..30)).unwrap();
+    east.ingest(&pairs(100..130)).unwrap();
+    west.merge_snapshot(&east.snapshot().unwrap()).unwrap();
+    let report = west.close_slice().unwrap();
+    let is_east = |peer: &&SamplePeer| peer.host.to_bits() >= 100;
+    let of_east = report.super_points[0].peers.iter().filter(is_east).count();
+    let all = report.super_points[0].peers.len();
+    assert!(of_east > 5 && all - of_east > 5, "{of_east} of {all}");
+}
+
+#[test]
+fn the_paper_s_scheme_has_no_sample_peers() {
+    let mut detector = detector(Config { threshold: 64, ..small::paper() });
+    let pairs: Vec<IpPair> = (0..150).map(|bip| IpPair { aip: 7, bip }).collect();
+    detector.ingest(&pairs).unwrap();
+    assert_eq!(detector.sample_peers(7.into()).unwrap(), []);
+    let report = detector.close_slice().unwrap();
+    assert_eq!(report.super_points.len(), 1);
+    assert_eq!(report.super_points[0].peers, []);
+}
