@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::accuracy::{self, Accuracy};
+use crate::alike::{self, Alike};
 use crate::characterise::{self, Characterise};
 use crate::comparison::{self, Peers};
 use crate::growth::{self, Growth};
@@ -43,6 +44,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Compare a detector with the exact truth on synthetic backbone traffic
     Accuracy(Accuracy),
+    /// Show what the finder misses, and how long a close takes, where all hosts are alike
+    Alike(Alike),
     /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
@@ -108,6 +111,7 @@ enum Format {
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
+        Command::Alike(options) => alike::run(&options),
         Command::Peers(options) => comparison::run(&options, repeating),
         Command::Traces(options) => traces::run(&options, repeating),
         Command::Paper(options) => paper::run(&options, repeating),

@@ -14,6 +14,7 @@ pub mod rivals;
 pub mod system;
 
 mod accuracy;
+mod alike;
 mod characterise;
 mod comparison;
 mod growth;
