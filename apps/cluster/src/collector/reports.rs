@@ -111,7 +111,7 @@ impl Reports {
 
 fn cannot_write(path: &Path, slice: u64) -> String {
     format!(
-        "cannot write the report of slice {slice} to {}; it is made again from the last checkpoint and the \
+        "cannot write the report of slice {slice} to {}; the report is made again from the last checkpoint and the \
          stream once there is room",
         path.display()
     )

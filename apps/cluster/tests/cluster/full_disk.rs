@@ -56,7 +56,7 @@ fn a_full_disk_of_reports_ends_a_collector_which_goes_on_exactly_once_there_is_r
     a_full_disk_ends_it_and_room_lets_it_go_on(
         "reports.ndjson",
         "reports.ndjson",
-        "it is made again from the last checkpoint and the stream once there is room",
+        "the report is made again from the last checkpoint and the stream once there is room",
     );
 }
 
