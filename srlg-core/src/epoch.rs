@@ -58,6 +58,19 @@ pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
 }
 
 impl Span {
+    /// A window of `ages` whole epochs of `slices` slices, the same for finder and counter.
+    #[must_use]
+    pub const fn whole(ages: u32, slices: u32) -> Self {
+        Self {
+            finder_ages: ages,
+            finder_youngest: slices,
+            finder_oldest: slices,
+            ages,
+            oldest_slices: slices,
+            oldest_length: slices,
+        }
+    }
+
     /// Share of the oldest epoch that is in the window.
     pub(crate) fn oldest_share(self) -> f64 {
         f64::from(self.oldest_slices) / f64::from(self.oldest_length)

@@ -21,6 +21,9 @@ pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
 pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
+/// The probability from which on hosts count as not found: 1 % of them are missed.
+pub const NOT_FOUND: f64 = 0.01;
+
 /// The part of a detector's params that belongs to its finder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]

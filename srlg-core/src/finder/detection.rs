@@ -9,6 +9,8 @@
 //! `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s + s·j/η)^n`: the paper's sum over the number of
 //! sampled hosts is done by the binomial theorem, and its recursion FN is not needed.
 
+use super::NOT_FOUND;
+
 /// Probability that `cardinality` opposite hosts give a rough estimator of `width`
 /// recorders, sampling with τ = `lsb_threshold`, a weight of exactly `weight`.
 #[must_use]
@@ -51,7 +53,7 @@ pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_we
 /// The least cardinality of which a rough estimator misses at most 1 %; infinite where it misses more of all.
 #[must_use]
 pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
-    let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= 0.01;
+    let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= NOT_FOUND;
     if !is_found(u32::MAX) {
         return f64::INFINITY;
     }

@@ -94,6 +94,13 @@ impl<S: CpuScheme> CpuBackend<S> {
     }
 
     /// The array of that number, with all that was ingested.
+    fn array(&self, array: usize) -> &dyn WordArray {
+        let Arrays { finder, counter, .. } = self.drained();
+        let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
+        arrays[array]
+    }
+
+    /// The same, to change it.
     fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained_mut();
         let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
@@ -241,15 +248,11 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {
-        let Arrays { finder, counter, .. } = self.drained();
-        let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
-        Ok(arrays[array].gather(places))
+        Ok(self.array(array).gather(places))
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {
-        let Arrays { finder, counter, .. } = self.drained();
-        let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
-        Ok(arrays[array].words())
+        Ok(self.array(array).words())
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {

@@ -12,16 +12,15 @@ use srlg_core::{Address, Span};
 use super::quality::Quality;
 use super::{FinderHealth, Overload};
 
-/// Returns the hosts that have at least [`AgeHistogram::c_min`] of `owners`, those with most first, no more than
+/// Returns the hosts that have at least `c_min` of `owners`, [`AgeHistogram::c_min`] of `histogram`, those with most first, no more than
 /// the limit; and their quality. `histogram` counts all cells in the window by their age; `owners` are those
 /// of cells in the window, and all of those of each host with so many. Reorders `owners`.
 pub(super) fn candidates(
     params: &CellsParams,
-    histogram: AgeHistogram<'_>,
+    (histogram, c_min): (AgeHistogram<'_>, u32),
     owners: &mut [Owner],
 ) -> (Vec<Address>, Quality) {
     owners.sort_unstable();
-    let c_min = histogram.c_min();
     let runs = owners.chunk_by(|a, b| a == b).map(|run| (run.len() as u32, run[0]));
     // Fingerprints are of IPv6 hosts, whose pairs no detector takes yet.
     let is_candidate = |&(cells, owner): &(u32, Owner)| cells >= c_min && !owner.is_fingerprint();

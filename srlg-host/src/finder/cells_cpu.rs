@@ -85,11 +85,11 @@ impl CpuSearch<u64> for CellSearch {
         count(params, cells, ages, counters);
         let (_, ages) = ages.split_last().expect("a window has ages");
         let histogram = AgeHistogram::new(params, ages, span);
-        let least = histogram.c_min();
+        let c_min = histogram.c_min();
         owners.clear();
         let limit = u64::from(span.finder_ages) * params.age_step();
-        list(params, cells, limit, least as u8, counters, owners);
-        candidates(params, histogram, owners)
+        list(params, cells, limit, c_min as u8, counters, owners);
+        candidates(params, (histogram, c_min), owners)
     }
 }
 

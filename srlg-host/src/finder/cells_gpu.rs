@@ -74,11 +74,11 @@ impl<G: Gpu> GpuSearch<G> for CellsGpuSearch<G> {
         let params = CellsFinder::params(ctx.params.finder());
         let ages = self.count(ctx, *params, span)?;
         let histogram = AgeHistogram::new(params, &ages, span);
-        let least = histogram.c_min();
-        let cells = self.list(ctx, *params, (span, least))?;
+        let c_min = histogram.c_min();
+        let cells = self.list(ctx, *params, (span, c_min))?;
         let owner = |(place, word): (u32, u64)| params.owner(place, word);
         let mut owners: Vec<_> = cells.into_iter().map(owner).collect();
-        Ok(candidates(params, histogram, &mut owners))
+        Ok(candidates(params, (histogram, c_min), &mut owners))
     }
 }
 

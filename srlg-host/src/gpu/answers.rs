@@ -16,14 +16,7 @@ const MOST_THREADS: usize = 8;
 pub(super) fn most_answer_bytes<S: GpuScheme>(params: &Params) -> usize {
     // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
     let ages = params.counter_sizes().echo_delay.max(1);
-    S::Counter::answer_bytes(Span {
-        finder_ages: 1,
-        finder_youngest: 1,
-        finder_oldest: 1,
-        ages,
-        oldest_slices: 1,
-        oldest_length: 1,
-    })
+    S::Counter::answer_bytes(Span::whole(ages, 1))
 }
 
 /// `bytes` as values of `T`.

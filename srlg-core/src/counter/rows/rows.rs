@@ -150,14 +150,7 @@ mod tests {
         Rows::new(&params, &recorders).touch(&[pair], 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {
-            let span = Span {
-                finder_ages: ages,
-                finder_youngest: 1,
-                finder_oldest: 1,
-                ages,
-                oldest_slices: 1,
-                oldest_length: 1,
-            };
+            let span = Span::whole(ages, 1);
             let tally = |positions| Rows::new(&params, recorders).tally(aip, span, positions);
             assert_eq!(tally(0..position) + tally(position + 1..64), 0);
             tally(0..64)

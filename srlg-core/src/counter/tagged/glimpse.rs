@@ -76,14 +76,7 @@ mod tests {
     extern crate std;
     use proptest::prelude::*;
 
-    const WINDOW: Span = Span {
-        finder_ages: 150,
-        finder_youngest: 2,
-        finder_oldest: 2,
-        ages: 150,
-        oldest_slices: 2,
-        oldest_length: 2,
-    };
+    const WINDOW: Span = Span::whole(150, 2);
 
     // Without foreigners a glimpse sees the positions of a Poisson number of opposite hosts.
     #[test]

@@ -68,7 +68,7 @@ proptest! {
             Lines::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
         }
         for aip in 0..5 {
-            let span = Span { finder_ages: 5, finder_youngest: 1, finder_oldest: 1, ages: 5, oldest_slices: 1, oldest_length: 1 };
+            let span = Span::whole(5, 1);
             let tally = Lines::new(&params, &recorders).tally(aip, span, 0..96, |_| {});
             prop_assert_eq!(tally, visible(&params, &recorders, aip));
         }

@@ -116,14 +116,7 @@ mod tests {
         *config.validate().unwrap().counter().tagged().unwrap()
     }
 
-    const WINDOW: Span = Span {
-        finder_ages: 150,
-        finder_youngest: 2,
-        finder_oldest: 2,
-        ages: 150,
-        oldest_slices: 2,
-        oldest_length: 2,
-    };
+    const WINDOW: Span = Span::whole(150, 2);
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide
     /// an own touch. The rest is untouched.

@@ -3,12 +3,10 @@
 
 use super::params::{CellsParams, SLOTS};
 use crate::epoch::Span;
+use crate::finder::NOT_FOUND;
 
 /// The probability to miss a host of θ that the choice of `c_min` accepts.
 pub const ACCEPTED_MISS: f64 = 1.3e-4;
-
-/// The probability from which on hosts count as not found: 1 % of them are missed.
-pub const NOT_FOUND: f64 = 0.01;
 
 /// The fewest cells of a candidate: one cell says nothing.
 pub const LEAST_CELLS: u32 = 2;

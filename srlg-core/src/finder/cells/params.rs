@@ -60,9 +60,7 @@ impl CellsParams {
         if threshold < LEAST_THRESHOLD {
             return Err(ConfigError::CellsThreshold { threshold, least: LEAST_THRESHOLD });
         }
-        // The largest age is that of untouched cells.
-        let most_ages = (1 << age_bits(cell_bits)) - 1;
-        let epoch_slices = shortest_epoch(window, most_ages);
+        let epoch_slices = shortest_epoch(window, most_ages(cell_bits));
         let [owner_key, peer_key, place_key] = keys.cells;
         Ok(Self {
             cell_bits,
@@ -90,6 +88,11 @@ const fn name_bits(cell_bits: u32) -> u32 {
 /// Bits of an age: what the family, the name and the peer leave of a word.
 const fn age_bits(cell_bits: u32) -> u32 {
     u64::BITS - 1 - name_bits(cell_bits) - PEER_BITS
+}
+
+/// The most ages that words tell apart; the largest age is that of untouched cells.
+const fn most_ages(cell_bits: u32) -> u32 {
+    (1 << age_bits(cell_bits)) - 1
 }
 
 impl CellsParams {
@@ -150,6 +153,6 @@ impl CellsParams {
     /// The most ages that words tell apart: 2047 in 2^18 cells and more.
     #[must_use]
     pub const fn most_ages(&self) -> u32 {
-        (1 << age_bits(self.cell_bits)) - 1
+        most_ages(self.cell_bits)
     }
 }

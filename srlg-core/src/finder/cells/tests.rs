@@ -45,15 +45,7 @@ fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u3
 
 /// A window of so many epochs, all whole.
 pub(super) fn whole(params: &CellsParams, ages: u32) -> Span {
-    let epoch = params.epoch_slices();
-    Span {
-        finder_ages: ages,
-        finder_youngest: epoch,
-        finder_oldest: epoch,
-        ages: 1,
-        oldest_slices: 1,
-        oldest_length: 1,
-    }
+    Span::whole(ages, params.epoch_slices())
 }
 
 proptest! {
