@@ -4,8 +4,8 @@
 //! slice, go on. At the end of slice t a pair counts when its last touch lies in
 //! the slices t - window + 1 to t. Invariant: the cardinality of a host is the
 //! number of known pairs of which it is the inside host, and every known pair is
-//! in the bucket of its last touch's slice. A touch and an expiry cost amortised
-//! O(1); memory is that of the pairs touched within the window, per slice.
+//! in one bucket, of a slice that is no later than its last touch. A touch and an
+//! expiry cost amortised O(1); memory is that of the distinct pairs of the window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -30,7 +30,7 @@ pub struct ExactWindow {
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
     /// Pairs by the slice of a touch, modulo the window. A pair that was touched
-    /// again since is in a later bucket too, and is passed over when this expires.
+    /// again since goes to the bucket of its last touch when this one expires.
     buckets: Vec<Vec<IpPair>>,
     /// Cardinality of every host that has one.
     cardinalities: FxHashMap<Address, u32>,
@@ -64,15 +64,14 @@ impl ExactWindow {
         }
         let slice = self.now - u64::from(slices_late);
         match self.last_touch.entry(pair) {
-            Entry::Occupied(known) if *known.get() >= slice => return,
-            Entry::Occupied(mut known) => *known.get_mut() = slice,
+            Entry::Occupied(mut known) => *known.get_mut() = slice.max(*known.get()),
             Entry::Vacant(unknown) => {
                 unknown.insert(slice);
                 *self.cardinalities.entry(pair.aip).or_default() += 1;
+                let bucket = self.bucket(slice);
+                self.buckets[bucket].push(pair);
             }
         }
-        let bucket = self.bucket(slice);
-        self.buckets[bucket].push(pair);
     }
 
     /// Cardinality of `host` over the window that ends with the current slice.
@@ -115,11 +114,15 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Forgets the pairs whose last touch was in `slice`.
+    /// Forgets the pairs whose last touch was in `slice`, and moves those of its bucket that were
+    /// touched since.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {
-            if self.last_touch.get(&pair) != Some(&slice) {
+            let last = self.last_touch[&pair];
+            if last > slice {
+                let later = self.bucket(last);
+                self.buckets[later].push(pair);
                 continue;
             }
             self.last_touch.remove(&pair);
