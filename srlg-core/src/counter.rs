@@ -17,7 +17,7 @@ use crate::pair::{Address, BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::{ArrayParams, View};
 
-use tagged::Histograms;
+use tagged::{GROUP, Histograms, InWindow, Wanted, Words};
 
 pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
@@ -67,43 +67,77 @@ pub trait Counter: Send + Sync + 'static {
     /// Applies `touches`, while no other thread changes recorders of their lines.
     fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
-    /// Looks at some positions of the linear estimator of `host` over a span, `asked`. Calls `ahead`
-    /// with the number of a recorder of each line some time before that line is read, so that the
-    /// caller can prefetch it.
+    /// What is counted of one host on a CPU.
+    type Counted: Counted<Params = Self::Params>;
+
+    /// Counts the positions of `look` into `counted`. Calls `ahead` with the number of a recorder of each line
+    /// some time before that line is read, so that the caller can prefetch it, and picks what is in the window
+    /// of a group of lines by `pick`: [`tagged::pick`], or what does the same.
     ///
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
+    fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
+        array: View<'_, Self::Params, R>,
+        look: &Look,
+        ahead: impl Fn(usize),
+        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        counted: &mut Self::Counted,
+    );
+
+    /// Returns the tally of `positions` of `host` over `span`.
+    ///
+    /// # Panics
+    /// As [`count`](Self::count).
     fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: View<'_, Self::Params, R>,
         host: Address,
-        asked: (Span, Range<u32>),
-        ahead: impl Fn(usize),
-    ) -> Tally;
+        span: Span,
+        positions: Range<u32>,
+    ) -> Tally {
+        let mut counted = Self::Counted::new(span);
+        let next = (host, positions.end);
+        Self::count(array, &Look { host, positions, next }, |_| {}, tagged::pick, &mut counted);
+        counted.tally()
+    }
 }
 
-/// What a device returns about one host: integers, from which
+/// Positions of the linear estimator of one host, to be counted.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The host.
+    pub host: Address,
+    /// Its positions.
+    pub positions: Range<u32>,
+    /// The host and the first position that are looked at next, as far as is known: they are asked for ahead.
+    pub next: (Address, u32),
+}
+
+/// What was counted of one host so far.
+pub trait Counted {
+    /// The counter's.
+    type Params;
+
+    /// Returns nothing yet, over `span`.
+    fn new(span: Span) -> Self;
+
+    /// Forgets what was counted.
+    fn clear(&mut self);
+
+    /// Returns whether a host of whose [glimpse](crate::Params::glimpse_positions) this was counted may be a
+    /// super point.
+    fn may_reach(&self, params: &Self::Params) -> bool;
+
+    /// Returns the tally of what was counted.
+    fn tally(&self) -> Tally;
+}
+
+/// What a device returns about one region of one host: integers, from which
 /// [`Params::estimate`](crate::Params::estimate) makes a cardinality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "no allocation here; tallies live in small batches")]
 pub enum Tally {
     /// The paper's counter: `|USLE|^k`, positions of the union in the window, `0..=η'`.
     Union(u32),
-    /// The tagged counter.
+    /// The tagged counter, one of its regions.
     Visible(Histograms),
-}
-
-impl Tally {
-    /// The tally of the positions of both, which are of one host and one counter.
-    ///
-    /// # Panics
-    /// When they are of different counters.
-    #[must_use]
-    pub fn and(mut self, others: &Self) -> Self {
-        match (&mut self, others) {
-            (Self::Union(weight), Self::Union(more)) => *weight += more,
-            (Self::Visible(histograms), Self::Visible(more)) => histograms.add(more),
-            _ => panic!("tallies of one host are of one counter"),
-        }
-        self
-    }
 }

@@ -71,8 +71,11 @@ impl Span {
         }
     }
 
-    /// Share of the oldest epoch that is in the window.
-    pub(crate) fn oldest_share(self) -> f64 {
+    /// Share of the counter's epoch of that `age` that is in the window.
+    pub(crate) fn share(self, age: usize) -> f64 {
+        if age + 1 < self.ages as usize {
+            return 1.0;
+        }
         f64::from(self.oldest_slices) / f64::from(self.oldest_length)
     }
 }

@@ -46,9 +46,10 @@ pub enum ConfigError {
     #[error("lines are {lines}: give at least linear_width / 32 = {least}")]
     Lines { lines: u32, least: u32 },
     #[error(
-        "linear_width is {width}: give a multiple of 32, at most 65536, with tagged recorders (and a threshold of at most 131072)"
+        "linear_width is {width}: give a multiple of 32, at most {max}, with tagged recorders (and a threshold of \
+         at most {})", 2 * max
     )]
-    TaggedWidth { width: u32 },
+    TaggedWidth { width: u32, max: u32 },
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
     #[error("hot_limit of the RSRA is 0: give at least 1")]

@@ -39,7 +39,7 @@ impl Params {
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
         // Another meaning of the words, or another hash, needs another version.
-        const VERSION: u64 = 4;
+        const VERSION: u64 = 5;
         let shaping = self.sizes().into_iter().enumerate().filter(|(_, size)| size.shapes);
         shaping.fold(VERSION, |sum, (number, size)| {
             hash::mix64(sum.rotate_left(7) ^ ((number as u64) << 32 | u64::from(size.value)))

@@ -12,8 +12,8 @@
 //!    floats are there, in [`finder::cells::chance`] and in [`finder::detection`].
 //!
 //! ```
-//! use srlg_core::counter::Lines;
-//! use srlg_core::{ArrayParams, Config, IpPair, ReadRecorder, Recorder, Recorder16, Tally};
+//! use srlg_core::counter::{Counter, Lines, TaggedCounter};
+//! use srlg_core::{ArrayParams, Config, IpPair, ReadRecorder, Recorder, Recorder16};
 //!
 //! let params = Config::default().validate()?;
 //! let tagged = params.counter().tagged().expect("the default scheme");
@@ -23,8 +23,8 @@
 //! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
 //! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
-//! let tally = Tally::Visible(lines.tally(7, span, 0..tagged.width(), |_| {}));
-//! let estimate = params.estimate(&tally, span, &[]);
+//! let tally = TaggedCounter::tally(lines, 7, span, 0..tagged.width());
+//! let estimate = params.estimate(&[tally], span, &[]);
 //! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```

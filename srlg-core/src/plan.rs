@@ -1,7 +1,7 @@
 //! [`Plan`]: sizes for a load and a memory, and the error to expect.
 
 use crate::config::{Config, Scheme};
-use crate::counter::tagged::{LEAST_TAGS, LINE};
+use crate::counter::tagged::{LEAST_TAGS, LINE, MOST_POSITIONS, Regions};
 use crate::error::ConfigError;
 use crate::finder::cells::chance::AgeHistogram;
 
@@ -21,7 +21,7 @@ pub struct Plan {
 }
 
 /// Linear estimators that are tried, in recorders; longer ones cost more time.
-const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, 65_536];
+const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
 
 /// The shortest linear estimator is taken whose error is at most this factor times the least.
 const GOOD_ENOUGH: f64 = 1.05;
@@ -91,7 +91,7 @@ impl Config {
         let linear_width = width.max(needed);
         let line_bytes = 2 * LINE as usize;
         let lines = memory.saturating_sub(cell_bytes(cell_bits)) / line_bytes;
-        let least = (linear_width / LINE) as usize;
+        let least = (Regions::new(linear_width).positions() / LINE) as usize;
         // More lines than 32 bits can number recorders stay unused.
         let numbered = lines.clamp(least, (u32::MAX / LINE) as usize) as u32;
         let scheme = Scheme::Tagged { cell_bits, lines: numbered, tags: LEAST_TAGS };
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_cannot_be_planned_is_refused() {
         let plan = |threshold, window, memory| Config::for_load(threshold, window, 1, memory);
-        let least = 8 * 4096 + 2 * 4096;
+        let least = 8 * 4096 + 2 * (4096 + 8192);
         let memory = least - 1;
         assert_eq!(plan(1024, 300, memory), Err(ConfigError::Memory { memory, least }));
         assert!(plan(1024, 300, least).is_ok());
@@ -186,6 +186,9 @@ mod tests {
             assert_eq!(plan(8, 0, memory), Err(ConfigError::Window { window: 0, max: 65_534 }));
         }
         let too_large = plan(1 << 20, 300, 1 << 30);
-        assert_eq!(too_large, Err(ConfigError::TaggedWidth { width: 1 << 19 }));
+        assert_eq!(
+            too_large,
+            Err(ConfigError::TaggedWidth { width: 1 << 19, max: MOST_POSITIONS })
+        );
     }
 }

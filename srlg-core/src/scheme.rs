@@ -3,6 +3,9 @@
 //! The only file that asks. Everything else is written over the [`SchemeTypes`] that
 //! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
 
+use core::iter;
+use core::ops::Range;
+
 use crate::array::{ARRAYS, ArrayShape};
 use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
@@ -98,7 +101,7 @@ pub struct CounterSizes {
     pub rows: u32,
     /// Linear estimators in a row, or lines.
     pub columns: u32,
-    /// η': recorders of a linear estimator.
+    /// η': recorders of a linear estimator, in its fine region where there are several.
     pub width: u32,
     /// Recorders between neighbouring linear estimators, or of a line.
     pub stride: u32,
@@ -215,20 +218,42 @@ impl Params {
         }
     }
 
-    /// Cardinality over `span` of the host with `tally`, where `row_weights[i]` recorders of row
-    /// `i` of the counter's array are within that span.
+    /// The positions of each region of a linear estimator: all of the fine one, which every candidate that a
+    /// glimpse does not dismiss is asked for, and behind them those of coarse ones, for hosts that
+    /// [need](Self::needs_coarse) them.
+    pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
+        let (fine, coarse) = match self.counter() {
+            CounterPart::Tagged(params) => (params.width, &params.regions.as_slice()[1..]),
+            CounterPart::Rows(params) => (params.width, &[][..]),
+        };
+        let coarse = coarse.iter().map(|region| region.first..region.first + region.width);
+        iter::once(0..fine).chain(coarse)
+    }
+
+    /// Whether the estimate of a host over `span` whose fine region has this `tally` takes the tallies of the
+    /// coarse regions too.
+    #[must_use]
+    pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
+        match (self.counter(), tally) {
+            (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
+                visible::needs_coarse(params, histograms, span)
+            }
+            _ => false,
+        }
+    }
+
+    /// Cardinality over `span` of the host with `tallies`, of the fine [region](Self::regions) alone or of all of
+    /// them, where `row_weights[i]` recorders of row `i` of the counter's array are within that span.
     ///
     /// Only where [`needs_row_weights`](Self::needs_row_weights) is `row_weights` looked at.
     ///
     /// # Panics
-    /// When `tally` is of another counter.
+    /// When `tallies` are of another counter, or of other regions.
     #[must_use]
-    pub fn estimate(&self, tally: &Tally, span: Span, row_weights: &[u32]) -> Estimate {
-        match (self.counter(), tally) {
-            (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
-                visible::estimate(params, histograms, span)
-            }
-            (CounterPart::Rows(params), Tally::Union(weight)) => {
+    pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
+        match (self.counter(), tallies) {
+            (CounterPart::Tagged(params), tallies) => visible::estimate(params, tallies, span),
+            (CounterPart::Rows(params), [Tally::Union(weight)]) => {
                 background::estimate(params, *weight, row_weights)
             }
             _ => panic!("a tally is of its detector's counter"),

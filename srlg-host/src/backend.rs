@@ -39,15 +39,6 @@ pub(crate) struct Found {
     pub(crate) row_weights: Option<Vec<u32>>,
 }
 
-/// A tally of a few positions that dismisses most candidates.
-#[derive(Clone, Copy)]
-pub(crate) struct Glimpse<'a> {
-    /// The first positions of a linear estimator.
-    pub(crate) positions: u32,
-    /// Whether a host with such a tally may be a super point.
-    pub(crate) promises: &'a (dyn Fn(&Tally) -> bool + Sync),
-}
-
 /// A device that holds the recorders of one detector.
 ///
 /// Arrays go by their numbers, [`srlg_core::FINDER`] and [`srlg_core::COUNTER`].
@@ -71,19 +62,19 @@ pub(crate) trait Backend: Send + Sync {
     /// Finds the candidates over `span` that the limits of the params accept.
     fn candidates(&mut self, span: Span) -> Result<Found, Error>;
 
-    /// Calls `each` with the number and the tally over the span of `found`, of all positions, of
-    /// each host of `found`, in any order and from any threads; of those alone whose `glimpse`
-    /// promises something, where there is one.
+    /// Calls `each` with the number and the tallies over the span of `found` of each host of `found` that no
+    /// [glimpse](srlg_core::Params::may_reach) dismisses, in any order and from any threads: of the fine
+    /// [region](srlg_core::Params::regions), and of the coarse ones where the host
+    /// [needs](srlg_core::Params::needs_coarse) them.
     fn tally(
         &mut self,
         found: &Found,
-        glimpse: Option<Glimpse<'_>>,
-        each: &(dyn Fn(usize, &Tally) + Sync),
+        each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error>;
 
-    /// Returns the tally of one host, and, where estimates need it, per row of the counter how many
-    /// recorders are within `span`; while others may ingest.
-    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error>;
+    /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
+    /// how many recorders are within `span`; while others may ingest.
+    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
     /// Ages all recorders by `ages`. Returns how many recorders of the counter were within
     /// `count_within` before, 0 without it.

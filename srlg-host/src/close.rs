@@ -1,7 +1,7 @@
 //! The end of a slice: from the recorders of a device to a [`SliceReport`].
 //!
-//! candidates -> glimpse, tally and estimate of each -> sample peers of super points -> age. The device
-//! counts; all decisions and floats are in srlg-core, asked for here.
+//! candidates -> glimpse, tallies and estimate of each -> sample peers of super points -> age. The device
+//! counts; all decisions and floats are in srlg-core.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use srlg_core::counter::rows::background;
 use srlg_core::{Address, Ages, Estimate, Params, Span, Tally};
 
-use crate::backend::{Backend, Found, Glimpse};
+use crate::backend::{Backend, Found};
 use crate::error::Error;
 use crate::finder::{Quality, untouched_quality};
 use crate::peers::sample_peers;
@@ -59,14 +59,11 @@ fn super_points(
 ) -> Result<Vec<SuperPoint>, Error> {
     let estimates: Vec<OnceLock<Estimate>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
     let row_weights = found.row_weights.as_deref().unwrap_or_default();
-    let each = |number: usize, tally: &Tally| {
-        let estimate = params.estimate(tally, span, row_weights);
+    let each = |number: usize, tallies: &[Tally]| {
+        let estimate = params.estimate(tallies, span, row_weights);
         estimates[number].set(estimate).expect("each number comes once");
     };
-    let promises = |tally: &Tally| params.may_reach(tally, span);
-    let glimpse = params.glimpse_positions();
-    let glimpse = glimpse.map(|positions| Glimpse { positions, promises: &promises });
-    backend.tally(found, glimpse, &each)?;
+    backend.tally(found, &each)?;
     let points = found.hosts.iter().zip(estimates).filter_map(|(&host, estimate)| {
         super_point(host, estimate.into_inner()?, params.threshold())
     });

@@ -1,6 +1,8 @@
 //! How a GPU counts: for each counter of srlg-core its kernels, and tallies out of what they leave.
 //! On the CPU all counters work alike.
 
+use std::ops::Range;
+
 use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Counter, RowsCounter, TaggedCounter, Tally};
 use srlg_core::{COUNTER, Span};
@@ -10,7 +12,7 @@ use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Part};
-use crate::gpu::scheme::{GpuCounter, HostList};
+use crate::gpu::scheme::GpuCounter;
 
 impl GpuCounter for TaggedCounter {
     fn start_touches<G: Gpu, S>(
@@ -29,17 +31,18 @@ impl GpuCounter for TaggedCounter {
 
     fn start_tallies<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        list: &HostList<'_, G::Memory>,
-        (span, positions): (Span, u32),
+        hosts: Part<'_, G::Memory>,
+        (span, positions): (Span, &Range<u32>),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
         let (params, linear) =
             (*Self::params(ctx.params.counter()), ctx.recorders(COUNTER).buffer());
-        let (hosts, count, bins) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
-        ctx.start(srlg_kernels::Tally { params, span, positions, hosts, count, linear, bins })
+        let (hosts, bins) = (hosts.buffer(), answers.buffer());
+        let (first, positions) = (positions.start, positions.end - positions.start);
+        ctx.start(srlg_kernels::Tally { params, span, first, positions, hosts, linear, bins })
     }
 
-    fn tally(answer: &[u8], span: Span) -> Tally {
+    fn answer(answer: &[u8], span: Span) -> Tally {
         Tally::Visible(Histograms::of_bins(span, values(answer)))
     }
 }
@@ -61,17 +64,18 @@ impl GpuCounter for RowsCounter {
 
     fn start_tallies<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        list: &HostList<'_, G::Memory>,
-        (span, positions): (Span, u32),
+        hosts: Part<'_, G::Memory>,
+        (span, positions): (Span, &Range<u32>),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
         let (params, linear) =
             (*Self::params(ctx.params.counter()), ctx.recorders(COUNTER).buffer());
-        let (hosts, count, weights) = (list.hosts.buffer(), list.count.buffer(), answers.buffer());
-        ctx.start(Union { params, span, positions, hosts, count, linear, weights })
+        // There is one region, which is looked at whole.
+        let (hosts, weights, positions) = (hosts.buffer(), answers.buffer(), positions.end);
+        ctx.start(Union { params, span, positions, hosts, linear, weights })
     }
 
-    fn tally(answer: &[u8], _: Span) -> Tally {
+    fn answer(answer: &[u8], _: Span) -> Tally {
         Tally::Union(values::<u32>(answer)[0])
     }
 }

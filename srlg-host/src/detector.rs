@@ -160,8 +160,8 @@ impl SlidingDetector {
     /// [`Error::QueryWindow`], and what the device reports.
     pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
         let span = self.span(window)?;
-        let (tally, row_weights) = self.backend.settled()?.query(host.to_bits(), span)?;
-        Ok(self.params.estimate(&tally, span, &row_weights))
+        let (tallies, row_weights) = self.backend.settled()?.query(host.to_bits(), span)?;
+        Ok(self.params.estimate(&tallies, span, &row_weights))
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or

@@ -17,7 +17,7 @@ macro_rules! for_wider_vectors {
     )*) => {
         $(
             #[multiversion::multiversion(targets(
-                "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx512bitalg+avx512vbmi+bmi1+bmi2+popcnt",
+                "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx512bitalg+avx512vbmi+avx512vbmi2+bmi1+bmi2+popcnt",
                 "x86_64+avx2+bmi1+bmi2+popcnt",
             ))]
             $(#[$attribute])*

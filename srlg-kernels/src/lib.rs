@@ -121,21 +121,18 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Counts the first `positions` of the linear estimators of `hosts`, of which `count` are
-    /// filled, into `bins`, [`Span::bins`] per host.
-    "tally": Tally(params: TaggedParams, span: Span, positions: u32) {
+    /// Counts `positions` of the linear estimators of `hosts`, from number `first` on, into `bins`,
+    /// [`Span::bins`] per host.
+    "tally": Tally(params: TaggedParams, span: Span, first: u32, positions: u32) {
         reads hosts: [Address],
-        reads count: [u32; 1],
         reads linear: [Recorder16; params.recorders()],
         writes bins: [AtomicU32; hosts.len() * span.bins()],
     } blocks: hosts.len() * tally::parts_of(positions),
-    where positions <= params.width();
+    where first <= params.positions() && positions <= params.positions() - first;
 
-    /// Adds up the weights of the first `positions` of the union estimators of `hosts`, of which
-    /// `count` are filled.
+    /// Adds up the weights of the first `positions` of the union estimators of `hosts`.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [Address],
-        reads count: [u32; 1],
         reads linear: [Recorder16; params.recorders()],
         writes weights: [AtomicU32; hosts.len()],
     } blocks: hosts.len() * tally::parts_of(positions),

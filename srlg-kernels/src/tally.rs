@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::{Body, Grid, Slices, Tally, Union, filled};
+use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::{Lines, Rows};
 
 /// Positions of one host that a block looks at: hosts are few, blocks are many.
@@ -19,11 +19,10 @@ impl Body for Tally<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         let lines = Lines::new(&self.params, self.linear);
-        let hosts = filled(self.hosts, self.count[0]);
-        for (host, part) in parts(grid, hosts.len(), self.positions) {
-            let positions = lines.positions(hosts[host], self.span);
+        for (host, part) in parts(grid, self.hosts.len(), self.positions) {
+            let positions = lines.positions(self.hosts[host], self.span);
             for at in grid.of_threads(part.len()) {
-                if let Some(bin) = positions.bin((part.start + at) as u32) {
+                if let Some(bin) = positions.bin(self.first + (part.start + at) as u32) {
                     self.bins[host * self.span.bins() + bin as usize].fetch_add(1, Relaxed);
                 }
             }
@@ -35,9 +34,9 @@ impl Body for Union<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         let rows = Rows::new(&self.params, self.linear);
-        let hosts = filled(self.hosts, self.count[0]);
-        for (host, part) in parts(grid, hosts.len(), self.positions) {
-            let in_union = |at| rows.in_union(hosts[host], self.span, (part.start + at) as u32);
+        for (host, part) in parts(grid, self.hosts.len(), self.positions) {
+            let in_union =
+                |at| rows.in_union(self.hosts[host], self.span, (part.start + at) as u32);
             let within = grid.of_threads(part.len()).map(|at| u32::from(in_union(at)));
             self.weights[host].fetch_add(within.sum(), Relaxed);
         }

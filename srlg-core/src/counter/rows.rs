@@ -6,11 +6,10 @@ mod params;
 #[allow(clippy::module_inception, reason = "the rows of the counter `rows`")]
 mod rows;
 
-use core::ops::Range;
-
-use crate::counter::{Counter, CounterPart, Tally};
+use super::tagged::{GROUP, InWindow, Wanted, Words};
+use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
-use crate::pair::{Address, BATCH, IpPair};
+use crate::pair::{BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
@@ -24,6 +23,7 @@ impl Counter for RowsCounter {
     type Params = RowsParams;
     type Recorder = Recorder16;
     type Touch = ();
+    type Counted = Weight;
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &RowsParams {
@@ -48,12 +48,40 @@ impl Counter for RowsCounter {
     fn apply_exclusive(_: Rows<'_, Recorder16>, _: &[()]) {}
 
     #[inline(always)]
-    fn tally<R: ReadRecorder<Word = u16>>(
+    fn count<R: ReadRecorder<Word = u16>>(
         rows: Rows<'_, R>,
-        host: Address,
-        (span, positions): (Span, Range<u32>),
+        look: &Look,
         _: impl Fn(usize),
-    ) -> Tally {
-        Tally::Union(rows.tally(host, span, positions))
+        _: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        counted: &mut Weight,
+    ) {
+        counted.weight += rows.tally(look.host, counted.span, look.positions.clone());
+    }
+}
+
+/// The positions of the union of one host that are within a span.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight {
+    span: Span,
+    weight: u32,
+}
+
+impl Counted for Weight {
+    type Params = RowsParams;
+
+    fn new(span: Span) -> Self {
+        Self { span, weight: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.weight = 0;
+    }
+
+    fn may_reach(&self, _: &RowsParams) -> bool {
+        true
+    }
+
+    fn tally(&self) -> Tally {
+        Tally::Union(self.weight)
     }
 }

@@ -1,31 +1,34 @@
 //! The tagged counter: touches with a tag of the host and their echoes, in scattered lines, and
 //! estimates by survival analysis. docs/tagged-recorders.md explains it.
 
-mod block;
+mod bins;
 mod decoder;
 pub mod expected;
 pub mod glimpse;
+mod group;
 mod histograms;
 mod line;
 mod lines;
 mod params;
+mod pooled;
 mod positions;
+mod region;
 mod tag;
 mod touch;
 pub mod visible;
 
-use core::ops::Range;
-
-use crate::counter::{Counter, CounterPart, Tally};
-use crate::epoch::Span;
-use crate::pair::{Address, BATCH, IpPair};
+use crate::counter::{Counter, CounterPart, Look};
+use crate::pair::{BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
+pub use bins::Bins;
+pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick, twisted};
 pub use histograms::Histograms;
 pub use lines::Lines;
-pub(crate) use params::LEAST_TAGS;
 pub use params::{AGES, LINE, TaggedParams};
+pub(crate) use params::{LEAST_TAGS, MOST_POSITIONS};
 pub use positions::Positions;
+pub use region::{REGIONS, Region, Regions};
 pub use touch::{Touch, Touches, touch_lines};
 
 /// The tagged counter.
@@ -36,6 +39,7 @@ impl Counter for TaggedCounter {
     type Params = TaggedParams;
     type Recorder = Recorder16;
     type Touch = Touch;
+    type Counted = Bins;
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &TaggedParams {
@@ -66,13 +70,14 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn tally<R: ReadRecorder<Word = u16>>(
+    fn count<R: ReadRecorder<Word = u16>>(
         lines: Lines<'_, R>,
-        host: Address,
-        (span, positions): (Span, Range<u32>),
+        look: &Look,
         ahead: impl Fn(usize),
-    ) -> Tally {
-        Tally::Visible(lines.tally(host, span, positions, ahead))
+        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        counted: &mut Bins,
+    ) {
+        lines.count(look, ahead, pick, counted);
     }
 }
 

@@ -47,9 +47,9 @@ fn sampling_threshold_is_the_rounded_up_logarithm_of_equation_1() {
         let params = Config { threshold, ..Config::paper() }.validate().unwrap();
         assert_eq!(params.finder().rsra().unwrap().lsb_threshold(), tau, "threshold {threshold}");
     }
-    let cells = [(8, 0), (63, 0), (64, 1), (1023, 4), (1024, 5), (131_072, 12)];
+    let cells = [(8, 0), (63, 0), (64, 1), (1023, 4), (1024, 5), (65_536, 11), (114_688, 11)];
     for (threshold, tau) in cells {
-        let linear_width = 1 << 16;
+        let linear_width = 57_344;
         let params = Config { threshold, linear_width, ..Config::default() }.validate().unwrap();
         assert_eq!(params.finder().cells().unwrap().lsb_threshold(), tau, "threshold {threshold}");
     }
@@ -89,23 +89,23 @@ fn every_rule_names_what_it_refuses() {
     );
     let tagged = |lines, tags| Scheme::Tagged { cell_bits: 12, lines, tags };
     for tags in [63, 16_384] {
-        assert_eq!(error(|c| c.scheme = tagged(512, tags)), ConfigError::Tags { tags });
+        assert_eq!(error(|c| c.scheme = tagged(768, tags)), ConfigError::Tags { tags });
     }
     assert_eq!(
-        error(|c| c.scheme = tagged(511, 64)),
-        ConfigError::Lines { lines: 511, least: 512 }
+        error(|c| c.scheme = tagged(767, 64)),
+        ConfigError::Lines { lines: 767, least: 768 }
     );
     for width in [16_400, 65_568] {
         assert_eq!(
             error(|c| (c.scheme, c.linear_width) = (tagged(9999, 64), width)),
-            ConfigError::TaggedWidth { width }
+            ConfigError::TaggedWidth { width, max: 57_344 }
         );
     }
     for scheme in [paper(5, u32::MAX, 16), paper(8, u32::MAX, 1 << 14), tagged(1 << 27, 64)] {
         assert!(matches!(error(|c| c.scheme = scheme), ConfigError::TooManyRecorders { .. }));
     }
     for bits in [11, 25] {
-        let scheme = Scheme::Tagged { cell_bits: bits, lines: 512, tags: 64 };
+        let scheme = Scheme::Tagged { cell_bits: bits, lines: 768, tags: 64 };
         assert_eq!(error(|c| c.scheme = scheme), ConfigError::CellBits { bits });
     }
     assert_eq!(

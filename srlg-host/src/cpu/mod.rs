@@ -2,9 +2,12 @@
 
 mod arrays;
 mod inbox;
+mod looks;
 #[cfg(test)]
 mod model_tests;
 mod pages;
+#[cfg(target_arch = "x86_64")]
+mod picking;
 mod recent;
 mod shards;
 mod sweep;
@@ -22,7 +25,7 @@ use srlg_core::{
     count_below, for_scheme,
 };
 
-use crate::backend::{Backend, Found, Glimpse, Pairs};
+use crate::backend::{Backend, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
@@ -41,6 +44,9 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     check_memory(params.recorder_bytes())?;
     for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
 }
+
+/// Candidates that a thread takes at once.
+const HOSTS_PER_PIECE: usize = 32;
 
 /// Refuses what the system could promise but not give: a mapping succeeds, and the process
 /// is killed when it first writes to all of it.
@@ -189,30 +195,29 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     fn tally(
         &mut self,
         found: &Found,
-        glimpse: Option<Glimpse<'_>>,
-        each: &(dyn Fn(usize, &Tally) + Sync),
+        each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
-        let width = params.counter_sizes().width;
         counter.frozen(|recorders| {
             let array = View::new(S::Counter::params(params.counter()), recorders);
-            share(threads, found.hosts.len(), |number| {
-                let (host, span) = (found.hosts[number], found.span);
-                let tally = |positions| sweep::tally::<S::Counter>(array, host, span, positions);
-                let Some(Glimpse { positions, promises }) = glimpse else {
-                    return each(number, &tally(0..width));
-                };
-                let first = tally(0..positions);
-                if promises(&first) {
-                    each(number, &first.and(&tally(positions..width)));
-                }
+            let pieces = found.hosts.len().div_ceil(HOSTS_PER_PIECE);
+            share(threads, pieces, |piece| {
+                let first = piece * HOSTS_PER_PIECE;
+                let hosts = &found.hosts[first..found.hosts.len().min(first + HOSTS_PER_PIECE)];
+                looks::tally::<S::Counter>(
+                    (params, array),
+                    (hosts, found.span),
+                    |number, tallies| {
+                        each(first + number, tallies);
+                    },
+                );
             });
         });
         Ok(())
     }
 
-    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
+    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         let Arrays { params, counter, .. } = self.drained();
         let (recorders, sizes) = (counter.shared(), params.counter_sizes());
         let row_weights = match params.needs_row_weights() {
@@ -222,9 +227,14 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             }
             false => Vec::new(),
         };
-        let asked = (span, 0..sizes.width);
         let array = View::new(S::Counter::params(params.counter()), recorders);
-        Ok((S::Counter::tally(array, host, asked, |_| {}), row_weights))
+        let mut regions = params.regions();
+        let tally = |positions| S::Counter::tally(array, host, span, positions);
+        let mut tallies: Vec<Tally> = regions.next().map(tally).into_iter().collect();
+        if tallies.iter().any(|fine| params.needs_coarse(fine, span)) {
+            tallies.extend(regions.map(tally));
+        }
+        Ok((tallies, row_weights))
     }
 
     fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {

@@ -96,13 +96,16 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     }
     assert_eq!(found.hosts, model.candidates(window, weight));
     let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
-    let put = |number: usize, tally: &Tally| tallies[number].set(*tally).unwrap();
-    backend.tally(&found, None, &put).unwrap();
+    let put = |number: usize, tallies_of_one: &[Tally]| {
+        let &[tally] = tallies_of_one else { panic!("one region, not {}", tallies_of_one.len()) };
+        tallies[number].set(tally).unwrap();
+    };
+    backend.tally(&found, &put).unwrap();
     let row_weights = found.row_weights.unwrap();
     for (&host, tally) in found.hosts.iter().zip(tallies) {
         let tally = tally.into_inner().unwrap();
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
-        let estimate = params.estimate(&tally, span, &row_weights);
+        let estimate = params.estimate(&[tally], span, &row_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);
         assert_eq!(fast, model.cardinality(host, window));
     }

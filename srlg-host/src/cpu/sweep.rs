@@ -1,14 +1,15 @@
 //! Passes over all recorders, at the speed of the memory.
 //!
 //! They come in chunks, for any number of threads, and are compiled for wider vectors too; so are
-//! the tallies.
+//! the looks at hosts.
 
-use std::ops::Range;
-
+use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
-use srlg_core::counter::{Counter, Tally};
-use srlg_core::{Address, ReadRecorder, Recorder, Span, View, age_all, count_below};
+use srlg_core::counter::{Counter, Look, tagged};
+use srlg_core::{ReadRecorder, Recorder, View, age_all, count_below};
 
+#[cfg(target_arch = "x86_64")]
+use super::picking;
 use crate::vectors::for_wider_vectors;
 
 /// Recorders that one thread takes at once.
@@ -25,15 +26,21 @@ for_wider_vectors! {
         age_all(recorders, step, limit)
     }
 
-    /// Makes the tally of `host` over `positions`.
-    pub(super) fn tally<C: Counter>(
+    /// Counts the positions of `look` into `counted`.
+    pub(super) fn look_at<C: Counter>(
         array: View<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
-        host: Address,
-        span: Span,
-        positions: Range<u32>,
-    ) -> Tally {
+        look: &Look,
+        counted: &mut C::Counted,
+    ) {
         let ahead = |recorder| prefetch_index(array.recorders(), recorder);
-        C::tally(array, host, (span, positions), ahead)
+        let pick = match_target! {
+            "x86_64+avx512f+avx512bw+avx512vbmi2" => |group: &_, wanted, found: &mut _| {
+                picking::avx512(group, wanted, found);
+            },
+            "x86_64+avx2" => |group: &_, wanted, found: &mut _| picking::avx2(group, wanted, found),
+            _ => tagged::pick,
+        };
+        C::count(array, look, ahead, pick, counted);
     }
 }
 

@@ -53,17 +53,22 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
 }
 
 /// Windows of short and long epochs of either array, and sizes at which touches and echoes meet.
-/// θ is below 25: no candidate is dismissed at a glimpse.
+/// θ is at most 16: no candidate is dismissed at a glimpse. Linear estimators have one region, two or three.
 fn configs() -> impl Strategy<Value = Config> {
     // In few cells ages are short; many cells, in which names are longer than they need to be, take the
     // model long where a window has many ages.
     let any_window = prop_oneof![1u32..12, Just(300), Just(600), Just(5000)];
     let sizes = prop_oneof![5 => (12u32..17, any_window), 1 => (17u32..20, 1u32..12)];
-    let linear = (1u32..9, 0u32..40, 64u32..300, 8u32..25);
+    let lines_of_host = prop_oneof![4 => 1u32..8, 2 => 8u32..24, 1 => 32u32..40];
+    let linear = (lines_of_host, 0u32..40, 64u32..300, 8u32..17);
     let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
     (sizes, linear, hash, any::<u64>()).prop_map(|((cell_bits, window), linear, hash, seed)| {
         Config {
-            scheme: Scheme::Tagged { cell_bits, lines: linear.0 + linear.1, tags: linear.2 },
+            scheme: Scheme::Tagged {
+                cell_bits,
+                lines: least_lines(linear.0) + linear.1,
+                tags: linear.2,
+            },
             threshold: linear.3,
             window,
             linear_width: 32 * linear.0,
@@ -74,17 +79,30 @@ fn configs() -> impl Strategy<Value = Config> {
     })
 }
 
-/// The same with θ so large that glimpses, of one line or two, dismiss candidates: more than 25 of
-/// θ opposite hosts fall into one. Hosts of half of θ, and fewer where strangers hide cells, are candidates.
+/// The fewest lines of an array with `lines_of_host` fine lines of each host.
+fn least_lines(lines_of_host: u32) -> u32 {
+    match lines_of_host {
+        ..8 => lines_of_host,
+        8..32 => 2 * lines_of_host,
+        _ => lines_of_host + 256,
+    }
+}
+
+/// The same with θ so large that glimpses, of one line to four, dismiss candidates: more than 16 of
+/// θ opposite hosts fall into one, and three of four of all into the fine region or more. Hosts of half of θ, and fewer where strangers hide cells, are candidates.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
-    (configs(), 1u32..17, 0u32..200, 26u32..40).prop_map(
+    (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {
             let Scheme::Tagged { cell_bits, tags, .. } = config.scheme else {
                 unreachable!("all are tagged")
             };
             let lines_of_glimpse = lines_of_host.div_ceil(8);
             Config {
-                scheme: Scheme::Tagged { cell_bits, lines: lines_of_host + more_lines, tags },
+                scheme: Scheme::Tagged {
+                    cell_bits,
+                    lines: least_lines(lines_of_host) + more_lines,
+                    tags,
+                },
                 threshold: glimpsed * lines_of_host.div_ceil(lines_of_glimpse),
                 linear_width: 32 * lines_of_host,
                 ..config

@@ -25,7 +25,7 @@ use srlg_core::{
 };
 use zerocopy::FromBytes;
 
-use crate::backend::{Backend, Found, Glimpse, Pairs};
+use crate::backend::{Backend, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pinned::{PairMemory, PinnedPairs};
@@ -120,21 +120,6 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
             }
         })
     }
-
-    /// Returns the numbers of those hosts of `found` whose glimpse promises something.
-    fn promising(
-        &self,
-        work: &mut Work<G, S>,
-        found: &Found,
-        Glimpse { positions, promises }: Glimpse<'_>,
-    ) -> Result<Vec<usize>, Error> {
-        let promising: Vec<AtomicBool> =
-            found.hosts.iter().map(|_| AtomicBool::new(false)).collect();
-        work.tally(self.ctx(), (&found.hosts, found.span, positions), &|number, tally| {
-            promising[number].store(promises(tally), Relaxed);
-        })?;
-        Ok((0..found.hosts.len()).filter(|&number| promising[number].load(Relaxed)).collect())
-    }
 }
 
 /// Calls a method of `$work` for the recorders of the array of that number.
@@ -193,37 +178,26 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
         self.unless_lost(|| self.work()?.candidates(self.ctx(), span))
     }
 
-    // Glimpses of all first, then all tallies at once.
     fn tally(
         &mut self,
         found: &Found,
-        glimpse: Option<Glimpse<'_>>,
-        each: &(dyn Fn(usize, &Tally) + Sync),
+        each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error> {
-        self.unless_lost(|| {
-            let mut work = self.work()?;
-            let numbers = match glimpse {
-                Some(glimpse) => self.promising(&mut work, found, glimpse)?,
-                None => (0..found.hosts.len()).collect(),
-            };
-            let hosts: Vec<Address> = numbers.iter().map(|&number| found.hosts[number]).collect();
-            let asked = (&hosts[..], found.span, self.params.counter_sizes().width);
-            work.tally(self.ctx(), asked, &|number, tally| each(numbers[number], tally))
-        })
+        self.unless_lost(|| self.work()?.tallies(self.ctx(), found, each))
     }
 
-    fn query(&self, host: Address, span: Span) -> Result<(Tally, Vec<u32>), Error> {
+    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
-            let asked = (&[host][..], span, self.params.counter_sizes().width);
             // There is one host, and so one answer.
-            work.tally(self.ctx(), asked, &|_, tally| _ = answer.set(*tally))?;
-            let tally = answer.into_inner().expect("a tally for the one host");
+            let each = |_: usize, tallies: &[Tally]| _ = answer.set(tallies.to_vec());
+            work.all_regions(self.ctx(), (&[host], span), &each)?;
+            let tallies = answer.into_inner().expect("tallies of the one host");
             let row_weights = match self.params.needs_row_weights() {
                 true => work.row_weights(self.ctx(), span)?,
                 false => Vec::new(),
             };
-            Ok((tally, row_weights))
+            Ok((tallies, row_weights))
         })
     }
 

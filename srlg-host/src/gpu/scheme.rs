@@ -1,5 +1,7 @@
 //! What a finder and a counter have to do on a GPU: start kernels, and read what these leave.
 
+use std::ops::Range;
+
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::finder::Finder;
 use srlg_core::{Address, Ages, Params, Recorder, SchemeTypes, Span};
@@ -38,12 +40,6 @@ pub(super) fn scan<G: Gpu, S: GpuScheme>(
         S::Counter::start_touches(ctx, pairs, ages.counter)?;
     }
     Ok(())
-}
-
-/// Hosts in the memory of a device, behind each other, and how many they are.
-pub(crate) struct HostList<'a, M> {
-    pub(crate) hosts: Part<'a, M>,
-    pub(crate) count: Part<'a, M>,
 }
 
 /// The finder's part of the work of a GPU.
@@ -87,15 +83,14 @@ pub(crate) trait GpuCounter: Counter<Recorder: GpuRecorder> {
     /// Bytes of what [`start_tallies`](Self::start_tallies) leaves for one host.
     fn answer_bytes(span: Span) -> usize;
 
-    /// Starts looking at the first positions of the linear estimators of the hosts of `list` over
-    /// a span; `answers` are all 0.
+    /// Starts looking at positions of the linear estimators of `hosts` over a span; `answers` are all 0.
     fn start_tallies<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        list: &HostList<'_, G::Memory>,
-        asked: (Span, u32),
+        hosts: Part<'_, G::Memory>,
+        asked: (Span, &Range<u32>),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error>;
 
     /// Returns the tally in the answer for one host.
-    fn tally(answer: &[u8], span: Span) -> Tally;
+    fn answer(answer: &[u8], span: Span) -> Tally;
 }

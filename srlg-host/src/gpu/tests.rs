@@ -21,7 +21,7 @@ fn small() -> Config {
         threshold: 64,
         window: 4,
         scheme: Scheme::Tagged { cell_bits: 12, lines: 120, tags: 64 },
-        linear_width: 1024,
+        linear_width: 512,
         ..Config::default()
     }
 }

@@ -1,5 +1,9 @@
 //! [`Work`]: what is asked of the recorders, one question at a time.
 
+use std::ops::Range;
+use std::slice::from_ref;
+use std::sync::Mutex;
+
 use srlg_core::scheme::CounterRecorder;
 use srlg_core::{Address, COUNTER, Params, Span, Tally};
 use srlg_kernels::Count;
@@ -9,7 +13,7 @@ use zerocopy::IntoBytes;
 use super::answers::{most_answer_bytes, share_out, threads, values};
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Part, Pinned};
-use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch, HostList};
+use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch};
 use crate::backend::Found;
 use crate::error::Error;
 
@@ -27,7 +31,7 @@ pub(super) struct Work<G: Gpu, S: GpuScheme> {
     /// Tallies, or anything else that passes between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::Pinned,
-    /// The hosts of a question, behind their number.
+    /// The hosts of a question.
     pub(super) asked: G::Memory,
     pub(super) asked_copy: G::Pinned,
 }
@@ -37,7 +41,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
         let answers = HOSTS_PER_TRIP * most_answer_bytes::<S>(params);
         let results = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
-        let asked = (1 + HOSTS_PER_TRIP) * size_of::<u32>();
+        let asked = HOSTS_PER_TRIP * size_of::<Address>();
         Ok(Self {
             search: GpuSearch::new(gpu, params)?,
             threads: threads(),
@@ -64,39 +68,92 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         Ok(Found { span, hosts, quality, row_weights: Some(weights) })
     }
 
-    /// Calls `each` with the number and the tally of the first `positions` of each of `hosts`.
-    pub(super) fn tally(
+    /// See [`Backend::tally`](crate::backend::Backend::tally): glimpses of all first, then all that these leave.
+    pub(super) fn tallies(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
-        (hosts, span, positions): (&[Address], Span, u32),
-        each: &(dyn Fn(usize, &Tally) + Sync),
+        found: &Found,
+        each: &(dyn Fn(usize, &[Tally]) + Sync),
+    ) -> Result<(), Error> {
+        let Some(positions) = ctx.params.glimpse_positions() else {
+            return self.all_regions(ctx, (&found.hosts, found.span), each);
+        };
+        let left = Mutex::new(Vec::new());
+        let asked = (&found.hosts[..], found.span, 0..positions);
+        self.tally(ctx, asked, &|number, tally| {
+            if ctx.params.may_reach(&tally, found.span) {
+                left.lock().expect("nobody panics with it").push(number);
+            }
+        })?;
+        let left = left.into_inner().expect("nobody panics with it");
+        let hosts: Vec<Address> = left.iter().map(|&number| found.hosts[number]).collect();
+        self.all_regions(ctx, (&hosts, found.span), &|number, tallies| each(left[number], tallies))
+    }
+
+    /// Calls `each` with the number and the tallies of each of `hosts`.
+    pub(super) fn all_regions(
+        &mut self,
+        ctx: GpuCtx<'_, G, S>,
+        (hosts, span): (&[Address], Span),
+        each: &(dyn Fn(usize, &[Tally]) + Sync),
+    ) -> Result<(), Error> {
+        let regions: Vec<Range<u32>> = ctx.params.regions().collect();
+        let (fine, coarse) = regions.split_first().expect("a fine region");
+        // Tallies of a trip's hosts at a time: there may be as many giants as hosts.
+        for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
+            let giants = Mutex::new(Vec::new());
+            self.tally(ctx, (hosts, span, fine.clone()), &|number, tally| {
+                if ctx.params.needs_coarse(&tally, span) {
+                    giants.lock().expect("nobody panics with it").push((number, vec![tally]));
+                } else {
+                    each(first + number, from_ref(&tally));
+                }
+            })?;
+            let giants = giants.into_inner().expect("nobody panics with it");
+            let of_giants: Vec<Address> = giants.iter().map(|&(number, _)| hosts[number]).collect();
+            let giants: Vec<_> = giants.into_iter().map(Mutex::new).collect();
+            for region in coarse {
+                self.tally(ctx, (&of_giants, span, region.clone()), &|giant, tally| {
+                    giants[giant].lock().expect("nobody panics with it").1.push(tally);
+                })?;
+            }
+            for giant in giants {
+                let (number, tallies) = giant.into_inner().expect("nobody panics with it");
+                each(first + number, &tallies);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the number and the tally of `positions` of each of `hosts`.
+    fn tally(
+        &mut self,
+        ctx: GpuCtx<'_, G, S>,
+        (hosts, span, positions): (&[Address], Span, Range<u32>),
+        each: &(dyn Fn(usize, Tally) + Sync),
     ) -> Result<(), Error> {
         let bytes_each = S::Counter::answer_bytes(span);
         for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
-            self.ask(ctx, hosts)?;
+            let asked = self.ask(ctx, hosts)?;
             let results = self.results.part(0..hosts.len() * bytes_each);
             ctx.clear(results)?;
-            let (hosts_end, count) = (4 + size_of_val(hosts), self.asked.part(0..4));
-            let list = HostList { hosts: self.asked.part(4..hosts_end), count };
-            S::Counter::start_tallies(ctx, &list, (span, positions), results)?;
+            S::Counter::start_tallies(ctx, self.asked.part(asked), (span, &positions), results)?;
             ctx.fetch(results, &self.results_copy, |bytes| {
                 share_out(self.threads, hosts.len(), |host| {
                     let answer = &bytes[host * bytes_each..][..bytes_each];
-                    each(first + host, &<S::Counter as GpuCounter>::tally(answer, span));
+                    each(first + host, <S::Counter as GpuCounter>::answer(answer, span));
                 });
             })?;
         }
         Ok(())
     }
 
-    /// Sends `hosts`, behind their number.
-    fn ask(&mut self, ctx: GpuCtx<'_, G, S>, hosts: &[Address]) -> Result<(), Error> {
+    /// Sends `hosts`. Returns where they are.
+    fn ask(&mut self, ctx: GpuCtx<'_, G, S>, hosts: &[Address]) -> Result<Range<usize>, Error> {
         let bytes = hosts.as_bytes();
-        self.asked_copy.write(|asked| {
-            asked[..4].copy_from_slice(&(hosts.len() as u32).to_ne_bytes());
-            asked[4..][..bytes.len()].copy_from_slice(bytes);
-        })?;
-        ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, self.asked.part(0..4 + bytes.len()))
+        self.asked_copy.write(|asked| asked[..bytes.len()].copy_from_slice(bytes))?;
+        ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, self.asked.part(0..bytes.len()))?;
+        Ok(0..bytes.len())
     }
 
     /// Returns how many recorders of each row of the counter are within `span`.

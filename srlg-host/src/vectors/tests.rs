@@ -10,6 +10,8 @@ macro_rules! other_levels {
         mod $name {
             use super::*;
 
+            // Of a target that tests never run on: a body that asks which level it is has the plain one.
+            #[multiversion::multiversion(targets("wasm32+simd128"))]
             $($attribute)*
             pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
                 $($body)*

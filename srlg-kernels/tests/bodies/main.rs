@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use srlg_core::counter::tagged::Histograms;
-use srlg_core::counter::{Lines, Rows};
+use srlg_core::counter::{Counter, Lines, Rows, TaggedCounter, Tally};
 use srlg_core::finder::Rsra;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::{
@@ -53,7 +53,7 @@ fn tagged() -> impl Strategy<Value = Params> {
     (12u32..16, 32u32..90, 64u32..400, hash, any::<u64>()).prop_map(
         |(cell_bits, lines, tags, hash, seed)| {
             let scheme = Scheme::Tagged { cell_bits, lines, tags };
-            Config { hash, ..config(scheme, 1024, seed) }.validate().unwrap()
+            Config { hash, ..config(scheme, 512, seed) }.validate().unwrap()
         },
     )
 }
@@ -158,16 +158,15 @@ proptest! {
         prop_assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, linear.len())), words(&linear));
 
         let span = all.span(9, 4);
-        for positions in [128, 1024] {
+        for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
             let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
-            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
-            let bins = &bins[..];
-            let asked = kernels::Tally::<Slices<'_>> { params, span, positions, hosts, count, linear, bins };
+            let (hosts, linear, bins) = (&HOSTS[..], &linear[..], &bins[..]);
+            let asked = kernels::Tally::<Slices<'_>> { params, span, first, positions, hosts, linear, bins };
             launch(seed, &asked);
             for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
-                let expected = lines.tally(host, span, 0..positions, |_| {});
-                prop_assert_eq!(Histograms::of_bins(span, &bins), expected);
+                let expected = TaggedCounter::tally(lines, host, span, first..first + positions);
+                prop_assert_eq!(Tally::Visible(Histograms::of_bins(span, &bins)), expected);
             }
         }
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
@@ -202,12 +201,12 @@ proptest! {
         let span = all.span(9, 4);
         for positions in [33, 70] {
             let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
-            let (hosts, count, linear) = (&HOSTS[..], &[HOSTS.len() as u32][..], &linear[..]);
+            let (hosts, linear) = (&HOSTS[..], &linear[..]);
             let of_hosts = &weights[..];
             launch(
                 seed,
                 &kernels::Union::<Slices<'_>> {
-                    params, span, positions, hosts, count, linear, weights: of_hosts
+                    params, span, positions, hosts, linear, weights: of_hosts
                 },
             );
             for (host, weight) in HOSTS.into_iter().zip(weights) {

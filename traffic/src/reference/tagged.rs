@@ -1,13 +1,16 @@
 //! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
 //!
 //! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
-//! file; what a position says, tallies and estimates in `counting`; cells and candidates in `finding`.
+//! file; what a position says, tallies and estimates of one region in `counting`, of several in `regions`; cells
+//! and candidates in `finding`.
 //! Invariant: `cells` and `slea` hold what was touched as of the slice `slice`.
 
 mod counting;
 mod finding;
+mod regions;
 
 use finding::name_bits;
+use regions::Region;
 use srlg_core::hash::{Key, KeySequence, reduce};
 use srlg_core::{Address, Config, ConfigError, IpPair, Scheme};
 
@@ -43,6 +46,8 @@ pub struct TaggedModel {
     /// T: a word of the SLEA is `age * tags + tag`.
     tags: u32,
     lines: u32,
+    /// The fine region and the coarse ones, the coarsest last.
+    regions: Vec<Region>,
     /// The running slice.
     slice: u64,
     /// The words of all cells.
@@ -84,6 +89,7 @@ impl TaggedModel {
             window_ages,
             tags: 0xffff / (2 * window_ages),
             lines,
+            regions: Region::all(config.linear_width),
             slice: 0,
             cells: vec![u64::MAX; 1 << cell_bits],
             slea: vec![0xffff; (lines * LINE) as usize],
@@ -158,10 +164,14 @@ impl TaggedModel {
         }
     }
 
-    /// z: the position of `pair.aip` that its contacts with `pair.bip` touch.
+    /// z: the position of `pair.aip` that its contacts with `pair.bip` touch: in the coarsest region that
+    /// the low bits of the hash choose.
     fn position(&self, pair: IpPair) -> u32 {
-        let position = reduce(self.hash(pair.bip, POSITION_KEY), self.config.linear_width);
-        position ^ (self.spread(pair.aip) % LINE)
+        let hash = self.hash(pair.bip, POSITION_KEY);
+        let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
+        let Region { first, width, .. } =
+            *self.regions.iter().rfind(is_chosen).expect("the fine region has s = 0");
+        (first + reduce(hash, width)) ^ (self.spread(pair.aip) % LINE)
     }
 
     /// The recorders of the touch and of the echo of a position.

@@ -11,7 +11,7 @@ pub(super) struct PositionDecoder {
     /// Multiplying by it divides by `tags`, or is one short.
     reciprocal: u16,
     /// What an echo's word has more than its touch's, tags aside.
-    delay: u16,
+    pub(super) delay: u16,
 }
 
 impl PositionDecoder {
@@ -24,10 +24,11 @@ impl PositionDecoder {
         }
     }
 
-    /// The older of two words in the places of a position's touch and of its echo, as that of a touch.
+    /// The older of two words in the places of a position's touch and of its echo, as that of a touch; an
+    /// echo's has `delay` more.
     #[inline(always)]
-    pub(super) fn oldest(self, touch: u16, echo: u16) -> u16 {
-        touch.max(echo.saturating_sub(self.delay))
+    pub(super) fn oldest(touch: u16, echo: u16, delay: u16) -> u16 {
+        touch.max(echo.saturating_sub(delay))
     }
 
     /// The age of the older of `touch` and `echo`, the words in the places of a position's touch and
@@ -36,7 +37,7 @@ impl PositionDecoder {
     /// All values are 16 bits wide and all choices are selections, so that loops vectorise.
     #[inline(always)]
     pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: (u16, u16)) -> (u16, u16) {
-        let oldest = self.oldest(touch, echo);
+        let oldest = Self::oldest(touch, echo, self.delay);
         let short = ((u32::from(oldest) * u32::from(self.reciprocal)) >> 16) as u16;
         let rest = oldest.wrapping_sub(short.wrapping_mul(self.tags));
         let is_short = rest >= self.tags;

@@ -67,14 +67,6 @@ impl Histograms {
         Self::of(ages, |kind, age| bins[kind * ages + age])
     }
 
-    /// Counts the positions of `others` as well.
-    pub(crate) fn add(&mut self, others: &Self) {
-        let ours: &mut [[u32; AGES]; 5] = zerocopy::transmute_mut!(self);
-        let others: &[[u32; AGES]; 5] = zerocopy::transmute_ref!(others);
-        let counts = ours.as_flattened_mut().iter_mut().zip(others.as_flattened());
-        counts.for_each(|(count, more)| *count += more);
-    }
-
     /// The histograms of a window of `ages` ages: `count` returns the number of positions of a kind and
     /// an age.
     #[inline(always)]

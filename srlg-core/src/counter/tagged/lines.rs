@@ -1,45 +1,43 @@
-//! [`Lines`]: the array of the tagged counter, and the histograms of a host.
+//! [`Lines`]: the array of the tagged counter, and the positions of a host.
 //!
-//! Tallies are inlined by force: only so are they compiled for the vector instructions of a
+//! Counting is inlined by force: only so is it compiled for the vector instructions of a
 //! caller that has more of them.
 
-use core::ops::Range;
-
-use super::block::{self, Block};
-use super::histograms::Histograms;
+use super::bins::Bins;
+use super::decoder::PositionDecoder;
+use super::group::{GROUP, InWindow, LINES, POSITIONS, Wanted, Words};
 use super::line::HostLayout;
-use super::params::{AGES, LINE, TaggedParams};
+use super::params::{LINE, TaggedParams};
 use super::touch::Touch;
-use crate::epoch::Span;
+use crate::counter::Look;
 use crate::hash::by_family;
-use crate::pair::{Address, IpPair};
+use crate::pair::IpPair;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::View;
 
 /// The lines of the tagged counter.
 pub type Lines<'a, R> = View<'a, TaggedParams, R>;
 
-impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// Looks at `positions` of the linear estimator of `aip` over `span`; `ahead` is called with the number of a
-    /// recorder of each line a while before it is looked at, so that the memory can be asked for
-    /// it.
+impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
+    /// Counts the positions of `look` into `bins`, which are of its span. Calls `ahead` with the number of a
+    /// recorder of each line some time before that line is read, and `pick` with each group of lines:
+    /// [`pick`](super::pick), or what does the same.
     ///
     /// # Panics
-    /// When `positions` are not whole lines.
+    /// When the positions are not whole lines.
     #[inline(always)]
-    #[must_use]
-    pub fn tally(
+    pub fn count(
         self,
-        aip: Address,
-        span: Span,
-        positions: Range<u32>,
+        look: &Look,
         ahead: impl Fn(usize),
-    ) -> Histograms {
-        let ends = [positions.start, positions.end];
+        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        bins: &mut Bins,
+    ) {
+        let ends = [look.positions.start, look.positions.end];
         assert!(ends.map(|end| end % LINE) == [0; 2], "positions of a tally");
         let Self { params, recorders } = self;
         by_family!(params, |params| View { params, recorders }
-            .histograms(aip, span.ages, positions, ahead))
+            .count_positions(look, ahead, pick, bins));
     }
 }
 
@@ -65,46 +63,62 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Histograms of the `positions`, whole lines, of the linear estimator of `aip`, for
-    /// the least `ages` ages; `ahead` is called with the number of a recorder of each line before it is looked at.
     #[inline(always)]
-    pub(super) fn histograms(
+    fn count_positions(
         self,
-        aip: Address,
-        ages: u32,
-        positions: Range<u32>,
+        look: &Look,
         ahead: impl Fn(usize),
-    ) -> Histograms {
-        let host = HostLayout::new(self.params, aip);
-        // Tables in turn: equal bins that follow each other do not wait for each other.
-        let mut tables = [[0u16; block::TABLE]; 2];
-        let mut block = Block::new();
-        let mut places = self.line_places(host, positions.start);
-        for start in positions.clone().step_by(block::LEN) {
-            let lines = block::LINES.min(((positions.end - start) / LINE) as usize);
-            for (line, &place) in places[..lines].iter().enumerate() {
-                block.load(line, &self.recorders[place as usize..][..LINE as usize], host.places);
-            }
-            places = self.line_places(host, start + block::LEN as u32);
-            // Little by little: a processor waits when it is asked for many lines at once.
-            let ahead = |pair: usize| {
-                places[2 * pair..][..2].iter().for_each(|&place| ahead(place as usize));
+        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        bins: &mut Bins,
+    ) {
+        let host = HostLayout::new(self.params, look.host);
+        let decoder = PositionDecoder::new(self.params);
+        let limit = self.params.step(bins.span().ages) as u16;
+        let mut places = self.line_places(host, look.positions.start);
+        let mut found = InWindow::new();
+        for start in look.positions.clone().step_by(POSITIONS) {
+            let lines = LINES.min(((look.positions.end - start) / LINE) as usize);
+            let next = match start + POSITIONS as u32 {
+                next if next < look.positions.end => self.line_places(host, next),
+                _ => self.line_places(HostLayout::new(self.params, look.next.0), look.next.1),
             };
-            block.count(self.params, host, (start as u16, lines), ages, &mut tables, ahead);
+            for first in (0..lines).step_by(GROUP) {
+                let lines = GROUP.min(lines - first);
+                let mut group = [[0; LINE as usize]; GROUP];
+                for (number, words) in group[..lines].iter_mut().enumerate() {
+                    let place = places[first + number] as usize;
+                    *words = line_words(self.recorders[place..].first_chunk().expect("a line"));
+                    // One by one: a processor waits when it is asked for many lines at once.
+                    ahead(next[first + number] as usize);
+                }
+                let (first, twist) = ((start + first as u32 * LINE) as u16, host.places.twist);
+                let wanted = Wanted { lines, first, twist, delay: decoder.delay, limit };
+                pick(&group, wanted, &mut found);
+            }
+            bins.count_whole_steps(decoder, host.tagger, &mut found);
+            places = next;
         }
-        Histograms::of(ages as usize, |kind, age| {
-            let bin = kind * AGES + age;
-            u32::from(tables[0][bin]) + u32::from(tables[1][bin])
-        })
+        bins.count_rest(decoder, host.tagger, &found);
     }
 
-    /// The first recorders of the lines of the block that starts at the position `start`.
+    /// The first recorders of the lines that start at the position `start`.
     #[inline(always)]
-    fn line_places(self, host: HostLayout, start: u32) -> [u32; block::LINES] {
-        let mut places = [0; block::LINES];
+    fn line_places(self, host: HostLayout, start: u32) -> [u32; LINES] {
+        let mut places = [0; LINES];
         for (line, place) in (0..).zip(&mut places) {
             *place = host.places.line(self.params, start + line * LINE);
         }
         places
     }
+}
+
+/// The words of a line, at once: it has a fixed length.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "one index into two arrays vectorises")]
+fn line_words<R: ReadRecorder<Word = u16>>(line: &[R; LINE as usize]) -> Words {
+    let mut words = [0; LINE as usize];
+    for place in 0..LINE as usize {
+        words[place] = line[place].word();
+    }
+    words
 }

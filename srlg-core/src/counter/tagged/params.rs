@@ -4,17 +4,22 @@
 //! [`TaggedParams::new`] is the only constructor, so every index that is built from them is in
 //! range.
 
+use super::region::Regions;
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
-use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::hash::{Hash, Key, Keys, hashing};
 use crate::pair::Address;
 use crate::view::ArrayParams;
 
 /// Recorders of a line: 64 bytes, a line of common caches.
 pub const LINE: u32 = 32;
+
+/// Positions of the longest fine region: with the coarse one behind it 16 bits number all positions, of which a
+/// tag is a function.
+pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
 /// Ages that a tally tells apart; a window has fewer.
 pub const AGES: usize = 512;
@@ -31,6 +36,7 @@ const MOST_TAGS: u32 = LARGEST_AGE / 4;
 pub struct TaggedParams {
     pub(crate) lines: u32,
     pub(crate) width: u32,
+    pub(crate) regions: Regions,
     pub(crate) tags: u32,
     pub(crate) echo_delay: u32,
     pub(crate) epoch_slices: u32,
@@ -51,12 +57,13 @@ impl TaggedParams {
     ) -> Result<Self, ConfigError> {
         let Config { threshold, window, linear_width: width, hash, .. } = *config;
         check_width(config)?;
-        // A tag is a function of a 16-bit position.
-        if width > 1 << 16 || !width.is_multiple_of(LINE) {
-            return Err(ConfigError::TaggedWidth { width });
+        if width > MOST_POSITIONS || !width.is_multiple_of(LINE) {
+            return Err(ConfigError::TaggedWidth { width, max: MOST_POSITIONS });
         }
-        if lines < width / LINE {
-            return Err(ConfigError::Lines { lines, least: width / LINE });
+        let regions = Regions::new(width);
+        let least = regions.positions() / LINE;
+        if lines < least {
+            return Err(ConfigError::Lines { lines, least });
         }
         if !(LEAST_TAGS..=MOST_TAGS).contains(&tags) {
             return Err(ConfigError::Tags { tags });
@@ -69,6 +76,7 @@ impl TaggedParams {
         Ok(Self {
             lines,
             width,
+            regions,
             tags: LARGEST_AGE / (2 * ages),
             echo_delay: ages,
             epoch_slices,
@@ -94,7 +102,7 @@ impl TaggedParams {
     getters! {
         /// Lines of [`LINE`] recorders.
         lines,
-        /// η': recorders of a host's linear estimator.
+        /// η': fine positions of a host's linear estimator.
         width,
         /// Tags that a word tells apart: a word is `age * tags + tag`.
         tags,
@@ -113,10 +121,24 @@ impl TaggedParams {
         epochs.min(LARGEST_AGE) * self.tags
     }
 
-    /// `H3(bip)`: the position of a linear estimator that `bip` touches, in `0..η'`.
+    /// The fine and the coarse regions of a linear estimator.
+    #[inline]
+    #[must_use]
+    pub const fn regions(&self) -> &Regions {
+        &self.regions
+    }
+
+    /// Positions of a linear estimator, fine and coarse.
+    #[inline]
+    #[must_use]
+    pub const fn positions(&self) -> u32 {
+        self.regions.positions()
+    }
+
+    /// `H3(bip)`: the position of a linear estimator that `bip` touches, in any region.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, bip: Address) -> u32 {
-        hash::reduce(self.hash.of(bip, self.position_key), self.width)
+        self.regions.position(self.hash.of(bip, self.position_key))
     }
 }

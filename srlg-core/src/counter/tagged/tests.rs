@@ -1,6 +1,9 @@
 use super::line::TouchLayout;
 use super::tag::Tagger;
 use super::*;
+use crate::counter::{Counted, Look};
+use crate::epoch::Span;
+use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::{ArrayParams, Config, Scheme};
 extern crate std;
@@ -69,8 +72,10 @@ proptest! {
         }
         for aip in 0..5 {
             let span = Span::whole(5, 1);
-            let tally = Lines::new(&params, &recorders).tally(aip, span, 0..96, |_| {});
-            prop_assert_eq!(tally, visible(&params, &recorders, aip));
+            let mut bins = Bins::new(span);
+            let look = Look { host: aip, positions: 0..96, next: (aip, 96) };
+            Lines::new(&params, &recorders).count(&look, |_| {}, pick, &mut bins);
+            prop_assert_eq!(bins.histograms(), visible(&params, &recorders, aip));
         }
     }
 

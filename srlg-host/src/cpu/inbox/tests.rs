@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn inboxes_do_what_every_pair_does_by_itself(
         seed: u64,
-        lines in prop_oneof![16u32..40, Just(5000)],
+        lines in prop_oneof![32u32..56, Just(5000)],
         keyed: bool,
         threads in prop::collection::vec(runs(), 1..4),
     ) {

@@ -8,6 +8,7 @@ use srlg_core::{
 
 use super::*;
 use crate::vectors::cut;
+use srlg_core::counter::Counted;
 
 /// Words of which half are near 0, as those of a window are.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
@@ -41,9 +42,9 @@ fn assert_equal_ageing<R: Recorder>(words: &[u64], by: (u64, u64)) {
     assert_eq!(aged::<R>(age_by, &words, by), expected);
 }
 
-type TallyLevel<C> = fn(View<'_, <C as Counter>::Params, u16>, Address, Span, Range<u32>) -> Tally;
+type Level<C> = fn(View<'_, <C as Counter>::Params, u16>, &Look, &mut <C as Counter>::Counted);
 
-const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 100, tags: 64 };
+const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 320, tags: 64 };
 const ROUGH: RsraSizes = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
 const PAPER: Scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 9, stride: 128 };
 
@@ -76,7 +77,7 @@ proptest! {
         scheme in prop_oneof![Just(TAGGED), Just(PAPER)],
         keyed: bool,
         (host, slices) in (any::<u32>(), 1u32..300),
-        lines in (0u32..64, 0u32..65),
+        lines in prop_oneof![(0u32..64, 0u32..65), (0u32..320, 0u32..321)],
     ) {
         let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
         let params = Config { scheme, linear_width: 2048, hash, ..Config::default() }.validate().unwrap();
@@ -85,12 +86,18 @@ proptest! {
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
         let tallies = for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
-            let of = |level: TallyLevel<Of>| {
-                level(View::new(Of::params(params.counter()), &words[..len]), host, span, positions.clone())
+            let array = View::new(Of::params(params.counter()), &words[..len]);
+            let most = params.regions().last().expect("a region").end;
+            let positions = positions.start.min(most)..positions.end.min(most);
+            let of = |level: Level<Of>| {
+                let mut counted = <Of as Counter>::Counted::new(span);
+                let look = Look { host, positions: positions.clone(), next: (!host, 0) };
+                level(array, &look, &mut counted);
+                counted.tally()
             };
-            [of(tally::plain::<Of>), of(tally::avx2::<Of>), of(tally::<Of>)]
+            let portable = Of::tally(array, host, span, positions.clone());
+            [of(look_at::plain::<Of>), of(look_at::avx2::<Of>), of(look_at::<Of>), portable]
         });
-        prop_assert_eq!(tallies[1], tallies[0]);
-        prop_assert_eq!(tallies[2], tallies[0]);
+        prop_assert!(tallies.iter().all(|tally| *tally == tallies[3]));
     }
 }

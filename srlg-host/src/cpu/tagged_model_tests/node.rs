@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use srlg_core::{Address, Config, Estimate, EstimateRange, IpPair, Tally};
 use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
-use crate::backend::Glimpse;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
 
@@ -45,7 +44,6 @@ fn modelled(estimate: TaggedEstimate) -> Bits {
 
 /// A detector, its model, and what was kept of both.
 pub(super) struct Node {
-    config: Config,
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
     /// The super points of the last report, which stay candidates, and those that were merged since.
@@ -60,7 +58,7 @@ impl Node {
     pub(super) fn new(config: Config) -> Self {
         let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
         let (model, reported) = (TaggedModel::new(config).unwrap(), BTreeSet::new());
-        Self { config, detector, model, reported, kept: None }
+        Self { detector, model, reported, kept: None }
     }
 
     /// Ingests `contacts`, `late` slices late, by `threads` threads.
@@ -102,37 +100,17 @@ impl Node {
         let span = params.span(self.detector.slice(), params.window());
         let mut backend = self.detector.backend_mut().exclusive().unwrap();
         let found = backend.candidates(span).unwrap();
-        let promises = |tally: &Tally| params.may_reach(tally, span);
-        let glimpse = params.glimpse_positions();
-        let glimpse = glimpse.map(|positions| Glimpse { positions, promises: &promises });
         let left = Mutex::new(Vec::new());
-        let each = |number: usize, _: &Tally| left.lock().unwrap().push(found.hosts[number]);
-        backend.tally(&found, glimpse, &each).unwrap();
+        let each = |number: usize, _: &[Tally]| left.lock().unwrap().push(found.hosts[number]);
+        backend.tally(&found, &each).unwrap();
         let mut hosts = [found.hosts.clone(), left.into_inner().unwrap()];
         hosts.iter_mut().for_each(|hosts| hosts.sort_unstable());
         hosts
     }
 
-    /// Those of `candidates` that no glimpse dismisses. A glimpse is the estimate of a model whose
-    /// linear estimators have the first positions alone. It dismisses what is five deviations below
-    /// the mean that θ opposite hosts leave there.
+    /// Those of `candidates` that no glimpse dismisses.
     fn left_by_glimpses(&self, candidates: &[Address]) -> Vec<Address> {
-        let Config { threshold, window, linear_width, .. } = self.config;
-        let Some(positions) = self.detector.params().glimpse_positions() else {
-            return candidates.to_vec();
-        };
-        // θ itself would be too much for so few positions; no estimate depends on it.
-        let first = Config { linear_width: positions, threshold: 8, ..self.config };
-        let mut first = TaggedModel::new(first).unwrap();
-        first.advance_to(self.model.slice());
-        first.slea.clone_from(&self.model.slea);
-        let mean = f64::from(threshold) * (f64::from(positions) / f64::from(linear_width));
-        let stays = |host: &Address| {
-            let TaggedEstimate { cardinality, std_error, range } = first.estimate(*host, window);
-            let least = mean - 5.0 * (mean + std_error * std_error).sqrt();
-            range == EstimateRange::Beyond || cardinality >= least
-        };
-        candidates.iter().copied().filter(stays).collect()
+        candidates.iter().copied().filter(|&host| self.model.may_reach(host)).collect()
     }
 
     pub(super) fn skip_to(&mut self, slice: u64) {
@@ -201,7 +179,7 @@ impl Node {
         let whole = self.detector.params().window();
         for window in [1, whole.div_ceil(2), whole] {
             for host in HOSTS {
-                assert_eq!(self.tally(host, window), self.model.tally(host, window));
+                assert_eq!(self.tallies(host, window), self.model.tallies(host, window));
                 let estimate = self.detector.cardinality_within(host.into(), window).unwrap();
                 let Estimate { cardinality, std_error, range, .. } = estimate;
                 let expected = modelled(self.model.estimate(host, window));
@@ -210,22 +188,25 @@ impl Node {
         }
     }
 
-    /// The tally of `host` over the last `window` slices.
-    fn tally(&mut self, host: Address, window: u32) -> TaggedTally {
+    /// The tallies of `host` over the last `window` slices.
+    fn tallies(&mut self, host: Address, window: u32) -> Vec<TaggedTally> {
         let span = self.detector.params().span(self.detector.slice(), window);
-        let (tally, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
-        let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
+        let (tallies, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
         let of_window = |bins: &[u32]| {
             let (within, beyond) = bins.split_at(span.ages as usize);
             assert!(beyond.iter().all(|&count| count == 0), "positions that are not in the window");
             within.to_vec()
         };
-        TaggedTally {
-            all: of_window(&histograms.all),
-            own: of_window(&histograms.own),
-            hidden: of_window(&histograms.hidden),
-            hidden_twice: of_window(&histograms.hidden_twice),
-            excluded_twice: of_window(&histograms.excluded_twice),
-        }
+        let of_region = |tally: &Tally| {
+            let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
+            TaggedTally {
+                all: of_window(&histograms.all),
+                own: of_window(&histograms.own),
+                hidden: of_window(&histograms.hidden),
+                hidden_twice: of_window(&histograms.hidden_twice),
+                excluded_twice: of_window(&histograms.excluded_twice),
+            }
+        };
+        tallies.iter().map(of_region).collect()
     }
 }

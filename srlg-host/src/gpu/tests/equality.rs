@@ -118,8 +118,12 @@ fn delta_that_no_list_has_room_for_is_whole() {
 // Cells: ages, how many are listed, their places, their words; row weights; glimpses; tallies; the cells
 // of super points. The paper's: counts with hosts; row weights; tallies.
 #[test]
-fn closing_a_slice_takes_eight_trips_to_the_device_or_three_and_no_memory() {
-    for (config, trips) in [(Config { threshold: 512, ..small() }, 8), (small_paper(), 3)] {
+fn closing_a_slice_takes_eight_trips_to_the_device_or_nine_or_three_and_no_memory() {
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 3000, tags: 64 };
+    let wide = Config { threshold: 512, scheme, linear_width: 1024, ..small() };
+    // Of half as many positions 700 opposite hosts leave so few that the coarse region is looked at too.
+    let narrow = Config { threshold: 512, ..small() };
+    for (config, trips) in [(wide, 8), (narrow, 9), (small_paper(), 3)] {
         let gpu = Simulated::new(2);
         let mut detector = on(&gpu, config).unwrap();
         let counts = || ["allocate", "pin", "trip"].map(|operation| gpu.count(operation));

@@ -1,9 +1,12 @@
-//! What positions say, their tally, and the estimate that follows from it.
+//! What positions say, their tally, and the estimate that follows from that of one region.
+
+use std::ops::Range;
 
 use srlg_core::Address;
 use srlg_core::EstimateRange;
 
-use super::TaggedModel;
+use super::regions::Region;
+use super::{LINE, TaggedModel};
 
 /// Positions of a host's linear estimator by age: `all[m]` of them have age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,17 +35,32 @@ pub struct TaggedEstimate {
 }
 
 impl TaggedModel {
-    /// The tally of `host` over the last `window` slices.
+    /// The tallies of `host` over the last `window` slices: of the fine region, and of all regions if that is
+    /// nearly used up.
     #[must_use]
-    pub fn tally(&self, host: Address, window: u32) -> TaggedTally {
+    pub fn tallies(&self, host: Address, window: u32) -> Vec<TaggedTally> {
+        let tally =
+            |region: &Region| self.tally(host, window, region.first..region.first + region.width);
+        let fine = tally(&self.regions[0]);
+        let width = f64::from(self.regions[0].width);
+        let coarse = 1.0 - self.share(0);
+        let sum = |counts: &[u32]| f64::from(counts.iter().sum::<u32>());
+        let unclear = 2.0 * sum(&fine.hidden) / f64::from(self.tags - 1);
+        let mut tallies = vec![fine];
+        if coarse > 0.0 && width - sum(&tallies[0].all) - unclear <= 4.0 * coarse * width {
+            tallies.extend(self.regions[1..].iter().map(tally));
+        }
+        tallies
+    }
+
+    /// The tally of some positions of `host` over the last `window` slices.
+    fn tally(&self, host: Address, window: u32, positions: Range<u32>) -> TaggedTally {
         let (ages, _) = self.span(window, self.epoch);
         let none = vec![0; ages];
         let [all, own, hidden, hidden_twice, excluded_twice] =
             std::array::from_fn(|_| none.clone());
         let mut tally = TaggedTally { all, own, hidden, hidden_twice, excluded_twice };
-        for position in 0..self.config.linear_width {
-            self.count(host, position, &mut tally);
-        }
+        positions.for_each(|position| self.count(host, position, &mut tally));
         tally
     }
 
@@ -72,18 +90,57 @@ impl TaggedModel {
         }
     }
 
-    /// The estimate for `host` over the last `window` slices: Kaplan and Meier's share of positions
-    /// without an own touch, by linear counting, with Greenwood's variance.
+    /// The estimate for `host` over the last `window` slices.
     #[must_use]
     pub fn estimate(&self, host: Address, window: u32) -> TaggedEstimate {
-        let tally = self.tally(host, window);
+        let tallies = self.tallies(host, window);
+        if let [fine] = &tallies[..] {
+            let width = f64::from(self.regions[0].width);
+            return self.estimate_of(fine, window, width, self.share(0) / width);
+        }
+        self.pooled(&tallies, window)
+    }
+
+    /// Whether a glimpse leaves `host`: the estimate of the first eighth of the fine region is not four
+    /// deviations below what θ opposite hosts leave there, wherever in the window they are.
+    #[must_use]
+    pub fn may_reach(&self, host: Address) -> bool {
+        let width = self.config.linear_width;
+        let positions = (width / 8).next_multiple_of(LINE);
+        let theta = f64::from(self.config.threshold) * self.share(0);
+        let mean = theta * (f64::from(positions) / f64::from(width));
+        let tally = self.tally(host, self.config.window, 0..positions);
+        let sum = |counts: &[u32]| f64::from(counts.iter().sum::<u32>());
+        let other_tags = f64::from(self.tags - 1);
+        let at_risk =
+            f64::from(positions) - sum(&tally.all) - 2.0 * sum(&tally.hidden) / other_tags;
+        let visible = at_risk / f64::from(positions);
+        let chances = sum(&tally.all) - sum(&tally.own) + sum(&tally.hidden_twice);
+        let variance = (mean + chances / other_tags / visible) / visible;
+        let least = mean - 4.0 * variance.sqrt();
+        if mean <= 16.0 || visible <= 0.0 || least <= 0.0 {
+            return true;
+        }
+        let positions = f64::from(positions);
+        let estimate = self.estimate_of(&tally, self.config.window, positions, 1.0 / positions);
+        estimate.range == EstimateRange::Beyond || estimate.cardinality >= least
+    }
+
+    /// The estimate of `width` positions, each of which an opposite host touches with the probability `rate`:
+    /// Kaplan and Meier's share of positions without an own touch, by linear counting, with Greenwood's variance.
+    fn estimate_of(
+        &self,
+        tally: &TaggedTally,
+        window: u32,
+        width: f64,
+        rate: f64,
+    ) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
-        let width = f64::from(self.config.linear_width);
         // `inverse` is that of S, the share of positions without an own touch.
-        let (mut at_risk, mut inverse, mut greenwood) = (width, 1.0, 0.0);
+        let (mut at_risk, mut inverse, mut greenwood, mut edge) = (width, 1.0, 0.0, 0.0);
         let mut is_beyond = false;
         for m in 0..ages {
-            let (risk, touched) = self.risk_and_touched(&tally, m, at_risk);
+            let (risk, touched) = self.risk_and_touched(tally, m, at_risk);
             if risk <= 1.0 {
                 is_beyond = true;
                 break;
@@ -93,16 +150,20 @@ impl TaggedModel {
             let share = if m + 1 == ages { oldest_share } else { 1.0 };
             inverse *= libm::pow(risk / untouched, share);
             greenwood += share * share * f64::from(tally.own[m]) / (risk * untouched);
-            // Which touches of an epoch that the window cuts are in it is up to chance.
-            greenwood += 2.0 * share * (1.0 - share) * libm::log(risk / untouched) / width;
+            edge += edge_variance(share, libm::log(risk / untouched) / rate);
             at_risk -= f64::from(tally.all[m]);
         }
-        stated(width * libm::log(inverse), width * width * greenwood, is_beyond)
+        stated(libm::log(inverse) / rate, greenwood / (rate * rate) + edge, is_beyond)
     }
 
     /// R and d: positions at which an own touch of age m would be seen, and those at which one is,
     /// less the false matches that the other chances for one let expect.
-    fn risk_and_touched(&self, tally: &TaggedTally, m: usize, at_risk: f64) -> (f64, f64) {
+    pub(super) fn risk_and_touched(
+        &self,
+        tally: &TaggedTally,
+        m: usize,
+        at_risk: f64,
+    ) -> (f64, f64) {
         let count = |counts: &[u32]| f64::from(counts[m]);
         let (all, own, hidden) = (count(&tally.all), count(&tally.own), count(&tally.hidden));
         let hidden_twice = count(&tally.hidden_twice);
@@ -124,19 +185,22 @@ impl TaggedModel {
     }
 }
 
-/// An estimate that is at least 0; `variance` is that of a number of opposite hosts that varies.
-fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
-    let is_negative = cardinality < 0.0;
-    TaggedEstimate {
-        cardinality: if is_negative { 0.0 } else { cardinality },
-        std_error: match is_negative {
-            true => libm::sqrt(variance.max(0.0)),
-            false => libm::sqrt((variance - cardinality).max(0.0)),
-        },
-        range: match (is_beyond, is_negative) {
-            (true, _) => EstimateRange::Beyond,
-            (false, true) => EstimateRange::ClampedToZero,
-            (false, false) => EstimateRange::Within,
-        },
-    }
+/// The variance of how many of `touches` in an epoch are in the window, which has a `share` of the epoch: all of
+/// them might be in one slice.
+pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
+    let touches = touches.max(0.0);
+    share * (1.0 - share) * touches.max(touches * touches)
+}
+
+/// An estimate that is at least 0, and beyond range a bound; `variance` is that of a number of opposite hosts that
+/// varies.
+pub(super) fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
+    let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
+    let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };
+    let range = match (is_beyond, cardinality < 0.0) {
+        (true, _) => EstimateRange::Beyond,
+        (false, true) => EstimateRange::ClampedToZero,
+        (false, false) => EstimateRange::Within,
+    };
+    TaggedEstimate { cardinality: bound.max(0.0), std_error, range }
 }

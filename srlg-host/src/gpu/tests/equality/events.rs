@@ -49,8 +49,13 @@ pub(super) enum Event {
 }
 
 pub(super) fn configs() -> impl Strategy<Value = Config> {
-    let tagged = (12u32..16, 20u32..200, 64u32..300)
-        .prop_map(|(cell_bits, lines, tags)| (Scheme::Tagged { cell_bits, lines, tags }, 512));
+    // Of the wide ones coarse regions are looked at of few hosts, of the narrow one of all.
+    let width = prop_oneof![2 => Just(256u32), 2 => Just(512), 1 => Just(1024)];
+    let tagged =
+        (12u32..16, width, 0u32..200, 64u32..300).prop_map(|(cell_bits, width, more, tags)| {
+            let lines = if width < 1024 { 32 } else { 288 } + more;
+            (Scheme::Tagged { cell_bits, lines, tags }, width)
+        });
     let paper =
         (rough(), 1u32..4, 1u32..40, 1u32..8).prop_map(|(finder, rows, columns, stride)| {
             (Scheme::Paper { finder, rows, columns, stride }, 100)

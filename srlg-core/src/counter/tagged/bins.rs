@@ -1,0 +1,170 @@
+//! [`Bins`]: the positions of one host by kind and age, while they are counted on a CPU.
+
+use super::decoder::PositionDecoder;
+use super::glimpse;
+use super::group::{InWindow, STEP};
+use super::histograms::{Histograms, KINDS, Kind};
+use super::params::{AGES, TaggedParams};
+use super::tag::Tagger;
+use crate::counter::{Counted, Tally};
+use crate::epoch::Span;
+
+/// Length of a table, a power of 2: an index that is cut to it needs no check.
+const TABLE: usize = (KINDS * AGES).next_power_of_two();
+
+/// Positions of one host by kind and age.
+#[derive(Clone, Debug)]
+pub struct Bins {
+    span: Span,
+    /// In turn: equal bins that follow each other do not wait for each other. Bin number
+    /// `kind * AGES + age`; none of them holds more than half of a linear estimator, 32,768 positions.
+    tables: [[u16; TABLE]; 2],
+}
+
+/// Sums over the ages of a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sums {
+    /// All positions.
+    pub(super) all: u32,
+    /// Those that show an own touch.
+    pub(super) own: u32,
+    /// Those that may hide one.
+    pub(super) hidden: u32,
+    /// Those of the hidden at which both places have one age.
+    pub(super) hidden_twice: u32,
+}
+
+impl Sums {
+    /// The sums of `histograms` over `span`.
+    pub(super) fn of(histograms: &Histograms, span: Span) -> Self {
+        let sum = |bins: &[u32; AGES]| bins[..span.ages as usize].iter().sum();
+        Self {
+            all: sum(&histograms.all),
+            own: sum(&histograms.own),
+            hidden: sum(&histograms.hidden),
+            hidden_twice: sum(&histograms.hidden_twice),
+        }
+    }
+
+    /// Chances for a false match, at most.
+    pub(super) fn chances(self) -> f64 {
+        f64::from(self.all) - f64::from(self.own) + f64::from(self.hidden_twice)
+    }
+}
+
+impl Counted for Bins {
+    type Params = TaggedParams;
+
+    fn new(span: Span) -> Self {
+        Self { span, tables: [[0; TABLE]; 2] }
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        let ages = self.span.ages as usize;
+        for table in &mut self.tables {
+            for kind in 0..KINDS {
+                table[kind * AGES..][..ages].fill(0);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn may_reach(&self, params: &TaggedParams) -> bool {
+        glimpse::bins_may_reach(params, self)
+    }
+
+    #[inline(always)]
+    fn tally(&self) -> Tally {
+        Tally::Visible(self.histograms())
+    }
+}
+
+impl Bins {
+    /// Returns the span.
+    #[inline]
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Counts whole steps of the positions `found` of the host with this `tagger`; the rest stays.
+    #[inline(always)]
+    pub(super) fn count_whole_steps(
+        &mut self,
+        decoder: PositionDecoder,
+        tagger: Tagger,
+        found: &mut InWindow,
+    ) {
+        let whole = found.count / STEP * STEP;
+        for first in (0..whole).step_by(STEP) {
+            self.count_step(decoder, tagger, found, (first, STEP));
+        }
+        found.keep_from(whole);
+    }
+
+    /// Counts the positions `found`, fewer than a step.
+    #[inline(always)]
+    pub(super) fn count_rest(
+        &mut self,
+        decoder: PositionDecoder,
+        tagger: Tagger,
+        found: &InWindow,
+    ) {
+        self.count_step(decoder, tagger, found, (0, found.count));
+    }
+
+    /// Counts `len` positions from number `first` on.
+    ///
+    /// All values are 16 bits wide and all choices are selections, so that this vectorises.
+    #[inline(always)]
+    fn count_step(
+        &mut self,
+        decoder: PositionDecoder,
+        tagger: Tagger,
+        found: &InWindow,
+        (first, len): (usize, usize),
+    ) {
+        let (positions, touches, echoes) = (
+            &found.positions[first..][..STEP],
+            &found.touches[first..][..STEP],
+            &found.echoes[first..][..STEP],
+        );
+        let mut bins = [0; STEP];
+        for at in 0..STEP {
+            let tags = tagger.tags(positions[at]);
+            let (age, kind) = decoder.age_and_kind(touches[at], echoes[at], tags);
+            bins[at] = kind * AGES as u16 + age;
+        }
+        for (number, &bin) in bins[..len].iter().enumerate() {
+            self.tables[number % 2][usize::from(bin) % TABLE] += 1;
+        }
+    }
+
+    /// The sums over the ages of the window.
+    #[inline(always)]
+    pub(super) fn sums(&self) -> Sums {
+        let ages = self.span.ages as usize;
+        let of_kind = |kind: u16| {
+            let sum = |table: &[u16; TABLE]| -> u32 {
+                let bins = &table[usize::from(kind) * AGES..][..ages];
+                bins.iter().map(|&count| u32::from(count)).sum()
+            };
+            sum(&self.tables[0]) + sum(&self.tables[1])
+        };
+        let (own, hidden_twice) = (of_kind(Kind::OWN), of_kind(Kind::HIDDEN + Kind::TWICE));
+        let hidden = of_kind(Kind::HIDDEN) + hidden_twice;
+        let excluded = of_kind(Kind::EXCLUDED) + of_kind(Kind::EXCLUDED + Kind::TWICE);
+        Sums { all: own + hidden + excluded, own, hidden, hidden_twice }
+    }
+
+    /// Returns the positions as histograms.
+    #[inline(always)]
+    #[must_use]
+    pub fn histograms(&self) -> Histograms {
+        Histograms::of(self.span.ages as usize, |kind, age| {
+            let bin = kind * AGES + age;
+            u32::from(self.tables[0][bin]) + u32::from(self.tables[1][bin])
+        })
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+use crate::Config;
+use crate::counter::estimate::EstimateRange;
+use crate::counter::tagged::Histograms;
+use crate::counter::tagged::glimpse::{may_reach, positions};
+use crate::counter::tagged::params::AGES;
+use crate::counter::tagged::visible::{self, estimate_run, needs_coarse};
+extern crate std;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+fn params(width: u32) -> TaggedParams {
+    let threshold = width.min(1024);
+    let config = Config { linear_width: width, threshold, ..Config::default() };
+    *config.validate().unwrap().counter().tagged().unwrap()
+}
+
+/// A region of `width` positions, none of which has had a foreign touch, each of which gets an opposite host at
+/// every one of `ages` ages with a probability of 1 - e^-`rate`: in the mean, rounded.
+fn even(width: u32, rate: f64, ages: usize) -> Tally {
+    let mut histograms = Histograms::EMPTY;
+    let gone = |age: usize| (f64::from(width) * -libm::expm1(-rate * age as f64)) as u32;
+    for age in 0..ages {
+        histograms.own[age] = gone(age + 1) - gone(age);
+        histograms.all[age] = histograms.own[age];
+    }
+    Tally::Visible(histograms)
+}
+
+// Contacts even over the window. Rounding moves an increment by a position or two, as sampling does.
+#[test]
+fn giants_are_told_within_their_error_to_ten_million() {
+    for (width, worst, most) in [(32_768, 0.035, 1e7), (8192, 0.035, 1e7), (4096, 0.045, 6e6)] {
+        let params = params(width);
+        for n in [1e5, 2e5, 4e5, 1e6, 3e6, 6e6, 1e7].into_iter().filter(|&n| n <= most) {
+            let regions = params.regions.as_slice().iter().enumerate();
+            let tallies: Vec<Tally> = regions
+                .map(|(number, region)| {
+                    let rate = n / 300.0 * params.regions.share(number) / f64::from(region.width);
+                    even(region.width, rate, 300)
+                })
+                .collect();
+            let Tally::Visible(fine) = &tallies[0] else { unreachable!() };
+            let span = Span::whole(300, 1);
+            let found = visible::estimate(&params, &tallies, span);
+            let error = (found.cardinality - n).abs();
+            assert!(error < 2.0 * found.std_error, "{width} {n}: {found:?}");
+            assert!(found.std_error < worst * n, "{width} {n}: {found:?}");
+            assert_eq!(found.range, EstimateRange::Within, "{width} {n}: {found:?}");
+            assert!(needs_coarse(&params, fine, span) || n < 2e5 && width == 32_768, "{width} {n}");
+        }
+    }
+}
+
+#[test]
+fn what_fills_all_regions_is_beyond_range_and_a_bound() {
+    let params = params(32_768);
+    let full = |width: u32| {
+        let mut histograms = Histograms::EMPTY;
+        (histograms.all[0], histograms.own[0]) = (width, width);
+        Tally::Visible(histograms)
+    };
+    let found = visible::estimate(&params, &[full(32_768), full(8192)], Span::whole(300, 1));
+    assert_eq!(found.range, EstimateRange::Beyond);
+    // 8,192 positions but one at 1 in 512: 8,192 ln 8,192 times 512, less twice 8,192 times 512.
+    let expected = 8192.0 * 512.0 * (libm::log(8192.0) - 2.0);
+    assert!((found.cardinality / expected - 1.0).abs() < 0.01, "{found:?} {expected}");
+}
+
+/// Histograms of up to `width` positions: kinds, twins and ages at random.
+fn histograms(width: u32) -> impl Strategy<Value = Histograms> {
+    let age = prop_oneof![0usize..4, 0usize..AGES];
+    let large = prop_oneof![4 => 0u32..40, 1 => 0..=width];
+    let count = (age, large, 0u32..100, 0u32..100, (any::<u8>(), any::<u8>()));
+    prop::collection::vec(count, 0..60).prop_map(move |counts| {
+        let (mut histograms, mut left) = (Histograms::EMPTY, width);
+        for (age, all, own, hidden, (hidden_twice, excluded_twice)) in counts {
+            let all = all.min(left);
+            left -= all;
+            let own = all * own / 100;
+            let hidden = (all - own) * hidden / 100;
+            let share = |all: u32, of: u8| (u64::from(all) * u64::from(of) / 255) as u32;
+            histograms.all[age] += all;
+            histograms.own[age] += own;
+            histograms.hidden[age] += hidden;
+            histograms.hidden_twice[age] += share(hidden, hidden_twice);
+            histograms.excluded_twice[age] += share(all - own - hidden, excluded_twice);
+        }
+        histograms
+    })
+}
+
+/// Any span of the counter's ages.
+fn span() -> impl Strategy<Value = Span> {
+    let ages = prop_oneof![1u32..5, 1..=AGES as u32];
+    (ages, 1u32..200).prop_flat_map(|(ages, length)| {
+        (1..=length).prop_map(move |oldest_slices| Span {
+            oldest_slices,
+            oldest_length: length,
+            ..Span::whole(ages, length)
+        })
+    })
+}
+
+proptest! {
+    // PROPTEST_CASES=1000000 gives a million cases.
+    #[test]
+    fn every_estimate_is_a_number_with_an_error_of_at_least_0(
+        (width, fine, coarse) in prop_oneof![Just(96u32), Just(256), Just(4096), Just(8192), Just(32_768)]
+            .prop_flat_map(|width| {
+                let regions = params(width).regions;
+                let coarse: Vec<_> = regions.as_slice()[1..].iter().map(|region| histograms(region.width)).collect();
+                (Just(width), histograms(width), coarse)
+            }),
+        span in span(),
+    ) {
+        let params = params(width);
+        let mut tallies = std::vec![Tally::Visible(fine)];
+        tallies.extend(coarse.into_iter().map(Tally::Visible));
+        for tallies in [&tallies[..1], &tallies] {
+            let found = visible::estimate(&params, tallies, span);
+            prop_assert!(found.cardinality.is_finite() && found.cardinality >= 0.0, "{:?}", found);
+            prop_assert!(found.std_error.is_finite() && found.std_error >= 0.0, "{:?}", found);
+        }
+        if fine.all.iter().sum::<u32>() <= positions(&params) {
+            let _: bool = may_reach(&params, &fine, span);
+        }
+    }
+
+    // The equations of several regions, of one region, are those of `visible`; the logarithm is taken once there,
+    // and per age here.
+    #[test]
+    fn one_region_is_estimated_as_alone(fine in histograms(4096), span in span()) {
+        let params = params(4096);
+        let rate = params.regions.share(0) / 4096.0;
+        let alone = estimate_run(&params, &fine, span, (4096.0, rate));
+        let pooled = estimate(&params, &[Tally::Visible(fine)], span);
+        let scale = alone.cardinality.max(1.0) + alone.std_error;
+        // The first guess is short by 0.02²/12 of an increment where a position gets less than 0.02.
+        prop_assert!((alone.cardinality - pooled.cardinality).abs() < 4e-5 * scale, "{:?} {:?}", alone, pooled);
+        prop_assert_eq!(alone.range == EstimateRange::Beyond, pooled.range == EstimateRange::Beyond);
+    }
+}

@@ -1,0 +1,51 @@
+//! Looking at candidates, one after the other: a glimpse, the rest of the fine region, and of giants the coarse
+//! ones.
+
+use std::ops::Range;
+use std::slice::from_ref;
+
+use srlg_core::counter::{Counted, Counter, Look};
+use srlg_core::{Address, Params, ReadRecorder, Span, Tally, View};
+
+use super::sweep::look_at;
+
+/// A counter's array while nobody changes it.
+type Frozen<'a, C> =
+    View<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
+
+/// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse dismisses.
+pub(super) fn tally<C: Counter>(
+    (params, array): (&Params, Frozen<'_, C>),
+    (hosts, span): (&[Address], Span),
+    mut each: impl FnMut(usize, &[Tally]),
+) {
+    let regions: Vec<Range<u32>> = params.regions().collect();
+    let (fine, coarse) = regions.split_first().expect("a fine region");
+    let glimpse = params.glimpse_positions().unwrap_or(0);
+    let mut counted = C::Counted::new(span);
+    for (number, &host) in hosts.iter().enumerate() {
+        // The last host has nobody behind it: its own first lines do no harm.
+        let next = (hosts.get(number + 1).copied().unwrap_or(host), 0);
+        let look = |positions, counted: &mut C::Counted| {
+            look_at::<C>(array, &Look { host, positions, next }, counted);
+        };
+        counted.clear();
+        look(0..glimpse, &mut counted);
+        if glimpse > 0 && !counted.may_reach(C::params(params.counter())) {
+            continue;
+        }
+        look(glimpse..fine.end, &mut counted);
+        let of_fine = counted.tally();
+        if !params.needs_coarse(&of_fine, span) {
+            each(number, from_ref(&of_fine));
+            continue;
+        }
+        let mut tallies = vec![of_fine];
+        for region in coarse {
+            counted.clear();
+            look(region.clone(), &mut counted);
+            tallies.push(counted.tally());
+        }
+        each(number, &tallies);
+    }
+}

@@ -1,0 +1,115 @@
+//! Picking the positions of a window by packing vectors: [`pick`](srlg_core::counter::tagged::pick) for
+//! processors that can, at half of its time or less.
+//!
+//! Which positions are in the window is a comparison for a whole line. What takes the time is to list them:
+//! here the words of a vector that are wanted move to its front in one step, and the vector is stored behind
+//! what is there already. All that follows is the same code for all processors.
+
+use std::arch::x86_64::{
+    __m128i, __m256i, __m512i, _mm_shuffle_epi8, _mm256_cmpeq_epi16, _mm256_max_epu16,
+    _mm256_min_epu16, _mm256_movemask_epi8, _mm256_packs_epi16, _mm256_permute4x64_epi64,
+    _mm256_set1_epi16, _mm256_subs_epu16, _mm512_add_epi16, _mm512_cmplt_epu16_mask,
+    _mm512_maskz_compress_epi16, _mm512_max_epu16, _mm512_permutexvar_epi16, _mm512_set1_epi16,
+    _mm512_subs_epu16, _mm512_xor_si512,
+};
+
+use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Wanted, Words, twisted};
+use zerocopy::transmute;
+
+/// The places of a line.
+const PLACES: Words = {
+    let mut places = [0; LINE as usize];
+    let mut place = 0;
+    while place < LINE {
+        places[place as usize] = place as u16;
+        place += 1;
+    }
+    places
+};
+
+/// Picks by `vpcompressw`: a line is a vector.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
+pub(super) fn avx512(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
+    let places: __m512i = transmute!(PLACES);
+    let echo_places = _mm512_xor_si512(places, _mm512_set1_epi16(wanted.twist as i16));
+    let delay = _mm512_set1_epi16(wanted.delay as i16);
+    let limit = _mm512_set1_epi16(wanted.limit as i16);
+    let mut first = wanted.first;
+    for &words in &group[..wanted.lines] {
+        let touches: __m512i = transmute!(words);
+        let echoes = _mm512_permutexvar_epi16(echo_places, touches);
+        let oldest = _mm512_max_epu16(touches, _mm512_subs_epu16(echoes, delay));
+        let within = _mm512_cmplt_epu16_mask(oldest, limit);
+        let positions = _mm512_add_epi16(places, _mm512_set1_epi16(first as i16));
+        // To a register and stored whole: to memory directly it is slow on some processors.
+        let packed = |words| -> Words { transmute!(_mm512_maskz_compress_epi16(within, words)) };
+        append(found, [packed(positions), packed(touches), packed(echoes)], within.count_ones());
+        first = first.wrapping_add(LINE as u16);
+    }
+}
+
+/// Picks by shuffling bytes: 8 words at a time, by a table of all that may be wanted of them.
+#[target_feature(enable = "avx2")]
+pub(super) fn avx2(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
+    let delay = _mm256_set1_epi16(wanted.delay as i16);
+    let most = _mm256_set1_epi16((wanted.limit - 1) as i16);
+    let mut first = wanted.first;
+    for touches in &group[..wanted.lines] {
+        let echoes = twisted(*touches, wanted.twist);
+        let halves: [[__m256i; 2]; 2] = [transmute!(*touches), transmute!(echoes)];
+        let [low, high] = [0, 1].map(|half| {
+            let oldest =
+                _mm256_max_epu16(halves[0][half], _mm256_subs_epu16(halves[1][half], delay));
+            _mm256_cmpeq_epi16(oldest, _mm256_min_epu16(oldest, most))
+        });
+        // A byte for each word, in their order again.
+        let bytes = _mm256_permute4x64_epi64::<0xd8>(_mm256_packs_epi16(low, high));
+        let within = _mm256_movemask_epi8(bytes).to_le_bytes();
+        let eights = touches.as_chunks::<8>().0.iter().zip(echoes.as_chunks::<8>().0);
+        for ((touches, echoes), within) in eights.zip(within) {
+            let packing: __m128i = transmute!(PACKINGS[usize::from(within)]);
+            let packed = |words: [u16; 8]| -> [u16; 8] {
+                transmute!(_mm_shuffle_epi8(transmute!(words), packing))
+            };
+            let positions = FIRST_EIGHT.map(|place| first.wrapping_add(place));
+            append(
+                found,
+                [packed(positions), packed(*touches), packed(*echoes)],
+                within.count_ones(),
+            );
+            first = first.wrapping_add(8);
+        }
+    }
+}
+
+const FIRST_EIGHT: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// For every choice of 8 words, a bit for each, the bytes that they consist of: those of the wanted ones first.
+const PACKINGS: [[u8; 16]; 256] = {
+    let mut packings = [[0; 16]; 256];
+    let mut choice = 0;
+    while choice < 256 {
+        let (mut word, mut count) = (0, 0);
+        while word < 8 {
+            if choice >> word & 1 == 1 {
+                packings[choice][2 * count] = 2 * word as u8;
+                packings[choice][2 * count + 1] = 2 * word as u8 + 1;
+                count += 1;
+            }
+            word += 1;
+        }
+        choice += 1;
+    }
+    packings
+};
+
+/// Appends `count` positions, their words of touches and of echoes: the first of `lists`.
+#[inline(always)]
+fn append<const N: usize>(found: &mut InWindow, lists: [[u16; N]; 3], count: u32) {
+    const { assert!(N <= STEP) };
+    let [positions, touches, echoes] = lists;
+    found.positions[found.count..][..N].copy_from_slice(&positions);
+    found.touches[found.count..][..N].copy_from_slice(&touches);
+    found.echoes[found.count..][..N].copy_from_slice(&echoes);
+    found.count += count as usize;
+}
