@@ -9,7 +9,7 @@ use core::ops::Range;
 use crate::array::{ARRAYS, ArrayShape};
 use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
-use crate::counter::tagged::{expected, glimpse, visible};
+use crate::counter::tagged::{expected, glimpse, pooled};
 use crate::counter::{
     Counter, CounterPart, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
 };
@@ -236,7 +236,7 @@ impl Params {
     pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
         match (self.counter(), tally) {
             (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
-                visible::needs_coarse(params, histograms, span)
+                pooled::needs_coarse(params, histograms, span)
             }
             _ => false,
         }
@@ -252,7 +252,7 @@ impl Params {
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
-            (CounterPart::Tagged(params), tallies) => visible::estimate(params, tallies, span),
+            (CounterPart::Tagged(params), tallies) => pooled::estimate(params, tallies, span),
             (CounterPart::Rows(params), [Tally::Union(weight)]) => {
                 background::estimate(params, *weight, row_weights)
             }

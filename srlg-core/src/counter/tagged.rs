@@ -10,14 +10,15 @@ mod histograms;
 mod line;
 mod lines;
 mod params;
-mod pooled;
+pub mod pooled;
 mod positions;
 mod region;
 mod tag;
 mod touch;
 pub mod visible;
 
-use crate::counter::{Counter, CounterPart, Look};
+use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
+use crate::epoch::Span;
 use crate::pair::{BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
@@ -78,6 +79,29 @@ impl Counter for TaggedCounter {
         counted: &mut Bins,
     ) {
         lines.count(look, ahead, pick, counted);
+    }
+}
+
+impl Counted for Bins {
+    type Params = TaggedParams;
+
+    fn new(span: Span) -> Self {
+        Self::new(span)
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    #[inline(always)]
+    fn may_reach(&self, params: &TaggedParams) -> bool {
+        glimpse::bins_may_reach(params, self)
+    }
+
+    #[inline(always)]
+    fn tally(&self) -> Tally {
+        Tally::Visible(self.histograms())
     }
 }
 

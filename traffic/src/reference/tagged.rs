@@ -1,12 +1,13 @@
 //! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
 //!
 //! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
-//! file; what a position says, tallies and estimates of one region in `counting`, of several in `regions`; cells
+//! file; what a position says, tallies and estimates of one region in `counting`, of several in `pooled`; cells
 //! and candidates in `finding`.
 //! Invariant: `cells` and `slea` hold what was touched as of the slice `slice`.
 
 mod counting;
 mod finding;
+mod pooled;
 mod regions;
 
 use finding::name_bits;

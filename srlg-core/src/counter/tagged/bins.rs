@@ -1,12 +1,10 @@
 //! [`Bins`]: the positions of one host by kind and age, while they are counted on a CPU.
 
 use super::decoder::PositionDecoder;
-use super::glimpse;
 use super::group::{InWindow, STEP};
 use super::histograms::{Histograms, KINDS, Kind};
-use super::params::{AGES, TaggedParams};
+use super::params::AGES;
 use super::tag::Tagger;
-use crate::counter::{Counted, Tally};
 use crate::epoch::Span;
 
 /// Length of a table, a power of 2: an index that is cut to it needs no check.
@@ -52,15 +50,15 @@ impl Sums {
     }
 }
 
-impl Counted for Bins {
-    type Params = TaggedParams;
-
-    fn new(span: Span) -> Self {
+impl Bins {
+    /// No position, over `span`.
+    pub(super) const fn new(span: Span) -> Self {
         Self { span, tables: [[0; TABLE]; 2] }
     }
 
+    /// Forgets all positions.
     #[inline(always)]
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         let ages = self.span.ages as usize;
         for table in &mut self.tables {
             for kind in 0..KINDS {
@@ -69,18 +67,6 @@ impl Counted for Bins {
         }
     }
 
-    #[inline(always)]
-    fn may_reach(&self, params: &TaggedParams) -> bool {
-        glimpse::bins_may_reach(params, self)
-    }
-
-    #[inline(always)]
-    fn tally(&self) -> Tally {
-        Tally::Visible(self.histograms())
-    }
-}
-
-impl Bins {
     /// Returns the span.
     #[inline]
     #[must_use]

@@ -20,9 +20,10 @@
 //! the sum stays a martingale. Where all are used up at one age, the coarsest is taken to have one position left,
 //! and the estimate ends there.
 
-use super::params::TaggedParams;
+use super::histograms::Histograms;
+use super::params::{AGES, TaggedParams};
 use super::region::REGIONS;
-use super::visible::{AtRisk, edge_variance, stated};
+use super::visible::{AtRisk, edge_variance, estimate_fine, stated};
 use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
@@ -145,8 +146,33 @@ const STEPS: u32 = 40;
 /// What a step may leave undone, relative.
 const PRECISION: f64 = 1e-13;
 
-/// Cardinality over `span` of a host whose regions have these `tallies`.
-pub(super) fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
+/// Cardinality over `span` of a host with these `tallies`: of its fine region, and of all coarse ones if they
+/// were looked at.
+///
+/// # Panics
+/// When they are of another counter.
+#[must_use]
+pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
+    match tallies {
+        [Tally::Visible(fine)] => estimate_fine(params, fine, span),
+        tallies => estimate_all(params, tallies, span),
+    }
+}
+
+/// Whether the tally of the fine region leaves so few positions at risk that the coarse ones tell more at some
+/// age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as much.
+#[must_use]
+pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
+    let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
+    let width = f64::from(params.width);
+    let coarse = 1.0 - params.regions.share(0);
+    // Positions that might hide an own touch with the tag of what hides it tell nothing either.
+    let unclear = 2.0 * sum(&fine.hidden) / f64::from(params.tags - 1);
+    coarse > 0.0 && width - sum(&fine.all) - unclear <= 4.0 * coarse * width
+}
+
+/// The estimate of all regions together.
+fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
     let regions = params.regions.as_slice();
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);
     for (number, region) in regions.iter().enumerate() {

@@ -1,8 +1,7 @@
 use super::line::TouchLayout;
 use super::tag::Tagger;
 use super::*;
-use crate::counter::{Counted, Look};
-use crate::epoch::Span;
+use crate::counter::Look;
 use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::{ArrayParams, Config, Scheme};

@@ -44,35 +44,17 @@
 
 use super::histograms::Histograms;
 use super::params::{AGES, TaggedParams};
-use super::pooled;
-use crate::counter::Tally;
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 
-/// Cardinality over `span` of a host with these `tallies`: of its fine region, and of all coarse ones if they
-/// were looked at.
-///
-/// # Panics
-/// When they are of another counter.
-#[must_use]
-pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
-    if let [Tally::Visible(fine)] = tallies {
-        let width = f64::from(params.width);
-        return estimate_run(params, fine, span, (width, params.regions.share(0) / width));
-    }
-    pooled::estimate(params, tallies, span)
-}
-
-/// Whether the tally of the fine region leaves so few positions at risk that the coarse ones tell more at some
-/// age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as much.
-#[must_use]
-pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
-    let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
+/// Cardinality over `span` of a host with these `histograms` of its fine region.
+pub(super) fn estimate_fine(
+    params: &TaggedParams,
+    histograms: &Histograms,
+    span: Span,
+) -> Estimate {
     let width = f64::from(params.width);
-    let coarse = 1.0 - params.regions.share(0);
-    // Positions that might hide an own touch with the tag of what hides it tell nothing either.
-    let unclear = 2.0 * sum(&fine.hidden) / f64::from(params.tags - 1);
-    coarse > 0.0 && width - sum(&fine.all) - unclear <= 4.0 * coarse * width
+    estimate_run(params, histograms, span, (width, params.regions.share(0) / width))
 }
 
 /// The estimate from a number of positions, each of which an opposite host touches with some probability, its

@@ -90,17 +90,6 @@ impl TaggedModel {
         }
     }
 
-    /// The estimate for `host` over the last `window` slices.
-    #[must_use]
-    pub fn estimate(&self, host: Address, window: u32) -> TaggedEstimate {
-        let tallies = self.tallies(host, window);
-        if let [fine] = &tallies[..] {
-            let width = f64::from(self.regions[0].width);
-            return self.estimate_of(fine, window, width, self.share(0) / width);
-        }
-        self.pooled(&tallies, window)
-    }
-
     /// Whether a glimpse leaves `host`: the estimate of the first eighth of the fine region is not four
     /// deviations below what θ opposite hosts leave there, wherever in the window they are.
     #[must_use]
@@ -128,7 +117,7 @@ impl TaggedModel {
 
     /// The estimate of `width` positions, each of which an opposite host touches with the probability `rate`:
     /// Kaplan and Meier's share of positions without an own touch, by linear counting, with Greenwood's variance.
-    fn estimate_of(
+    pub(super) fn estimate_of(
         &self,
         tally: &TaggedTally,
         window: u32,

@@ -1,10 +1,8 @@
 use super::*;
 use crate::Config;
 use crate::counter::estimate::EstimateRange;
-use crate::counter::tagged::Histograms;
 use crate::counter::tagged::glimpse::{may_reach, positions};
-use crate::counter::tagged::params::AGES;
-use crate::counter::tagged::visible::{self, estimate_run, needs_coarse};
+use crate::counter::tagged::visible::estimate_run;
 extern crate std;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -42,7 +40,7 @@ fn giants_are_told_within_their_error_to_ten_million() {
                 .collect();
             let Tally::Visible(fine) = &tallies[0] else { unreachable!() };
             let span = Span::whole(300, 1);
-            let found = visible::estimate(&params, &tallies, span);
+            let found = estimate(&params, &tallies, span);
             let error = (found.cardinality - n).abs();
             assert!(error < 2.0 * found.std_error, "{width} {n}: {found:?}");
             assert!(found.std_error < worst * n, "{width} {n}: {found:?}");
@@ -60,7 +58,7 @@ fn what_fills_all_regions_is_beyond_range_and_a_bound() {
         (histograms.all[0], histograms.own[0]) = (width, width);
         Tally::Visible(histograms)
     };
-    let found = visible::estimate(&params, &[full(32_768), full(8192)], Span::whole(300, 1));
+    let found = estimate(&params, &[full(32_768), full(8192)], Span::whole(300, 1));
     assert_eq!(found.range, EstimateRange::Beyond);
     // 8,192 positions but one at 1 in 512: 8,192 ln 8,192 times 512, less twice 8,192 times 512.
     let expected = 8192.0 * 512.0 * (libm::log(8192.0) - 2.0);
@@ -118,7 +116,7 @@ proptest! {
         let mut tallies = std::vec![Tally::Visible(fine)];
         tallies.extend(coarse.into_iter().map(Tally::Visible));
         for tallies in [&tallies[..1], &tallies] {
-            let found = visible::estimate(&params, tallies, span);
+            let found = estimate(&params, tallies, span);
             prop_assert!(found.cardinality.is_finite() && found.cardinality >= 0.0, "{:?}", found);
             prop_assert!(found.std_error.is_finite() && found.std_error >= 0.0, "{:?}", found);
         }
@@ -134,7 +132,7 @@ proptest! {
         let params = params(4096);
         let rate = params.regions.share(0) / 4096.0;
         let alone = estimate_run(&params, &fine, span, (4096.0, rate));
-        let pooled = estimate(&params, &[Tally::Visible(fine)], span);
+        let pooled = estimate_all(&params, &[Tally::Visible(fine)], span);
         let scale = alone.cardinality.max(1.0) + alone.std_error;
         // The first guess is short by 0.02²/12 of an increment where a position gets less than 0.02.
         prop_assert!((alone.cardinality - pooled.cardinality).abs() < 4e-5 * scale, "{:?} {:?}", alone, pooled);
