@@ -19,6 +19,7 @@ use crate::accuracy::{self, Accuracy};
 use crate::alike::{self, Alike};
 use crate::characterise::{self, Characterise};
 use crate::comparison::{self, Peers};
+use crate::giants::{self, Giants};
 use crate::growth::{self, Growth};
 use crate::output::Output;
 use crate::paper::{self, Paper};
@@ -46,6 +47,8 @@ enum Command {
     Accuracy(Accuracy),
     /// Show what the finder misses, and how long a close takes, where all hosts are alike
     Alike(Alike),
+    /// Show how large the errors are of hosts from θ to ten million opposite hosts
+    Giants(Giants),
     /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
@@ -112,6 +115,7 @@ pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Alike(options) => alike::run(&options),
+        Command::Giants(options) => giants::run(&options),
         Command::Peers(options) => comparison::run(&options, repeating),
         Command::Traces(options) => traces::run(&options, repeating),
         Command::Paper(options) => paper::run(&options, repeating),
