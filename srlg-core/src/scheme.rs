@@ -9,7 +9,7 @@ use core::ops::Range;
 use crate::array::{ARRAYS, ArrayShape};
 use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
-use crate::counter::tagged::{expected, glimpse, pooled};
+use crate::counter::tagged::{expected, glimpse, load, pooled};
 use crate::counter::{
     Counter, CounterPart, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
 };
@@ -264,6 +264,25 @@ impl Params {
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
+    }
+
+    /// λ, distinct pairs of a window for each recorder of the counter, where `row_weights[i]` recorders of row `i`
+    /// are within that window: as many random touches would leave as many.
+    ///
+    /// # Panics
+    /// When there is no row.
+    #[must_use]
+    pub fn counter_load(&self, row_weights: &[u32]) -> f64 {
+        let row_len = f64::from(self.counter_sizes().row_len);
+        load::load_of(f64::from(row_weights[0]) / row_len)
+    }
+
+    /// Whether the truth is within 1.96 of the stated standard error about as often as it says at a
+    /// [load](Self::counter_load) of `load`: up to 5 in the tagged scheme. The paper's errs by more than it
+    /// says at any load.
+    #[must_use]
+    pub fn errors_hold(&self, load: f64) -> bool {
+        self.counter.tagged().is_some() && load <= load::MOST_LOAD
     }
 
     /// Positions of a glimpse, the tally of a few positions that dismisses most candidates; `None`

@@ -92,9 +92,12 @@ fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
     let factor = |&row_weight| background::setting_factor(row_len, row_weight);
     let Quality { finder, miss_probability, burst_miss_probability, found_from, overload } =
         quality;
+    let load = params.counter_load(row_weights);
     Health {
         setting_factors: row_weights.iter().map(factor).collect(),
         background: background::share(row_len, row_weights),
+        load,
+        errors_hold: params.errors_hold(load),
         finder,
         miss_probability,
         burst_miss_probability,

@@ -111,6 +111,12 @@ pub struct Health {
     /// paper's scheme the estimate subtracts its mean, but not what chance and giants add to
     /// it: beyond some 0.01 false super points appear (docs/measurements.md).
     pub background: f64,
+    /// λ: distinct pairs of the window for each recorder of the SLEA, as the share of the first row that was touched
+    /// tells. Errors grow with λ; infinite where all recorders were touched.
+    pub load: f64,
+    /// Whether the truth is within 1.96 of `std_error` with 88 to 96 %: in the tagged scheme up to a `load` of 5. Beyond,
+    /// intervals hold in half of the cases or less: plan for the load, with `Config::for_load`.
+    pub errors_hold: bool,
     /// How full the finder was, and what it asked of a candidate.
     pub finder: FinderHealth,
     /// Probability that the finder passed over a host with exactly θ opposite hosts, in contact evenly over

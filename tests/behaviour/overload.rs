@@ -211,3 +211,14 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     assert_eq!((report.health.overload, report.candidates), (None, 1));
     assert_eq!(hosts_of(&report), [SCANNER]);
 }
+
+// 60,000 pairs in 9,600 recorders, and in as many as the default has.
+#[test]
+fn a_counter_that_others_cover_says_that_its_errors_no_longer_hold() {
+    let scheme = Scheme::Tagged { cell_bits: 18, lines: 300, tags: 64 };
+    let covered = Config { scheme, linear_width: 512, threshold: 512, ..Config::default() };
+    let health = report(covered, 60_000).health;
+    assert!((5.0..8.0).contains(&health.load) && !health.errors_hold, "{}", health.load);
+    let health = report(Config::default(), 60_000).health;
+    assert!((0.003..0.006).contains(&health.load) && health.errors_hold, "{}", health.load);
+}

@@ -8,7 +8,8 @@ pub struct Estimate {
     /// Distinct opposite hosts; see `range` for what the number means.
     pub cardinality: f64,
     /// Standard error of `cardinality` where `range` is [`EstimateRange::Within`]: the truth is
-    /// within 1.96 of it with 95 %. The paper's scheme errs by more under load.
+    /// within 1.96 of it with 95 %, up to a load of 5 distinct pairs per recorder ([`Params::errors_hold`](crate::Params::errors_hold)).
+    /// It is of one host: hosts with the same opposite hosts err alike. The paper's scheme errs by more under load.
     pub std_error: f64,
     /// Whether the estimator could tell.
     pub range: EstimateRange,
@@ -21,8 +22,8 @@ pub enum EstimateRange {
     Within,
     /// Foreign touches explain more than was seen: the estimate is 0.
     ClampedToZero,
-    /// The estimator is full. Tagged scheme: the cardinality is a lower bound, of what the
-    /// host is seen to have touched. Paper's scheme: it is the largest that can be told,
+    /// The estimator is full. Tagged scheme: the cardinality is a lower bound, two standard errors below what
+    /// the host is seen to have touched, and holds in 97.5 % of cases. Paper's scheme: it is the largest that can be told,
     /// `η' ln η'`, a lower bound only if it was not foreigners that filled the estimator.
     Beyond,
 }

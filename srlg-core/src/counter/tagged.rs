@@ -9,6 +9,7 @@ mod group;
 mod histograms;
 mod line;
 mod lines;
+pub(crate) mod load;
 mod params;
 pub mod pooled;
 mod positions;
