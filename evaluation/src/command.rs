@@ -22,6 +22,7 @@ use crate::comparison::{self, Peers};
 use crate::growth::{self, Growth};
 use crate::output::Output;
 use crate::paper::{self, Paper};
+use crate::plans::{self, Plans};
 use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
@@ -46,6 +47,8 @@ enum Command {
     Accuracy(Accuracy),
     /// Show what the finder misses, and how long a close takes, where all hosts are alike
     Alike(Alike),
+    /// Check what the planner of sizes promises, or print a table of its plans
+    Plans(Plans),
     /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
@@ -112,6 +115,7 @@ pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Alike(options) => alike::run(&options),
+        Command::Plans(options) => plans::run(&options, repeating),
         Command::Peers(options) => comparison::run(&options, repeating),
         Command::Traces(options) => traces::run(&options, repeating),
         Command::Paper(options) => paper::run(&options, repeating),

@@ -1,55 +1,123 @@
-//! The error to expect of the [visible](super::visible) count, before anything is counted.
+//! What to expect of the [visible](super::visible) count, before anything is counted.
 //!
-//! Method. Let contacts be even over the window and never repeat, and λ be the distinct pairs
-//! per recorder. Ages u are relative to the window: 0 is now, 1 its far end. A position is
-//! covered from age u on, so that an own touch of that age is not visible, when
+//! Method. Let contacts be even over the window, as many before it as in it, and never repeat, and λ
+//! be the distinct pairs per recorder. Times u are relative to the window: 0 is now, 1 its far end. A
+//! position is covered from u on, so that an own touch of that time is not visible, when
 //!
 //! - a foreign touch came since to the place of the touch: probability `1 - e^(-λu)`; and
 //! - in the place of the echo, any touch of the window, be it foreign or own, or an echo since,
 //!   or a touch that left the window and looks like an echo since:
 //!   `1 - e^(-λ - t) e^(-λu) e^(-λu)` with t = n/η' of n opposite hosts.
 //!
-//! The places are independent, so `G(u) = (1 - e^(-λu))(1 - e^(-λ(1 + 2u) - t))`. The variance
-//! of an estimate has three parts:
+//! One touch may do both: that of a stranger to the place of the touch, if it has the host's twist, as one in
+//! LINE - 1 does, since its echo is then in the place of the echo. All others are independent, so the own touch is visible
+//! with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
-//! - what is not visible: each of the n counts `1/(1 - G)` times with probability `1 - G`, so
-//!   `n ∫ 1/(1 - G(u)) - 1 du`;
-//! - linear counting: `η'(e^t - t - 1)` (Whang et al. 1990);
-//! - false matches: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
-//!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
+//! Words tell K ages apart, and of one age the smaller tag stays: tags order the touches of an age as time
+//! would, evenly, and those of echoes independently. So an own touch of age a is seen with probability g_a, which is 1 - G with
+//! the mean over that age in place of each power of e^(-λu).
+//!
+//! Of the η' positions e^(-ta/K) have no own touch of a smaller age, so `R_a = η' e^(-ta/K) g_a` are at risk at the
+//! age a, of which a share `h = 1 - e^(-t/K)` shows an own touch. The variance of an estimate has two parts:
+//!
+//! - own touches (Greenwood 1926): `η'² Σ h/(R_a (1 - h)) - n`, n coming off as it is a fixed number. It is
+//!   `η' (e^t - t - 1)` without load, the variance of linear counting (Whang et al. 1990);
+//! - false matches: at the age a the foreign words of `η' e^(-t(a+1)/K) (G((a+1)/K) - G(a/K))` positions
+//!   come into sight, one in T shows the host's tag, and counts as `η'/(R_a (1 - h))` hosts.
+//!
+//! An estimate ends where fewer than one position is left at risk. Of n opposite hosts
+//! `η' e^(-t) g_(K-1)` are left in the mean.
 
-use super::params::TaggedParams;
+use super::params::{LINE, TaggedParams};
 use crate::view::ArrayParams;
 
-/// Steps of Simpson's rule; the integrand is smooth, and 1 % of it would do.
-const STEPS: u32 = 64;
+/// More ages are as good as endless ones: in one of them e^(-λu) changes by a thirteenth at λ = 5, and the mean of its
+/// inverse differs from the inverse of its mean by 1/2000.
+const MOST_AGES: u32 = 64;
+
+/// Share of strangers that do not have the twist of a host.
+const OTHER_TWISTS: f64 = 1.0 - 1.0 / (LINE - 1) as f64;
 
 /// Standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
 /// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
-    let (n, width) = (f64::from(cardinality), f64::from(params.width));
-    let t = n / width;
-    // Beyond a load of 30 nothing is visible, and no number would say more.
-    let load = (distinct_pairs as f64 / params.recorders() as f64).min(30.0);
-    // 1/(1 - G(u)) - 1: what one visible touch of age u stands for beside itself.
-    let hidden = |u: f64| {
-        let shown = libm::exp(-load * u);
-        let echoed = libm::exp(-load * (1.0 + 2.0 * u) - t);
-        1.0 / (1.0 - (1.0 - shown) * (1.0 - echoed)) - 1.0
-    };
-    let simpson = (0..=STEPS).map(|step| {
-        let weight = match step {
-            0 | STEPS => 1.0,
-            _ if step.is_multiple_of(2) => 2.0,
-            _ => 4.0,
-        };
-        weight * hidden(f64::from(step) / f64::from(STEPS))
-    });
-    let not_visible = n * simpson.sum::<f64>() / f64::from(3 * STEPS);
-    let counting = width * (libm::exp(t) - t - 1.0);
-    let false_matches = width / f64::from(params.tags) * hidden(1.0);
-    libm::sqrt(not_visible + counting + false_matches)
+    let expected = Expected::new(params, cardinality, distinct_pairs);
+    let Expected { width, ages, t, .. } = expected;
+    // e^(t/K): by how much an age lowers the share of positions without an own touch.
+    let step = libm::exp(t / f64::from(ages));
+    let (mut own, mut false_matches, mut untouched, mut covered) = (0.0, 0.0, 1.0, 0.0);
+    for age in 0..ages {
+        let shown = expected.shown(age);
+        let until = expected.covered(f64::from(age + 1) / f64::from(ages));
+        own += libm::expm1(t / f64::from(ages)) / (untouched * shown);
+        false_matches += (until - covered) * step / (untouched * shown * shown);
+        covered = until;
+        untouched /= step;
+    }
+    let own = width * own - f64::from(cardinality);
+    libm::sqrt(own.max(0.0) + width / f64::from(params.tags) * false_matches)
+}
+
+/// Positions of the linear estimator of such a host that still tell something at the far end of the
+/// window, in the mean.
+#[must_use]
+pub fn positions_left(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
+    let expected = Expected::new(params, cardinality, distinct_pairs);
+    expected.width * libm::exp(-expected.t) * expected.shown(expected.ages - 1)
+}
+
+/// Distinct pairs per recorder of the array.
+#[must_use]
+pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
+    distinct_pairs as f64 / params.recorders() as f64
+}
+
+/// A host in a load.
+struct Expected {
+    /// η'.
+    width: f64,
+    /// K.
+    ages: u32,
+    /// λ.
+    load: f64,
+    /// Opposite hosts per position.
+    t: f64,
+}
+
+impl Expected {
+    fn new(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> Self {
+        let width = f64::from(params.width);
+        Self {
+            width,
+            ages: params.echo_delay.min(MOST_AGES),
+            // Beyond a load of 30 nothing is visible, and no number would say more.
+            load: load(params, distinct_pairs).min(30.0),
+            t: f64::from(cardinality) / width,
+        }
+    }
+
+    /// G: probability that an own touch of the time `u` is not visible.
+    fn covered(&self, u: f64) -> f64 {
+        1.0 - self.visible(|rate| libm::exp(-self.load * rate * u))
+    }
+
+    /// g: probability that an own touch of an age is visible.
+    fn shown(&self, age: u32) -> f64 {
+        let ages = f64::from(self.ages);
+        self.visible(|rate| {
+            let in_age = self.load * rate / ages;
+            // The mean of e^(-in_age v) over v from 0 to 1.
+            let mean = if in_age > 0.0 { -libm::expm1(-in_age) / in_age } else { 1.0 };
+            mean * libm::exp(-in_age * f64::from(age))
+        })
+    }
+
+    /// 1 - G, where `none` is the probability that none of touches of a rate, in λ, has come since.
+    fn visible(&self, none: impl Fn(f64) -> f64) -> f64 {
+        let echo = libm::exp(-self.load - self.t) * none(2.0);
+        none(1.0) + echo * (1.0 - none(OTHER_TWISTS))
+    }
 }
 
 #[cfg(test)]
@@ -67,10 +135,10 @@ mod tests {
         assert!((ratio - 1.0).abs() < t * t, "{ratio}");
     }
 
-    // n small: 1 - e^(-λu) ≈ λu and 1 - e^(-λ(1+2u)) ≈ λ(1+2u): ∫ λ²(u + 2u²) = 7/6 λ² and
-    // G(1) = 3λ², the next terms being λ of it.
+    // n = 1 and small λ: G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t), of which the variance has the integral over u, and
+    // η'/T times G(1), the next terms being λ of it.
     #[test]
-    fn small_loads_add_the_square_of_the_load() {
+    fn small_loads_add_what_one_touch_hides_and_the_square_of_the_load() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let load = 0.001 * params.recorders() as f64;
         let square = |pairs: u64| {
@@ -79,10 +147,34 @@ mod tests {
         };
         let added = square(load as u64) - square(0);
         let false_matches = f64::from(params.width()) / f64::from(params.tags());
+        let one_touch = 0.001 / 31.0 * (0.5 + false_matches);
+        let both = 0.001 * (30.0 / 31.0);
+        let foreign = 0.001 * (7.0 / 6.0 + 3.0 * false_matches);
         // One opposite host adds t = 1/32768 to λ(1 + 2u).
-        let t = 1.0 / f64::from(params.width());
-        let expected = 1e-6 * (7.0 / 6.0 + false_matches * 3.0) + 0.001 * t * (0.5 + false_matches);
+        let own = (0.5 + false_matches) / f64::from(params.width());
+        let expected = one_touch + both * (foreign + own);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
+    }
+
+    // Of one age all is in one risk set: η'² h/(R(1 - h)) - n with R = η' g, g = (1 - e^-λ)/λ and what the echo adds.
+    #[test]
+    fn windows_of_one_slice_err_less_than_long_ones() {
+        let error = |window, pairs| {
+            let params = Config { window, ..Config::default() }.validate().unwrap();
+            params.expected_error(1024, pairs).unwrap()
+        };
+        let params = Config { window: 1, ..Config::default() }.validate().unwrap();
+        let width = 32_768.0;
+        let load = 4.0;
+        let pairs = (load * params.counter().tagged().unwrap().recorders() as f64) as u64;
+        let mean = |rate: f64| (1.0 - libm::exp(-rate)) / rate;
+        let t = 1024.0 / width;
+        let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 30.0 / 31.0));
+        let variance = width * (libm::exp(t) - 1.0) / (mean(load) + echo) - 1024.0;
+        // The 32,767 tags of one age leave one false match, of 1/g² hosts, less than 1 % of the error.
+        let ratio = error(1, pairs) / libm::sqrt(variance);
+        assert!((1.0..1.01).contains(&ratio), "{ratio}");
+        assert!(error(1, pairs) < error(2, pairs) && error(2, pairs) < error(300, pairs));
     }
 
     #[test]
