@@ -1,11 +1,12 @@
 //! `plans`: whether detectors keep what [`Config::for_load`] promises; and a table of its plans.
 //!
-//! Shape: [`grid`] lists plans, [`trial`] measures one in [`traffic`] of exactly its load, [`sizes`] is the
-//! table. Invariant: everything follows from the options; planted hosts are part of the load, and a plan is
+//! Shape: [`grid`] lists plans, [`trial`] measures one in [`traffic`] of exactly its load, [`tables`] tells what came
+//! of all; [`sizes`] is the table of plans. Invariant: everything follows from the options; planted hosts are part of the load, and a plan is
 //! judged by what it says itself.
 
 mod grid;
 mod sizes;
+mod tables;
 mod traffic;
 mod trial;
 
@@ -27,13 +28,13 @@ const UNTOLD: &str = "cannot write to the standard output";
 #[derive(Args)]
 pub(crate) struct Plans {
     /// Thresholds
-    #[arg(long, value_delimiter = ',', default_value = "8,64,200,1024,10k,100k", value_parser = number::count)]
+    #[arg(long, value_delimiter = ',', default_value = "8,32,64,200,1024,10k,100k", value_parser = number::count)]
     thresholds: Vec<u32>,
     /// Distinct pairs per window
     #[arg(long, value_delimiter = ',', default_value = "100k,1M,5M,20M", value_parser = number::count)]
     loads: Vec<u32>,
     /// Bytes of recorders
-    #[arg(long, value_delimiter = ',', default_value = "500k,2M,8M,31700k,60M", value_parser = number::count)]
+    #[arg(long, value_delimiter = ',', default_value = "500k,1M,2M,4M,8M,31700k,60M", value_parser = number::count)]
     memories: Vec<u32>,
     /// Slices in the window; each plan has one of them in turn, so that all go with all else
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
@@ -55,21 +56,19 @@ pub(crate) struct Plans {
     #[arg(long)]
     json: bool,
     /// Put the table between its line `<!-- table: NAME -->` and the next `<!-- end -->` of this page: sizes with
-    /// --table, plans without
+    /// --table; without, plans, a row for each threshold
     #[arg(long)]
     write: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
-    ensure!(
-        options.loads.iter().all(|&load| load <= crate::MOST_PAIRS),
-        "--loads must be at most {}",
-        crate::MOST_PAIRS
-    );
+    ensure!(options.hosts <= 1 << 20, "--hosts must be at most 1048576");
     let place = if options.table { "sizes" } else { "plans" };
     let page = options.write.as_ref().map(|page| Page::open(page, &[place])).transpose()?;
+    let command = format!("`{}`", line(&[]));
     if options.table {
-        return tell(page, place, &sizes::table(options, line), false);
+        let sizes = format!("{command}\n\n{}", sizes::tables(options));
+        return tell(page, place, [&sizes, &sizes], false);
     }
     let places = grid::places(options);
     let bar = progress::bar(places.len() as u64, "plans");
@@ -85,7 +84,9 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
         bar.inc(1);
     }
     drop(bar);
-    tell(page, place, &grid::text(&rows, line), options.json)?;
+    let summary = format!("{command}\n\n{}", tables::summary(&rows));
+    let all = format!("{summary}\n{}", tables::all(&rows));
+    tell(page, place, [&summary, &all], options.json)?;
     let broken = rows.iter().filter(|row| row.is_broken()).count();
     ensure!(broken == 0, "{broken} plans do not keep what they promise");
     Ok(())
@@ -105,14 +106,19 @@ fn measured(options: &Plans, place: &Place) -> Result<Vec<Row>> {
     traffic::Background::ALL.into_iter().map(measure).collect()
 }
 
-/// Writes the text to the page, and prints it, unless JSON was.
-fn tell(page: Option<Page>, place: &str, text: &str, is_json: bool) -> Result<()> {
+/// Writes the first text to the page, and prints the second, unless JSON was.
+fn tell(
+    page: Option<Page>,
+    place: &str,
+    [written, printed]: [&str; 2],
+    is_json: bool,
+) -> Result<()> {
     if let Some(mut page) = page {
-        page.fill(place, text)?;
+        page.fill(place, written)?;
         page.write()?;
     }
     if is_json {
         return Ok(());
     }
-    writeln!(io::stdout(), "{}", text.trim_end()).context(UNTOLD)
+    writeln!(io::stdout(), "{}", printed.trim_end()).context(UNTOLD)
 }

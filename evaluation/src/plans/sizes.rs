@@ -4,17 +4,24 @@ use srlg_core::{Config, ConfigError};
 
 use super::Plans;
 use crate::number::short;
-use crate::study::CommandLine;
 use crate::table::{Table, percent};
 
-/// The plans of all thresholds and loads in all memories, for the last window.
-pub(super) fn table(options: &Plans, line: CommandLine) -> String {
+/// A table for each window.
+pub(super) fn tables(options: &Plans) -> String {
+    let tables = options.windows.iter().map(|&window| {
+        let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
+        format!("Windows of {slices}:\n\n{}\n", table(options, window))
+    });
+    tables.collect()
+}
+
+/// The plans of all thresholds and loads in all memories.
+fn table(options: &Plans, window: u32) -> Table {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let memories = options.memories.iter().map(|&memory| megabytes(memory.into()));
     let headings: Vec<_> =
         ["θ", "pairs", "least"].map(str::to_owned).into_iter().chain(memories).collect();
     let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
-    let window = options.windows[options.windows.len() - 1];
     for &threshold in &options.thresholds {
         for &load in &options.loads {
             let plan = |memory| Config::for_load(threshold, window, load.into(), memory);
@@ -23,7 +30,7 @@ pub(super) fn table(options: &Plans, line: CommandLine) -> String {
             let plans = options.memories.iter().map(|&memory| match plan(memory as usize) {
                 Ok(plan) => {
                     let error = percent(100.0 * plan.std_error / f64::from(threshold));
-                    format!("{error}, {:.3} %", 100.0 * plan.miss_probability)
+                    format!("{error}, {}", rounded_up(100.0 * plan.miss_probability))
                 }
                 Err(_) => "-".to_owned(),
             });
@@ -31,7 +38,14 @@ pub(super) fn table(options: &Plans, line: CommandLine) -> String {
             table.row(names.into_iter().chain(plans).collect());
         }
     }
-    format!("`{}`\n\n{table}", line(&[]))
+    table
+}
+
+/// Percent with the digits that say something of few hosts.
+fn rounded_up(percent: f64) -> String {
+    let decimals = if percent < 0.1 { 3 } else { 1 };
+    let scale = 10_f64.powi(decimals);
+    format!("{:.*} %", decimals as usize, (percent * scale).ceil() / scale)
 }
 
 /// The least memory of a plan, where there is one.

@@ -53,7 +53,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Of `load` pairs in windows of `window` slices; a quarter of them, or what `each` hosts of θ/2, of θ and of 2θ
+    /// Of `load` pairs, at least 4θ, in windows of `window` slices; a quarter of them, or what `each` hosts of θ/2, of θ and of 2θ
     /// have, are of planted hosts.
     pub(super) fn new(
         seed: u64,
@@ -63,6 +63,7 @@ impl Traffic {
         each: u32,
     ) -> Self {
         let planted = [threshold / 2, threshold, 2 * threshold];
+        // A load has room for one of each.
         let each = each.min(load / 4 / planted.iter().sum::<u32>()).max(1);
         Self { seed, load, window, sizes: background.sizes(threshold), planted, each }
     }
@@ -70,6 +71,23 @@ impl Traffic {
     /// Planted hosts of each kind in a window.
     pub(super) const fn each(&self) -> u32 {
         self.each
+    }
+
+    /// The pairs of a window as they act on recorders, where estimators have `width` of them: a host that touches
+    /// much of its estimator touches some of it twice.
+    pub(super) fn acting(&self, width: u32) -> u64 {
+        let width = f64::from(width);
+        let touched = |contacts: u32| width * (1.0 - (-f64::from(contacts) / width).exp());
+        let share = |&size: &u32| touched(size) / f64::from(size) / self.sizes.len() as f64;
+        let planted: f64 = self.planted.iter().map(|&contacts| touched(contacts)).sum();
+        let background = f64::from(self.load - self.planted_pairs());
+        (background * self.sizes.iter().map(share).sum::<f64>() + f64::from(self.each) * planted)
+            as u64
+    }
+
+    /// Pairs of planted hosts in a window.
+    fn planted_pairs(&self) -> u32 {
+        self.each * self.planted.iter().sum::<u32>()
     }
 
     /// The planted hosts of a kind in a window from 1 on: 0 of θ/2, 1 of θ, 2 of 2θ.
@@ -80,8 +98,8 @@ impl Traffic {
 
     /// The pairs of a slice of a window. In window 0 none are of planted hosts.
     pub(super) fn slice(&self, window: u32, slice: u32) -> Vec<IpPair> {
-        let planted = if window == 0 { 0 } else { self.each * self.planted.iter().sum::<u32>() };
-        let background = u64::from(self.load.saturating_sub(planted));
+        let planted = if window == 0 { 0 } else { self.planted_pairs() };
+        let background = u64::from(self.load - planted);
         let until = |slice: u32| background * u64::from(slice) / u64::from(self.window);
         let numbers = until(slice)..until(slice + 1);
         let mut pairs: Vec<_> =

@@ -37,6 +37,8 @@ pub(super) struct Outcome {
     pub(super) candidates: usize,
     /// What the last report said that it misses of hosts of θ.
     pub(super) miss_probability: f64,
+    /// Standard error to expect at θ of the load as it acts.
+    pub(super) std_error: f64,
 }
 
 pub(super) fn run(
@@ -53,7 +55,11 @@ pub(super) fn run(
     let affordable = options.work / (u64::from(load) + passes);
     let wanted = u64::from(options.hosts.div_ceil(traffic.each()));
     let windows = wanted.min(affordable.saturating_sub(1)).max(1) as u32;
-    let mut outcome = Outcome::default();
+    let params = detector.params();
+    let acting = traffic.acting(plan.config.linear_width);
+    let std_error =
+        params.expected_error(threshold, acting).expect("the tagged scheme has a formula");
+    let mut outcome = Outcome { std_error, ..Outcome::default() };
     for number in 0..=windows {
         for slice in 0..window {
             detector.ingest(&traffic.slice(number, slice))?;

@@ -4,5 +4,6 @@ mod characterise;
 mod command_line;
 mod growth;
 mod paper;
+mod plans;
 mod program;
 mod scale;
