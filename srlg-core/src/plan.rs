@@ -31,8 +31,7 @@ pub struct Plan {
     /// Probability that a host with 2θ opposite hosts is not reported, at most 1 in 1,000: the finder misses
     /// it, however the load is spread over hosts, or its estimate is below θ. A bound.
     pub double_miss_probability: f64,
-    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Cache misses and errors grow with
-    /// it.
+    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it.
     pub pairs_per_recorder: f64,
 }
 
@@ -49,8 +48,8 @@ impl Config {
     ///
     /// - Of hosts of 2θ opposite hosts at most 1 in 1,000 goes unreported: the finder misses 1 in 2,000, however the load
     ///   is spread over hosts; and 1 in 2,000 has an estimate below θ.
-    /// - Of hosts of θ/2 opposite hosts 1 in 2,000 has an estimate of θ or more. (By the normal distribution, as
-    ///   above. Where errors are large more of these are.)
+    /// - Of hosts of θ/2 opposite hosts 1 in 2,000 has an estimate of θ or more; this and the share before it by the normal
+    ///   distribution.
     /// - A recorder of the counter has at most 5 distinct pairs of a window. Beyond, estimates are right in the mean, but
     ///   fewer than 9 of 10 are within 1.96 of their standard errors.
     /// - A host of 2θ is within the range of the estimator.

@@ -62,7 +62,7 @@ impl Row {
     /// Whether the plan was measured not to keep what it says, by more than chance.
     pub(super) fn is_broken(&self) -> bool {
         let Ok((plan, _, outcome)) = &self.plan else { return false };
-        outcome.errs_otherwise() || outcome.misses_more(plan)
+        outcome.errs_otherwise(plan) || outcome.misses_more(plan)
     }
 
     pub(super) fn json(&self, options: &Plans) -> Value {
@@ -120,11 +120,11 @@ impl Outcome {
         ((lumpy.max(measured) - 1.0) / hosts).sqrt() / 2.0
     }
 
-    /// Whether errors differ from what is to be expected of the load as it acts by more than the tolerance and by more than
-    /// chance.
-    fn errs_otherwise(&self) -> bool {
-        let differs = (self.rms() / self.std_error - 1.0).abs();
-        differs > TOLERANCE && differs > 3.0 * self.noise()
+    /// Whether errors are larger than was promised, or smaller than is to be expected of the load as it acts in the end, by more
+    /// than the tolerance and by more than chance. At first giants act as all others do.
+    fn errs_otherwise(&self, plan: &Plan) -> bool {
+        let most = TOLERANCE.max(3.0 * self.noise());
+        self.rms() > plan.std_error * (1.0 + most) || self.rms() < self.std_error * (1.0 - most)
     }
 
     /// Whether more hosts are missed than a plan may miss of 2θ, or says of θ, which a chance below 1 in 1,000 would do.

@@ -78,7 +78,8 @@ pub(super) fn summary(rows: &[Row]) -> String {
         "hosts of θ/2 reported",
         "hosts of θ missed by the finder",
         "expected, at most",
-        "error over what is expected",
+        "error over what was promised",
+        "over what is expected",
         "refused: cells",
         "candidates",
         "load",
@@ -91,10 +92,9 @@ pub(super) fn summary(rows: &[Row]) -> String {
         let measured = || rows.iter().filter_map(|row| row.plan.as_ref().ok());
         let sum = |of: fn(&Outcome) -> u32| measured().map(|it| of(&it.2)).sum::<u32>().to_string();
         let expected = measured().map(|it| it.0.miss_probability * f64::from(it.2.high));
-        let clear = measured().map(|it| &it.2).filter(|outcome| outcome.noise() < CLEAR);
-        let ratios: Vec<f64> = clear.map(|outcome| outcome.rms() / outcome.std_error).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
+        let clear = || measured().filter(|it| it.2.noise() < CLEAR);
+        let promised = range(clear().map(|(plan, _, it)| it.rms() / plan.std_error));
+        let expected_error = range(clear().map(|(_, _, it)| it.rms() / it.std_error));
         let mut cells = vec![
             short(rows[0].place.threshold),
             measured().count().to_string(),
@@ -103,7 +103,8 @@ pub(super) fn summary(rows: &[Row]) -> String {
             sum(|outcome| outcome.false_reports),
             format!("{} of {}", sum(|outcome| outcome.high_missed), sum(|outcome| outcome.high)),
             format!("{:.1}", expected.sum::<f64>()),
-            if ratios.is_empty() { "-".to_owned() } else { format!("{least:.2} to {most:.2}") },
+            promised,
+            expected_error,
         ];
         let refusals = rows.iter().filter_map(|row| row.plan.as_ref().err());
         let mut refused = [0; 6];
@@ -112,6 +113,15 @@ pub(super) fn summary(rows: &[Row]) -> String {
         table.row(cells);
     }
     table.to_string()
+}
+
+/// The least and the most of some ratios.
+fn range(ratios: impl Iterator<Item = f64>) -> String {
+    let widen = |[least, most]: [f64; 2], ratio: f64| [least.min(ratio), most.max(ratio)];
+    match ratios.fold([f64::INFINITY, 0.0], widen) {
+        [_, 0.0] => "-".to_owned(),
+        [least, most] => format!("{least:.2} to {most:.2}"),
+    }
 }
 
 /// The column of a refusal.

@@ -115,11 +115,11 @@ impl Traffic {
     }
 
     fn background(&self, pairs: u64, window: u32, number: u64) -> IpPair {
-        let random = mix(self.seed ^ mix(u64::from(window) << 40 | number));
-        let class = (random >> 48) as usize * self.sizes.len() >> 16;
+        let random = mix(self.seed ^ mix((u64::from(window) << 40) | number));
+        let class = ((random >> 48) as usize * self.sizes.len()) >> 16;
         let hosts = (pairs / (self.sizes.len() as u64 * u64::from(self.sizes[class]))).max(1);
-        let host = (random & 0xffff_ffff) * hosts >> 32;
-        let host = mix(self.seed ^ (host << 32 | u64::from(window) << 8 | class as u64)) as u32;
+        let host = ((random & 0xffff_ffff) * hosts) >> 32;
+        let host = mix(self.seed ^ ((host << 32) | (u64::from(window) << 8) | class as u64)) as u32;
         IpPair { aip: host % FIRST_PLANTED, bip: mix(random) as u32 }
     }
 

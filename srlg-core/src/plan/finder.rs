@@ -120,3 +120,39 @@ impl Load {
 pub(super) const fn cell_bytes(cell_bits: u32) -> usize {
     size_of::<u64>() << cell_bits
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn hosts_of_no_size_hold_as_many_cells_more_often_than_is_said() {
+        for (threshold, window, distinct_pairs) in
+            [(8, 1, 1_000_000), (1024, 300, 20_000_000), (100_000, 300, 20_000_000)]
+        {
+            let base = Config { threshold, window, ..Config::default() };
+            let load = Load { base, distinct_pairs };
+            for cell_bits in [14, 18, 22] {
+                load.with_ages(cell_bits, |ages| {
+                    for cells in [2, 5, 20] {
+                        let most = ages.most_candidates(distinct_pairs, cells);
+                        let alike = |size: f64| {
+                            distinct_pairs as f64 / size * (1.0 - ages.miss(size, cells))
+                        };
+                        // Sizes are tried by steps of a tenth: beside the largest share there is one within 5 %.
+                        let sizes = (0..2000).map(|step| libm::pow(1.01, f64::from(step)));
+                        let largest = sizes
+                            .filter(|&size| size >= cells.into())
+                            .map(alike)
+                            .fold(0.0, f64::max);
+                        assert!(
+                            largest <= 1.01 * most && largest >= 0.999 * most,
+                            "{most} {largest}"
+                        );
+                    }
+                });
+            }
+        }
+    }
+}

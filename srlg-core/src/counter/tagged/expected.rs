@@ -15,7 +15,8 @@
 //!
 //! Words tell K ages apart, and of one age the smaller tag stays: tags order the touches of an age as time
 //! would, evenly, and those of echoes independently. So an own touch of age a is seen with probability g_a, which is 1 - G with
-//! the mean over that age in place of each power of e^(-λu).
+//! the mean over that age in place of each power of e^(-λu). Of one age both tags of a stranger of the same twist are smaller half
+//! as often as one is, so half as many of its touches hide both.
 //!
 //! Of the η' positions e^(-ta/K) have no own touch of a smaller age, so `R_a = η' e^(-ta/K) g_a` are at risk at the
 //! age a, of which a share `h = 1 - e^(-t/K)` shows an own touch. The variance of an estimate has two parts:
@@ -35,8 +36,8 @@ use crate::view::ArrayParams;
 /// inverse differs from the inverse of its mean by 1/2000.
 const MOST_AGES: u32 = 64;
 
-/// Share of strangers that do not have the twist of a host.
-const OTHER_TWISTS: f64 = 1.0 - 1.0 / (LINE - 1) as f64;
+/// Share of strangers that have the twist of a host.
+const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
 /// Standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
 /// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs.
@@ -99,24 +100,25 @@ impl Expected {
 
     /// G: probability that an own touch of the time `u` is not visible.
     fn covered(&self, u: f64) -> f64 {
-        1.0 - self.visible(|rate| libm::exp(-self.load * rate * u))
+        1.0 - self.visible(|[rate, _]| libm::exp(-self.load * rate * u))
     }
 
     /// g: probability that an own touch of an age is visible.
     fn shown(&self, age: u32) -> f64 {
         let ages = f64::from(self.ages);
-        self.visible(|rate| {
-            let in_age = self.load * rate / ages;
-            // The mean of e^(-in_age v) over v from 0 to 1.
-            let mean = if in_age > 0.0 { -libm::expm1(-in_age) / in_age } else { 1.0 };
-            mean * libm::exp(-in_age * f64::from(age))
+        self.visible(|rates| {
+            let [before, within] = rates.map(|rate| self.load * rate / ages);
+            // The mean of e^(-within v) over v from 0 to 1.
+            let mean = if within > 0.0 { -libm::expm1(-within) / within } else { 1.0 };
+            mean * libm::exp(-before * f64::from(age))
         })
     }
 
-    /// 1 - G, where `none` is the probability that none of touches of a rate, in λ, has come since.
-    fn visible(&self, none: impl Fn(f64) -> f64) -> f64 {
-        let echo = libm::exp(-self.load - self.t) * none(2.0);
-        none(1.0) + echo * (1.0 - none(OTHER_TWISTS))
+    /// 1 - G, where `none` is the probability that none of touches of some rates, in λ, has come since: at smaller
+    /// ages, and at the same with smaller tags.
+    fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
+        let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
+        none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))
     }
 }
 
@@ -169,7 +171,7 @@ mod tests {
         let pairs = (load * params.counter().tagged().unwrap().recorders() as f64) as u64;
         let mean = |rate: f64| (1.0 - libm::exp(-rate)) / rate;
         let t = 1024.0 / width;
-        let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 30.0 / 31.0));
+        let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 61.0 / 62.0));
         let variance = width * (libm::exp(t) - 1.0) / (mean(load) + echo) - 1024.0;
         // The 32,767 tags of one age leave one false match, of 1/g² hosts, less than 1 % of the error.
         let ratio = error(1, pairs) / libm::sqrt(variance);
