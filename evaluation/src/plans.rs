@@ -20,7 +20,7 @@ use srlg_core::Config;
 use crate::page::Page;
 use crate::study::CommandLine;
 use crate::{number, progress};
-use grid::{Place, Row};
+use grid::Row;
 
 /// What went wrong where nothing could be printed.
 const UNTOLD: &str = "cannot write to the standard output";
@@ -59,6 +59,15 @@ pub(crate) struct Plans {
     /// --table; without, plans, a row for each threshold
     #[arg(long)]
     write: Option<PathBuf>,
+}
+
+/// What is asked of the planner.
+#[derive(Clone, Copy)]
+struct Place {
+    threshold: u32,
+    window: u32,
+    load: u32,
+    memory: u32,
 }
 
 pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {

@@ -3,24 +3,15 @@
 use serde_json::{Value, json};
 use srlg_core::{ConfigError, Plan};
 
-use super::Plans;
 use super::traffic::Background;
 use super::trial::Outcome;
+use super::{Place, Plans};
 
 /// Share by which the root mean square error may differ from the standard error that is to be expected.
 const TOLERANCE: f64 = 0.1;
 
 /// Share of the hosts of 2θ that a plan may miss.
 const MAY_MISS: f64 = 1e-3;
-
-/// What is asked of the planner.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) threshold: u32,
-    pub(super) window: u32,
-    pub(super) load: u32,
-    pub(super) memory: u32,
-}
 
 /// All places: each threshold, load and memory with one window, in turn; but for loads that have no room for the planted
 /// hosts.

@@ -2,7 +2,8 @@
 
 use srlg_core::{ConfigError, Plan};
 
-use super::grid::{Place, Row};
+use super::Place;
+use super::grid::Row;
 use super::traffic::Background;
 use super::trial::Outcome;
 use crate::number::short;
@@ -77,7 +78,7 @@ pub(super) fn summary(rows: &[Row]) -> String {
         "not reported",
         "hosts of θ/2 reported",
         "hosts of θ missed by the finder",
-        "expected, at most",
+        "expected",
         "error over what was promised",
         "over what is expected",
         "refused: cells",

@@ -10,9 +10,8 @@ use anyhow::Result;
 use srlg_core::{Config, Plan};
 use srlg_host::{Device, SliceReport, SlidingDetector};
 
-use super::Plans;
-use super::grid::Place;
 use super::traffic::{Background, Traffic};
+use super::{Place, Plans};
 
 /// Bytes over which a pass takes as long as it takes to ingest a pair, some 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
