@@ -23,6 +23,7 @@ use crate::giants::{self, Giants};
 use crate::growth::{self, Growth};
 use crate::output::Output;
 use crate::paper::{self, Paper};
+use crate::plans::{self, Plans};
 use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
@@ -49,6 +50,8 @@ enum Command {
     Alike(Alike),
     /// Show how large the errors are of hosts from θ to ten million opposite hosts
     Giants(Giants),
+    /// Check what the planner of sizes promises, or print a table of its plans
+    Plans(Plans),
     /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
     Peers(Peers),
     /// Compare a detector with the exact truth on recorded traffic
@@ -116,6 +119,7 @@ pub fn run() -> ExitCode {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::Alike(options) => alike::run(&options),
         Command::Giants(options) => giants::run(&options),
+        Command::Plans(options) => plans::run(&options, repeating),
         Command::Peers(options) => comparison::run(&options, repeating),
         Command::Traces(options) => traces::run(&options, repeating),
         Command::Paper(options) => paper::run(&options, repeating),

@@ -24,6 +24,7 @@ mod output;
 mod page;
 mod paper;
 mod pcap_writer;
+mod plans;
 mod plot;
 mod preset;
 mod progress;

@@ -1,5 +1,7 @@
 //! [`ConfigError`]: which rule a configuration breaks.
 
+use core::fmt;
+
 /// A rule that a [`Config`](super::Config) breaks, with its values and the way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -52,8 +54,39 @@ pub enum ConfigError {
     TaggedWidth { width: u32, max: u32 },
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
+    #[error(
+        "{} cells miss {missed} of 10,000 hosts of {hosts} opposite hosts, twice the threshold: a plan may miss 5, {}",
+        1_u64 << .cell_bits, WayOut(.least)
+    )]
+    PlanCells { cell_bits: u32, hosts: u32, missed: u32, least: Option<usize> },
+    #[error(
+        "{distinct_pairs} distinct pairs may make so many hosts near threshold {threshold} that {limit} candidates leave out more than 5 of 10,000 hosts of twice the threshold: give a larger threshold"
+    )]
+    PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32 },
+    #[error(
+        "{distinct_pairs} distinct pairs are more than 5 for each of {recorders} recorders of the linear estimator array: {}",
+        WayOut(.least)
+    )]
+    PlanLoad { distinct_pairs: u64, recorders: u64, least: Option<usize> },
+    #[error(
+        "the standard error of a host of {hosts} opposite hosts would be {percent} % of threshold {threshold}: a plan may have {most} %, {}",
+        WayOut(.least)
+    )]
+    PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
     #[error("hot_limit of the RSRA is 0: give at least 1")]
     HotLimit,
     #[error("candidate_limit is {limit}: give 1 to {max}")]
     CandidateLimit { limit: u32, max: u32 },
+}
+
+/// What to do where a memory is too small for a plan.
+struct WayOut<'a>(&'a Option<usize>);
+
+impl fmt::Display for WayOut<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(least) => write!(out, "give at least {least} bytes or a larger threshold"),
+            None => out.write_str("no memory is enough, give a larger threshold"),
+        }
+    }
 }

@@ -1,194 +1,158 @@
-//! [`Plan`]: sizes for a load and a memory, and the error to expect.
+//! [`Plan`]: sizes for a load and a memory, and the errors to expect.
+//!
+//! Shape: [`finder`] says how many cells a load needs, [`counter`] what comes of the rest of the memory.
+//! Invariant: a plan keeps what [`Config::for_load`] says of it, and what is refused names the rule and,
+//! where there is one, the least memory that is not.
+
+mod counter;
+mod finder;
 
 use crate::config::{Config, Scheme};
-use crate::counter::tagged::{LEAST_TAGS, LINE, MOST_POSITIONS, Regions};
+use crate::counter::tagged::LEAST_TAGS;
 use crate::error::ConfigError;
-use crate::finder::cells::chance::AgeHistogram;
+use counter::{least_lines, line_bytes, lines_of};
+use finder::{FinderPlan, cell_bytes};
 
 /// What [`Config::for_load`] picked.
+///
+/// What is expected is expected of the load that was planned for: contacts even over the window, as many
+/// before it as in it, that never repeat. Of less load, or where contacts repeat, errors are smaller; a host whose
+/// contacts do not repeat, among others that do, errs more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// The sizes, with seed 0.
     pub config: Config,
     /// Standard error, in hosts, to expect of the estimate of a host with θ opposite hosts.
-    /// Contacts are taken to be even over the window and never to repeat. A host whose own
-    /// contacts repeat errs less; one whose contacts do not, among others that do, errs more.
     pub std_error: f64,
-    /// Probability that the finder misses a host with θ opposite hosts, of such a load; of θ below 64 a
-    /// bound.
+    /// Probability that the finder misses a host with θ opposite hosts, where no more hosts than
+    /// `candidate_limit` come near θ; of θ below 64 a bound.
     pub miss_probability: f64,
+    /// Probability that a host with 2θ opposite hosts is not reported, at most 1 in 1,000: the finder misses
+    /// it, however the load is spread over hosts, or its estimate is below θ. A bound.
+    pub double_miss_probability: f64,
+    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it.
+    pub pairs_per_recorder: f64,
 }
 
-/// Linear estimators that are tried, in recorders; longer ones cost more time.
-const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
-
-/// The shortest linear estimator is taken whose error is at most this factor times the least.
-const GOOD_ENOUGH: f64 = 1.05;
-
-/// Cells for every θ pairs of a window, at which a host of θ is missed once in 10,000 times.
-const CELLS_PER_THRESHOLD: u64 = 14;
+/// Half of the 1 in 1,000 hosts of 2θ that may go unreported: the finder may miss as many, and the estimates
+/// of as many may be too low.
+const ACCEPTED: f64 = 5e-4;
 
 impl Config {
-    /// Sizes for super points of at least `threshold` opposite hosts in windows of `window`
-    /// slices that hold `distinct_pairs` distinct pairs, with recorders of at most `memory`
-    /// bytes: the tagged scheme with the least error.
+    /// Sizes a detector for super points of at least `threshold` opposite hosts in windows of `window`
+    /// slices that hold `distinct_pairs` distinct pairs, in at most `memory` bytes of recorders: the tagged
+    /// scheme with the least error. docs/sizing.md has a table of plans.
+    ///
+    /// A plan keeps this, or it is refused, with the least memory that is enough:
+    ///
+    /// - Of hosts of 2θ opposite hosts at most 1 in 1,000 goes unreported: the finder misses 1 in 2,000, however the load
+    ///   is spread over hosts; and 1 in 2,000 has an estimate below θ.
+    /// - Of hosts of θ/2 opposite hosts 1 in 2,000 has an estimate of θ or more; this and the share before it by the normal
+    ///   distribution.
+    /// - A recorder of the counter has at most 5 distinct pairs of a window. Beyond, estimates are right in the mean, but
+    ///   fewer than 9 of 10 are within 1.96 of their standard errors.
+    /// - A host of 2θ is within the range of the estimator.
     ///
     /// There are 14 cells for every θ of the pairs, so that hosts of θ are missed once in 10,000 times, if they fit in a
-    /// sixth of the memory. In a fifteenth of the memory there may be 8 times as many: with fewer cells, more hosts
-    /// below θ become candidates and are tallied for nothing. The limit of candidates is that of the default, and
-    /// up to four times as much where θ is so small that there may be as many super points.
+    /// sixth of the memory, or as many more as hosts of 2θ need. In a fifteenth of the memory there may be 8 times as many:
+    /// with fewer cells, more hosts below θ become candidates and are tallied for nothing. The limit of candidates
+    /// is that of the default, and up to 65,536 where θ is so small that there may be as many super points;
+    /// more where hosts of 2θ would be missed.
     ///
     /// ```
-    /// use srlg_core::Config;
+    /// use srlg_core::{Config, ConfigError};
     /// let plan = Config::for_load(1024, 300, 2_000_000, 8_000_000)?;
     /// assert!(plan.config.validate()?.recorder_bytes() <= 8_000_000);
     /// assert!(plan.std_error < 0.02 * 1024.0);
-    /// # Ok::<(), srlg_core::ConfigError>(())
+    ///
+    /// let refused = Config::for_load(64, 300, 20_000_000, 8_000_000);
+    /// let Err(ConfigError::PlanCells { least: Some(least), .. }) = refused else { panic!("{refused:?}") };
+    /// assert!(Config::for_load(64, 300, 20_000_000, least).is_ok());
+    /// # Ok::<(), ConfigError>(())
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError::Memory`] when `memory` is too small for the shortest linear estimator, and
-    /// the rules that `threshold` or `window` break.
+    /// The rules that `threshold` or `window` break; [`ConfigError::Memory`] when `memory` is too small for the
+    /// shortest linear estimator; [`ConfigError::PlanCells`] and [`ConfigError::PlanCandidates`] where the finder,
+    /// [`ConfigError::PlanLoad`] and [`ConfigError::PlanError`] where the counter
+    /// would not keep what a plan keeps.
     pub fn for_load(
         threshold: u32,
         window: u32,
         distinct_pairs: u64,
         memory: usize,
     ) -> Result<Plan, ConfigError> {
-        // No more hosts than this have θ opposite hosts.
-        let super_points = distinct_pairs / u64::from(threshold.max(1));
-        let candidate_limit = super_points.clamp(1 << 14, 1 << 16).next_power_of_two() as u32;
-        let base = Self { threshold, window, candidate_limit, ..Self::default() };
-        let needed =
-            distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD) / u64::from(threshold.max(1));
-        let is_good = |bits: &u32| {
-            // Half as many would do where they are as many as needed.
-            let (half, bytes) = (1 << (bits - 1), cell_bytes(*bits));
-            half < needed && bytes <= memory / 6
-                || half < needed.saturating_mul(8) && bytes <= memory / 15
-        };
-        let cell_bits = (13..=24).rev().find(is_good).unwrap_or(12);
-        let plans = WIDTHS.map(|width| base.plan((cell_bits, width), distinct_pairs, memory));
-        let errors = plans.iter().flatten().map(|plan| plan.std_error);
-        let least = errors.fold(f64::INFINITY, f64::min);
-        let is_good = |plan: &Result<Plan, _>| {
-            plan.as_ref().is_ok_and(|plan| plan.std_error <= least * GOOD_ENOUGH)
-        };
-        // What forbids the first forbids all.
-        plans[plans.iter().position(is_good).unwrap_or(0)]
+        let load = Load { base: Self { threshold, window, ..Self::default() }, distinct_pairs };
+        // Rules that no memory changes.
+        load.shortest(FinderPlan::LEAST_BITS).validate()?;
+        let least = FinderPlan::least(&load)?;
+        let preferred = FinderPlan::preferred_bits(&load, memory).max(least.cell_bits);
+        // Where the preferred cells leave the counter too little, the fewest do.
+        let finders = [FinderPlan::new(&load, preferred), Some(least)].into_iter().flatten();
+        let mut plans = finders.filter_map(|finder| load.plan(finder, memory));
+        plans.next().ok_or_else(|| load.refusal(least, memory))
+    }
+}
+
+/// What a plan is for.
+struct Load {
+    /// θ and the window; the rest is that of the default.
+    base: Config,
+    /// L.
+    distinct_pairs: u64,
+}
+
+impl Load {
+    /// `2^cell_bits` cells, and linear estimators of `width` recorders in so many `lines`.
+    fn config(&self, cell_bits: u32, (width, lines): (u32, u32)) -> Config {
+        let scheme = Scheme::Tagged { cell_bits, lines, tags: LEAST_TAGS };
+        Config { scheme, linear_width: width, ..self.base }
     }
 
-    /// With `2^cell_bits` cells, and linear estimators of `width` recorders, or of more where the threshold
-    /// needs them, in what the cells leave of `memory`.
-    fn plan(
-        self,
-        (cell_bits, width): (u32, u32),
-        distinct_pairs: u64,
-        memory: usize,
-    ) -> Result<Plan, ConfigError> {
-        let needed = self.threshold.div_ceil(2).next_multiple_of(LINE);
-        let linear_width = width.max(needed);
-        let line_bytes = 2 * LINE as usize;
-        let lines = memory.saturating_sub(cell_bytes(cell_bits)) / line_bytes;
-        let least = (Regions::new(linear_width).positions() / LINE) as usize;
-        // More lines than 32 bits can number recorders stay unused.
-        let numbered = lines.clamp(least, (u32::MAX / LINE) as usize) as u32;
-        let scheme = Scheme::Tagged { cell_bits, lines: numbered, tags: LEAST_TAGS };
-        let config = Self { scheme, linear_width, ..self };
-        let params = config.validate()?;
-        if lines < least {
-            let least = cell_bytes(cell_bits) + least * line_bytes;
-            return Err(ConfigError::Memory { memory, least });
+    /// The smallest counter, of the shortest linear estimators.
+    fn shortest(&self, cell_bits: u32) -> Config {
+        let width = self.least_width();
+        self.config(cell_bits, (width, least_lines(width)))
+    }
+
+    /// What the cells leave of `memory` for the counter, if that is a linear estimator.
+    fn lines(&self, cell_bits: u32, memory: usize) -> Option<u32> {
+        let lines = lines_of(memory.checked_sub(cell_bytes(cell_bits))?);
+        (lines >= least_lines(self.least_width())).then_some(lines)
+    }
+
+    /// The plan of these cells and the best counter in the rest of `memory`.
+    fn plan(&self, finder: FinderPlan, memory: usize) -> Option<Plan> {
+        let counter = self.counter(self.lines(finder.cell_bits, memory)?)?;
+        let FinderPlan { cell_bits, candidate_limit, miss, double_miss } = finder;
+        let config = self.config(cell_bits, (counter.width, counter.lines));
+        Some(Plan {
+            config: Config { candidate_limit, ..config },
+            std_error: counter.std_error,
+            miss_probability: miss,
+            double_miss_probability: double_miss + counter.double_miss,
+            pairs_per_recorder: counter.load,
+        })
+    }
+
+    /// The rule that no plan in `memory` keeps, where `finder` has the fewest cells.
+    fn refusal(&self, finder: FinderPlan, memory: usize) -> ConfigError {
+        let bytes = |cell_bits, lines| cell_bytes(cell_bits) + line_bytes(lines);
+        let least = self.least_lines().map(|lines| bytes(finder.cell_bits, lines));
+        if let Some(lines) = self.lines(finder.cell_bits, memory) {
+            return self.counter_refusal(lines, least);
         }
-        let std_error = params
-            .expected_error(self.threshold, distinct_pairs)
-            .expect("the tagged scheme has a formula");
-        let cells = params.finder().cells().expect("the finder of the tagged scheme");
-        let sampled = libm::ldexp(distinct_pairs as f64, -(cells.lsb_threshold() as i32));
-        let mut ages = [0; 64];
-        let touches = sampled / libm::ldexp(1.0, cell_bits as i32);
-        let histogram = AgeHistogram::of_load(cells, touches, &mut ages);
-        let miss_probability = histogram.miss(histogram.threshold(), histogram.c_min());
-        Ok(Plan { config, std_error, miss_probability })
-    }
-}
-
-/// Bytes of `2^cell_bits` cells.
-const fn cell_bytes(cell_bits: u32) -> usize {
-    size_of::<u64>() << cell_bits
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error_at(load: u64, memory: usize) -> f64 {
-        Config::for_load(1024, 300, load, memory).unwrap().std_error / 1024.0
-    }
-
-    #[test]
-    fn plan_fits_in_its_memory_and_is_valid() {
-        for memory in [400_000, 1_000_000, 8_000_000, 31_700_000, 1_000_000_000] {
-            for (threshold, window, load) in
-                [(8, 1, 1), (100, 60, 100_000), (1024, 300, 2_000_000), (9000, 60_000, u64::MAX)]
-            {
-                let plan = Config::for_load(threshold, window, load, memory).unwrap();
-                let bytes = plan.config.validate().unwrap().recorder_bytes();
-                assert!(bytes <= memory && bytes > memory - 64, "{memory} {plan:?}");
-                assert!(plan.std_error > 0.0, "{plan:?}");
+        let fewer = (FinderPlan::LEAST_BITS..finder.cell_bits).rev();
+        match fewer.into_iter().find(|&bits| self.lines(bits, memory).is_some()) {
+            Some(cell_bits) => FinderPlan::refusal(self, cell_bits, least),
+            None => {
+                let shortest = bytes(finder.cell_bits, least_lines(self.least_width()));
+                ConfigError::Memory { memory, least: least.unwrap_or(shortest) }
             }
         }
     }
-
-    #[test]
-    fn plan_says_how_often_the_finder_misses() {
-        let miss = |threshold, load, memory| {
-            Config::for_load(threshold, 300, load, memory).unwrap().miss_probability
-        };
-        for load in [500_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000] {
-            assert!(miss(1024, load, 31_700_000) < 1.31e-4, "{load}");
-        }
-        assert!(miss(1024, 100_000_000, 31_700_000) > 0.01, "too many pairs for the memory");
-        assert!(miss(8, 2_000_000, 8_000_000) > 0.5, "too many pairs for the memory");
-    }
-
-    #[test]
-    fn more_memory_errs_less_and_more_load_errs_more() {
-        for load in [500_000, 2_000_000, 20_000_000] {
-            assert!(error_at(load, 31_700_000) < error_at(load, 8_000_000), "{load}");
-            assert!(error_at(load, 31_700_000) < error_at(load * 2, 31_700_000), "{load}");
-        }
-    }
-
-    #[test]
-    fn default_errs_hardly_more_than_the_plan_for_its_memory() {
-        let params = Config::default().validate().unwrap();
-        for load in [2_000_000, 5_000_000, 10_000_000] {
-            let error = params.expected_error(1024, load).unwrap() / 1024.0;
-            let ratio = error / error_at(load, 31_700_000);
-            assert!(ratio < 1.15, "{load}: {ratio}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_planned_is_refused() {
-        let plan = |threshold, window, memory| Config::for_load(threshold, window, 1, memory);
-        let least = 8 * 4096 + 2 * (4096 + 8192);
-        let memory = least - 1;
-        assert_eq!(plan(1024, 300, memory), Err(ConfigError::Memory { memory, least }));
-        assert!(plan(1024, 300, least).is_ok());
-        assert_eq!(
-            plan(7, 300, 1 << 20),
-            Err(ConfigError::CellsThreshold { threshold: 7, least: 8 })
-        );
-        for memory in [0, 1 << 20] {
-            assert_eq!(plan(8, 0, memory), Err(ConfigError::Window { window: 0, max: 65_534 }));
-        }
-        let too_large = plan(1 << 20, 300, 1 << 30);
-        assert_eq!(
-            too_large,
-            Err(ConfigError::TaggedWidth { width: 1 << 19, max: MOST_POSITIONS })
-        );
-    }
 }
+
+#[cfg(test)]
+mod tests;

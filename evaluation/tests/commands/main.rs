@@ -5,5 +5,6 @@ mod command_line;
 mod giants;
 mod growth;
 mod paper;
+mod plans;
 mod program;
 mod scale;

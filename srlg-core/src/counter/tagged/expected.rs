@@ -1,101 +1,143 @@
-//! The error to expect of the [visible](super::visible) count, before anything is counted.
+//! What to expect of the [visible](super::visible) count, before anything is counted.
 //!
-//! Method. Let contacts be even over the window and never repeat, and λ be the distinct pairs
-//! per recorder. Ages u are relative to the window: 0 is now, 1 its far end. A position is
-//! covered from age u on, so that an own touch of that age is not visible, when
+//! Method. Let contacts be even over the window, as many before it as in it, and never repeat, and λ
+//! be the distinct pairs per recorder. Times u are relative to the window: 0 is now, 1 its far end. A
+//! position is covered from u on, so that an own touch of that time is not visible, when
 //!
 //! - a foreign touch came since to the place of the touch: probability `1 - e^(-λu)`; and
 //! - in the place of the echo, any touch of the window, be it foreign or own, or an echo since,
 //!   or a touch that left the window and looks like an echo since:
 //!   `1 - e^(-λ - t) e^(-λu) e^(-λu)` with t = n/η' of n opposite hosts.
 //!
-//! The places are independent, so `G(u) = (1 - e^(-λu))(1 - e^(-λ(1 + 2u) - t))`. The variance
-//! of an estimate has three parts:
+//! One touch may do both: that of a stranger to the place of the touch, if it has the host's twist, as one in
+//! LINE - 1 does, since its echo is then in the place of the echo. All others are independent, so the own touch is visible
+//! with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
-//! - what is not visible: each of the n counts `1/(1 - G)` times with probability `1 - G`, so
-//!   `n ∫ 1/(1 - G(u)) - 1 du`;
-//! - linear counting: `η'(e^t - t - 1)` (Whang et al. 1990);
-//! - false matches: `η' dG(u)` foreign words show the host's tag with probability 1/T, each of which
-//!   counts `1/(1 - G)` times: `η'/T ∫ dG/(1 - G)² = η'/T (1/(1 - G(1)) - 1)`.
+//! Words tell K ages apart, and of one age the smaller tag stays: tags order the touches of an age as time
+//! would, evenly, and those of echoes independently. So an own touch of age a is seen with probability g_a, which is 1 - G with
+//! the mean over that age in place of each power of e^(-λu). Of one age both tags of a stranger of the same twist are smaller half
+//! as often as one is, so half as many of its touches hide both.
+//!
+//! Of the η' positions e^(-ta/K) have no own touch of a smaller age, so `R_a = η' e^(-ta/K) g_a` are at risk at the
+//! age a, of which a share `h = 1 - e^(-t/K)` shows an own touch. The variance of an estimate has two parts:
+//!
+//! - own touches (Greenwood 1926): `η'² Σ h/(R_a (1 - h)) - n`, n coming off as it is a fixed number. It is
+//!   `η' (e^t - t - 1)` without load, the variance of linear counting (Whang et al. 1990);
+//! - false matches: at the age a the foreign words of `η' e^(-t(a+1)/K) (G((a+1)/K) - G(a/K))` positions
+//!   come into sight, one in T shows the host's tag, and counts as `η'/(R_a (1 - h))` hosts.
+//!
+//! An estimate ends where fewer than one position is left at risk. Of n opposite hosts
+//! `η' e^(-t) g_(K-1)` are left in the mean.
 //!
 //! A region gets a share p of the n opposite hosts, a Poisson number if n is one. So what it tells of n has the
-//! variance V/p², V being the sum of the three and of n p itself. Independent regions add 1 over their variances;
-//! as n is fixed, n comes off. Where few positions of the fine region are left in the end, the coarse ones count.
+//! variance V/p², V being the sum of both parts with n p in place of n, of a number that is not fixed. Independent
+//! regions add p²/V; in the end n comes off. Where few positions of the fine region are left the coarse ones count.
 
-use super::params::TaggedParams;
+use super::params::{LINE, TaggedParams};
+use super::pooled::COARSE_TELLS;
 use crate::view::ArrayParams;
 
-/// Steps of Simpson's rule; the integrand is smooth, and 1 % of it would do.
-const STEPS: u32 = 64;
+/// More ages are as good as endless ones: in one of them e^(-λu) changes by a thirteenth at λ = 5, and the mean of its
+/// inverse differs from the inverse of its mean by 1/2000.
+const MOST_AGES: u32 = 64;
+
+/// Share of strangers that have the twist of a host.
+const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
 /// Standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
 /// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
-    let n = f64::from(cardinality);
-    // Beyond a load of 30 nothing is visible, and no number would say more.
-    let load = (distinct_pairs as f64 / params.recorders() as f64).min(30.0);
-    let fine = Expected::new(params, 0, n, load);
-    let coarse = 1.0 - fine.share;
+    let regions = 0..params.regions.as_slice().len();
+    let mut regions =
+        regions.map(|region| Expected::new(params, region, cardinality, distinct_pairs));
+    let fine = regions.next().expect("a fine region");
     let mut information = fine.information();
-    if fine.at_risk() <= 4.0 * coarse {
-        let regions = 1..params.regions.as_slice().len();
-        let coarse = regions.map(|region| Expected::new(params, region, n, load).information());
-        information += coarse.sum::<f64>();
+    if fine.left() <= COARSE_TELLS * (1.0 - fine.share) * fine.width {
+        information += regions.map(|coarse| coarse.information()).sum::<f64>();
     }
-    libm::sqrt((1.0 / information - n).max(0.0))
+    libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
 }
 
-/// What a region is expected to show of a host.
+/// Distinct pairs per recorder of the array.
+#[must_use]
+pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
+    distinct_pairs as f64 / params.recorders() as f64
+}
+
+/// A region of a host in a load.
 struct Expected {
+    /// Its positions, η' of the fine one.
     width: f64,
-    tags: f64,
-    /// Opposite hosts of the region, in the mean.
-    n: f64,
-    /// Their share of all.
+    /// Its share of the opposite hosts.
     share: f64,
-    /// λ
+    /// T.
+    tags: f64,
+    /// K.
+    ages: u32,
+    /// λ.
     load: f64,
+    /// Opposite hosts per position.
+    t: f64,
 }
 
 impl Expected {
-    fn new(params: &TaggedParams, region: usize, cardinality: f64, load: f64) -> Self {
+    fn new(params: &TaggedParams, region: usize, cardinality: u32, distinct_pairs: u64) -> Self {
         let width = f64::from(params.regions.as_slice()[region].width);
         let share = params.regions.share(region);
-        Self { width, tags: params.tags.into(), n: cardinality * share, share, load }
+        Self {
+            width,
+            share,
+            tags: params.tags.into(),
+            ages: params.echo_delay.min(MOST_AGES),
+            // Beyond a load of 30 nothing is visible, and no number would say more.
+            load: load(params, distinct_pairs).min(30.0),
+            t: f64::from(cardinality) * share / width,
+        }
     }
 
-    /// Opposite hosts for each position.
-    fn t(&self) -> f64 {
-        self.n / self.width
-    }
-
-    /// 1/(1 - G(u)) - 1: what one visible touch of age u stands for beside itself.
-    fn hidden(&self, u: f64) -> f64 {
-        let shown = libm::exp(-self.load * u);
-        let echoed = libm::exp(-self.load * (1.0 + 2.0 * u) - self.t());
-        1.0 / (1.0 - (1.0 - shown) * (1.0 - echoed)) - 1.0
-    }
-
-    /// The share of positions that are neither touched nor covered at the end of the window.
-    fn at_risk(&self) -> f64 {
-        libm::exp(-self.t()) / (1.0 + self.hidden(1.0))
-    }
-
-    /// 1 over the variance of the number of all opposite hosts as the region alone tells it.
+    /// 1 over the variance of the number of all opposite hosts, a Poisson number, as the region tells it.
     fn information(&self) -> f64 {
-        let simpson = (0..=STEPS).map(|step| {
-            let weight = match step {
-                0 | STEPS => 1.0,
-                _ if step.is_multiple_of(2) => 2.0,
-                _ => 4.0,
-            };
-            weight * self.hidden(f64::from(step) / f64::from(STEPS))
-        });
-        let not_visible = self.n * simpson.sum::<f64>() / f64::from(3 * STEPS);
-        let counting = self.width * (libm::exp(self.t()) - self.t() - 1.0);
-        let false_matches = self.width / self.tags * self.hidden(1.0);
-        self.share * self.share / (self.n + not_visible + counting + false_matches)
+        // e^(t/K): by how much an age lowers the share of positions without an own touch.
+        let step = libm::exp(self.t / f64::from(self.ages));
+        let (mut own, mut false_matches, mut untouched, mut covered) = (0.0, 0.0, 1.0, 0.0);
+        for age in 0..self.ages {
+            let shown = self.shown(age);
+            let until = self.covered(f64::from(age + 1) / f64::from(self.ages));
+            own += libm::expm1(self.t / f64::from(self.ages)) / (untouched * shown);
+            false_matches += (until - covered) * step / (untouched * shown * shown);
+            covered = until;
+            untouched /= step;
+        }
+        self.share * self.share / (self.width * (own + false_matches / self.tags))
+    }
+
+    /// Positions that still tell something at the far end of the window, in the mean.
+    fn left(&self) -> f64 {
+        self.width * libm::exp(-self.t) * self.shown(self.ages - 1)
+    }
+
+    /// G: probability that an own touch of the time `u` is not visible.
+    fn covered(&self, u: f64) -> f64 {
+        1.0 - self.visible(|[rate, _]| libm::exp(-self.load * rate * u))
+    }
+
+    /// g: probability that an own touch of an age is visible.
+    fn shown(&self, age: u32) -> f64 {
+        let ages = f64::from(self.ages);
+        self.visible(|rates| {
+            let [before, within] = rates.map(|rate| self.load * rate / ages);
+            // The mean of e^(-within v) over v from 0 to 1.
+            let mean = if within > 0.0 { -libm::expm1(-within) / within } else { 1.0 };
+            mean * libm::exp(-before * f64::from(age))
+        })
+    }
+
+    /// 1 - G, where `none` is the probability that none of touches of some rates, in λ, has come since: at smaller
+    /// ages, and at the same with smaller tags.
+    fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
+        let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
+        none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))
     }
 }
 
@@ -116,10 +158,10 @@ mod tests {
         assert!((ratio - 1.0).abs() < t * t, "{ratio}");
     }
 
-    // n small: 1 - e^(-λu) ≈ λu and 1 - e^(-λ(1+2u)) ≈ λ(1+2u): ∫ λ²(u + 2u²) = 7/6 λ² and
-    // G(1) = 3λ², the next terms being λ of it.
+    // n = 1 and small λ: G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t), of which the variance has the integral over u, and
+    // η'/T times G(1), the next terms being λ of it.
     #[test]
-    fn small_loads_add_the_square_of_the_load() {
+    fn small_loads_add_what_one_touch_hides_and_the_square_of_the_load() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let load = 0.001 * params.recorders() as f64;
         let square = |pairs: u64| {
@@ -128,11 +170,36 @@ mod tests {
         };
         let added = square(load as u64) - square(0);
         let false_matches = f64::from(params.width()) / f64::from(params.tags());
+        let one_touch = 0.001 / 31.0 * (0.5 + false_matches);
+        let both = 0.001 * (30.0 / 31.0);
+        let foreign = 0.001 * (7.0 / 6.0 + 3.0 * false_matches);
         // One opposite host adds t = 1/32768 to λ(1 + 2u).
-        let t = 1.0 / f64::from(params.width());
-        let expected = 1e-6 * (7.0 / 6.0 + false_matches * 3.0) + 0.001 * t * (0.5 + false_matches);
-        let expected = expected * (512.0 / 511.0);
+        let own = (0.5 + false_matches) / f64::from(params.width());
+        let expected = (one_touch + both * (foreign + own)) * (512.0 / 511.0);
         assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
+    }
+
+    // Of one age all is in one risk set: η'² h/(R(1 - h)) - n with R = η' g, g = (1 - e^-λ)/λ and what the echo adds.
+    #[test]
+    fn windows_of_one_slice_err_less_than_long_ones() {
+        let error = |window, pairs| {
+            let params = Config { window, ..Config::default() }.validate().unwrap();
+            params.expected_error(1024, pairs).unwrap()
+        };
+        let params = Config { window: 1, ..Config::default() }.validate().unwrap();
+        let width = 32_768.0;
+        let load = 4.0;
+        let pairs = (load * params.counter().tagged().unwrap().recorders() as f64) as u64;
+        let mean = |rate: f64| (1.0 - libm::exp(-rate)) / rate;
+        let share = 511.0 / 512.0;
+        let t = 1024.0 * share / width;
+        let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 61.0 / 62.0));
+        let poisson = width * (libm::exp(t) - 1.0) / (mean(load) + echo);
+        let variance = poisson / (share * share) - 1024.0;
+        // The 32,767 tags of one age leave one false match, of 1/g² hosts, less than 1 % of the error.
+        let ratio = error(1, pairs) / libm::sqrt(variance);
+        assert!((1.0..1.01).contains(&ratio), "{ratio}");
+        assert!(error(1, pairs) < error(2, pairs) && error(2, pairs) < error(300, pairs));
     }
 
     #[test]

@@ -31,6 +31,10 @@ use crate::epoch::Span;
 /// How many times as much a finer region has to tell for a coarser one to stay out.
 const FINER_TELLS: f64 = 4.0;
 
+/// The same in positions left at risk, for every coarse position with all of them: a fine region with more of
+/// them, of all that coarse regions get of it, tells more at every age.
+pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
+
 /// Positions with which a region tells something.
 const TELLING: f64 = 4.0;
 
@@ -168,7 +172,7 @@ pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> boo
     let coarse = 1.0 - params.regions.share(0);
     // Positions that might hide an own touch with the tag of what hides it tell nothing either.
     let unclear = 2.0 * sum(&fine.hidden) / f64::from(params.tags - 1);
-    coarse > 0.0 && width - sum(&fine.all) - unclear <= 4.0 * coarse * width
+    coarse > 0.0 && width - sum(&fine.all) - unclear <= COARSE_TELLS * coarse * width
 }
 
 /// The estimate of all regions together.

@@ -46,15 +46,35 @@ impl<'a> AgeHistogram<'a> {
         Self { params, counts, ends: [span.finder_youngest, span.finder_oldest] }
     }
 
-    /// What a load of even contacts, which touches a cell `touches` times in a window, would leave, in
-    /// `counts`: as many ages as there are, all as long.
-    pub(crate) fn of_load(params: &'a CellsParams, touches: f64, counts: &'a mut [u32]) -> Self {
-        let ages = counts.len() as f64;
-        let free = |age: usize| libm::exp(-touches * age as f64 / ages);
+    /// What `distinct_pairs` pairs per window of `window` slices would leave, in contact evenly in it and before
+    /// it, in `counts`, where a running epoch ends. Of more ages than `counts` has room for some are taken for one.
+    pub(crate) fn of_load(
+        params: &'a CellsParams,
+        window: u32,
+        distinct_pairs: u64,
+        counts: &'a mut [u32],
+    ) -> Self {
+        let epoch = params.epoch_slices;
+        let epochs = window.div_ceil(epoch);
+        let ages = counts.len().min(epochs as usize);
+        let (share, ends) = if ages < epochs as usize {
+            (1.0 / ages as f64, [epoch; 2])
+        } else {
+            let oldest = window - (epochs - 1) * epoch;
+            (f64::from(epoch) / f64::from(window), [epoch.min(window), oldest])
+        };
+        let sampled = libm::ldexp(distinct_pairs as f64, -(params.lsb_threshold as i32));
+        // In an age, per cell.
+        let touches = libm::ldexp(sampled, -(params.cell_bits as i32)) * share;
+        let touched = |ages: usize| {
+            let touched = -libm::expm1(-touches * ages as f64);
+            libm::ldexp(touched, params.cell_bits as i32) as u32
+        };
+        let counts = &mut counts[..ages];
         for (age, count) in counts.iter_mut().enumerate() {
-            *count = libm::ldexp(free(age) - free(age + 1), params.cell_bits as i32) as u32;
+            *count = touched(age + 1) - touched(age);
         }
-        Self { params, counts, ends: [params.epoch_slices; 2] }
+        Self { params, counts, ends }
     }
 
     /// θ.
@@ -91,6 +111,26 @@ impl<'a> AgeHistogram<'a> {
         let p = self.visible(self.threshold());
         let is_accepted = |&c_min: &u32| below(p, c_min) <= ACCEPTED_MISS;
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
+    }
+
+    /// The most hosts, in the mean and to a few percent, that may hold at least `cells` cells each, however
+    /// `distinct_pairs` pairs are spread over hosts.
+    ///
+    /// Of hosts of n opposite hosts there are L/n at most, and a share P(n) of them holds so many cells. Whatever the mix
+    /// of hosts is, those that do are no more than L times the largest P(n)/n.
+    pub(crate) fn most_candidates(self, distinct_pairs: u64, cells: u32) -> f64 {
+        // From hosts of so many opposite hosts on, by steps of a tenth, until all hold as many cells.
+        let mut cardinality = f64::from(cells);
+        let mut most = 0.0_f64;
+        loop {
+            let holding = 1.0 - self.miss(cardinality, cells);
+            most = most.max(holding / cardinality);
+            // Larger hosts are fewer than that, whatever share of them holds so many.
+            if 1.0 / cardinality < most || cardinality > u32::MAX.into() {
+                return distinct_pairs as f64 * most;
+            }
+            cardinality *= 1.1;
+        }
     }
 
     /// Whether hosts of θ are missed more often than [`NOT_FOUND`] even where only [`LEAST_CELLS`] are

@@ -1,0 +1,74 @@
+//! Runs `plans` at tiny sizes: what it measures and prints, and how it fails.
+
+use crate::program::{assert_fails, fresh, program};
+use serde_json::Value;
+use std::fs;
+
+/// One plan that is measured and one that is refused.
+const TINY: [&str; 11] = [
+    "plans",
+    "--thresholds",
+    "32",
+    "--loads",
+    "10k",
+    "--memories",
+    "41k,200k",
+    "--windows",
+    "10",
+    "--hosts",
+    "200",
+];
+
+fn rows(more: &[&str]) -> Vec<Value> {
+    let output = program().args(TINY).arg("--json").args(more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn plans_that_are_accepted_are_measured_and_keep_what_they_promise() {
+    let rows = rows(&[]);
+    let refusal = rows[0]["refused"].as_str().unwrap();
+    assert!(refusal.contains("give at least"), "{refusal}");
+    let measured = &rows[1..];
+    assert_eq!(measured.len(), 2, "a row for each traffic");
+    for (row, traffic) in measured.iter().zip(["small", "tailed"]) {
+        assert!(row["traffic"] == traffic && row["refused"].is_null());
+        // 22 hosts of each kind are a quarter of the load.
+        assert_eq!(row["hosts"], 220);
+        assert_eq!((&row["missed"], &row["is_broken"]), (&0.into(), &false.into()));
+        let ratio = row["rms_error"].as_f64().unwrap() / row["acting_std_error"].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < 0.1 + 3.0 * row["rms_noise"].as_f64().unwrap(), "{ratio}");
+    }
+}
+
+#[test]
+fn everything_follows_from_the_seed() {
+    let errors = |seed| rows(&["--seed", seed])[1]["rms_error"].clone();
+    assert_eq!(errors("5"), errors("5"));
+    assert_ne!(errors("5"), errors("6"));
+}
+
+#[test]
+fn the_page_gets_a_row_for_each_threshold_or_the_table_of_sizes() {
+    let page = fresh("sizing.md");
+    let places = ["sizes", "plans"].map(|name| format!("<!-- table: {name} -->\n<!-- end -->\n"));
+    fs::write(&page, places.concat()).unwrap();
+    for more in [&["--table"][..], &[]] {
+        let output = program().args(TINY).arg("--write").arg(&page).args(more).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("--seed 1 --table`") && text.contains("Windows of 10 slices:"), "{text}");
+    assert!(
+        text.contains("| θ  | pairs |  least |") && text.contains("| θ  | measured |"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_measured_is_one_clear_line() {
+    let output = program().args(["plans", "--hosts", "2M"]).output().unwrap();
+    assert_fails(&output, "--hosts must be at most 1048576");
+}

@@ -1,0 +1,159 @@
+//! How many recorders a load needs to be counted.
+
+use super::Load;
+use super::finder::FinderPlan;
+use crate::config::Config;
+use crate::counter::tagged::expected::{load, std_error};
+use crate::counter::tagged::load::MOST_LOAD;
+use crate::counter::tagged::{LINE, MOST_POSITIONS, Regions};
+use crate::error::ConfigError;
+
+/// Linear estimators that are tried, in recorders; longer ones cost more time.
+const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
+
+/// The shortest linear estimator is taken whose error is at most this factor times the least.
+const GOOD_ENOUGH: f64 = 1.05;
+
+/// Standard errors by which a normal variable is too low, or too high, once in 2,000 times.
+const DEVIATIONS: f64 = 3.2905;
+
+/// Bytes of a line.
+const LINE_BYTES: usize = 2 * LINE as usize;
+
+/// A counter, and what is expected of it.
+#[derive(Clone, Copy)]
+pub(super) struct CounterPlan {
+    pub(super) width: u32,
+    pub(super) lines: u32,
+    /// Of a host of θ.
+    pub(super) std_error: f64,
+    /// Probability that the estimate of a host of 2θ is below θ.
+    pub(super) double_miss: f64,
+    /// λ.
+    pub(super) load: f64,
+}
+
+/// A rule that a counter breaks.
+enum Broken {
+    Load,
+    /// θ cannot be told from a number of hosts, whose standard error is so many θ.
+    Error(u32, f64),
+}
+
+impl Broken {
+    /// How far a counter is from keeping all rules, of counters of as many lines.
+    fn distance(&self) -> f64 {
+        match self {
+            Self::Load => f64::INFINITY,
+            Self::Error(_, error) => *error,
+        }
+    }
+}
+
+/// The fewest lines for linear estimators of `width` recorders.
+pub(super) fn least_lines(width: u32) -> u32 {
+    Regions::new(width).positions() / LINE
+}
+
+/// The lines that `bytes` hold. More than 32 bits can number recorders stay unused.
+pub(super) fn lines_of(bytes: usize) -> u32 {
+    (bytes / LINE_BYTES).min((u32::MAX / LINE) as usize) as u32
+}
+
+/// The bytes of so many lines.
+pub(super) const fn line_bytes(lines: u32) -> usize {
+    lines as usize * LINE_BYTES
+}
+
+impl Load {
+    /// Lengths of linear estimators to try that so many `lines` hold; those that are too short for θ are lengthened.
+    fn widths(&self, lines: u32) -> impl Iterator<Item = u32> {
+        let widths = WIDTHS.into_iter().map(|width| self.width(width));
+        widths.filter(move |&width| least_lines(width) <= lines)
+    }
+
+    /// A length that is tried, or the least that θ needs.
+    pub(super) fn width(&self, width: u32) -> u32 {
+        width.max(self.base.threshold.div_ceil(2).next_multiple_of(LINE))
+    }
+
+    /// The shortest linear estimator.
+    pub(super) fn least_width(&self) -> u32 {
+        self.width(WIDTHS[0])
+    }
+
+    /// The best counter of so many `lines`, if there is one that keeps the rules.
+    pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
+        let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
+        let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
+        plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
+    }
+
+    /// The fewest lines with which there is a counter that keeps the rules.
+    pub(super) fn least_lines(&self) -> Option<u32> {
+        let most = lines_of(usize::MAX);
+        let least = self.widths(most).filter_map(|width| {
+            let keeps = |lines| self.counted(width, lines).is_ok();
+            let (mut least, mut most) = (least_lines(width), keeps(most).then_some(most)?);
+            // With more lines everything gets better.
+            while least < most {
+                let middle = least.midpoint(most);
+                if keeps(middle) { most = middle } else { least = middle + 1 }
+            }
+            Some(most)
+        });
+        least.min()
+    }
+
+    /// The rule that the best counter of so many `lines` breaks, where they hold a linear estimator.
+    pub(super) fn counter_refusal(&self, lines: u32, least: Option<usize>) -> ConfigError {
+        let broken = |width| self.counted(width, lines).err();
+        let broken = self.widths(lines).filter_map(broken);
+        let best = broken.min_by(|a, b| a.distance().total_cmp(&b.distance()));
+        let broken = best.expect("a counter of some width was refused");
+        let Self { base: Config { threshold, .. }, distinct_pairs } = *self;
+        let recorders = u64::from(lines) * u64::from(LINE);
+        match broken {
+            Broken::Load => ConfigError::PlanLoad { distinct_pairs, recorders, least },
+            Broken::Error(hosts, error) => ConfigError::PlanError {
+                hosts,
+                percent: libm::ceil(100.0 * error) as u64,
+                threshold,
+                most: (100.0 * self.most_error(hosts)) as u32,
+                least,
+            },
+        }
+    }
+
+    /// What a counter with `lines` and linear estimators of `width` recorders comes to.
+    fn counted(&self, width: u32, lines: u32) -> Result<CounterPlan, Broken> {
+        let config = self.config(FinderPlan::LEAST_BITS, (width, lines));
+        let params = config.validate().expect("the rules were checked");
+        let params = params.counter().tagged().expect("the counter of the tagged scheme");
+        let (threshold, pairs) = (self.base.threshold, self.distinct_pairs);
+        let load = load(params, pairs);
+        if load > MOST_LOAD {
+            return Err(Broken::Load);
+        }
+        for hosts in [2 * threshold, threshold / 2] {
+            let error = std_error(params, hosts, pairs) / f64::from(threshold);
+            if error > self.most_error(hosts) {
+                return Err(Broken::Error(hosts, error));
+            }
+        }
+        let deviations = f64::from(threshold) / std_error(params, 2 * threshold, pairs);
+        Ok(CounterPlan {
+            width,
+            lines,
+            std_error: std_error(params, threshold, pairs),
+            double_miss: libm::erfc(deviations / core::f64::consts::SQRT_2) / 2.0,
+            load,
+        })
+    }
+
+    /// The largest standard error, in θ, with which an estimate of `hosts` is on their side of θ.
+    fn most_error(&self, hosts: u32) -> f64 {
+        let threshold = f64::from(self.base.threshold);
+        libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS
+    }
+}

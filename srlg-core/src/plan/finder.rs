@@ -1,0 +1,158 @@
+//! How many cells a load needs, and how many candidates.
+
+use super::{ACCEPTED, Load};
+use crate::error::ConfigError;
+use crate::finder::cells::SLOTS;
+use crate::finder::cells::chance::{AgeHistogram, LEAST_CELLS};
+use crate::validate::MOST_CANDIDATES;
+
+/// Cells for every θ pairs of a window, at which a host of θ is missed once in 10,000 times.
+const CELLS_PER_THRESHOLD: u64 = 14;
+
+/// Candidates that a close of a plan looks at, at least, and at most where hosts of 2θ need no more.
+const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];
+
+/// More ages are as good as endless ones: the chance to miss a host changes by less than a hundredth of itself.
+const AGES: usize = 64;
+
+/// Cells, and what they are expected to miss.
+#[derive(Clone, Copy)]
+pub(super) struct FinderPlan {
+    pub(super) cell_bits: u32,
+    pub(super) candidate_limit: u32,
+    /// Probability that a host of θ is missed, where the limit leaves out none.
+    pub(super) miss: f64,
+    /// Probability that a host of 2θ is missed, however the load is spread over hosts.
+    pub(super) double_miss: f64,
+}
+
+impl FinderPlan {
+    pub(super) const LEAST_BITS: u32 = 12;
+    const MOST_BITS: u32 = 24;
+
+    /// With the fewest cells, for which a load of too many pairs has no memory.
+    pub(super) fn least(load: &Load) -> Result<Self, ConfigError> {
+        let plans = (Self::LEAST_BITS..=Self::MOST_BITS).map(|bits| Self::new(load, bits));
+        plans.flatten().next().ok_or_else(|| {
+            let Load { base, distinct_pairs } = *load;
+            match Self::misses(load, Self::MOST_BITS) > ACCEPTED {
+                true => Self::refusal(load, Self::MOST_BITS, None),
+                false => ConfigError::PlanCandidates {
+                    distinct_pairs,
+                    threshold: base.threshold,
+                    limit: MOST_CANDIDATES,
+                },
+            }
+        })
+    }
+
+    /// With `2^cell_bits` cells; `None` where hosts of 2θ would be missed too often.
+    pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
+        load.with_ages(cell_bits, |ages| {
+            let (threshold, pairs) = (ages.threshold(), load.distinct_pairs);
+            let accepts = |&cells: &u32| ages.miss(2.0 * threshold, cells) <= ACCEPTED;
+            // Of those that hold so many cells the limit may leave out none.
+            let most_cells = (LEAST_CELLS..=SLOTS).take_while(accepts).last()?;
+            let needed = libm::ceil(ages.most_candidates(pairs, most_cells));
+            if needed > MOST_CANDIDATES.into() {
+                return None;
+            }
+            // No more hosts than this have θ opposite hosts.
+            let super_points = pairs / u64::from(load.base.threshold);
+            let [least, most] = CANDIDATES;
+            let limit = super_points.clamp(least, most).next_power_of_two() as u32;
+            let candidate_limit = limit.max(needed as u32);
+            let c_min = ages.c_min();
+            let leaves_all =
+                |&cells: &u32| ages.most_candidates(pairs, cells) <= candidate_limit.into();
+            let asked = (c_min..most_cells).find(leaves_all).unwrap_or(most_cells);
+            Some(Self {
+                cell_bits,
+                candidate_limit,
+                miss: ages.miss(threshold, c_min),
+                double_miss: ages.miss(2.0 * threshold, asked),
+            })
+        })
+    }
+
+    /// The rule that `2^cell_bits` cells break.
+    pub(super) fn refusal(load: &Load, cell_bits: u32, least: Option<usize>) -> ConfigError {
+        let missed = libm::ceil(1e4 * Self::misses(load, cell_bits)) as u32;
+        ConfigError::PlanCells { cell_bits, hosts: 2 * load.base.threshold, missed, least }
+    }
+
+    /// How often hosts of 2θ are missed where all candidates are looked at.
+    fn misses(load: &Load, cell_bits: u32) -> f64 {
+        load.with_ages(cell_bits, |ages| ages.miss(2.0 * ages.threshold(), ages.c_min()))
+    }
+
+    /// The cells that are good to have in `memory`, which may be fewer than a load needs.
+    pub(super) fn preferred_bits(load: &Load, memory: usize) -> u32 {
+        let needed = load.distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD)
+            / u64::from(load.base.threshold);
+        let is_good = |bits: &u32| {
+            // Half as many would do where they are as many as needed.
+            let (half, bytes) = (1 << (bits - 1), cell_bytes(*bits));
+            half < needed && bytes <= memory / 6
+                || half < needed.saturating_mul(8) && bytes <= memory / 15
+        };
+        let more = Self::LEAST_BITS + 1..=Self::MOST_BITS;
+        more.rev().find(is_good).unwrap_or(Self::LEAST_BITS)
+    }
+}
+
+impl Load {
+    /// Asks what the load leaves in `2^cell_bits` cells.
+    fn with_ages<Answer>(
+        &self,
+        cell_bits: u32,
+        ask: impl FnOnce(AgeHistogram<'_>) -> Answer,
+    ) -> Answer {
+        let params = self.shortest(cell_bits).validate().expect("the rules were checked");
+        let cells = params.finder().cells().expect("the finder of the tagged scheme");
+        let mut counts = [0; AGES];
+        let window = self.base.window;
+        ask(AgeHistogram::of_load(cells, window, self.distinct_pairs, &mut counts))
+    }
+}
+
+/// Bytes of `2^cell_bits` cells.
+pub(super) const fn cell_bytes(cell_bits: u32) -> usize {
+    size_of::<u64>() << cell_bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn hosts_of_no_size_hold_as_many_cells_more_often_than_is_said() {
+        for (threshold, window, distinct_pairs) in
+            [(8, 1, 1_000_000), (1024, 300, 20_000_000), (100_000, 300, 20_000_000)]
+        {
+            let base = Config { threshold, window, ..Config::default() };
+            let load = Load { base, distinct_pairs };
+            for cell_bits in [14, 18, 22] {
+                load.with_ages(cell_bits, |ages| {
+                    for cells in [2, 5, 20] {
+                        let most = ages.most_candidates(distinct_pairs, cells);
+                        let alike = |size: f64| {
+                            distinct_pairs as f64 / size * (1.0 - ages.miss(size, cells))
+                        };
+                        // Sizes are tried by steps of a tenth: beside the largest share there is one within 5 %.
+                        let sizes = (0..2000).map(|step| libm::pow(1.01, f64::from(step)));
+                        let largest = sizes
+                            .filter(|&size| size >= cells.into())
+                            .map(alike)
+                            .fold(0.0, f64::max);
+                        assert!(
+                            largest <= 1.01 * most && largest >= 0.999 * most,
+                            "{most} {largest}"
+                        );
+                    }
+                });
+            }
+        }
+    }
+}

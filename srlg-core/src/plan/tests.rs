@@ -1,0 +1,241 @@
+use super::*;
+extern crate std;
+use std::string::ToString;
+
+/// Thresholds, windows and loads of all kinds.
+fn asked() -> impl Iterator<Item = (u32, u32, u64)> {
+    let thresholds = [8, 100, 1024, 100_000];
+    let loads = [1, 100_000, 2_000_000, 20_000_000, 300_000_000];
+    let windows = [1, 300, 3000];
+    let with = move |threshold, window| loads.map(|load| (threshold, window, load));
+    thresholds.into_iter().flat_map(move |threshold| {
+        windows.into_iter().flat_map(move |window| with(threshold, window))
+    })
+}
+
+/// The least memory that a refusal names.
+fn least(refusal: ConfigError) -> Option<usize> {
+    match refusal {
+        ConfigError::Memory { least, .. } => Some(least),
+        ConfigError::PlanCells { least, .. }
+        | ConfigError::PlanLoad { least, .. }
+        | ConfigError::PlanError { least, .. } => least,
+        _ => None,
+    }
+}
+
+fn error_at(load: u64, memory: usize) -> f64 {
+    Config::for_load(1024, 300, load, memory).unwrap().std_error / 1024.0
+}
+
+#[test]
+fn plan_fits_in_its_memory_is_valid_and_keeps_its_rules() {
+    let mut count = 0;
+    for (threshold, window, load) in asked() {
+        for memory in [100_000, 500_000, 2_000_000, 31_700_000, 1_000_000_000] {
+            let Ok(plan) = Config::for_load(threshold, window, load, memory) else { continue };
+            let bytes = plan.config.validate().unwrap().recorder_bytes();
+            assert!(bytes <= memory && bytes > memory - 64, "{memory} {plan:?}");
+            assert!(
+                plan.std_error > 0.0 && plan.std_error < 0.31 * f64::from(threshold),
+                "{plan:?}"
+            );
+            assert!(plan.double_miss_probability <= 1e-3, "{plan:?}");
+            assert!(plan.pairs_per_recorder <= 5.0, "{plan:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn the_least_memory_that_a_refusal_names_is_accepted_and_a_byte_less_is_not() {
+    let mut without = 0;
+    for (threshold, window, load) in asked() {
+        let refusal = Config::for_load(threshold, window, load, 0).unwrap_err();
+        let Some(least) = least(refusal) else {
+            let all = Config::for_load(threshold, window, load, usize::MAX);
+            assert_eq!(all, Err(refusal), "no memory is enough");
+            without += 1;
+            continue;
+        };
+        let plan = |memory| Config::for_load(threshold, window, load, memory);
+        assert!(plan(least).is_ok(), "{threshold} {window} {load} {least}");
+        assert!(plan(least - 1).is_err(), "{threshold} {window} {load} {least}");
+        // Whatever the memory is, refusals name the same, and more is accepted.
+        for part in [2, 10] {
+            let refusal = plan(least / part).unwrap_err();
+            assert_eq!(self::least(refusal), Some(least), "{refusal}");
+        }
+        for more in [1, 3, 5, 7, 10, 14, 20, 50, 100] {
+            let memory = least + least / 10 * more;
+            assert!(plan(memory).is_ok(), "{threshold} {window} {load} {memory}");
+        }
+    }
+    assert!(without > 5, "{without}");
+}
+
+#[test]
+fn each_rule_is_named() {
+    let refusal = |threshold, window, load, memory| {
+        Config::for_load(threshold, window, load, memory).unwrap_err()
+    };
+    let cells = refusal(64, 300, 2_000_000, 1_000_000);
+    // Whatever the counter: 2^16 cells for 2 M pairs, L/θ = 31,250, are 2.1 for every θ of the pairs.
+    assert!(
+        matches!(cells, ConfigError::PlanCells { cell_bits: 16, hosts: 128, missed: 100.., .. }),
+        "{cells}"
+    );
+    let candidates = refusal(64, 300, 100_000_000, 1_000_000_000);
+    let limit = 1 << 20;
+    let expected =
+        ConfigError::PlanCandidates { distinct_pairs: 100_000_000, threshold: 64, limit };
+    assert_eq!(candidates, expected);
+    let load = refusal(100_000, 300, 20_000_000, 8_000_000);
+    let ConfigError::PlanLoad { distinct_pairs: 20_000_000, recorders, .. } = load else {
+        panic!("{load}")
+    };
+    assert!((3_900_000..4_000_000).contains(&recorders), "{load}");
+    let error = refusal(64, 300, 1_000_000, 2_000_000);
+    // Twice the threshold must be 3.29 standard errors above it: 30 % of it.
+    assert!(
+        matches!(
+            error,
+            ConfigError::PlanError { hosts: 128, percent: 31.., threshold: 64, most: 30, .. }
+        ),
+        "{error}"
+    );
+    let half = refusal(8, 300, 1_000_000, 31_700_000);
+    assert!(matches!(half, ConfigError::PlanError { hosts: 4, most: 15, .. }), "{half}");
+}
+
+#[test]
+fn loads_beyond_all_numbers_are_refused_and_no_memory_is_enough() {
+    for (threshold, window) in [(8, 1), (1024, 300), (100_000, 60_000)] {
+        for load in [1 << 40, u64::MAX] {
+            for memory in [0, 31_700_000, usize::MAX] {
+                let refusal = Config::for_load(threshold, window, load, memory).unwrap_err();
+                assert!(
+                    matches!(refusal, ConfigError::PlanCells { cell_bits: 24, least: None, .. }),
+                    "{refusal}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn plan_says_how_often_the_finder_misses() {
+    let miss = |threshold, load, memory| {
+        Config::for_load(threshold, 300, load, memory).unwrap().miss_probability
+    };
+    for load in [500_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000] {
+        assert!(miss(1024, load, 31_700_000) < 1.31e-4, "{load}");
+    }
+    // 2^18 cells, 8.4 for every θ of the pairs: as in the table of docs/design.md, 20 M pairs at θ = 1024 have 13.4.
+    assert!(miss(64, 2_000_000, 8_000_000) > 1e-3);
+}
+
+#[test]
+fn as_many_candidates_as_a_load_may_make_are_looked_at() {
+    let limit = |threshold, load, memory| {
+        Config::for_load(threshold, 300, load, memory).unwrap().config.candidate_limit
+    };
+    assert_eq!(limit(1024, 2_000_000, 8_000_000), 1 << 14);
+    // 19,531 hosts of θ, and hosts a little smaller, of which fewer have as many cells as those of 2θ.
+    assert_eq!(limit(1024, 20_000_000, 31_700_000), 1 << 15);
+    let limit = limit(64, 5_000_000, 60_000_000);
+    assert!((1 << 16..1 << 18).contains(&limit), "{limit}");
+}
+
+#[test]
+fn windows_of_one_slice_take_less_memory_than_long_ones() {
+    for (threshold, load) in [(64, 1_000_000), (100, 5_000_000)] {
+        let least = |window| least(Config::for_load(threshold, window, load, 0).unwrap_err());
+        // Ties do not hide what time would: the cells need a little more, the counter much less.
+        assert!(least(1) < least(10) && least(10) < least(300), "{threshold}");
+    }
+}
+
+#[test]
+fn half_a_megabyte_is_enough_for_small_loads() {
+    for (threshold, window, load) in
+        [(64, 300, 100_000), (1024, 1, 1_000_000), (1024, 300, 1_000_000), (10_000, 10, 1_000_000)]
+    {
+        let plan = Config::for_load(threshold, window, load, 500_000);
+        assert!(plan.is_ok(), "{plan:?}");
+    }
+}
+
+#[test]
+fn more_memory_errs_less_and_more_load_errs_more() {
+    for load in [500_000, 2_000_000, 20_000_000] {
+        assert!(error_at(load, 63_400_000) < error_at(load, 31_700_000), "{load}");
+        assert!(error_at(load, 31_700_000) < error_at(load * 2, 31_700_000), "{load}");
+    }
+}
+
+#[test]
+fn what_is_accepted_is_accepted_of_less_load_and_of_a_larger_threshold() {
+    for (threshold, window, load) in asked() {
+        let least =
+            |threshold, load| least(Config::for_load(threshold, window, load, 0).unwrap_err());
+        let Some(bytes) = least(threshold, load) else { continue };
+        // To a line: numbers are rounded.
+        assert!(least(threshold, load / 2).unwrap() <= bytes + 64, "{threshold} {window} {load}");
+    }
+}
+
+#[test]
+fn default_errs_hardly_more_than_the_plan_for_its_memory() {
+    let params = Config::default().validate().unwrap();
+    for load in [2_000_000, 5_000_000, 10_000_000] {
+        let error = params.expected_error(1024, load).unwrap() / 1024.0;
+        let ratio = error / error_at(load, 31_700_000);
+        assert!(ratio < 1.15, "{load}: {ratio}");
+    }
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused() {
+    let plan = |threshold, window, memory| Config::for_load(threshold, window, 1, memory);
+    let least = 8 * 4096 + 2 * (4096 + 8192);
+    let memory = least - 1;
+    assert_eq!(plan(1024, 300, memory), Err(ConfigError::Memory { memory, least }));
+    assert!(plan(1024, 300, least).is_ok());
+    assert_eq!(plan(7, 300, 1 << 20), Err(ConfigError::CellsThreshold { threshold: 7, least: 8 }));
+    for memory in [0, 1 << 20] {
+        assert_eq!(plan(8, 0, memory), Err(ConfigError::Window { window: 0, max: 65_534 }));
+    }
+    let too_large = plan(1 << 20, 300, 1 << 30);
+    assert_eq!(too_large, Err(ConfigError::TaggedWidth { width: 1 << 19, max: 57_344 }));
+}
+
+#[test]
+fn refusals_name_the_rule_the_value_and_the_way_out() {
+    let least = Some(5_650_432);
+    for (refusal, message) in [
+        (
+            ConfigError::PlanCells { cell_bits: 13, hosts: 128, missed: 3935, least },
+            "8192 cells miss 3935 of 10,000 hosts of 128 opposite hosts, twice the threshold: a plan may miss 5, give at least 5650432 bytes or a larger threshold",
+        ),
+        (
+            ConfigError::PlanCells { cell_bits: 24, hosts: 16, missed: 13, least: None },
+            "16777216 cells miss 13 of 10,000 hosts of 16 opposite hosts, twice the threshold: a plan may miss 5, no memory is enough, give a larger threshold",
+        ),
+        (
+            ConfigError::PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9 },
+            "100 distinct pairs may make so many hosts near threshold 64 that 9 candidates leave out more than 5 of 10,000 hosts of twice the threshold: give a larger threshold",
+        ),
+        (
+            ConfigError::PlanLoad { distinct_pairs: 100, recorders: 10, least },
+            "100 distinct pairs are more than 5 for each of 10 recorders of the linear estimator array: give at least 5650432 bytes or a larger threshold",
+        ),
+        (
+            ConfigError::PlanError { hosts: 128, percent: 38, threshold: 64, most: 30, least },
+            "the standard error of a host of 128 opposite hosts would be 38 % of threshold 64: a plan may have 30 %, give at least 5650432 bytes or a larger threshold",
+        ),
+    ] {
+        assert_eq!(refusal.to_string(), message);
+    }
+}
