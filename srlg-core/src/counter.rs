@@ -124,11 +124,14 @@ pub trait Counted {
     fn clear(&mut self);
 
     /// Returns whether a host of whose [glimpse](crate::Params::glimpse_positions) this was counted may be a
-    /// super point.
-    fn may_reach(&self, params: &Self::Params) -> bool;
+    /// super point. What `scratch`, a tally over the same span, holds afterwards is of no use.
+    fn may_reach(&self, params: &Self::Params, scratch: &mut Tally) -> bool;
 
     /// Returns the tally of what was counted.
     fn tally(&self) -> Tally;
+
+    /// Makes `tally`, which is of the same counter and over the same span, that of what was counted.
+    fn tally_into(&self, tally: &mut Tally);
 }
 
 /// What a device returns about one region of one host: integers, from which

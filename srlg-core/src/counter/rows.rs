@@ -77,11 +77,15 @@ impl Counted for Weight {
         self.weight = 0;
     }
 
-    fn may_reach(&self, _: &RowsParams) -> bool {
+    fn may_reach(&self, _: &RowsParams, _: &mut Tally) -> bool {
         true
     }
 
     fn tally(&self) -> Tally {
         Tally::Union(self.weight)
+    }
+
+    fn tally_into(&self, tally: &mut Tally) {
+        *tally = self.tally();
     }
 }

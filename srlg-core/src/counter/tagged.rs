@@ -96,13 +96,25 @@ impl Counted for Bins {
     }
 
     #[inline(always)]
-    fn may_reach(&self, params: &TaggedParams) -> bool {
-        glimpse::bins_may_reach(params, self)
+    fn may_reach(&self, params: &TaggedParams, scratch: &mut Tally) -> bool {
+        glimpse::bins_may_reach(params, self, visible_of(scratch))
     }
 
     #[inline(always)]
     fn tally(&self) -> Tally {
         Tally::Visible(self.histograms())
+    }
+
+    #[inline(always)]
+    fn tally_into(&self, tally: &mut Tally) {
+        self.fill(visible_of(tally));
+    }
+}
+
+fn visible_of(tally: &mut Tally) -> &mut Histograms {
+    match tally {
+        Tally::Visible(histograms) => histograms,
+        Tally::Union(_) => panic!("a tally is of its detector's counter"),
     }
 }
 

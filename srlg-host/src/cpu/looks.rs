@@ -2,7 +2,6 @@
 //! ones.
 
 use std::ops::Range;
-use std::slice::from_ref;
 
 use srlg_core::counter::{Counted, Counter, Look};
 use srlg_core::{Address, Params, ReadRecorder, Span, Tally, View};
@@ -23,6 +22,7 @@ pub(super) fn tally<C: Counter>(
     let (fine, coarse) = regions.split_first().expect("a fine region");
     let glimpse = params.glimpse_positions().unwrap_or(0);
     let mut counted = C::Counted::new(span);
+    let mut tallies = vec![counted.tally()];
     for (number, &host) in hosts.iter().enumerate() {
         // The last host has nobody behind it: its own first lines do no harm.
         let next = (hosts.get(number + 1).copied().unwrap_or(host), 0);
@@ -31,21 +31,19 @@ pub(super) fn tally<C: Counter>(
         };
         counted.clear();
         look(0..glimpse, &mut counted);
-        if glimpse > 0 && !counted.may_reach(C::params(params.counter())) {
+        if glimpse > 0 && !counted.may_reach(C::params(params.counter()), &mut tallies[0]) {
             continue;
         }
         look(glimpse..fine.end, &mut counted);
-        let of_fine = counted.tally();
-        if !params.needs_coarse(&of_fine, span) {
-            each(number, from_ref(&of_fine));
-            continue;
-        }
-        let mut tallies = vec![of_fine];
-        for region in coarse {
-            counted.clear();
-            look(region.clone(), &mut counted);
-            tallies.push(counted.tally());
+        counted.tally_into(&mut tallies[0]);
+        if params.needs_coarse(&tallies[0], span) {
+            for region in coarse {
+                counted.clear();
+                look(region.clone(), &mut counted);
+                tallies.push(counted.tally());
+            }
         }
         each(number, &tallies);
+        tallies.truncate(1);
     }
 }

@@ -148,9 +148,19 @@ impl Bins {
     #[inline(always)]
     #[must_use]
     pub fn histograms(&self) -> Histograms {
-        Histograms::of(self.span.ages as usize, |kind, age| {
-            let bin = kind * AGES + age;
-            u32::from(self.tables[0][bin]) + u32::from(self.tables[1][bin])
-        })
+        Histograms::of(self.span.ages as usize, |kind, age| self.of(kind, age))
+    }
+
+    /// Makes `histograms`, which are of the same span, those of the positions.
+    #[inline(always)]
+    pub(super) fn fill(&self, histograms: &mut Histograms) {
+        histograms.fill(self.span.ages as usize, |kind, age| self.of(kind, age));
+    }
+
+    /// The positions of a kind and an age.
+    #[inline(always)]
+    fn of(&self, kind: usize, age: usize) -> u32 {
+        let bin = kind * AGES + age;
+        u32::from(self.tables[0][bin]) + u32::from(self.tables[1][bin])
     }
 }

@@ -37,13 +37,16 @@ pub fn may_reach(params: &TaggedParams, histograms: &Histograms, span: Span) -> 
         && reaches(params, histograms, span, least)
 }
 
-/// The same of positions that are still in their bins: most hosts need no histograms.
+/// The same of positions that are still in their bins: most hosts need no histograms. `scratch` is of their span.
 #[inline(always)]
-pub(super) fn bins_may_reach(params: &TaggedParams, bins: &Bins) -> bool {
+pub(super) fn bins_may_reach(params: &TaggedParams, bins: &Bins, scratch: &mut Histograms) -> bool {
     let sums = bins.sums();
     let Some(least) = least(params, sums) else { return true };
-    !is_below_by_sums(params, sums, least)
-        && reaches(params, &bins.histograms(), bins.span(), least)
+    if is_below_by_sums(params, sums, least) {
+        return false;
+    }
+    bins.fill(scratch);
+    reaches(params, scratch, bins.span(), least)
 }
 
 /// The least estimate that is not dismissed; `None` where everything may reach the threshold.

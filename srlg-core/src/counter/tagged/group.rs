@@ -8,7 +8,7 @@ pub const GROUP: usize = 8;
 
 /// Lines that are counted together: few enough for the first cache, many enough for their loads to be
 /// under way at once.
-pub(super) const LINES: usize = 4 * GROUP;
+pub(super) const LINES: usize = 8 * GROUP;
 
 /// Positions of so many lines.
 pub(super) const POSITIONS: usize = LINES * LINE as usize;

@@ -72,18 +72,24 @@ impl Histograms {
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let mut histograms = Self::EMPTY;
+        histograms.fill(ages, count);
+        histograms
+    }
+
+    /// Makes these, which are of a window of as many `ages`, [`of`](Self::of) them.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {
             let of_kind = |kind: u16| count(kind.into(), age);
             let (own, excluded) = (of_kind(Kind::OWN), of_kind(Kind::EXCLUDED));
             let excluded_twice = of_kind(Kind::EXCLUDED + Kind::TWICE);
             let hidden_twice = of_kind(Kind::HIDDEN + Kind::TWICE);
             let hidden = of_kind(Kind::HIDDEN) + hidden_twice;
-            histograms.all[age] = own + excluded + excluded_twice + hidden;
-            histograms.own[age] = own;
-            histograms.hidden[age] = hidden;
-            histograms.hidden_twice[age] = hidden_twice;
-            histograms.excluded_twice[age] = excluded_twice;
+            self.all[age] = own + excluded + excluded_twice + hidden;
+            self.own[age] = own;
+            self.hidden[age] = hidden;
+            self.hidden_twice[age] = hidden_twice;
+            self.excluded_twice[age] = excluded_twice;
         }
-        histograms
     }
 }
