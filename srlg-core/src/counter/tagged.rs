@@ -24,7 +24,7 @@ use crate::pair::{BATCH, IpPair};
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
-pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick, twisted};
+pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick};
 pub use histograms::Histograms;
 pub use lines::Lines;
 pub use params::{AGES, LINE, TaggedParams};

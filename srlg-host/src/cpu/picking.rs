@@ -6,14 +6,14 @@
 //! what is there already. All that follows is the same code for all processors.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, __m512i, _mm_shuffle_epi8, _mm256_cmpeq_epi16, _mm256_max_epu16,
-    _mm256_min_epu16, _mm256_movemask_epi8, _mm256_packs_epi16, _mm256_permute4x64_epi64,
-    _mm256_set1_epi16, _mm256_subs_epu16, _mm512_add_epi16, _mm512_cmplt_epu16_mask,
-    _mm512_maskz_compress_epi16, _mm512_max_epu16, _mm512_permutexvar_epi16, _mm512_set1_epi16,
-    _mm512_subs_epu16, _mm512_xor_si512,
+    __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
+    _mm256_max_epu16, _mm256_min_epu16, _mm256_movemask_epi8, _mm256_packs_epi16,
+    _mm256_permute4x64_epi64, _mm256_set1_epi16, _mm256_shuffle_epi8, _mm256_subs_epu16,
+    _mm512_add_epi16, _mm512_cmplt_epu16_mask, _mm512_maskz_compress_epi16, _mm512_max_epu16,
+    _mm512_permutexvar_epi16, _mm512_set1_epi16, _mm512_subs_epu16, _mm512_xor_si512,
 };
 
-use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Wanted, Words, twisted};
+use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Wanted, Words};
 use zerocopy::transmute;
 
 /// The places of a line.
@@ -53,15 +53,17 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindo
 pub(super) fn avx2(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
     let delay = _mm256_set1_epi16(wanted.delay as i16);
     let most = _mm256_set1_epi16((wanted.limit - 1) as i16);
+    let (eight, twist) = (transmute!(FIRST_EIGHT), Twist::new(wanted.twist));
     let mut first = wanted.first;
     for touches in &group[..wanted.lines] {
-        let echoes = twisted(*touches, wanted.twist);
-        let halves: [[__m256i; 2]; 2] = [transmute!(*touches), transmute!(echoes)];
-        let [low, high] = [0, 1].map(|half| {
-            let oldest =
-                _mm256_max_epu16(halves[0][half], _mm256_subs_epu16(halves[1][half], delay));
-            _mm256_cmpeq_epi16(oldest, _mm256_min_epu16(oldest, most))
-        });
+        let [low, high]: [__m256i; 2] = transmute!(*touches);
+        let [echoes_low, echoes_high] = twist.of(low, high);
+        let echoes: Words = transmute!([echoes_low, echoes_high]);
+        // No array's `map`: whether that is compiled for the vectors of the caller is up to the compiler.
+        let low = _mm256_max_epu16(low, _mm256_subs_epu16(echoes_low, delay));
+        let high = _mm256_max_epu16(high, _mm256_subs_epu16(echoes_high, delay));
+        let low = _mm256_cmpeq_epi16(low, _mm256_min_epu16(low, most));
+        let high = _mm256_cmpeq_epi16(high, _mm256_min_epu16(high, most));
         // A byte for each word, in their order again.
         let bytes = _mm256_permute4x64_epi64::<0xd8>(_mm256_packs_epi16(low, high));
         let within = _mm256_movemask_epi8(bytes).to_le_bytes();
@@ -71,7 +73,8 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow)
             let packed = |words: [u16; 8]| -> [u16; 8] {
                 transmute!(_mm_shuffle_epi8(transmute!(words), packing))
             };
-            let positions = FIRST_EIGHT.map(|place| first.wrapping_add(place));
+            let positions: [u16; 8] =
+                transmute!(_mm_add_epi16(eight, _mm_set1_epi16(first as i16)));
             append(
                 found,
                 [packed(positions), packed(*touches), packed(*echoes)],
@@ -79,6 +82,41 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow)
             );
             first = first.wrapping_add(8);
         }
+    }
+}
+
+/// Where the echoes of a line's touches are: place i has that of place `i ^ twist`.
+#[derive(Clone, Copy)]
+struct Twist {
+    /// The bytes of each 8 words, by the low three bits.
+    bytes: __m256i,
+    /// Whether the halves of each 16 words change places.
+    quarters: bool,
+    /// Whether the halves of the line do.
+    halves: bool,
+}
+
+impl Twist {
+    #[target_feature(enable = "avx2")]
+    fn new(twist: u32) -> Self {
+        let mut bytes = [0; 32];
+        let mut byte = 0;
+        while byte < 32 {
+            bytes[byte] = byte as u8 % 16 ^ 2 * (twist as u8 & 7);
+            byte += 1;
+        }
+        Self { bytes: transmute!(bytes), quarters: twist & 8 != 0, halves: twist & 16 != 0 }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn of(self, low: __m256i, high: __m256i) -> [__m256i; 2] {
+        let [low, high] = if self.halves { [high, low] } else { [low, high] };
+        let low = _mm256_shuffle_epi8(low, self.bytes);
+        let high = _mm256_shuffle_epi8(high, self.bytes);
+        if !self.quarters {
+            return [low, high];
+        }
+        [_mm256_permute4x64_epi64::<0x4e>(low), _mm256_permute4x64_epi64::<0x4e>(high)]
     }
 }
 

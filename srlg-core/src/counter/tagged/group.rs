@@ -100,10 +100,9 @@ pub fn pick(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
     }
 }
 
-/// Returns the words of a line, that of place `i ^ twist` at place i.
+/// The words of a line, that of place `i ^ twist` at place i.
 #[inline(always)]
-#[must_use]
-pub fn twisted(words: Words, twist: u32) -> Words {
+fn twisted(words: Words, twist: u32) -> Words {
     let mut out: [u64; 8] = zerocopy::transmute!(words);
     // Bit by bit: halves, quarters and eighths of the line change places. (By patterns: whether an
     // array's `map` is compiled for the vectors of the caller is up to the compiler.)
