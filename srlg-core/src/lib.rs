@@ -44,6 +44,7 @@ mod packed;
 mod pair;
 mod params;
 mod plan;
+mod recent;
 mod recorder;
 pub mod scheme;
 mod sizes;
@@ -52,7 +53,7 @@ mod view;
 mod window;
 mod word;
 
-pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER, RecentRange};
+pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER};
 pub use config::{Config, RsraSizes, Scheme};
 pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
@@ -63,6 +64,7 @@ pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
 pub use params::Params;
 
 pub use plan::Plan;
+pub use recent::RecentRange;
 pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };

@@ -89,7 +89,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Keeps the smaller of each word of `array` and its one of `words`, aged by `step`.
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
-    /// Writes to `coder` the recorders of `array` whose words are in `range`.
+    /// Writes to `coder` the recorders of `array` that `range` holds.
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error>;
 
     /// Merges the recorders in `section`, which are of `array`, aged by `step`.

@@ -34,12 +34,11 @@ impl<R: KernelRecorder> Body for Extract<Slices<'_>, R> {
     fn run(&self, grid: Grid) {
         let range = RecentRange { recent: self.recent, echo: self.echo }.of_width();
         for at in grid.of_all(self.recorders.len()) {
-            let word = self.recorders[at].word();
-            if range.holds(word)
+            if range.holds(self.recorders, at)
                 && let Some(entry) = next(self.places.len(), &self.count[0])
             {
                 self.places[entry].store(at as u32, Relaxed);
-                self.words[entry].set(word);
+                self.words[entry].set(self.recorders[at].word());
             }
         }
     }

@@ -150,8 +150,8 @@ kernels! {
     } threads: words.len(),
     where R::swapped(first as usize + words.len()) <= recorders.len();
 
-    /// Lists the recorders whose word is below `recent`, or is so after `echo` is taken off: their
-    /// numbers and their words.
+    /// Lists the recorders whose word is below `recent`, and those for which it is so after `echo` is
+    /// taken off, in lines that have one of the former: their numbers and their words.
     "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
         writes places: [AtomicU32],

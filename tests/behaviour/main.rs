@@ -11,6 +11,7 @@ mod kept;
 mod merged_nodes;
 mod merging;
 mod merging_bytes;
+mod mesh;
 mod overload;
 mod paper_errata;
 mod peers;

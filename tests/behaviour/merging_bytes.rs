@@ -40,7 +40,11 @@ type Contact = (IpPair, usize, u32);
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = (0u32..20, 0u32..300).prop_map(|(aip, bip)| IpPair { aip, bip });
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
-    prop::collection::vec(prop::collection::vec(contact, 0..120), 1..7)
+    let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
+    let few = prop::collection::vec(contacts(120), 1..7);
+    // In the second window touches of the first are as old as echoes look.
+    let windows = prop::collection::vec(contacts(20), 7..3 * WINDOW as usize);
+    prop_oneof![4 => few, 1 => windows]
 }
 
 /// How a node tells of a slice.

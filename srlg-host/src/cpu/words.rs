@@ -16,7 +16,7 @@ pub(super) trait WordArray {
     /// Keeps the more recent of each recorder and its one of `words`, aged by `step`.
     fn merge(&mut self, words: &Words, step: u64);
 
-    /// Writes to `coder` the recorders whose words are in `range`.
+    /// Writes to `coder` the recorders that `range` holds.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
     /// Keeps the more recent of each recorder in `section` and its word there, aged by `step`.

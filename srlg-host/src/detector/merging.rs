@@ -58,7 +58,10 @@ impl SlidingDetector {
 
     /// Copies what the last `slices` touched, the running one included: a small part of a snapshot.
     ///
-    /// With a delta of one slice per slice another detector can follow this one, see [`Delta`].
+    /// With a delta of one slice per slice another detector can follow this one, see [`Delta`]. What
+    /// was merged in these slices is in it, too: to send no more than this detector's own touches,
+    /// take its delta before merging those of others, and before the close.
+    ///
     /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
     /// n slices late take deltas of n + 1. So with threads and [feeds](Self::feed) that ingest
     /// between this call and the close: what they bring is in the next delta, if that has a slice

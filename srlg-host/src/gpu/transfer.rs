@@ -79,7 +79,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         Ok(())
     }
 
-    /// Writes to `coder` the recorders of `array` whose words are in `range`.
+    /// Writes to `coder` the recorders of `array` that `range` holds.
     pub(super) fn recent<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,

@@ -13,8 +13,22 @@ use crate::error::Error;
 /// What the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// has the recorders that it would have had it merged the snapshots. What the other one reported is not in a
-/// delta: a detector keeps the super points of its own reports.
+/// has the recorders that it would have had it merged the snapshots. One that begins with a later slice
+/// estimates alike some two windows on: touches that left the window still hide echoes, and are in no delta.
+/// What the other one reported is not in a delta: a detector keeps the super points of its own reports.
+///
+/// A delta has what was touched, whoever told of it: pairs that came in, and deltas and snapshots that
+/// were merged. So nodes that merge each other's deltas do this in every slice:
+///
+/// ```text
+/// ingest         what the node sees
+/// take_delta(1)  its own touches, to be sent
+/// merge          those of the others
+/// close_slice    all of them are a slice older
+/// ```
+///
+/// In another order, with deltas of more slices, or where an epoch has several slices, a node forwards what the
+/// others sent, as collectors of collectors do on purpose.
 ///
 /// ```
 /// use srlg_host::{Config, Delta, Device, IpPair, SlidingDetector};

@@ -30,7 +30,8 @@ pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     let mut listed: Vec<(u32, R::Word)> = places.zip(words(&list)).collect();
     listed.sort_unstable();
     let all = (0..).zip(aged.iter().copied());
-    assert_eq!(listed, all.filter(|&(_, word)| range.holds(word)).collect::<Vec<_>>());
+    let held = all.filter(|&(at, _)| range.holds(&aged, at as usize));
+    assert_eq!(listed, held.collect::<Vec<_>>());
 
     let (other, whole) = (swapped::<R>(aged.len()), swapped::<R>(aged.len()));
     let beyond = R::saturated(0u32);
@@ -50,7 +51,7 @@ pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     for (at, &word) in aged.iter().enumerate() {
         let merged = R::aged(word, R::saturated(step));
         assert_eq!(whole[at].word(), merged);
-        let kept = if range.holds(word) { merged } else { R::UNTOUCHED };
+        let kept = if range.holds(&aged, at) { merged } else { R::UNTOUCHED };
         assert_eq!(other[at].word(), kept);
     }
 }

@@ -151,8 +151,8 @@ impl Node {
         }
     }
 
-    /// The model with what the last `slices` touched alone: recorders of these ages, and echoes,
-    /// which look a window older.
+    /// The model with what the last `slices` touched alone: recorders of these ages, and in their lines
+    /// echoes, which look a window older.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());
@@ -161,11 +161,16 @@ impl Node {
         for word in model.cells.iter_mut().filter(|word| **word >= beyond) {
             *word = u64::MAX;
         }
-        for word in &mut model.slea {
-            let age = u32::from(*word) / sizes.tags;
-            let is_echo = (sizes.echo_delay..sizes.echo_delay + span.ages).contains(&age);
-            if age >= span.ages && !is_echo {
-                *word = u16::MAX;
+        let age = |word: u16| u32::from(word) / sizes.tags;
+        let is_touch = |word: u16| age(word) < span.ages;
+        let echo_ages = sizes.echo_delay..sizes.echo_delay + span.ages;
+        for line in model.slea.chunks_mut(sizes.stride as usize) {
+            let has_touch = line.iter().any(|&word| is_touch(word));
+            for word in line {
+                let is_echo = has_touch && echo_ages.contains(&age(*word));
+                if !is_touch(*word) && !is_echo {
+                    *word = u16::MAX;
+                }
             }
         }
         model

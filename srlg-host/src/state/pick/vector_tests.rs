@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::tests::words;
 use super::*;
 use crate::vectors::cut;
 
@@ -26,7 +27,7 @@ fn assert_equal_picks<W: Word>(words: &[u64], range: RecentRange) {
 proptest! {
     #[test]
     fn picked_recorders_are_the_same_on_all_levels(
-        words in prop::collection::vec(prop_oneof![0u64..20, 1000u64..1020, any::<u64>()], 0..5000),
+        words in words(),
         recent in 0u64..25,
         echo in prop_oneof![Just(0u64), Just(1000)],
     ) {

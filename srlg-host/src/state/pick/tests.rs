@@ -1,0 +1,37 @@
+//! What is picked is what each recorder, asked alone, is.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Words of an array, most of which are untouched, and in many lines all but those that look like echoes.
+pub(super) fn words() -> impl Strategy<Value = Vec<u64>> {
+    let stale = || prop_oneof![6 => Just(u64::MAX), 1 => 1000u64..1020];
+    let any = prop_oneof![20 => stale(), 1 => 0u64..20, 1 => any::<u64>()];
+    let line = |word: BoxedStrategy<u64>| prop::collection::vec(word, LINE as usize);
+    let line = prop_oneof![line(stale().boxed()), line(any.boxed())];
+    let lines = prop::collection::vec(line, 0..280);
+    // An array without echoes may end within a line.
+    (lines, 0..LINE as usize).prop_map(|(lines, cut)| {
+        let words = lines.concat();
+        words[..words.len().saturating_sub(cut)].to_vec()
+    })
+}
+
+proptest! {
+    #[test]
+    fn picked_are_the_recent_ones_in_their_order(
+        words in words(),
+        recent in 0u16..25,
+        echo in prop_oneof![Just(0u16), Just(1000)],
+    ) {
+        let (words, range) = (crate::vectors::cut::<u16>(&words), RecentRange { recent, echo });
+        let expected = (0..words.len()).filter(|&at| range.holds(&words, at));
+        let (places, expected): (Vec<u32>, Vec<u16>) =
+            expected.map(|at| (at as u32, words[at])).unzip();
+        let mut buffer = PickBuffer::new();
+        pick(&words, range, 0, &mut buffer);
+        prop_assert_eq!(&buffer.places[..buffer.len], places);
+        prop_assert_eq!(&buffer.words[..buffer.len], expected);
+    }
+}
