@@ -102,7 +102,7 @@ impl Twist {
         let mut bytes = [0; 32];
         let mut byte = 0;
         while byte < 32 {
-            bytes[byte] = byte as u8 % 16 ^ 2 * (twist as u8 & 7);
+            bytes[byte] = (byte as u8 % 16) ^ (2 * (twist as u8 & 7));
             byte += 1;
         }
         Self { bytes: transmute!(bytes), quarters: twist & 8 != 0, halves: twist & 16 != 0 }
