@@ -83,9 +83,7 @@ impl Bins {
         found: &mut InWindow,
     ) {
         let whole = found.count / STEP * STEP;
-        for first in (0..whole).step_by(STEP) {
-            self.count_step(decoder, tagger, found, (first, STEP));
-        }
+        self.count(decoder, tagger, found, whole);
         found.keep_from(whole);
     }
 
@@ -95,36 +93,41 @@ impl Bins {
         &mut self,
         decoder: PositionDecoder,
         tagger: Tagger,
-        found: &InWindow,
+        found: &mut InWindow,
     ) {
-        self.count_step(decoder, tagger, found, (0, found.count));
+        self.count(decoder, tagger, found, found.count);
     }
 
-    /// Counts `len` positions from number `first` on.
+    /// Counts the first `len` positions.
     ///
-    /// All values are 16 bits wide and all choices are selections, so that this vectorises.
+    /// Bins first: all values are 16 bits wide and all choices are selections, so that this vectorises. Then
+    /// one after the other.
     #[inline(always)]
-    fn count_step(
+    fn count(
         &mut self,
         decoder: PositionDecoder,
         tagger: Tagger,
-        found: &InWindow,
-        (first, len): (usize, usize),
+        found: &mut InWindow,
+        len: usize,
     ) {
-        let (positions, touches, echoes) = (
-            &found.positions[first..][..STEP],
-            &found.touches[first..][..STEP],
-            &found.echoes[first..][..STEP],
-        );
-        let mut bins = [0; STEP];
-        for at in 0..STEP {
-            let tags = tagger.tags(positions[at]);
-            let (age, kind) = decoder.age_and_kind(touches[at], echoes[at], tags);
-            bins[at] = kind * AGES as u16 + age;
+        let InWindow { positions, touches, echoes, bins, .. } = found;
+        for first in (0..len).step_by(STEP) {
+            let (positions, touches, echoes) =
+                (&positions[first..][..STEP], &touches[first..][..STEP], &echoes[first..][..STEP]);
+            let bins = &mut bins[first..][..STEP];
+            for at in 0..STEP {
+                let tags = tagger.tags(positions[at]);
+                let (age, kind) = decoder.age_and_kind(touches[at], echoes[at], tags);
+                bins[at] = kind * AGES as u16 + age;
+            }
         }
-        for (number, &bin) in bins[..len].iter().enumerate() {
-            self.tables[number % 2][usize::from(bin) % TABLE] += 1;
+        let [even, odd] = &mut self.tables;
+        let (twos, one) = bins[..len].as_chunks::<2>();
+        for two in twos {
+            even[usize::from(two[0]) % TABLE] += 1;
+            odd[usize::from(two[1]) % TABLE] += 1;
         }
+        one.iter().for_each(|&bin| even[usize::from(bin) % TABLE] += 1);
     }
 
     /// The sums over the ages of the window.

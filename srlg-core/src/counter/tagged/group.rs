@@ -48,6 +48,8 @@ pub struct InWindow {
     pub touches: [u16; ROOM],
     /// The words in the places of their echoes.
     pub echoes: [u16; ROOM],
+    /// Their bins, once they are counted.
+    pub(super) bins: [u16; ROOM],
 }
 
 impl InWindow {
@@ -55,7 +57,7 @@ impl InWindow {
     #[inline(always)]
     pub(super) const fn new() -> Self {
         let none = [0; ROOM];
-        Self { count: 0, positions: none, touches: none, echoes: none }
+        Self { count: 0, positions: none, touches: none, echoes: none, bins: none }
     }
 
     /// Forgets all but those from number `first` on, fewer than a step.

@@ -98,7 +98,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
             bins.count_whole_steps(decoder, host.tagger, &mut found);
             places = next;
         }
-        bins.count_rest(decoder, host.tagger, &found);
+        bins.count_rest(decoder, host.tagger, &mut found);
     }
 
     /// The first recorders of the lines that start at the position `start`.
