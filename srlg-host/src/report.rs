@@ -115,7 +115,7 @@ pub struct Health {
     /// tells. Errors grow with λ; infinite where all recorders were touched.
     pub load: f64,
     /// Whether the truth is within 1.96 of `std_error` with 88 to 96 %: in the tagged scheme up to a `load` of 5. Beyond,
-    /// intervals hold in half of the cases or less: plan for the load, with `Config::for_load`.
+    /// intervals hold in 50 to 88 % at a load of 7 to 10: plan for the load, with `Config::for_load`.
     pub errors_hold: bool,
     /// How full the finder was, and what it asked of a candidate.
     pub finder: FinderHealth,
