@@ -60,9 +60,10 @@ pub enum ConfigError {
     )]
     PlanCells { cell_bits: u32, hosts: u32, missed: u32, least: Option<usize> },
     #[error(
-        "{distinct_pairs} distinct pairs may make so many hosts near threshold {threshold} that {limit} candidates leave out more than 5 of 10,000 hosts of twice the threshold: give a larger threshold"
+        "{distinct_pairs} distinct pairs may make so many hosts near threshold {threshold} that {limit} candidates leave out more than 5 of 10,000 hosts of twice the threshold: {}",
+        WayOut(.least)
     )]
-    PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32 },
+    PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32, least: Option<usize> },
     #[error(
         "{distinct_pairs} distinct pairs are more than 5 for each of {recorders} recorders of the linear estimator array: {}",
         WayOut(.least)

@@ -218,7 +218,7 @@ impl Params {
         }
     }
 
-    /// The positions of each region of a linear estimator: all of the fine one, which every candidate that a
+    /// Returns the positions of each region of a linear estimator: all of the fine one, which every candidate that a
     /// glimpse does not dismiss is asked for, and behind them those of coarse ones, for hosts that
     /// [need](Self::needs_coarse) them.
     pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
@@ -230,7 +230,7 @@ impl Params {
         iter::once(0..fine).chain(coarse)
     }
 
-    /// Whether the estimate of a host over `span` whose fine region has this `tally` takes the tallies of the
+    /// Returns whether the estimate of a host over `span` whose fine region has this `tally` takes the tallies of the
     /// coarse regions too.
     #[must_use]
     pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
@@ -266,7 +266,7 @@ impl Params {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
-    /// λ, distinct pairs of a window for each recorder of the counter, where `row_weights[i]` recorders of row `i`
+    /// Returns λ, distinct pairs of a window for each recorder of the counter, where `row_weights[i]` recorders of row `i`
     /// are within that window: as many random touches would leave as many.
     ///
     /// # Panics
@@ -277,7 +277,7 @@ impl Params {
         load::load_of(f64::from(row_weights[0]) / row_len)
     }
 
-    /// Whether the truth is within 1.96 of the stated standard error about as often as it says at a
+    /// Returns whether the truth is within 1.96 of the stated standard error about as often as it says at a
     /// [load](Self::counter_load) of `load`: up to 5 in the tagged scheme. The paper's errs by more than it
     /// says at any load.
     #[must_use]

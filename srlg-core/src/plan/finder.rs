@@ -33,17 +33,7 @@ impl FinderPlan {
     /// With the fewest cells, for which a load of too many pairs has no memory.
     pub(super) fn least(load: &Load) -> Result<Self, ConfigError> {
         let plans = (Self::LEAST_BITS..=Self::MOST_BITS).map(|bits| Self::new(load, bits));
-        plans.flatten().next().ok_or_else(|| {
-            let Load { base, distinct_pairs } = *load;
-            match Self::misses(load, Self::MOST_BITS) > ACCEPTED {
-                true => Self::refusal(load, Self::MOST_BITS, None),
-                false => ConfigError::PlanCandidates {
-                    distinct_pairs,
-                    threshold: base.threshold,
-                    limit: MOST_CANDIDATES,
-                },
-            }
-        })
+        plans.flatten().next().ok_or_else(|| Self::refusal(load, Self::MOST_BITS, None))
     }
 
     /// With `2^cell_bits` cells; `None` where hosts of 2θ would be missed too often.
@@ -77,8 +67,13 @@ impl FinderPlan {
 
     /// The rule that `2^cell_bits` cells break.
     pub(super) fn refusal(load: &Load, cell_bits: u32, least: Option<usize>) -> ConfigError {
-        let missed = libm::ceil(1e4 * Self::misses(load, cell_bits)) as u32;
-        ConfigError::PlanCells { cell_bits, hosts: 2 * load.base.threshold, missed, least }
+        let (misses, threshold) = (Self::misses(load, cell_bits), load.base.threshold);
+        if misses > ACCEPTED {
+            let missed = libm::ceil(1e4 * misses) as u32;
+            return ConfigError::PlanCells { cell_bits, hosts: 2 * threshold, missed, least };
+        }
+        let distinct_pairs = load.distinct_pairs;
+        ConfigError::PlanCandidates { distinct_pairs, threshold, limit: MOST_CANDIDATES, least }
     }
 
     /// How often hosts of 2θ are missed where all candidates are looked at.

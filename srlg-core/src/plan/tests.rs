@@ -18,6 +18,7 @@ fn least(refusal: ConfigError) -> Option<usize> {
     match refusal {
         ConfigError::Memory { least, .. } => Some(least),
         ConfigError::PlanCells { least, .. }
+        | ConfigError::PlanCandidates { least, .. }
         | ConfigError::PlanLoad { least, .. }
         | ConfigError::PlanError { least, .. } => least,
         _ => None,
@@ -88,9 +89,22 @@ fn each_rule_is_named() {
     );
     let candidates = refusal(64, 300, 100_000_000, 1_000_000_000);
     let limit = 1 << 20;
-    let expected =
-        ConfigError::PlanCandidates { distinct_pairs: 100_000_000, threshold: 64, limit };
+    let expected = ConfigError::PlanCandidates {
+        distinct_pairs: 100_000_000,
+        threshold: 64,
+        limit,
+        least: None,
+    };
     assert_eq!(candidates, expected);
+    // 2^23 cells miss 1.2 of 10,000 hosts of 16, and more than 2^20 hosts may have as many cells.
+    let candidates = refusal(8, 1, 5_000_000, 100_000_000);
+    assert!(
+        matches!(
+            candidates,
+            ConfigError::PlanCandidates { threshold: 8, least: Some(134_000_000..), .. }
+        ),
+        "{candidates}"
+    );
     let load = refusal(100_000, 300, 20_000_000, 8_000_000);
     let ConfigError::PlanLoad { distinct_pairs: 20_000_000, recorders, .. } = load else {
         panic!("{load}")
@@ -224,8 +238,8 @@ fn refusals_name_the_rule_the_value_and_the_way_out() {
             "16777216 cells miss 13 of 10,000 hosts of 16 opposite hosts, twice the threshold: a plan may miss 5, no memory is enough, give a larger threshold",
         ),
         (
-            ConfigError::PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9 },
-            "100 distinct pairs may make so many hosts near threshold 64 that 9 candidates leave out more than 5 of 10,000 hosts of twice the threshold: give a larger threshold",
+            ConfigError::PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9, least },
+            "100 distinct pairs may make so many hosts near threshold 64 that 9 candidates leave out more than 5 of 10,000 hosts of twice the threshold: give at least 5650432 bytes or a larger threshold",
         ),
         (
             ConfigError::PlanLoad { distinct_pairs: 100, recorders: 10, least },

@@ -44,8 +44,9 @@ const MOST_AGES: u32 = 64;
 /// Share of strangers that have the twist of a host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
-/// Standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
-/// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs.
+/// Returns the standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
+/// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs; infinite where the host
+/// itself leaves nothing to estimate from.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let regions = 0..params.regions.as_slice().len();
@@ -105,7 +106,10 @@ impl Expected {
             let shown = self.shown(age);
             let until = self.covered(f64::from(age + 1) / f64::from(self.ages));
             own += libm::expm1(self.t / f64::from(self.ages)) / (untouched * shown);
-            false_matches += (until - covered) * step / (untouched * shown * shown);
+            // Without foreigners there are none, however little the host leaves untouched.
+            if until > covered {
+                false_matches += (until - covered) * step / (untouched * shown * shown);
+            }
             covered = until;
             untouched /= step;
         }
@@ -207,5 +211,22 @@ mod tests {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let error = std_error(&params, 1024, u64::MAX);
         assert!(error.is_finite() && error > 1e6, "{error}");
+    }
+
+    #[test]
+    fn what_nothing_is_left_of_has_an_infinite_error() {
+        for width in [96, 4096, 32_768] {
+            let config = Config { linear_width: width, threshold: 64, ..Config::default() };
+            let params = *config.validate().unwrap().counter().tagged().unwrap();
+            for load in [0, 2_000_000, u64::MAX] {
+                let mut before = 0.0;
+                for cardinality in [1 << 12, 1 << 20, 1 << 25, 1 << 28, u32::MAX] {
+                    let share = std_error(&params, cardinality, load) / f64::from(cardinality);
+                    assert!(share > 0.0, "{width} {load} {cardinality}: {share}");
+                    before = share.max(before);
+                }
+                assert_eq!(before, f64::INFINITY, "{width} {load}");
+            }
+        }
     }
 }

@@ -7,19 +7,19 @@ use super::visible::estimate_run;
 use crate::counter::estimate::EstimateRange;
 use crate::epoch::Span;
 
-/// Whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
+/// Returns whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
 #[must_use]
 pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > DEVIATIONS * DEVIATIONS
 }
 
-/// Positions of a [glimpse](may_reach): whole lines.
+/// Returns the number of positions of a [glimpse](may_reach): whole lines.
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Whether a host with these `histograms` of a glimpse, its first [`positions`], may
+/// Returns whether a host with these `histograms` of a glimpse, its first [`positions`], may
 /// have as many opposite hosts as the threshold: a look at an eighth of the estimator spares
 /// most candidates the rest.
 ///

@@ -121,14 +121,14 @@ impl TaggedParams {
         epochs.min(LARGEST_AGE) * self.tags
     }
 
-    /// The fine and the coarse regions of a linear estimator.
+    /// Returns the fine and the coarse regions of a linear estimator.
     #[inline]
     #[must_use]
     pub const fn regions(&self) -> &Regions {
         &self.regions
     }
 
-    /// Positions of a linear estimator, fine and coarse.
+    /// Returns the number of positions of a linear estimator, fine and coarse.
     #[inline]
     #[must_use]
     pub const fn positions(&self) -> u32 {

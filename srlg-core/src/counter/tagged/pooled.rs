@@ -144,13 +144,14 @@ impl Parts {
     }
 }
 
-/// Steps of Newton's, at most: from the first guess six are enough to double precision.
+/// Steps of Newton's, at most: some six from the first guess to double precision, and some 25 where all regions but
+/// the coarsest are used up.
 const STEPS: u32 = 40;
 
 /// What a step may leave undone, relative.
 const PRECISION: f64 = 1e-13;
 
-/// Cardinality over `span` of a host with these `tallies`: of its fine region, and of all coarse ones if they
+/// Estimates the cardinality over `span` of a host with these `tallies`: of its fine region, and of all coarse ones if they
 /// were looked at.
 ///
 /// # Panics
@@ -163,7 +164,7 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
     }
 }
 
-/// Whether the tally of the fine region leaves so few positions at risk that the coarse ones tell more at some
+/// Returns whether the tally of the fine region leaves so few positions at risk that the coarse ones tell more at some
 /// age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as much.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
@@ -196,10 +197,13 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
             is_beyond = true;
             break;
         }
-        is_beyond |= parts.end();
+        is_beyond = parts.end();
         let (x, share) = (parts.increment(), span.share(age));
         cardinality += share * x;
         variance += share * share * parts.variance(x) + edge_variance(share, x);
+        if is_beyond {
+            break;
+        }
     }
     stated(cardinality, variance, is_beyond)
 }

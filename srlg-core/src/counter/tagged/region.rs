@@ -64,7 +64,7 @@ impl Regions {
         }
     }
 
-    /// The regions, the fine one first.
+    /// Returns the regions, the fine one first.
     #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[Region] {
