@@ -3,7 +3,7 @@
 use super::decoder::PositionDecoder;
 use super::group::{InWindow, STEP};
 use super::histograms::{Histograms, KINDS, Kind};
-use super::params::AGES;
+use super::params::{AGES, TaggedParams};
 use super::tag::Tagger;
 use crate::epoch::Span;
 
@@ -42,6 +42,13 @@ impl Sums {
             hidden: sum(&histograms.hidden),
             hidden_twice: sum(&histograms.hidden_twice),
         }
+    }
+
+    /// Of so many `positions` those at risk at every age of the window, at least. Positions that might hide an own
+    /// touch with the tag of what hides it tell nothing either.
+    pub(super) fn at_risk(self, params: &TaggedParams, positions: u32) -> f64 {
+        let other_tags = f64::from(params.tags - 1);
+        f64::from(positions) - f64::from(self.all) - 2.0 * f64::from(self.hidden) / other_tags
     }
 
     /// Chances for a false match, at most.

@@ -4,7 +4,6 @@ use super::bins::{Bins, Sums};
 use super::histograms::Histograms;
 use super::params::{LINE, TaggedParams};
 use super::visible::estimate_run;
-use crate::counter::estimate::EstimateRange;
 use crate::epoch::Span;
 
 /// Returns whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
@@ -32,27 +31,44 @@ pub fn positions(params: &TaggedParams) -> u32 {
 /// is dismissed.
 #[must_use]
 pub fn may_reach(params: &TaggedParams, histograms: &Histograms, span: Span) -> bool {
-    let Some(least) = least(params, Sums::of(histograms, span)) else { return true };
-    !is_below_by_sums(params, Sums::of(histograms, span), least)
-        && reaches(params, histograms, span, least)
+    match by_sums(params, Sums::of(histograms, span)) {
+        BySums::Decided(may_reach) => may_reach,
+        BySums::AtLeast(least) => reaches(params, histograms, span, least),
+    }
 }
 
 /// The same of positions that are still in their bins: most hosts need no histograms. `scratch` is of their span.
 #[inline(always)]
 pub(super) fn bins_may_reach(params: &TaggedParams, bins: &Bins, scratch: &mut Histograms) -> bool {
-    let sums = bins.sums();
-    let Some(least) = least(params, sums) else { return true };
-    if is_below_by_sums(params, sums, least) {
-        return false;
+    match by_sums(params, bins.sums()) {
+        BySums::Decided(may_reach) => may_reach,
+        BySums::AtLeast(least) => {
+            bins.fill(scratch);
+            reaches(params, scratch, bins.span(), least)
+        }
     }
-    bins.fill(scratch);
-    reaches(params, scratch, bins.span(), least)
+}
+
+/// What sums alone say.
+enum BySums {
+    /// Whether the host may reach the threshold.
+    Decided(bool),
+    /// It may if its estimate is so large.
+    AtLeast(f64),
+}
+
+fn by_sums(params: &TaggedParams, sums: Sums) -> BySums {
+    match least(params, sums) {
+        None => BySums::Decided(true),
+        Some(least) if is_below_by_sums(params, sums, least) => BySums::Decided(false),
+        Some(least) => BySums::AtLeast(least),
+    }
 }
 
 /// The least estimate that is not dismissed; `None` where everything may reach the threshold.
 fn least(params: &TaggedParams, sums: Sums) -> Option<f64> {
     let mean = glimpsed(params);
-    let visible = at_risk(params, sums) / f64::from(positions(params));
+    let visible = sums.at_risk(params, positions(params)) / f64::from(positions(params));
     if visible <= 0.0 {
         return None;
     }
@@ -62,18 +78,12 @@ fn least(params: &TaggedParams, sums: Sums) -> Option<f64> {
     (least > 0.0).then_some(least)
 }
 
-/// Positions that are at risk at every age of the window, at least.
-fn at_risk(params: &TaggedParams, sums: Sums) -> f64 {
-    let other_tags = f64::from(params.tags - 1);
-    f64::from(positions(params)) - f64::from(sums.all) - 2.0 * f64::from(sums.hidden) / other_tags
-}
-
 /// Whether the estimate is below `least`, by sums alone: true only if it is.
 ///
-/// At every age at least R positions are [at risk](at_risk), and no more of all ages show an own touch than O
+/// At every age at least R positions are [at risk](Sums::at_risk), and no more of all ages show an own touch than O
 /// are own. So the cumulative hazard is at most O/(R - O).
 fn is_below_by_sums(params: &TaggedParams, sums: Sums, least: f64) -> bool {
-    let (at_risk, own) = (at_risk(params, sums), f64::from(sums.own));
+    let (at_risk, own) = (sums.at_risk(params, positions(params)), f64::from(sums.own));
     // A little more than the sums give: rounding of a thousand terms does not move the estimate so far.
     at_risk > own + 1.0 && 1.000_001 * f64::from(positions(params)) * own / (at_risk - own) < least
 }
@@ -82,7 +92,7 @@ fn is_below_by_sums(params: &TaggedParams, sums: Sums, least: f64) -> bool {
 fn reaches(params: &TaggedParams, histograms: &Histograms, span: Span, least: f64) -> bool {
     let positions = f64::from(positions(params));
     let glimpse = estimate_run(params, histograms, span, (positions, 1.0 / positions));
-    glimpse.range == EstimateRange::Beyond || glimpse.cardinality >= least
+    glimpse.is_beyond || glimpse.cardinality >= least
 }
 
 /// Deviations by which an estimate has to be too low to be dismissed.

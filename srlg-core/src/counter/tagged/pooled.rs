@@ -18,12 +18,13 @@
 //! few positions, and the coarse one would add more of them than it knows. A region with fewer than 4 positions
 //! left tells nothing in this comparison, one with none left does not count. As R depends on younger ages alone,
 //! the sum stays a martingale. Where all are used up at one age, the coarsest is taken to have one position left,
-//! and the estimate ends there.
+//! and the estimate is beyond range.
 
+use super::bins::Sums;
 use super::histograms::Histograms;
-use super::params::{AGES, TaggedParams};
+use super::params::TaggedParams;
 use super::region::REGIONS;
-use super::visible::{AtRisk, edge_variance, estimate_fine, stated};
+use super::visible::{AtRisk, Summed, edge_variance, estimate_fine};
 use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
@@ -160,7 +161,7 @@ const PRECISION: f64 = 1e-13;
 pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
     match tallies {
         [Tally::Visible(fine)] => estimate_fine(params, fine, span),
-        tallies => estimate_all(params, tallies, span),
+        tallies => estimate_all(params, tallies, span).stated(),
     }
 }
 
@@ -168,16 +169,13 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
 /// age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as much.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
-    let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
-    let width = f64::from(params.width);
     let coarse = 1.0 - params.regions.share(0);
-    // Positions that might hide an own touch with the tag of what hides it tell nothing either.
-    let unclear = 2.0 * sum(&fine.hidden) / f64::from(params.tags - 1);
-    coarse > 0.0 && width - sum(&fine.all) - unclear <= COARSE_TELLS * coarse * width
+    let most = COARSE_TELLS * coarse * f64::from(params.width);
+    coarse > 0.0 && Sums::of(fine, span).at_risk(params, params.width) <= most
 }
 
-/// The estimate of all regions together.
-fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
+/// The sum over ages of all regions together.
+fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Summed {
     let regions = params.regions.as_slice();
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);
     for (number, region) in regions.iter().enumerate() {
@@ -197,15 +195,12 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
             is_beyond = true;
             break;
         }
-        is_beyond = parts.end();
+        is_beyond |= parts.end();
         let (x, share) = (parts.increment(), span.share(age));
         cardinality += share * x;
         variance += share * share * parts.variance(x) + edge_variance(share, x);
-        if is_beyond {
-            break;
-        }
     }
-    stated(cardinality, variance, is_beyond)
+    Summed { cardinality, variance, is_beyond }
 }
 
 #[cfg(test)]

@@ -54,17 +54,17 @@ pub(super) fn estimate_fine(
     span: Span,
 ) -> Estimate {
     let width = f64::from(params.width);
-    estimate_run(params, histograms, span, (width, params.regions.share(0) / width))
+    estimate_run(params, histograms, span, (width, params.regions.share(0) / width)).stated()
 }
 
-/// The estimate from a number of positions, each of which an opposite host touches with some probability, its
+/// The sum over ages from a number of positions, each of which an opposite host touches with some probability, its
 /// rate: `(positions, rate)`.
 pub(super) fn estimate_run(
     params: &TaggedParams,
     histograms: &Histograms,
     span: Span,
     (positions, rate): (f64, f64),
-) -> Estimate {
+) -> Summed {
     // The inverse of the share S that survives: one logarithm in the end, not one per age.
     let (mut at_risk, mut inverse, mut greenwood, mut edge) = (positions, 1.0, 0.0, 0.0);
     let mut is_beyond = false;
@@ -90,7 +90,8 @@ pub(super) fn estimate_run(
         }
         at_risk -= f64::from(histograms.all[age]);
     }
-    stated(libm::log(inverse) / rate, greenwood / (rate * rate) + edge, is_beyond)
+    let variance = greenwood / (rate * rate) + edge;
+    Summed { cardinality: libm::log(inverse) / rate, variance, is_beyond }
 }
 
 /// The variance of how many of `touches` in an epoch are in the window, which has a `share` of the epoch.
@@ -129,17 +130,31 @@ impl AtRisk {
     }
 }
 
-/// The estimate with its standard error; `variance` is that of a Poisson number of hosts.
-pub(super) fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> Estimate {
-    let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
-    if is_beyond {
-        let cardinality = (cardinality - 2.0 * std_error).max(0.0);
-        return Estimate { cardinality, std_error, range: EstimateRange::Beyond };
+/// What the sum over the ages of a window gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summed {
+    /// Opposite hosts, or fewer than none if false matches are fewer than expected.
+    pub(super) cardinality: f64,
+    /// The variance that it would have if their number were a Poisson variable.
+    pub(super) variance: f64,
+    /// Whether no position was left at some age.
+    pub(super) is_beyond: bool,
+}
+
+impl Summed {
+    /// The estimate with its standard error.
+    pub(super) fn stated(self) -> Estimate {
+        let Self { cardinality, variance, is_beyond } = self;
+        let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
+        if is_beyond {
+            let cardinality = (cardinality - 2.0 * std_error).max(0.0);
+            return Estimate { cardinality, std_error, range: EstimateRange::Beyond };
+        }
+        if cardinality < 0.0 {
+            return Estimate { cardinality: 0.0, std_error, range: EstimateRange::ClampedToZero };
+        }
+        Estimate { cardinality, std_error, range: EstimateRange::Within }
     }
-    if cardinality < 0.0 {
-        return Estimate { cardinality: 0.0, std_error, range: EstimateRange::ClampedToZero };
-    }
-    Estimate { cardinality, std_error, range: EstimateRange::Within }
 }
 
 #[cfg(test)]
@@ -157,7 +172,7 @@ mod tests {
     /// The estimate of all positions, each of which gets as many opposite hosts as another.
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
         let width = f64::from(params.width);
-        estimate_run(params, histograms, span, (width, 1.0 / width))
+        estimate_run(params, histograms, span, (width, 1.0 / width)).stated()
     }
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide

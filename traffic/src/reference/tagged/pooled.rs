@@ -67,9 +67,6 @@ impl TaggedModel {
             let x = increment(&parts);
             cardinality += share * x;
             variance += share * share * variance_of(&parts, x) + edge_variance(share, x);
-            if is_beyond {
-                break;
-            }
         }
         stated(cardinality, variance, is_beyond)
     }
