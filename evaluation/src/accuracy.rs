@@ -7,6 +7,7 @@
 //! the same weight; the probability that the finder misses a host of θ is the mean of what the
 //! windows say themselves; all else is taken of all windows together.
 
+use srlg_traffic::family::ip;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -145,7 +146,7 @@ impl Run {
         let truth = self.exact.super_points(self.threshold);
         let mut estimates = Vec::new();
         for &(host, truth) in &truth {
-            let estimate = self.detector.cardinality(host.into())?;
+            let estimate = self.detector.cardinality(ip(host))?;
             let is_low = u64::from(truth) < 4 * u64::from(self.threshold);
             if is_low { &mut self.low } else { &mut self.high }.add(estimate, truth);
             estimates.push((host, estimate.cardinality));

@@ -6,6 +6,7 @@
 //! closed; then some slices more. Invariant: the first close counts what is missed, when no report before
 //! has kept a host.
 
+use srlg_traffic::family::{ip, number};
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
@@ -116,7 +117,7 @@ fn outcome(options: &Alike, hosts: u32, load: u32) -> Result<Outcome> {
     }
     let (first, high) = first.expect("a window has slices");
     let is_reported =
-        |host: &u32| first.super_points.iter().any(|point| point.host.to_bits() == *host);
+        |host: &u32| first.super_points.iter().any(|point| number(point.host) == *host);
     let missed = high.iter().filter(|host| !is_reported(host)).count() as u32;
     Ok(Outcome { first, high: high.len() as u32, missed, close_ms: Sample::of(closes) })
 }
@@ -126,7 +127,7 @@ fn high(detector: &SlidingDetector, planted: u32) -> Result<Vec<u32>> {
     let threshold = f64::from(detector.params().threshold());
     let mut high = Vec::new();
     for host in (0..planted).map(|number| FIRST_PLANTED + number) {
-        if detector.cardinality(host.into())?.cardinality >= threshold {
+        if detector.cardinality(ip(host))?.cardinality >= threshold {
             high.push(host);
         }
     }
@@ -176,7 +177,7 @@ impl Outcome {
     /// The least that was asked of a candidate, and the share of the finder that was in use.
     fn finder(&self) -> (u32, f64) {
         match &self.first.health.finder {
-            FinderHealth::Cells { c_min, in_use } => (*c_min, *in_use),
+            FinderHealth::Cells { c_min, in_use, .. } => (*c_min, *in_use),
             FinderHealth::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),
             _ => (0, 0.0),
         }

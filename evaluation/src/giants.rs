@@ -5,6 +5,7 @@
 //! the window, all in the running slice, or all in the oldest one. Invariant: a trial sees the background alone,
 //! no other host of the study.
 
+use srlg_traffic::family::ip;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
@@ -171,7 +172,7 @@ const HEAD: &str = "manner       n  trials  rmse %  bias %  stated %  covered % 
 
 impl Outcome {
     fn add(&mut self, detector: &SlidingDetector, host: u32, truth: u32) -> Result<()> {
-        let estimate = detector.cardinality(host.into())?;
+        let estimate = detector.cardinality(ip(host))?;
         if estimate.range == EstimateRange::Beyond {
             self.beyond += 1;
             self.above += u32::from(estimate.cardinality > truth.into());

@@ -1,5 +1,6 @@
 //! A minute of generated backbone traffic, and how the estimates compare with the truth.
 
+use srlg_traffic::family::number;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -72,7 +73,7 @@ impl Run {
         let reported: Vec<(u32, f64)> = report
             .super_points
             .iter()
-            .map(|point| (point.host.to_bits(), point.cardinality))
+            .map(|point| (number(point.host), point.cardinality))
             .collect();
         self.score += Score::of(&truth, &reported, threshold);
         Ok((report, truth))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use anyhow::{Context, Result};
 use srlg::{EstimateRange, SamplePeer, SliceReport, SuperPoint};
@@ -20,7 +20,7 @@ pub struct Output {
 
 enum Style {
     /// One line per host, at the end.
-    Peaks(BTreeMap<Ipv4Addr, Peak>),
+    Peaks(BTreeMap<IpAddr, Peak>),
     /// One line per super point and slice, as they come.
     Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>, &'static str),
 }
@@ -120,7 +120,7 @@ impl Output {
 }
 
 fn remember(
-    peaks: &mut BTreeMap<Ipv4Addr, Peak>,
+    peaks: &mut BTreeMap<IpAddr, Peak>,
     slice: u64,
     point: &SuperPoint,
     peers: &[SamplePeer],

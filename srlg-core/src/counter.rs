@@ -13,7 +13,8 @@ pub mod tagged;
 use core::ops::Range;
 
 use crate::epoch::Span;
-use crate::pair::{Address, BATCH, IpPair};
+use crate::ids::{HostId, PairIds};
+use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::{ArrayParams, View};
 
@@ -53,9 +54,9 @@ pub trait Counter: Send + Sync + 'static {
     /// Updates what the first `count` of `pairs` change, which were in contact `age` epochs ago:
     /// at once, while any other threads do, or by a call of `later` for each touch that
     /// [`apply_exclusive`](Self::apply_exclusive) has to apply. A counter does one of them always.
-    fn touch(
+    fn touch<P: PairIds>(
         array: View<'_, Self::Params, Self::Recorder>,
-        batch: (&[IpPair; BATCH], usize),
+        batch: (&[P; BATCH], usize),
         age: u32,
         later: impl FnMut(Self::Touch),
     );
@@ -90,7 +91,7 @@ pub trait Counter: Send + Sync + 'static {
     /// As [`count`](Self::count).
     fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: View<'_, Self::Params, R>,
-        host: Address,
+        host: HostId,
         span: Span,
         positions: Range<u32>,
     ) -> Tally {
@@ -105,11 +106,11 @@ pub trait Counter: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The host.
-    pub host: Address,
+    pub host: HostId,
     /// Its positions.
     pub positions: Range<u32>,
     /// The host and the first position that are looked at next, as far as is known: they are asked for ahead.
-    pub next: (Address, u32),
+    pub next: (HostId, u32),
 }
 
 /// What was counted of one host so far.

@@ -12,7 +12,8 @@ pub mod regain;
 mod rhfg;
 mod rsra;
 
-use crate::pair::{BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::BATCH;
 use crate::recorder::Recorder;
 use crate::view::{ArrayParams, View};
 
@@ -50,5 +51,9 @@ pub trait Finder: Send + Sync + 'static {
 
     /// Updates the recorders of `pairs`, which were in contact `age` epochs ago, while any other
     /// threads may.
-    fn touch(array: View<'_, Self::Params, Self::Recorder>, pairs: &[IpPair; BATCH], age: u32);
+    fn touch<P: PairIds>(
+        array: View<'_, Self::Params, Self::Recorder>,
+        pairs: &[P; BATCH],
+        age: u32,
+    );
 }

@@ -5,7 +5,7 @@
 //!
 //! 1. [`Config`] holds sizes, [`Config::validate`] checks them into [`Params`].
 //! 2. Two arrays of [`Recorder`]s: a [`finder`] finds hosts, a [`counter`] counts their peers.
-//!    Both are updated by [`IpPair`]s. [`scheme`] says which finder goes with which counter.
+//!    Both are updated by [`IpPair`]s and [`Ip6Pair`]s. [`scheme`] says which finder goes with which counter.
 //! 3. At the end of a slice the [`finder`] offers candidates, and the counter makes a [`Tally`] of
 //!    each.
 //! 4. [`Params::estimate`] makes a cardinality of a [`Tally`]; the only
@@ -40,6 +40,7 @@ pub mod finder;
 mod fingerprint;
 mod getters;
 pub mod hash;
+mod ids;
 mod packed;
 mod pair;
 mod params;
@@ -59,8 +60,9 @@ pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
 pub use hash::Hash;
+pub use ids::{HostId, Ip6Ids, PairIds};
 pub use packed::Packed;
-pub use pair::{ADDRESS_BITS, Address, BATCH, IpPair};
+pub use pair::{ADDRESS_BITS, Address, BATCH, Ip6Pair, IpPair, Limbs, host, limbs};
 pub use params::Params;
 
 pub use plan::Plan;

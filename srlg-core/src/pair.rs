@@ -1,6 +1,6 @@
 //! Addresses and pairs of addresses.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A host's address as an integer: `10.0.0.1` is `0x0a00_0001`.
@@ -8,6 +8,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Everything that depends on the width of an address is written over this
 /// alias and [`ADDRESS_BITS`].
 pub type Address = u32;
+
+/// An IPv6 address as four 32-bit words, the highest first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
+///
+/// `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is the IPv4 address `10.0.0.1` itself, here and everywhere.
+pub type Limbs = [u32; 4];
 
 /// Number of bits of an [`Address`].
 pub const ADDRESS_BITS: u32 = Address::BITS;
@@ -50,3 +55,91 @@ impl IpPair {
         Self { aip: aip.to_bits(), bip: bip.to_bits() }
     }
 }
+
+/// The pair `<aip, bip>` of any two addresses, both of either family.
+///
+/// A host that is written as an IPv4-mapped IPv6 address is the IPv4 host: pairs of such hosts are those of an
+/// [`IpPair`], to the bit. 32 bytes without padding; [`IpPair`] is the fast way in for IPv4.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+#[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
+#[repr(C)]
+pub struct Ip6Pair {
+    /// The inside host, whose cardinality is measured.
+    pub aip: Limbs,
+    /// The opposite host.
+    pub bip: Limbs,
+}
+
+impl Ip6Pair {
+    /// Returns the pair of the inside host `aip` and its opposite host `bip`, of one family or of two.
+    #[must_use]
+    pub const fn new(aip: IpAddr, bip: IpAddr) -> Self {
+        Self { aip: limbs(aip), bip: limbs(bip) }
+    }
+
+    /// Returns the pair of the inside host `aip` and whatever `peer` is a hash of, 64 uniform bits: what is counted need not be
+    /// hosts. Reports have no sample of such peers, as nobody could tell what a hash is of.
+    #[must_use]
+    pub const fn with_hash(aip: IpAddr, peer: u64) -> Self {
+        // In fd00::/8 (RFC 4193), so that no hash is an IPv4-mapped address.
+        Self { aip: limbs(aip), bip: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
+    }
+}
+
+impl From<IpPair> for Ip6Pair {
+    fn from(IpPair { aip, bip }: IpPair) -> Self {
+        Self { aip: mapped(aip), bip: mapped(bip) }
+    }
+}
+
+/// Returns `host` as words; an IPv4 address as an IPv4-mapped one.
+#[must_use]
+pub const fn limbs(host: IpAddr) -> Limbs {
+    match host {
+        IpAddr::V4(host) => mapped(host.to_bits()),
+        IpAddr::V6(host) => {
+            let bits = host.to_bits();
+            [(bits >> 96) as u32, (bits >> 64) as u32, (bits >> 32) as u32, bits as u32]
+        }
+    }
+}
+
+/// Returns the host of `limbs`; of an IPv4-mapped address the IPv4 host.
+#[must_use]
+pub const fn host(limbs: Limbs) -> IpAddr {
+    let [a, b, c, d] = limbs;
+    match unmapped(limbs) {
+        Some(host) => IpAddr::V4(Ipv4Addr::from_bits(host)),
+        None => {
+            let high = (a as u128) << 96 | (b as u128) << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(high | (c as u128) << 32 | d as u128))
+        }
+    }
+}
+
+const fn mapped(host: Address) -> Limbs {
+    [0, 0, MAPPED, host]
+}
+
+/// The IPv4 address that `limbs` map, if they do.
+#[inline(always)]
+pub(crate) const fn unmapped([a, b, c, d]: Limbs) -> Option<Address> {
+    if a | b == 0 && c == MAPPED { Some(d) } else { None }
+}
+
+/// The third word of an IPv4-mapped address.
+const MAPPED: u32 = 0xffff;

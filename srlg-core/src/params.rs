@@ -5,11 +5,14 @@
 //! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
 //! accessor can fail: every index that is built from these sizes is in range.
 
+use core::net::IpAddr;
+
 use crate::counter::CounterPart;
 use crate::finder::FinderPart;
 use crate::getters::getters;
-use crate::hash::{Hash, Key};
-use crate::pair::Address;
+use crate::hash::{Hash, Key, by_family, hashing};
+use crate::ids::{HostId, IdKeys, Ip6Ids};
+use crate::pair::{BATCH, Ip6Pair, limbs};
 
 /// The sizes and keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct Params {
     pub(crate) hash: Hash,
     /// Names the seed.
     pub(crate) seed_key: Key,
+    /// Of ids of IPv6 hosts.
+    pub(crate) id_keys: IdKeys,
     pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
 }
@@ -49,10 +54,37 @@ impl Params {
         &self.counter
     }
 
+    /// Returns the id of `host`.
+    #[must_use]
+    pub fn host_id(&self, host: IpAddr) -> HostId {
+        self.id_keys.id(self.hash, limbs(host))
+    }
+
+    /// Returns `pair` with its ids.
+    #[inline(always)]
+    #[must_use]
+    pub fn pair_ids(&self, pair: Ip6Pair) -> Ip6Ids {
+        self.id_keys.ids(self.hash, pair)
+    }
+
+    /// Returns `pairs` with their ids.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    #[must_use]
+    pub fn ids(&self, pairs: &[Ip6Pair; BATCH]) -> [Ip6Ids; BATCH] {
+        by_family!(self, |params| {
+            let mut ids = [Ip6Ids::default(); BATCH];
+            for i in 0..BATCH {
+                ids[i] = params.pair_ids(pairs[i]);
+            }
+            ids
+        })
+    }
+
     /// A hash of `host` by which hosts are put in an order that does not depend on their addresses.
     #[must_use]
-    pub fn host_order(&self, host: Address) -> u32 {
-        self.hash.of(host, self.seed_key)
+    pub fn host_order(&self, host: IpAddr) -> u32 {
+        self.hash.of(self.host_id(host).lo, self.seed_key)
     }
 
     /// The family of every hash.
@@ -61,3 +93,5 @@ impl Params {
         self.hash
     }
 }
+
+hashing!(Params);

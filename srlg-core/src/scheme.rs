@@ -320,10 +320,10 @@ impl Params {
         Some(self.finder.cells()?.spots(host))
     }
 
-    /// The opposite host that `word`, which is at `spot`, holds of the host of the spot.
+    /// The opposite host that `word`, which is at `spot`, holds of `host`, whose spot that is.
     #[must_use]
-    pub fn peer(&self, spot: Spot, word: u64) -> Option<Peer> {
-        self.finder.cells()?.peer(spot, word)
+    pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
+        self.finder.cells()?.peer(host, spot, word)
     }
 
     /// The shape of each array.

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::epoch::LARGEST_AGE;
 use crate::error::ConfigError;
 use crate::hash::Keys;
+use crate::ids::IdKeys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
@@ -29,7 +30,8 @@ impl Config {
         let finder = finder_part(self, &keys)?;
         let counter = counter_part(self, &keys)?;
         let [.., seed_key] = keys.columns;
-        Ok(Params { threshold, window, candidate_limit, hash, seed_key, finder, counter })
+        let id_keys = IdKeys(keys.limbs);
+        Ok(Params { threshold, window, candidate_limit, hash, seed_key, id_keys, finder, counter })
     }
 }
 

@@ -3,28 +3,43 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `candidates`, `tally` of what they found, `age`.
 
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
-use srlg_core::{Address, Ages, IpPair, RecentRange, Span, Tally};
+use srlg_core::{Ages, HostId, RecentRange, Span, Tally};
 
 use crate::device::Device;
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::Quality;
-use crate::pinned::PinnedPairs;
+use crate::pairs::{Family, PairSlice};
+use crate::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
 /// Pairs, wherever they are.
 #[derive(Clone, Copy)]
 pub(crate) enum Pairs<'a> {
     /// In ordinary memory.
-    Plain(&'a [IpPair]),
+    Plain(PairSlice<'a>),
     /// In memory that the device reads fastest.
-    Pinned(&'a PinnedPairs),
+    Pinned(&'a PinnedMemory),
     /// On the device.
     #[cfg(feature = "cuda")]
     Resident(&'a dyn DevicePairs),
+}
+
+impl Pairs<'_> {
+    /// Which type the pairs are of.
+    #[inline]
+    pub(crate) fn family(self) -> Family {
+        match self {
+            Self::Plain(pairs) => pairs.family(),
+            Self::Pinned(pairs) => pairs.family(),
+            #[cfg(feature = "cuda")]
+            Self::Resident(pairs) => pairs.view().family(),
+        }
+    }
 }
 
 /// What a device found over a span.
@@ -32,7 +47,7 @@ pub(crate) struct Found {
     /// The span.
     pub(crate) span: Span,
     /// Candidates, each once.
-    pub(crate) hosts: Vec<Address>,
+    pub(crate) hosts: Vec<IpAddr>,
     pub(crate) quality: Quality,
     /// Per row of the counter, how many recorders are within the span. `None` where no estimate
     /// needs them and the device counts them while it ages them.
@@ -50,8 +65,8 @@ pub(crate) trait Backend: Send + Sync {
     /// under way when the call returns, but not for any later call.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;
 
-    /// Returns room for `len` pairs, from where they get to the device fastest.
-    fn pin(&self, len: usize) -> Result<PinnedPairs, Error>;
+    /// Returns room for at least `bytes` bytes of pairs, all 0, from where they get to the device fastest.
+    fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error>;
 
     /// Waits until all pairs have updated their recorders.
     fn flush(&self) -> Result<(), Error>;
@@ -74,7 +89,7 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
     /// how many recorders are within `span`; while others may ingest.
-    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
+    fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
     /// Ages all recorders by `ages`. Returns how many recorders of the counter were within
     /// `count_within` before, 0 without it.

@@ -4,11 +4,12 @@
 //! counts; all decisions and floats are in srlg-core.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use srlg_core::counter::rows::background;
-use srlg_core::{Address, Ages, Estimate, Params, Span, Tally};
+use srlg_core::{Ages, Estimate, Params, Span, Tally};
 
 use crate::backend::{Backend, Found};
 use crate::error::Error;
@@ -21,13 +22,13 @@ use crate::report::{Health, SliceReport, StageTimes, SuperPoint};
 pub(crate) fn report(
     params: &Params,
     backend: &mut dyn Backend,
-    kept: &[Address],
+    kept: &[IpAddr],
     (slice, ages): (u64, Ages),
 ) -> Result<SliceReport, Error> {
     let start = Instant::now();
     let span = params.span(slice, params.window());
     let mut found = backend.candidates(span)?;
-    let known: HashSet<Address> = found.hosts.iter().copied().collect();
+    let known: HashSet<IpAddr> = found.hosts.iter().copied().collect();
     found.hosts.extend(kept.iter().filter(|host| !known.contains(host)));
     let searched = Instant::now();
     let super_points = super_points(params, backend, (span, slice), &found)?;
@@ -69,7 +70,7 @@ fn super_points(
     });
     let mut super_points: Vec<SuperPoint> = points.collect();
     super_points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
-    let hosts: Vec<Address> = super_points.iter().map(|point| point.host.to_bits()).collect();
+    let hosts: Vec<IpAddr> = super_points.iter().map(|point| point.host).collect();
     let peers = sample_peers(params, backend, &hosts, (span, slice))?;
     super_points.iter_mut().zip(peers).for_each(|(point, peers)| point.peers = peers);
     Ok(super_points)
@@ -81,17 +82,23 @@ pub(crate) fn untouched_health(params: &Params) -> Health {
     health(params, &nothing, untouched_quality(params))
 }
 
-fn super_point(host: Address, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
+fn super_point(host: IpAddr, estimate: Estimate, threshold: u32) -> Option<SuperPoint> {
     let Estimate { cardinality, std_error, range, .. } = estimate;
-    let point = SuperPoint { host: host.into(), cardinality, std_error, range, peers: Vec::new() };
+    let point = SuperPoint { host, cardinality, std_error, range, peers: Vec::new() };
     (cardinality >= f64::from(threshold)).then_some(point)
 }
 
 fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
     let row_len = params.counter_sizes().row_len;
     let factor = |&row_weight| background::setting_factor(row_len, row_weight);
-    let Quality { finder, miss_probability, burst_miss_probability, found_from, overload } =
-        quality;
+    let Quality {
+        finder,
+        miss_probability,
+        miss_probability_v6,
+        burst_miss_probability,
+        found_from,
+        overload,
+    } = quality;
     let load = params.counter_load(row_weights);
     Health {
         setting_factors: row_weights.iter().map(factor).collect(),
@@ -100,6 +107,7 @@ fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
         errors_hold: params.errors_hold(load),
         finder,
         miss_probability,
+        miss_probability_v6,
         burst_miss_probability,
         found_from,
         overload,

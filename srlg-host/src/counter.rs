@@ -6,23 +6,27 @@ use std::ops::Range;
 use srlg_core::counter::tagged::Histograms;
 use srlg_core::counter::{Counter, RowsCounter, TaggedCounter, Tally};
 use srlg_core::{COUNTER, Span};
-use srlg_kernels::{TouchLines, TouchRows, Union};
+use srlg_kernels::{TouchLines, TouchLines6, TouchRows, Union};
 
 use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Part};
-use crate::gpu::scheme::GpuCounter;
+use crate::gpu::scheme::{FamilyPart, GpuCounter};
+use crate::pairs::Family;
 
 impl GpuCounter for TaggedCounter {
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        (family, pairs): FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error> {
         let (params, recorders) =
             (*Self::params(ctx.params.counter()), ctx.words(COUNTER).buffer());
-        ctx.start(TouchLines { params, age, pairs: pairs.buffer(), recorders })
+        match family {
+            Family::V4 => ctx.start(TouchLines { params, age, pairs: pairs.buffer(), recorders }),
+            Family::V6 => ctx.start(TouchLines6 { params, age, pairs: pairs.buffer(), recorders }),
+        }
     }
 
     fn answer_bytes(span: Span) -> usize {
@@ -50,9 +54,10 @@ impl GpuCounter for TaggedCounter {
 impl GpuCounter for RowsCounter {
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        (_, pairs): FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error> {
+        // Of IPv4: the paper's scheme takes no others.
         let (params, recorders) =
             (*Self::params(ctx.params.counter()), ctx.words(COUNTER).buffer());
         ctx.start(TouchRows { params, age, pairs: pairs.buffer(), recorders })

@@ -3,7 +3,7 @@
 mod ingesting;
 mod merging;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
@@ -25,15 +25,23 @@ use crate::report::{Health, SamplePeer, SliceReport};
 /// Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
 ///
 /// ```
-/// use srlg_host::{Config, Device, IpPair, SlidingDetector};
+/// use std::net::{IpAddr, Ipv6Addr};
+///
+/// use srlg_host::{Config, Device, Ip6Pair, IpPair, SlidingDetector};
 ///
 /// let config = Config { threshold: 1024, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;
-/// let victim = "10.0.0.1".parse()?;
-/// let pairs: Vec<IpPair> = (0..5000u32).map(|peer| IpPair::new(victim, peer.into())).collect();
+/// // IPv4: 10.0.0.1 and 5000 peers.
+/// let pairs: Vec<IpPair> = (0..5000).map(|bip| IpPair { aip: 0x0a00_0001, bip }).collect();
 /// detector.ingest(&pairs)?; // &self: any number of threads
+/// // IPv6: 2001:db8::1 and 4000 peers.
+/// let host: IpAddr = "2001:db8::1".parse()?;
+/// let peer = |number: u16| Ipv6Addr::new(0x2001, 0xdb8, 1, number, 0, 0, 0, 1).into();
+/// let pairs: Vec<Ip6Pair> = (0..4000).map(|number| Ip6Pair::new(host, peer(number))).collect();
+/// detector.ingest(&pairs)?;
 /// let report = detector.close_slice()?;
-/// assert_eq!(report.super_points[0].host, victim);
+/// assert_eq!(report.super_points[0].host.to_string(), "10.0.0.1");
+/// assert_eq!(report.super_points[1].host, host);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SlidingDetector {
@@ -143,7 +151,7 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// As [`cardinality_within`](Self::cardinality_within).
-    pub fn cardinality(&self, host: Ipv4Addr) -> Result<Estimate, Error> {
+    pub fn cardinality(&self, host: IpAddr) -> Result<Estimate, Error> {
         self.cardinality_within(host, self.params.window())
     }
 
@@ -158,21 +166,22 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
-    pub fn cardinality_within(&self, host: Ipv4Addr, window: u32) -> Result<Estimate, Error> {
+    pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         let span = self.span(window)?;
-        let (tallies, row_weights) = self.backend.settled()?.query(host.to_bits(), span)?;
+        let (tallies, row_weights) =
+            self.backend.settled()?.query(self.params.host_id(host), span)?;
         Ok(self.params.estimate(&tallies, span, &row_weights))
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
-    /// not: up to 64, those of the most recent contacts first; none in the paper's scheme.
+    /// not: up to 64, those of the most recent contacts first; none of an IPv6 host, and none in the paper's scheme.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
-    pub fn sample_peers(&self, host: Ipv4Addr) -> Result<Vec<SamplePeer>, Error> {
+    pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
         let span = self.params.span(self.slice, self.params.window());
         let backend = self.backend.settled()?;
-        let peers = sample_peers(&self.params, backend, &[host.to_bits()], (span, self.slice))?;
+        let peers = sample_peers(&self.params, backend, &[host], (span, self.slice))?;
         Ok(peers.into_iter().flatten().collect())
     }
 

@@ -2,12 +2,15 @@
 
 use cudarc::driver::{CudaSlice, CudaView};
 
-/// Pairs in the memory of a CUDA device: `[aip, bip]` each.
+use crate::pairs::Family;
+
+/// Pairs in the memory of a CUDA device: `[aip, bip]` each, of one word each, or of four for an
+/// [`Ip6Pair`](crate::Ip6Pair).
 ///
-/// - `CudaSlice<[u32; 2]>` and `CudaView<[u32; 2]>` of cudarc, without a copy and without waiting: their stream waits for
+/// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, without a copy and without waiting: their stream waits for
 ///   the detector, and the detector for their stream. What other streams wrote before is waited
 ///   for when cudarc keeps events, as it does unless told otherwise.
-/// - `DeviceSlice<IpPair>`, hence `DeviceBuffer<IpPair>`, of cust, with the feature `cust`. They
+/// - `DeviceSlice`, hence `DeviceBuffer`, of cust, of `IpPair` or `Ip6Pair`, with the feature `cust`. They
 ///   know of no stream, so all work of the device is waited for before and after.
 ///
 /// All of them in the primary context of the detector's device, which is where cudarc and cust
@@ -27,35 +30,56 @@ pub trait Sealed {
 /// Pairs of one crate or another.
 #[derive(Debug)]
 pub enum View<'a> {
-    /// Of cudarc.
+    /// Of cudarc, of IPv4.
     Cudarc(CudaView<'a, [u32; 2]>),
-    /// Of cust.
+    /// Of cudarc, of any two addresses.
+    Cudarc6(CudaView<'a, [u32; 8]>),
+    /// Of cust, of IPv4.
     #[cfg(feature = "cust")]
     Cust(&'a cust::memory::DeviceSlice<srlg_core::IpPair>),
+    /// Of cust, of any two addresses.
+    #[cfg(feature = "cust")]
+    Cust6(&'a cust::memory::DeviceSlice<srlg_core::Ip6Pair>),
 }
 
-impl DevicePairs for CudaSlice<[u32; 2]> {}
-
-impl Sealed for CudaSlice<[u32; 2]> {
-    fn view(&self) -> View<'_> {
-        View::Cudarc(self.as_view())
+impl View<'_> {
+    pub(crate) const fn family(&self) -> Family {
+        match self {
+            Self::Cudarc(_) => Family::V4,
+            Self::Cudarc6(_) => Family::V6,
+            #[cfg(feature = "cust")]
+            Self::Cust(_) => Family::V4,
+            #[cfg(feature = "cust")]
+            Self::Cust6(_) => Family::V6,
+        }
     }
 }
 
-impl DevicePairs for CudaView<'_, [u32; 2]> {}
+/// Implements [`DevicePairs`] for types of device memory.
+macro_rules! device_pairs {
+    ($($type:ty: $variant:ident, |$self:ident| $view:expr;)*) => {
+        $(
+            impl DevicePairs for $type {}
 
-impl Sealed for CudaView<'_, [u32; 2]> {
-    fn view(&self) -> View<'_> {
-        View::Cudarc(self.slice(..))
-    }
+            impl Sealed for $type {
+                fn view(&self) -> View<'_> {
+                    let $self = self;
+                    View::$variant($view)
+                }
+            }
+        )*
+    };
+}
+
+device_pairs! {
+    CudaSlice<[u32; 2]>: Cudarc, |pairs| pairs.as_view();
+    CudaView<'_, [u32; 2]>: Cudarc, |pairs| pairs.slice(..);
+    CudaSlice<[u32; 8]>: Cudarc6, |pairs| pairs.as_view();
+    CudaView<'_, [u32; 8]>: Cudarc6, |pairs| pairs.slice(..);
 }
 
 #[cfg(feature = "cust")]
-impl DevicePairs for cust::memory::DeviceSlice<srlg_core::IpPair> {}
-
-#[cfg(feature = "cust")]
-impl Sealed for cust::memory::DeviceSlice<srlg_core::IpPair> {
-    fn view(&self) -> View<'_> {
-        View::Cust(self)
-    }
+device_pairs! {
+    cust::memory::DeviceSlice<srlg_core::IpPair>: Cust, |pairs| pairs;
+    cust::memory::DeviceSlice<srlg_core::Ip6Pair>: Cust6, |pairs| pairs;
 }

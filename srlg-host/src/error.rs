@@ -80,6 +80,12 @@ pub enum Error {
         "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"
     )]
     OtherDevice { ours: String, theirs: u32 },
+    /// Pairs of IPv6 were given to a detector of the paper's scheme; they were not ingested.
+    #[error(
+        "the paper's scheme takes IPv4 pairs alone, and an `Ip6Pair` was ingested: give `IpPair`s, or \
+         take `Config::default()`, which takes both"
+    )]
+    Ip6InPaper,
     /// A window of a query is not covered by what the detector remembers.
     #[error("a window of {window} slices was asked for: give 1 to {max}, the detector's own")]
     QueryWindow { window: u32, max: u32 },

@@ -45,10 +45,11 @@ mod slot;
 use std::sync::Arc;
 use std::thread;
 
-use srlg_core::{Ages, IpPair};
+use srlg_core::{Ages, IpPair, Params};
 
 use crate::backend::Pairs;
 use crate::error::Error;
+use crate::pairs::Pair;
 use slot::{FeedSlot, FeedState, Lent, PAIRS_PER_FEED_CALL};
 
 /// Ingests pairs from one thread, for as long as the detector is there; see
@@ -60,11 +61,12 @@ pub struct Feed {
     slot: Arc<FeedSlot>,
     /// Whether some pairs may be kept in the slot.
     may_keep: bool,
+    params: Params,
 }
 
 impl Feed {
-    fn new(slot: Arc<FeedSlot>) -> Self {
-        Self { slot, may_keep: false }
+    fn new(slot: Arc<FeedSlot>, params: Params) -> Self {
+        Self { slot, may_keep: false, params }
     }
 
     /// Records that each pair was in contact in the running slice, as
@@ -75,13 +77,15 @@ impl Feed {
     /// some of it with each.
     ///
     /// # Errors
-    /// [`Error::DetectorDropped`], and what the device reports; the CPU reports none.
-    pub fn ingest(&mut self, pairs: &[IpPair]) -> Result<(), Error> {
+    /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports; the CPU reports nothing else.
+    pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
+        // Here: what was kept and cannot be ingested would stand in the way of all later questions.
+        P::FAMILY.check(&self.params)?;
         pairs.chunks(PAIRS_PER_FEED_CALL).try_for_each(|pairs| self.ingest_or_keep(pairs))
     }
 
-    fn ingest_or_keep(&mut self, pairs: &[IpPair]) -> Result<(), Error> {
-        let Self { slot, may_keep } = self;
+    fn ingest_or_keep<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
+        let Self { slot, may_keep, .. } = self;
         if !slot.is_wanted() {
             let lent = slot.lent();
             if !matches!(lent.state, FeedState::Closed) {
@@ -104,20 +108,28 @@ impl Feed {
 }
 
 /// Ingests some of what is kept in `slot`, and `pairs`.
-fn scan(slot: &FeedSlot, lent: &Lent, may_keep: &mut bool, pairs: &[IpPair]) -> Result<(), Error> {
+fn scan<P: Pair>(
+    slot: &FeedSlot,
+    lent: &Lent,
+    may_keep: &mut bool,
+    pairs: &[P],
+) -> Result<(), Error> {
     let FeedState::Open(backend) = &lent.state else { return Err(Error::DetectorDropped) };
     if *may_keep {
         *may_keep = slot.hand_in_some(&**backend)?;
     }
-    backend.scan(Pairs::Plain(pairs), Ages::default())
+    backend.scan(Pairs::Plain(P::slice(pairs)), Ages::default())
 }
 
 impl Drop for Feed {
     // What stays in the slot, since a slice is being closed or the device fails, is left to the
     // thread that next asks for the recorders: it gets the error, too.
     fn drop(&mut self) {
-        let Self { slot, may_keep } = self;
-        while *may_keep && !slot.is_wanted() && scan(slot, &slot.lent(), may_keep, &[]).is_ok() {}
+        let Self { slot, may_keep, .. } = self;
+        while *may_keep
+            && !slot.is_wanted()
+            && scan::<IpPair>(slot, &slot.lent(), may_keep, &[]).is_ok()
+        {}
     }
 }
 

@@ -12,8 +12,10 @@ mod rsra_cpu;
 #[cfg(any(feature = "cuda", test))]
 mod rsra_gpu;
 
+use std::net::IpAddr;
+
 use srlg_core::finder::Finder;
-use srlg_core::{Address, Params, ReadRecorder, SchemeTypes, Span, for_scheme};
+use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
 pub(crate) use quality::Quality;
 
@@ -24,10 +26,13 @@ pub enum FinderHealth {
     /// The cells of the default scheme.
     Cells {
         /// The fewest cells of a candidate: the fuller the cells are of other hosts, the fewer are asked.
-        /// Where there were more hosts than the limit, the fewest of those that stayed.
+        /// Where there were more hosts than the limit, the fewest of those that stayed. An IPv6 host has to have four
+        /// cells in any case: they spell its address.
         c_min: u32,
         /// Share of the cells that were touched in the window.
         in_use: f64,
+        /// Share of the cells that IPv6 hosts hold, of those.
+        in_use_v6: f64,
     },
     /// The RSRA of the paper's scheme.
     Rsra {
@@ -75,10 +80,6 @@ pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
 
     /// Returns the candidates over `span`, each once, on up to `threads` threads; and what they
     /// are worth.
-    fn candidates(
-        &mut self,
-        recorders: &[R],
-        span: Span,
-        threads: usize,
-    ) -> (Vec<Address>, Quality);
+    fn candidates(&mut self, recorders: &[R], span: Span, threads: usize)
+    -> (Vec<IpAddr>, Quality);
 }

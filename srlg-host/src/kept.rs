@@ -1,6 +1,8 @@
 //! [`KeptHosts`]: the super points of the last report, which stay candidates.
 
-use srlg_core::{Address, MOST_CANDIDATES, Params};
+use std::net::{IpAddr, Ipv6Addr};
+
+use srlg_core::{MOST_CANDIDATES, Params};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -10,25 +12,25 @@ use crate::state::FormatError;
 /// Bytes of an address: an IPv4 one is IPv4-mapped.
 type Bytes = [u8; 16];
 
-/// Hosts, ascending, each once.
+/// Hosts, ascending, each once: those of IPv4 first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeptHosts(Vec<Address>);
+pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
     /// Those of a report, the largest first, that the limit of `params` leaves.
     pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
         let kept = super_points.iter().take(params.candidate_limit() as usize);
-        Self::sorted(kept.map(|point| point.host.to_bits()).collect())
+        Self::sorted(kept.map(|point| point.host).collect())
     }
 
-    fn sorted(mut hosts: Vec<Address>) -> Self {
+    fn sorted(mut hosts: Vec<IpAddr>) -> Self {
         hosts.sort_unstable();
         hosts.dedup();
         Self(hosts)
     }
 
     /// The hosts.
-    pub(crate) fn hosts(&self) -> &[Address] {
+    pub(crate) fn hosts(&self) -> &[IpAddr] {
         &self.0
     }
 
@@ -67,10 +69,7 @@ impl KeptHosts {
         }
         let mut hosts = Vec::with_capacity(count.get() as usize);
         for bytes in rest.as_chunks().0 {
-            let Some(host) = unmapped(bytes) else {
-                return wrong("a snapshot has a host that is no IPv4 address");
-            };
-            hosts.push(host);
+            hosts.push(Ipv6Addr::from(*bytes).to_canonical());
         }
         if !hosts.is_sorted_by(|a, b| a < b) {
             return wrong("a snapshot has hosts of a report that do not ascend");
@@ -83,10 +82,9 @@ impl KeptHosts {
 pub(crate) const MOST_BYTES: usize =
     size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
 
-fn mapped(host: Address) -> Bytes {
-    std::net::Ipv4Addr::from_bits(host).to_ipv6_mapped().octets()
-}
-
-fn unmapped(bytes: &Bytes) -> Option<Address> {
-    Some(std::net::Ipv6Addr::from(*bytes).to_ipv4_mapped()?.to_bits())
+fn mapped(host: IpAddr) -> Bytes {
+    match host {
+        IpAddr::V4(host) => host.to_ipv6_mapped().octets(),
+        IpAddr::V6(host) => host.octets(),
+    }
 }

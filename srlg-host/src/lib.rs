@@ -24,6 +24,7 @@ mod finder;
 mod gpu;
 mod kept;
 mod open;
+mod pairs;
 mod peers;
 mod pinned;
 mod report;
@@ -44,11 +45,12 @@ pub use device_pairs::DevicePairs;
 pub use error::Error;
 pub use feed::Feed;
 pub use finder::{FinderHealth, Overload};
+pub use pairs::Pair;
 pub use pinned::PinnedPairs;
 pub use report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
 pub use srlg_core::{
-    Config, ConfigError, Estimate, EstimateRange, Hash, IpPair, MOST_CANDIDATES, Params, Plan,
-    RsraSizes, Scheme,
+    Config, ConfigError, Estimate, EstimateRange, Hash, Ip6Pair, IpPair, MOST_CANDIDATES, Params,
+    Plan, RsraSizes, Scheme,
 };
 pub use state::{Delta, FormatError, Snapshot, Stored};

@@ -1,6 +1,6 @@
 //! Sample peers of hosts, out of the finder's array where its words hold any.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use srlg_core::finder::cells::{SLOTS, Spot};
 use srlg_core::{Address, FINDER, Params, Span};
@@ -14,45 +14,51 @@ use crate::state::StateWord;
 const HOSTS_PER_TURN: usize = 1024;
 
 /// Returns the sample peers of each of `hosts` over `span`, where `slice` is running; none for a
-/// finder that has none. Of an epoch that the window cuts, those of all of its slices.
+/// finder that has none, nor for IPv6 hosts. Of an epoch that the window cuts, those of all of its slices.
 pub(crate) fn sample_peers(
     params: &Params,
     backend: &dyn Backend,
-    hosts: &[Address],
+    hosts: &[IpAddr],
     window: (Span, u64),
 ) -> Result<Vec<Vec<SamplePeer>>, Error> {
-    let mut all = Vec::with_capacity(hosts.len());
-    for hosts in hosts.chunks(HOSTS_PER_TURN) {
-        let spots: Option<Vec<_>> = hosts.iter().map(|&host| params.peer_spots(host)).collect();
-        let Some(spots) = spots else {
-            all.extend(hosts.iter().map(|_| Vec::new()));
-            continue;
-        };
-        let places: Vec<u32> = spots.as_flattened().iter().map(|spot| spot.place).collect();
-        let words = backend.gather(FINDER, &places)?;
+    let mut all = vec![Vec::new(); hosts.len()];
+    let with_spots: Vec<(usize, Address, _)> = (0..)
+        .zip(hosts)
+        .filter_map(|(number, host)| match host.to_canonical() {
+            IpAddr::V4(host) => {
+                let host = host.to_bits();
+                Some((number, host, params.peer_spots(host)?))
+            }
+            IpAddr::V6(_) => None,
+        })
+        .collect();
+    for hosts in with_spots.chunks(HOSTS_PER_TURN) {
+        let places = hosts.iter().flat_map(|(_, _, spots)| spots.iter().map(|spot| spot.place));
+        let words = backend.gather(FINDER, &places.collect::<Vec<u32>>())?;
         let words = u64::of(&words).chunks_exact(SLOTS as usize);
-        let of_hosts = spots.iter().zip(words);
-        all.extend(of_hosts.map(|(spots, words)| of_host(params, spots, words, window)));
+        for ((number, host, spots), words) in hosts.iter().zip(words) {
+            all[*number] = of_host(params, (*host, spots), words, window);
+        }
     }
     Ok(all)
 }
 
-/// The sample peers of the host with these `spots`, and the words there.
+/// The sample peers of the `host` with these `spots`, and the words there.
 fn of_host(
     params: &Params,
-    spots: &[Spot],
+    (host, spots): (Address, &[Spot]),
     words: &[u64],
     (span, slice): (Span, u64),
 ) -> Vec<SamplePeer> {
     let epoch = u64::from(params.finder().epoch_slices());
-    let peers = spots.iter().zip(words).filter_map(|(&spot, &word)| params.peer(spot, word));
+    let peers = spots.iter().zip(words).filter_map(|(&spot, &word)| params.peer(host, spot, word));
     let in_window = peers.filter(|peer| peer.age < span.finder_ages);
     let mut peers: Vec<SamplePeer> = in_window
         .map(|peer| {
             // The last slice of the epoch, which may be the running one.
             let end = (slice / epoch + 1).saturating_sub(peer.age.into()) * epoch;
             let last_seen = end.saturating_sub(1).min(slice);
-            SamplePeer { host: Ipv4Addr::from_bits(peer.host), last_seen }
+            SamplePeer { host: Ipv4Addr::from_bits(peer.host).into(), last_seen }
         })
         .collect();
     peers.sort_unstable_by(|a, b| b.last_seen.cmp(&a.last_seen).then(a.host.cmp(&b.host)));

@@ -2,87 +2,122 @@
 
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 
 use srlg_core::IpPair;
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
+use crate::pairs::{Family, Pair, PairSlice};
 
 /// A buffer of pairs that the detector's device reads fastest: page-locked memory for a GPU,
 /// ordinary memory for a CPU.
 ///
 /// Filling it waits until the device has read what was ingested from it before; so does its drop.
 /// Two of them in turn keep a device busy.
-pub struct PinnedPairs {
-    memory: Box<dyn PairMemory>,
-    len: usize,
+pub struct PinnedPairs<P = IpPair> {
+    memory: PinnedMemory,
+    of: PhantomData<P>,
 }
 
-/// The memory of one kind of device.
-pub(crate) trait PairMemory: Any + Send + Sync {
-    /// Looks at the pairs.
-    fn read(&self, look: &mut dyn FnMut(&[IpPair])) -> Result<(), Error>;
+/// Memory that holds pairs of a family.
+pub(crate) struct PinnedMemory {
+    memory: Box<dyn PairMemory>,
+    family: Family,
+    /// Bytes of pairs, which the memory begins with.
+    bytes: usize,
+}
 
-    /// Changes the pairs.
-    fn write(&mut self, change: &mut dyn FnMut(&mut [IpPair])) -> Result<(), Error>;
+/// The memory of one kind of device, aligned to 4 bytes.
+pub(crate) trait PairMemory: Any + Send + Sync {
+    /// Looks at it.
+    fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
+
+    /// Changes it.
+    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error>;
 }
 
 /// Ordinary memory.
-impl PairMemory for Vec<IpPair> {
-    fn read(&self, look: &mut dyn FnMut(&[IpPair])) -> Result<(), Error> {
-        look(self);
+impl PairMemory for Vec<u64> {
+    fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        look(self.as_slice().as_bytes());
         Ok(())
     }
 
-    fn write(&mut self, change: &mut dyn FnMut(&mut [IpPair])) -> Result<(), Error> {
-        change(self);
+    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error> {
+        change(self.as_mut_slice().as_mut_bytes());
         Ok(())
     }
 }
 
-impl PinnedPairs {
-    pub(crate) fn new(memory: impl PairMemory, len: usize) -> Self {
-        Self { memory: Box::new(memory), len }
+impl PinnedMemory {
+    /// Which type the pairs are of.
+    pub(crate) const fn family(&self) -> Family {
+        self.family
     }
 
-    /// The memory, when it is of that kind.
+    /// The memory, when it is of that kind, and the bytes of pairs that it begins with.
     #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn memory<M: PairMemory>(&self) -> Option<&M> {
-        (&*self.memory as &dyn Any).downcast_ref()
+    pub(crate) fn memory<M: PairMemory>(&self) -> Option<(&M, usize)> {
+        let memory = (&*self.memory as &dyn Any).downcast_ref()?;
+        Some((memory, self.bytes))
     }
 
     /// Does with the pairs what an `ingest` of ordinary memory does.
     pub(crate) fn scan(
         &self,
-        mut scan: impl FnMut(&[IpPair]) -> Result<(), Error>,
+        mut scan: impl FnMut(PairSlice<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut scanned = Ok(());
-        self.memory.read(&mut |pairs| scanned = scan(pairs))?;
+        self.memory.read(&mut |bytes| {
+            scanned = scan(PairSlice::of_bytes(&bytes[..self.bytes], self.family));
+        })?;
         scanned
+    }
+}
+
+impl<P: Pair> PinnedPairs<P> {
+    /// `len` pairs, in what `pin` returns for as many bytes.
+    pub(crate) fn new(
+        len: usize,
+        pin: impl FnOnce(usize) -> Result<Box<dyn PairMemory>, Error>,
+    ) -> Result<Self, Error> {
+        let bytes = len.checked_mul(size_of::<P>());
+        let bytes = bytes.ok_or(Error::PinnedMemory { bytes: usize::MAX })?;
+        let memory = PinnedMemory { memory: pin(bytes)?, family: P::FAMILY, bytes };
+        Ok(Self { memory, of: PhantomData })
+    }
+
+    pub(crate) fn memory(&self) -> &PinnedMemory {
+        &self.memory
     }
 
     /// Calls `change` with all pairs, zeros at first, to fill in new ones.
     ///
     /// # Errors
     /// What the device reports.
-    pub fn fill(&mut self, mut change: impl FnMut(&mut [IpPair])) -> Result<(), Error> {
-        self.memory.write(&mut change)
+    pub fn fill(&mut self, mut change: impl FnMut(&mut [P])) -> Result<(), Error> {
+        let PinnedMemory { memory, bytes, .. } = &mut self.memory;
+        memory.write(&mut |all| {
+            change(<[P]>::mut_from_bytes(&mut all[..*bytes]).expect("aligned whole pairs"));
+        })
     }
 
     /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.memory.bytes / size_of::<P>()
     }
 
     /// Returns whether there is no pair.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.memory.bytes == 0
     }
 }
 
-impl fmt::Debug for PinnedPairs {
+impl<P: Pair> fmt::Debug for PinnedPairs<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedPairs").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("PinnedPairs").field("len", &self.len()).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! What a detector reports when a slice closes.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use srlg_core::EstimateRange;
@@ -12,14 +12,15 @@ use crate::finder::{FinderHealth, Overload};
 #[non_exhaustive]
 pub struct SuperPoint {
     /// The inside host.
-    pub host: Ipv4Addr,
+    pub host: IpAddr,
     /// Estimated number of distinct opposite hosts.
     pub cardinality: f64,
     /// Standard error of `cardinality`, see [`Estimate::std_error`](crate::Estimate).
     pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
-    /// Some of its opposite hosts, see [`SamplePeer`]: up to 64, those of the most recent contacts first.
+    /// Some of its opposite hosts, see [`SamplePeer`]: up to 64, those of the most recent contacts first; none of an
+    /// IPv6 host.
     pub peers: Vec<SamplePeer>,
 }
 
@@ -29,12 +30,13 @@ pub struct SuperPoint {
 /// in 2^τ (32 at θ = 1024) into one of 64 slots; a slot shows the pair with the most recent contact in the
 /// window, unless a pair of another host took its cell later. Pairs whose last contacts were in the same epoch are
 /// shown with equal probability, whatever their addresses; pairs with a more recent contact with
-/// a higher one. Of an epoch that the window cuts all slices count. The paper's scheme has no such samples.
+/// a higher one. Of an epoch that the window cuts all slices count. Both hosts are of IPv4: cells have no room for an
+/// opposite host of another kind. The paper's scheme has no such samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SamplePeer {
     /// The opposite host.
-    pub host: Ipv4Addr,
+    pub host: IpAddr,
     /// The slice of the last contact; where the finder's ages count epochs of several slices (windows of more than
     /// 2047 slices with 2^18 cells, of more than 31 with 2^12) the last slice of its epoch.
     pub last_seen: u64,
@@ -124,7 +126,9 @@ pub struct Health {
     /// super points of the report before are looked at in any case.) Of θ below 64 a bound: cells miss such hosts less
     /// often.
     pub miss_probability: f64,
-    /// The same where all contacts were in the oldest epoch of the window.
+    /// The same for an IPv6 host, which needs four cells at least; `None` in the paper's scheme, which takes no IPv6.
+    pub miss_probability_v6: Option<f64>,
+    /// The same for an IPv4 host where all contacts were in the oldest epoch of the window.
     pub burst_miss_probability: f64,
     /// The least number of opposite hosts, to 1 %, of which the finder finds 99 % of hosts in contact evenly
     /// over the window; infinite where it finds no host so often.

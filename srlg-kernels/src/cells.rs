@@ -11,10 +11,11 @@ impl Body for CountCells<Slices<'_>> {
     fn run(&self, grid: Grid) {
         for place in grid.of_all(self.cells.len()) {
             let word = self.cells[place].word();
-            let age = self.params.age(word) as usize;
-            if age < self.ages.len() {
+            let (age, of_one) = (self.params.age(word) as usize, self.ages.len() / 2);
+            if age < of_one {
                 let owner = self.params.owner(place as u32, word);
-                self.ages[age].fetch_add(1, Relaxed);
+                let of_family = age + usize::from(owner.is_fingerprint()) * of_one;
+                self.ages[of_family].fetch_add(1, Relaxed);
                 self.owners[owner.counter(self.params.cell_bits())].fetch_add(1, Relaxed);
             }
         }

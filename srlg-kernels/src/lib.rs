@@ -36,7 +36,7 @@ pub use list::{add, complete, filled};
 use srlg_core::counter::{RowsParams, TaggedParams};
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::finder::{CellsParams, RsraParams};
-use srlg_core::{Address, ArrayParams, IpPair, Packed, Recorder16, Recorder64, Span};
+use srlg_core::{ArrayParams, HostId, Ip6Pair, IpPair, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
@@ -64,8 +64,20 @@ kernels! {
         writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
     } threads: pairs.len();
 
-    /// Counts the cells of each of the `ages` youngest ages, and those of that age that each owner has, by
-    /// its counter; both are 0 before.
+    /// Touches the cells of `pairs` of any two addresses, `age` epochs ago.
+    "touch_cells_ip6": TouchCells6(params: CellsParams, age: u32) {
+        reads pairs: [Ip6Pair],
+        writes recorders: [Recorder64; params.recorders()],
+    } threads: pairs.len();
+
+    /// Touches the recorders of `pairs` of any two addresses in the lines of the tagged counter, `age` epochs ago.
+    "touch_lines_ip6": TouchLines6(params: TaggedParams, age: u32) {
+        reads pairs: [Ip6Pair],
+        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
+    } threads: pairs.len();
+
+    /// Counts the cells of each of the youngest ages that IPv4 hosts hold, then those that IPv6 hosts hold, in the two
+    /// halves of `ages`; and those of these ages that each owner has, by its counter. All are 0 before.
     "count_cells": CountCells(params: CellsParams) {
         reads cells: [Recorder64; params.recorders()],
         writes ages: [AtomicU32],
@@ -124,7 +136,7 @@ kernels! {
     /// Counts `positions` of the linear estimators of `hosts`, from number `first` on, into `bins`,
     /// [`Span::bins`] per host.
     "tally": Tally(params: TaggedParams, span: Span, first: u32, positions: u32) {
-        reads hosts: [Address],
+        reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
         writes bins: [AtomicU32; hosts.len() * span.bins()],
     } blocks: hosts.len() * tally::parts_of(positions),
@@ -132,7 +144,7 @@ kernels! {
 
     /// Adds up the weights of the first `positions` of the union estimators of `hosts`.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
-        reads hosts: [Address],
+        reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
         writes weights: [AtomicU32; hosts.len()],
     } blocks: hosts.len() * tally::parts_of(positions),

@@ -36,7 +36,7 @@ impl Body for Union<Slices<'_>> {
         let rows = Rows::new(&self.params, self.linear);
         for (host, part) in parts(grid, self.hosts.len(), self.positions) {
             let in_union =
-                |at| rows.in_union(self.hosts[host], self.span, (part.start + at) as u32);
+                |at| rows.in_union(self.hosts[host].lo, self.span, (part.start + at) as u32);
             let within = grid.of_threads(part.len()).map(|at| u32::from(in_union(at)));
             self.weights[host].fetch_add(within.sum(), Relaxed);
         }

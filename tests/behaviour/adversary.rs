@@ -2,7 +2,7 @@
 //! frame another one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
 //! not know, the same traffic is like any other.
 
-use std::net::Ipv4Addr;
+use srlg_traffic::family::{ip, number};
 
 use srlg::{Config, Device, FinderHealth, Hash, IpPair, Params, SliceReport, SlidingDetector};
 use srlg_traffic::reference::TaggedModel;
@@ -29,7 +29,7 @@ fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
 }
 
 fn hosts_of(report: &SliceReport) -> Vec<u32> {
-    report.super_points.iter().map(|point| point.host.to_bits()).collect()
+    report.super_points.iter().map(|point| number(point.host)).collect()
 }
 
 /// `ATTACKER` with 20,000 peers that the sender chose.
@@ -91,7 +91,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // Who asks for the host by name gets the truth.
-        let asked = detector.cardinality_within(Ipv4Addr::from_bits(ATTACKER), 2).unwrap();
+        let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
         assert!((asked.cardinality - 20_000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
         assert_counted(hashing_by(UNKNOWN, config), &pairs);
     }
@@ -106,7 +106,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
         let pairs = contacts(|bip| params.counter().tagged().unwrap().position(bip) < 512);
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
-        let asked = detector.cardinality_within(Ipv4Addr::from_bits(ATTACKER), 2).unwrap();
+        let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
         assert!(asked.cardinality < 600.0, "{asked:?}");
         assert_counted(hashing_by(UNKNOWN, config), &pairs);
     }
@@ -173,7 +173,7 @@ fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
             detector.ingest(&takers).unwrap();
             let report = detector.close_slice().unwrap();
             assert_eq!(hosts_of(&report) == [ATTACKER], is_found, "{config:?}");
-            let peers = detector.sample_peers(Ipv4Addr::from_bits(ATTACKER)).unwrap();
+            let peers = detector.sample_peers(ip(ATTACKER)).unwrap();
             assert_eq!(peers.is_empty(), config.seed == known.1, "{peers:?}");
         }
     }
@@ -242,6 +242,6 @@ fn innocent_host_is_a_super_point_of_the_paper_only_where_the_seed_is_known() {
         let (framed, _) = report(config, &pairs);
         assert_eq!(hosts_of(&framed), [INNOCENT]);
         let (unknown, _) = report(hashing_by(UNKNOWN, config), &pairs);
-        assert_eq!(hosts_of(&unknown), []);
+        assert!(hosts_of(&unknown).is_empty());
     }
 }

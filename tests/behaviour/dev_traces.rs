@@ -2,6 +2,7 @@
 //!
 //! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
 
+use srlg_traffic::family::number;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Comparison {
         let report = self.detector.close_slice().unwrap();
         for (host, truth) in self.exact.super_points((self.threshold * 0.9) as u32) {
             let truth = f64::from(truth);
-            let found = report.super_points.iter().find(|point| point.host.to_bits() == host);
+            let found = report.super_points.iter().find(|point| number(point.host) == host);
             let good = match found {
                 Some(point) => {
                     point.range == EstimateRange::Within
@@ -57,7 +58,7 @@ impl Comparison {
             self.compared += usize::from(truth >= self.threshold * 1.1);
         }
         for point in &report.super_points {
-            let truth = f64::from(self.exact.cardinality(point.host.to_bits()));
+            let truth = f64::from(self.exact.cardinality(number(point.host)));
             if truth < self.threshold * 0.9 {
                 writeln!(self.wrong, "slice {}: {point:?} has {truth}", report.slice).unwrap();
             }

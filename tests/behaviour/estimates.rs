@@ -27,7 +27,7 @@ fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
     detector.ingest(&foreign).unwrap();
     detector.ingest(&own_pairs(seed, 0..peers)).unwrap();
-    detector.cardinality(HOST).unwrap()
+    detector.cardinality(HOST.into()).unwrap()
 }
 
 fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
@@ -46,7 +46,7 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
         let is_now = |peer: &u32| if spread { peer % SLICES == slice } else { slice + 1 == SLICES };
         detector.ingest(&own_pairs(seed, (0..peers).filter(is_now))).unwrap();
     }
-    detector.cardinality(HOST).unwrap()
+    detector.cardinality(HOST.into()).unwrap()
 }
 
 /// Bounds are four standard deviations: of a mean, sd/sqrt(N); of a root mean square,

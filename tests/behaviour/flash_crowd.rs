@@ -2,7 +2,7 @@
 //! later traffic takes its cells. A 64th of 2^18 cells, so as if 64 M pairs came per window.
 
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use srlg::{Config, Device, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::Model;
@@ -11,7 +11,7 @@ use crate::kept::with_cells;
 
 const PAIRS: u32 = 1_000_000;
 
-fn hosts(report: &SliceReport) -> HashSet<Ipv4Addr> {
+fn hosts(report: &SliceReport) -> HashSet<IpAddr> {
     report.super_points.iter().map(|point| point.host).collect()
 }
 

@@ -2,6 +2,7 @@
 //! pairs, so of 20 M and 60 M pairs per window in the default's sizes. Hashes are not known to the sender.
 
 use srlg::{Config, Device, Hash, IpPair, Overload, Scheme, SliceReport, SlidingDetector};
+use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
 const WINDOW: u32 = 30;
@@ -46,7 +47,7 @@ fn reports(flood: u32) -> Vec<SliceReport> {
 
 /// How many of the hosts beside the flood a report misses, and how many others it has.
 fn errors(report: &SliceReport) -> (u32, usize) {
-    let found = report.super_points.iter().filter(|point| point.host.to_bits() < HOSTS).count();
+    let found = report.super_points.iter().filter(|point| number(point.host) < HOSTS).count();
     (HOSTS - found as u32, report.super_points.len() - found)
 }
 

@@ -2,7 +2,7 @@
 
 mod golden;
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use srlg::{Delta, Error, Snapshot};
 
@@ -159,7 +159,11 @@ fn reported_hosts(name: &str) -> Vec<Ipv6Addr> {
     }
     let report = seen(tagged(), 2000).close_slice().unwrap();
     let points = report.super_points.iter();
-    let mut hosts: Vec<Ipv6Addr> = points.map(|point| point.host.to_ipv6_mapped()).collect();
+    let mapped = |host: IpAddr| match host {
+        IpAddr::V4(host) => host.to_ipv6_mapped(),
+        IpAddr::V6(host) => host,
+    };
+    let mut hosts: Vec<Ipv6Addr> = points.map(|point| mapped(point.host)).collect();
     assert!(hosts.len() >= 5, "{hosts:?}");
     hosts.sort_unstable();
     hosts

@@ -1,6 +1,6 @@
 //! Super points of the last report stay candidates: what crowded cells alone would lose is reported on.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use srlg::{
     Config, Device, Error, IpPair, Overload, Scheme, SliceReport, SlidingDetector, Snapshot,
@@ -38,7 +38,7 @@ fn crowd(slice: u64) -> Vec<IpPair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
 }
 
-fn hosts(report: &SliceReport) -> Vec<Ipv4Addr> {
+fn hosts(report: &SliceReport) -> Vec<IpAddr> {
     report.super_points.iter().map(|point| point.host).collect()
 }
 
@@ -60,14 +60,19 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
         let (report, forgetful) =
             (reports_always.close_slice().unwrap(), forgetful.close_slice().unwrap());
         let is_in_window = slice < WINDOW.into();
-        assert_eq!(hosts(&report) == [HOST], is_in_window, "slice {slice}: {:?}", hosts(&report));
+        assert_eq!(
+            hosts(&report) == [IpAddr::from(HOST)],
+            is_in_window,
+            "slice {slice}: {:?}",
+            hosts(&report)
+        );
         // The cells alone forget it once all were touched anew.
-        assert_eq!(hosts(&forgetful) == [HOST], slice == 0, "slice {slice}");
+        assert_eq!(hosts(&forgetful) == [IpAddr::from(HOST)], slice == 0, "slice {slice}");
         assert_eq!(report.health, forgetful.health);
         if slice > 1 {
             assert_eq!(report.health.overload, Some(Overload::Crowded), "slice {slice}");
         }
-        let asked = never_reported.cardinality(HOST).unwrap();
+        let asked = never_reported.cardinality(HOST.into()).unwrap();
         if is_in_window {
             assert_eq!(report.super_points[0].cardinality, asked.cardinality);
         }
@@ -98,7 +103,7 @@ fn kept_hosts_travel_with_snapshots() {
     merged.skip_to(1).unwrap();
     merged.merge_snapshot(&snapshot).unwrap();
     let report = first.close_slice().unwrap();
-    assert_eq!(hosts(&report), [HOST]);
+    assert_eq!(hosts(&report), [IpAddr::from(HOST)]);
     assert_eq!(restored.close_slice().unwrap(), report);
     assert_eq!(merged.close_slice().unwrap(), report);
     // What is restored takes the place of what was kept.
@@ -113,9 +118,9 @@ fn kept_hosts_do_not_travel_with_deltas() {
     follower.skip_to(1).unwrap();
     follower.merge(&first.take_delta(2).unwrap()).unwrap();
     assert!(hosts(&follower.close_slice().unwrap()).is_empty());
-    assert_eq!(follower.cardinality(HOST).unwrap(), {
+    assert_eq!(follower.cardinality(HOST.into()).unwrap(), {
         first.skip_to(2).unwrap();
-        first.cardinality(HOST).unwrap()
+        first.cardinality(HOST.into()).unwrap()
     });
 }
 
@@ -133,7 +138,7 @@ fn merges_unite_kept_hosts_in_any_order() {
     assert_eq!(report, right.close_slice().unwrap());
     let mut found = hosts(&report);
     found.sort_unstable();
-    assert_eq!(found, [HOST, other]);
+    assert_eq!(found, [HOST, other].map(IpAddr::from));
 }
 
 // Four nodes keep three hosts each, and no more than three are kept of all.

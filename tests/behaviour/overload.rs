@@ -1,5 +1,6 @@
 //! More load than the search accepts: said, bounded, never silent.
 
+use srlg_traffic::family::number;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,7 @@ fn with_cells(cell_bits: u32) -> Config {
 }
 
 fn has_scanner(report: &SliceReport) -> bool {
-    report.super_points.iter().any(|point| point.host.to_bits() == SCANNER)
+    report.super_points.iter().any(|point| number(point.host) == SCANNER)
 }
 
 // A host of θ = 1024 leaves 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, 3.9 more or
@@ -173,7 +174,7 @@ fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
 }
 
 fn hosts_of(report: &SliceReport) -> Vec<u32> {
-    report.super_points.iter().map(|point| point.host.to_bits()).collect()
+    report.super_points.iter().map(|point| number(point.host)).collect()
 }
 
 /// The report on `pairs`, and how long it took.

@@ -1,8 +1,7 @@
 //! Where the paper's own choices bias the estimate: figures behind docs/paper-notes.md.
 
-use std::net::Ipv4Addr;
-
 use srlg::{Config, Device, IpPair, RsraSizes, Scheme, SlidingDetector};
+use srlg_traffic::family::ip;
 
 /// The paper's scheme and memory with linear estimators that start at any recorder.
 fn fine_stride() -> Config {
@@ -19,7 +18,7 @@ fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetecto
 
 /// Estimates of hosts that have no opposite host at all: what remains is bias.
 fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
-    let stranger = |i: u32| Ipv4Addr::from_bits(0xdead_0000 + i);
+    let stranger = |i: u32| ip(0xdead_0000 + i);
     (0..50).map(|i| detector.cardinality(stranger(i)).unwrap().cardinality).collect()
 }
 
@@ -54,6 +53,6 @@ fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let rows = giant.params().counter().rows().unwrap();
     let column = rows.column(0, 1);
     let neighbour = (2..).find(|&aip| rows.column(0, aip).abs_diff(column) < 1000).unwrap();
-    let estimate = giant.cardinality(Ipv4Addr::from_bits(neighbour)).unwrap().cardinality;
+    let estimate = giant.cardinality(ip(neighbour)).unwrap().cardinality;
     assert!(estimate > 10_000.0, "{estimate}");
 }

@@ -1,7 +1,8 @@
 //! Sample peers: true opposite hosts of a host, each with the slice of its last contact.
 
+use srlg_traffic::family::{ip, number};
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use srlg::{Config, Device, IpPair, SamplePeer, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
@@ -9,7 +10,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::small;
 
 /// Per host and opposite host the slice of the last contact.
-type Truth = HashMap<(Ipv4Addr, Ipv4Addr), u64>;
+type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
 fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
@@ -19,7 +20,7 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     detector.ingest_late(pairs, late).unwrap();
     let slice = detector.slice() - u64::from(late);
     for pair in pairs {
-        let last = truth.entry((pair.aip.into(), pair.bip.into())).or_insert(slice);
+        let last = truth.entry((ip(pair.aip), ip(pair.bip))).or_insert(slice);
         *last = slice.max(*last);
     }
 }
@@ -37,7 +38,7 @@ fn contacts(slice: u32) -> Vec<IpPair> {
 /// Asserts that all `peers` of `host` are true, in their order, and within the window of `slices`; epochs
 /// have so many slices.
 fn assert_true(
-    host: Ipv4Addr,
+    host: IpAddr,
     peers: &[SamplePeer],
     truth: &Truth,
     (running, slices, epoch): (u64, u64, u64),
@@ -64,7 +65,7 @@ fn check(config: Config, slices: u32) -> f64 {
         let noise: Vec<IpPair> = distinct_pairs(slice.into(), 100_000, 50_000).collect();
         detector.ingest(&noise).unwrap();
         let asked = |detector: &SlidingDetector, host| detector.sample_peers(host).unwrap();
-        let before: HashMap<Ipv4Addr, Vec<SamplePeer>> =
+        let before: HashMap<IpAddr, Vec<SamplePeer>> =
             truth.keys().map(|&(host, _)| (host, asked(&detector, host))).collect();
         let report = detector.close_slice().unwrap();
         assert!(report.super_points.len() >= 6, "{}", report.super_points.len());
@@ -117,7 +118,7 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
     assert_eq!(detector.close_slice().unwrap().super_points, []);
     let mut shown = 0;
     for host in 0..200 {
-        let host = Ipv4Addr::from_bits(0x0a00_0000 + host);
+        let host = ip(0x0a00_0000 + host);
         let peers = detector.sample_peers(host).unwrap();
         assert!((1..=3).contains(&peers.len()), "{peers:?}");
         assert_true(host, &peers, &truth, (1, 4, 1));
@@ -136,12 +137,12 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
 #[test]
 fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
-    let (mut detector, host) = (detector(config), Ipv4Addr::new(10, 0, 0, 1));
+    let (mut detector, host) = (detector(config), ip(0x0a00_0001));
     detector.skip_to(10).unwrap();
-    let contact = |peer: u32| [IpPair { aip: host.to_bits(), bip: peer }];
+    let contact = |peer: u32| [IpPair { aip: number(host), bip: peer }];
     let shown = |detector: &SlidingDetector| {
         let peers = detector.sample_peers(host).unwrap();
-        peers.iter().map(|peer| (peer.host.to_bits(), peer.last_seen)).collect::<Vec<_>>()
+        peers.iter().map(|peer| (number(peer.host), peer.last_seen)).collect::<Vec<_>>()
     };
     detector.ingest_late(&contact(7), 2).unwrap();
     assert_eq!(shown(&detector), [(7, 8)]);
@@ -169,8 +170,8 @@ fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
         let pairs: Vec<IpPair> = (0..1024).map(|bip| IpPair { aip: host, bip }).collect();
         detector.ingest(&pairs).unwrap();
     }
-    let peers = (0..300).flat_map(|host: u32| detector.sample_peers(host.into()).unwrap());
-    let peers: Vec<u32> = peers.map(|peer| peer.host.to_bits()).collect();
+    let peers = (0..300).flat_map(|host: u32| detector.sample_peers(ip(host)).unwrap());
+    let peers: Vec<u32> = peers.map(|peer| number(peer.host)).collect();
     // 32 samples fill 25 of 64 slots.
     assert!((300 * 22..300 * 28).contains(&peers.len()), "{}", peers.len());
     let deviation = (peers.len() as f64).sqrt() / 2.0;
@@ -191,7 +192,7 @@ fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
     east.ingest(&pairs(100..130)).unwrap();
     west.merge_snapshot(&east.snapshot().unwrap()).unwrap();
     let report = west.close_slice().unwrap();
-    let is_east = |peer: &&SamplePeer| peer.host.to_bits() >= 100;
+    let is_east = |peer: &&SamplePeer| number(peer.host) >= 100;
     let of_east = report.super_points[0].peers.iter().filter(is_east).count();
     let all = report.super_points[0].peers.len();
     assert!(of_east > 5 && all - of_east > 5, "{of_east} of {all}");
@@ -202,7 +203,7 @@ fn the_paper_s_scheme_has_no_sample_peers() {
     let mut detector = detector(Config { threshold: 64, ..small::paper() });
     let pairs: Vec<IpPair> = (0..150).map(|bip| IpPair { aip: 7, bip }).collect();
     detector.ingest(&pairs).unwrap();
-    assert_eq!(detector.sample_peers(7.into()).unwrap(), []);
+    assert_eq!(detector.sample_peers(ip(7)).unwrap(), []);
     let report = detector.close_slice().unwrap();
     assert_eq!(report.super_points.len(), 1);
     assert_eq!(report.super_points[0].peers, []);

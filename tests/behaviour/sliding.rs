@@ -1,6 +1,6 @@
 //! The window slides: what is in it, for how long, and what happens when time jumps.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use srlg::{Config, Device, Error, IpPair, Scheme, SliceReport, SlidingDetector};
 
@@ -18,7 +18,7 @@ fn pairs(host: Ipv4Addr, peers: std::ops::Range<u32>) -> Vec<IpPair> {
     peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
 }
 
-fn hosts(report: &SliceReport) -> Vec<Ipv4Addr> {
+fn hosts(report: &SliceReport) -> Vec<IpAddr> {
     report.super_points.iter().map(|point| point.host).collect()
 }
 
@@ -30,7 +30,7 @@ fn host_leaves_the_window_after_exactly_k_slices() {
         for slice in 0..window + 3 {
             let report = detector.close_slice().unwrap();
             assert_eq!(report.slice, u64::from(slice));
-            let expected = if slice < window { vec![HOST] } else { vec![] };
+            let expected: Vec<IpAddr> = if slice < window { vec![HOST.into()] } else { vec![] };
             assert_eq!(hosts(&report), expected, "window {window} slice {slice}");
         }
     }
@@ -49,7 +49,7 @@ fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
             detector.skip_to(seen).unwrap();
             detector.ingest(&pairs(HOST, 0..1000)).unwrap();
             detector.skip_to(last).unwrap();
-            let estimate = detector.cardinality(HOST).unwrap();
+            let estimate = detector.cardinality(HOST.into()).unwrap();
             let expected = share * 1000.0;
             let bound = 5.0 * estimate.std_error;
             assert!(
@@ -102,14 +102,17 @@ fn shorter_windows_are_answered_from_the_same_recorders() {
         }
     }
     for window in 1..=5 {
-        let estimate = detector.cardinality_within(HOST, window).unwrap().cardinality;
+        let estimate = detector.cardinality_within(HOST.into(), window).unwrap().cardinality;
         let expected = f64::from(300 * window);
         // As above: the standard error at 1500 is below 8.5.
         assert!((estimate - expected).abs() < 5.0 * 8.5, "window {window}: {estimate}");
     }
-    assert_eq!(detector.cardinality(HOST).unwrap(), detector.cardinality_within(HOST, 5).unwrap());
+    assert_eq!(
+        detector.cardinality(HOST.into()).unwrap(),
+        detector.cardinality_within(HOST.into(), 5).unwrap()
+    );
     for window in [0, 6] {
-        let error = detector.cardinality_within(HOST, window).unwrap_err();
+        let error = detector.cardinality_within(HOST.into(), window).unwrap_err();
         assert!(matches!(error, Error::QueryWindow { max: 5, .. }), "{error}");
     }
 }
@@ -161,7 +164,7 @@ fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
 fn reports_and_queries_agree_within_one_slice() {
     let mut detector = detector(2);
     detector.ingest(&pairs(HOST, 0..5000)).unwrap();
-    let asked = detector.cardinality(HOST).unwrap();
+    let asked = detector.cardinality(HOST.into()).unwrap();
     let point = detector.close_slice().unwrap().super_points.remove(0);
     assert_eq!((point.cardinality, point.range), (asked.cardinality, asked.range));
 }
@@ -169,7 +172,7 @@ fn reports_and_queries_agree_within_one_slice() {
 #[test]
 fn empty_batches_and_empty_slices_are_fine() {
     let mut detector = detector(300);
-    detector.ingest(&[]).unwrap();
+    detector.ingest::<IpPair>(&[]).unwrap();
     let report = detector.close_slice().unwrap();
     assert_eq!((report.candidates, report.super_points.len()), (0, 0));
     assert_eq!(report.health.overload, None);

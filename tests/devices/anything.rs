@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
+use srlg_traffic::family::ip;
 
 use crate::device::detector;
 use crate::feed::assert_equal_recorders;
@@ -103,12 +104,12 @@ fn happen(tested: &mut SlidingDetector, one: &mut SlidingDetector, event: &Event
         }
         Event::Query { host, window } => {
             let query = |detector: &SlidingDetector| {
-                detector.cardinality_within((*host).into(), (*window).min(config.window)).unwrap()
+                detector.cardinality_within(ip(*host), (*window).min(config.window)).unwrap()
             };
             assert_eq!(query(tested), query(one));
         }
         Event::Peers { host } => {
-            let peers = |detector: &SlidingDetector| detector.sample_peers((*host).into()).unwrap();
+            let peers = |detector: &SlidingDetector| detector.sample_peers(ip(*host)).unwrap();
             assert_eq!(peers(tested), peers(one));
         }
         Event::Close => assert_eq!(tested.close_slice().unwrap(), one.close_slice().unwrap()),

@@ -104,10 +104,10 @@ fn no_pairs_at_all(device: Device) {
     for config in presets(WINDOW) {
         let mut tested = detector(device, config);
         let untouched = tested.snapshot().unwrap();
-        let empty = tested.pinned_pairs(0).unwrap();
+        let empty = tested.pinned_pairs::<IpPair>(0).unwrap();
         assert!(empty.is_empty());
-        tested.ingest(&[]).unwrap();
-        tested.ingest_late(&[], 2).unwrap();
+        tested.ingest::<IpPair>(&[]).unwrap();
+        tested.ingest_late::<IpPair>(&[], 2).unwrap();
         tested.ingest_pinned(&empty).unwrap();
         tested.flush().unwrap();
         let report = tested.close_slice().unwrap();

@@ -1,6 +1,7 @@
 //! What a device reports is near the truth, which an exact oracle knows.
 
 use srlg::{Config, Device, EstimateRange, IpPair, SliceReport};
+use srlg_traffic::family::number;
 use srlg_traffic::oracle::ExactWindow;
 
 use crate::device::detector;
@@ -14,14 +15,14 @@ const THRESHOLD: u32 = 256;
 /// err: five of the errors that they state. How many it has.
 fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
-        let truth = f64::from(exact.cardinality(point.host.to_bits()));
+        let truth = f64::from(exact.cardinality(number(point.host)));
         assert_eq!(point.range, EstimateRange::Within);
         let error = (point.cardinality - truth).abs();
         assert!(error <= 5.0 * point.std_error, "{point:?} has {truth}");
     }
     // At 1.2 θ the rough estimators miss nothing, and an error is below 0.05 θ.
     for (host, truth) in exact.super_points(THRESHOLD * 6 / 5) {
-        let is_reported = report.super_points.iter().any(|point| point.host.to_bits() == host);
+        let is_reported = report.super_points.iter().any(|point| number(point.host) == host);
         assert!(is_reported, "{host:#x} has {truth}");
     }
     report.super_points.len()

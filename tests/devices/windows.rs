@@ -1,6 +1,7 @@
 //! Windows of all lengths: short ones, those that ages count in epochs, and queries of a part.
 
 use srlg::{Config, Device, IpPair, Scheme};
+use srlg_traffic::family::number;
 
 use crate::device::detector;
 use crate::feed::{
@@ -36,7 +37,7 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
             tested.ingest(&pairs).unwrap();
             let found: Vec<bool> = (0..window + 3)
                 .map(|_| tested.close_slice().unwrap())
-                .map(|report| report.super_points.iter().any(|point| point.host.to_bits() == host))
+                .map(|report| report.super_points.iter().any(|point| number(point.host) == host))
                 .collect();
             let expected: Vec<bool> = (0..window + 3).map(|slice| slice < window).collect();
             assert_eq!(found, expected, "window {window}");

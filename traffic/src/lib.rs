@@ -1,6 +1,7 @@
 //! Traffic whose truth is known, and the truth: what srlg is tested and measured with.
 //!
 //! - [`synthetic`]: seeded traffic of several models, the same bits on every machine.
+//! - [`family`]: the same traffic as IPv4, as IPv6, or as both.
 //! - [`trace`]: record files of real traffic.
 //! - [`oracle`]: exact sliding cardinalities, by hash maps.
 //! - [`mod@reference`]: the paper's scheme and the tagged one as plain arrays and loops, at small sizes.
@@ -10,6 +11,7 @@
 //! it takes what a detector takes, and compares numbers. Memory grows with the traffic.
 #![forbid(unsafe_code)]
 
+pub mod family;
 pub mod oracle;
 pub mod reference;
 pub mod score;

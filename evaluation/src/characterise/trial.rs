@@ -11,6 +11,7 @@ use crate::system;
 use anyhow::Result;
 use srlg_core::{Address, Config};
 use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::family::ip;
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
 use srlg_traffic::synthetic::Backbone;
@@ -106,7 +107,7 @@ impl Outcome {
     fn ask(&mut self, detector: &SlidingDetector, asked: &[Vec<(Address, u32)>]) -> Result<()> {
         for (errors, hosts) in self.errors.iter_mut().zip(asked) {
             for &(host, truth) in hosts {
-                errors.add(detector.cardinality(host.into())?, truth);
+                errors.add(detector.cardinality(ip(host))?, truth);
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! it; then windows with planted hosts, new ones in each, of which the last slice is closed. Invariant: no
 //! report before has kept a host.
 
+use srlg_traffic::family::{self, ip};
 use std::collections::HashSet;
 
 use anyhow::Result;
@@ -84,7 +85,7 @@ impl Outcome {
         let threshold = f64::from(detector.params().threshold());
         let mut high = Vec::new();
         for host in traffic.planted(number, 1) {
-            let cardinality = detector.cardinality(host.into())?.cardinality;
+            let cardinality = detector.cardinality(ip(host))?.cardinality;
             let error = cardinality - threshold;
             self.errors += error;
             self.squares += error.powi(2);
@@ -95,7 +96,7 @@ impl Outcome {
         }
         let report: SliceReport = detector.close_slice()?;
         let reported: HashSet<u32> =
-            report.super_points.iter().map(|point| point.host.to_bits()).collect();
+            report.super_points.iter().map(|point| family::number(point.host)).collect();
         let reported = |host: &u32| reported.contains(host);
         self.hosts += traffic.each();
         self.high += high.len() as u32;

@@ -7,6 +7,7 @@
 use super::System;
 use srlg_core::{Address, Config, IpPair};
 use srlg_host::{Device, Error, SliceReport, SlidingDetector, StageTimes};
+use srlg_traffic::family::number;
 use std::time::Duration;
 
 /// A detector on the CPU, under the name of its configuration.
@@ -88,7 +89,7 @@ pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
 #[must_use]
 pub fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
-    points.map(|point| (point.host.to_bits(), point.cardinality)).collect()
+    points.map(|point| (number(point.host), point.cardinality)).collect()
 }
 
 #[cfg(test)]

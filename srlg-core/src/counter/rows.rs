@@ -9,7 +9,8 @@ mod rows;
 use super::tagged::{GROUP, InWindow, Wanted, Words};
 use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
-use crate::pair::{BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
@@ -32,9 +33,9 @@ impl Counter for RowsCounter {
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]
-    fn touch(
+    fn touch<P: PairIds>(
         rows: Rows<'_, Recorder16>,
-        (pairs, _): (&[IpPair; BATCH], usize),
+        (pairs, _): (&[P; BATCH], usize),
         age: u32,
         _: impl FnMut(()),
     ) {
@@ -55,7 +56,7 @@ impl Counter for RowsCounter {
         _: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
         counted: &mut Weight,
     ) {
-        counted.weight += rows.tally(look.host, counted.span, look.positions.clone());
+        counted.weight += rows.tally(look.host.lo, counted.span, look.positions.clone());
     }
 }
 

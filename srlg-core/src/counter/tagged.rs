@@ -20,7 +20,8 @@ pub mod visible;
 
 use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
-use crate::pair::{BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
@@ -49,9 +50,9 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn touch(
+    fn touch<P: PairIds>(
         lines: Lines<'_, Recorder16>,
-        (pairs, count): (&[IpPair; BATCH], usize),
+        (pairs, count): (&[P; BATCH], usize),
         age: u32,
         mut later: impl FnMut(Touch),
     ) {

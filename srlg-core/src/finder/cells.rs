@@ -60,7 +60,8 @@ mod touch;
 mod word;
 
 use super::{Finder, FinderPart};
-use crate::pair::{BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::BATCH;
 use crate::recorder::Recorder64;
 use crate::view::View;
 
@@ -86,7 +87,7 @@ impl Finder for CellsFinder {
     }
 
     #[inline(always)]
-    fn touch(array: View<'_, CellsParams, Recorder64>, pairs: &[IpPair; BATCH], age: u32) {
+    fn touch<P: PairIds>(array: View<'_, CellsParams, Recorder64>, pairs: &[P; BATCH], age: u32) {
         array.touch_all(pairs, age);
     }
 }

@@ -7,8 +7,9 @@
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
 use crate::hash::by_family;
+use crate::ids::PairIds;
 use crate::packed::Packed;
-use crate::pair::{BATCH, IpPair};
+use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder16, gathered};
 use crate::view::View;
 
@@ -59,25 +60,25 @@ impl<R: Recorder> Rsra<'_, R> {
     /// Few are sampled: which, is arithmetic alone, and vectorises.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
-    pub fn touch_all(self, pairs: &[IpPair; BATCH], age: u32) {
+    pub fn touch_all<P: PairIds>(self, pairs: &[P; BATCH], age: u32) {
         let mut sampled = [0u8; BATCH];
         by_family!(self.params, |params| {
             for i in 0..BATCH {
-                sampled[i] = params.is_sampled(pairs[i].bip).into();
+                sampled[i] = params.is_sampled(pairs[i].opposite()).into();
             }
         });
         for (sampled, pairs) in sampled.chunks_exact(8).zip(pairs.chunks_exact(8)) {
             // Mostly none of eight: one comparison passes them over.
             if sampled != [0; 8] {
                 let sampled = sampled.iter().zip(pairs).filter(|&(&sampled, _)| sampled != 0);
-                sampled.for_each(|(_, &pair)| self.touch(pair, age));
+                sampled.for_each(|(_, pair)| self.touch(pair, age));
             }
         }
     }
 
     /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
     #[inline]
-    pub fn touch(self, pair: IpPair, age: u32) {
+    pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
         for_places(self.params, pair, |place| {
             let recorder = &self.recorders[place];
@@ -95,18 +96,24 @@ impl<R: Recorder> Rsra<'_, R> {
 /// # Panics
 /// When `words` do not hold all recorders.
 #[inline(always)]
-pub fn touch_rsra(params: &RsraParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
+pub fn touch_rsra(
+    params: &RsraParams,
+    words: &[Packed<Recorder16>],
+    pair: &impl PairIds,
+    age: u32,
+) {
     let word = Recorder16::saturated(age);
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
 /// Calls `touch` with the number of the recorder of `pair` in every row, if `pair` is sampled.
 #[inline(always)]
-fn for_places(params: &RsraParams, pair: IpPair, touch: impl Fn(usize)) {
-    let Some(slot) = params.slot(pair.bip) else { return };
-    let base = params.base_column(pair.aip);
+fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
+    let Some(slot) = params.slot(pair.opposite()) else { return };
+    let host = pair.host().lo;
+    let base = params.base_column(host);
     for row in 0..params.rows {
-        let estimator = row << params.column_bits | params.column(row, base, pair.aip);
+        let estimator = row << params.column_bits | params.column(row, base, host);
         touch((estimator * params.width + slot) as usize);
     }
 }
@@ -125,7 +132,7 @@ impl Finder for RsraFinder {
     }
 
     #[inline(always)]
-    fn touch(rsra: Rsra<'_, Recorder16>, pairs: &[IpPair; BATCH], age: u32) {
+    fn touch<P: PairIds>(rsra: Rsra<'_, Recorder16>, pairs: &[P; BATCH], age: u32) {
         rsra.touch_all(pairs, age);
     }
 }
@@ -153,7 +160,7 @@ fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config, RsraSizes};
+    use crate::{ArrayParams, Config, IpPair, RsraSizes};
     extern crate std;
     use std::vec::Vec;
 
@@ -173,7 +180,7 @@ mod tests {
         for bip in 0..1000 {
             let recorders = untouched(&params);
             let rsra = Rsra::new(&params, &recorders);
-            rsra.touch(IpPair { aip: 0x0a00_0001, bip }, 0);
+            rsra.touch(&IpPair { aip: 0x0a00_0001, bip }, 0);
             let touched = recorders.iter().filter(|r| r.word() < 1).count();
             match params.slot(bip) {
                 Some(slot) => {

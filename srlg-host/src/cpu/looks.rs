@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use srlg_core::counter::{Counted, Counter, Look};
-use srlg_core::{Address, Params, ReadRecorder, Span, Tally, View};
+use srlg_core::{HostId, Params, ReadRecorder, Span, Tally, View};
 
 use super::sweep::look_at;
 
@@ -15,7 +15,7 @@ type Frozen<'a, C> =
 /// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse dismisses.
 pub(super) fn tally<C: Counter>(
     (params, array): (&Params, Frozen<'_, C>),
-    (hosts, span): (&[Address], Span),
+    (hosts, span): (&[HostId], Span),
     mut each: impl FnMut(usize, &[Tally]),
 ) {
     let regions: Vec<Range<u32>> = params.regions().collect();

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod inbox;
+mod lane;
 mod looks;
 #[cfg(test)]
 mod model_tests;
@@ -21,15 +22,16 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{
-    ARRAYS, Address, Ages, COUNTER, IpPair, Params, ReadRecorder, RecentRange, Span, View,
-    count_below, for_scheme,
+    ARRAYS, Ages, COUNTER, HostId, Params, ReadRecorder, RecentRange, Span, View, count_below,
+    for_scheme,
 };
 
 use crate::backend::{Backend, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
-use crate::pinned::PinnedPairs;
+use crate::pairs::PairSlice;
+use crate::pinned::{PairMemory, PinnedMemory};
 use crate::share::share;
 use crate::state::{Coder, Section, Words};
 use arrays::{Arrays, CpuScheme};
@@ -115,11 +117,17 @@ impl<S: CpuScheme> CpuBackend<S> {
 
     /// Out of line: a call of one plain pair need not pay for its preparations.
     #[inline(never)]
-    fn scan_pinned(&self, pairs: &PinnedPairs, ages: Ages) -> Result<(), Error> {
-        pairs.scan(|pairs| {
-            self.inboxes.ingest(&self.arrays, pairs, ages);
-            Ok(())
-        })
+    fn scan_pinned(&self, pairs: &PinnedMemory, ages: Ages) -> Result<(), Error> {
+        pairs.scan(|pairs| self.scan_slice(pairs, ages))
+    }
+
+    fn scan_slice(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
+        pairs.family().check(&self.arrays.params)?;
+        match pairs {
+            PairSlice::V4(pairs) => self.inboxes.ingest(&self.arrays, pairs, ages),
+            PairSlice::V6(pairs) => self.inboxes.ingest6(&self.arrays, pairs, ages),
+        }
+        Ok(())
     }
 
     /// Returns how many recorders of each row of the counter are within `span`.
@@ -154,22 +162,22 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
 
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error> {
         match pairs {
-            Pairs::Plain(pairs) => {
+            Pairs::Plain(PairSlice::V4(pairs)) => {
                 self.inboxes.ingest(&self.arrays, pairs, ages);
                 Ok(())
             }
+            Pairs::Plain(pairs) => self.scan_slice(pairs, ages),
             Pairs::Pinned(pairs) => self.scan_pinned(pairs, ages),
             #[cfg(feature = "cuda")]
             Pairs::Resident(_) => Err(Error::NotOnDevice),
         }
     }
 
-    fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
-        let mut pairs = Vec::new();
-        let bytes = len.saturating_mul(size_of::<IpPair>());
-        pairs.try_reserve_exact(len).map_err(|_| Error::PinnedMemory { bytes })?;
-        pairs.resize(len, IpPair::default());
-        Ok(PinnedPairs::new(pairs, len))
+    fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
+        let (mut memory, words) = (Vec::new(), bytes.div_ceil(size_of::<u64>()));
+        memory.try_reserve_exact(words).map_err(|_| Error::PinnedMemory { bytes })?;
+        memory.resize(words, 0u64);
+        Ok(Box::new(memory))
     }
 
     fn flush(&self) -> Result<(), Error> {
@@ -201,10 +209,10 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         let Arrays { params, counter, .. } = self.drained_mut();
         counter.frozen(|recorders| {
             let array = View::new(S::Counter::params(params.counter()), recorders);
-            let pieces = found.hosts.len().div_ceil(HOSTS_PER_PIECE);
-            share(threads, pieces, |piece| {
+            let hosts: Vec<HostId> = found.hosts.iter().map(|&it| params.host_id(it)).collect();
+            share(threads, hosts.len().div_ceil(HOSTS_PER_PIECE), |piece| {
                 let first = piece * HOSTS_PER_PIECE;
-                let hosts = &found.hosts[first..found.hosts.len().min(first + HOSTS_PER_PIECE)];
+                let hosts = &hosts[first..hosts.len().min(first + HOSTS_PER_PIECE)];
                 looks::tally::<S::Counter>(
                     (params, array),
                     (hosts, found.span),
@@ -217,7 +225,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(())
     }
 
-    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
+    fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         let Arrays { params, counter, .. } = self.drained();
         let (recorders, sizes) = (counter.shared(), params.counter_sizes());
         let row_weights = match params.needs_row_weights() {

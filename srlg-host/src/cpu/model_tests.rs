@@ -7,11 +7,13 @@ use srlg_core::scheme::PaperTypes;
 use srlg_core::{
     Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, RsraSizes, Scheme, Tally,
 };
+use srlg_traffic::family::{ip, number};
 use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::{Backend, Pairs};
 use crate::finder::FinderHealth;
+use crate::pairs::PairSlice;
 use crate::state::Words;
 
 /// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
@@ -94,7 +96,8 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
         assert_eq!(hot, model.hot(row as usize, window, weight));
         assert_eq!(hot_shares[row as usize], hot.len() as f64 / f64::from(rsra.columns()));
     }
-    assert_eq!(found.hosts, model.candidates(window, weight));
+    let expected: Vec<_> = model.candidates(window, weight).into_iter().map(ip).collect();
+    assert_eq!(found.hosts, expected);
     let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
     let put = |number: usize, tallies_of_one: &[Tally]| {
         let &[tally] = tallies_of_one else { panic!("one region, not {}", tallies_of_one.len()) };
@@ -103,6 +106,7 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     backend.tally(&found, &put).unwrap();
     let row_weights = found.row_weights.unwrap();
     for (&host, tally) in found.hosts.iter().zip(tallies) {
+        let host = number(host);
         let tally = tally.into_inner().unwrap();
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = params.estimate(&[tally], span, &row_weights);
@@ -124,7 +128,7 @@ proptest! {
             for (host, bip, late) in slice {
                 let pair = IpPair { aip: HOSTS[host], bip };
                 let ages = Ages { finder: late.into(), counter: late.into() };
-                backend.scan(Pairs::Plain(&[pair]), ages).unwrap();
+                backend.scan(Pairs::Plain(PairSlice::V4(&[pair])), ages).unwrap();
                 model.scan(pair, late);
             }
             assert_recorders_equal(&backend, &model);

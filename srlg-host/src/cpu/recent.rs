@@ -5,8 +5,7 @@
 //! passed over was ingested for certain. Where hardly any pair comes twice look-ups gain
 //! nothing: they pause, and are tried again from time to time.
 
-use srlg_core::IpPair;
-use zerocopy::IntoBytes;
+use srlg_core::{BATCH, HostId, Ip6Ids, IpPair, PairIds};
 
 /// Slots, 8 bytes each: they fit in the second cache of common processors.
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -21,6 +20,68 @@ const PAUSE: usize = 15;
 /// A trial goes on when at least one in `LEAST` pairs was known: a look-up costs about a tenth
 /// of what it spares.
 const LEAST: usize = 8;
+
+/// A pair with a number of its own.
+pub(super) trait Numbered: PairIds {
+    /// What is noted down of a pair.
+    type Note: Copy + Default + Send;
+
+    /// Returns what is noted down of the pair.
+    fn note(self) -> Self::Note;
+
+    /// Returns a number that no other pair has; of IPv6 hosts but for one in 2^64.
+    fn number(note: Self::Note) -> u64;
+
+    /// Returns the pairs of `notes`.
+    fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
+}
+
+/// A number of 8 bytes, which takes one store.
+impl Numbered for IpPair {
+    type Note = u64;
+
+    #[inline(always)]
+    fn note(self) -> u64 {
+        zerocopy::transmute!(self)
+    }
+
+    #[inline(always)]
+    fn number(note: u64) -> u64 {
+        note
+    }
+
+    #[inline(always)]
+    fn of(notes: &[u64; BATCH]) -> &[Self; BATCH] {
+        zerocopy::transmute_ref!(notes)
+    }
+}
+
+impl Numbered for Ip6Ids {
+    type Note = Self;
+
+    #[inline(always)]
+    fn note(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn of(notes: &[Self; BATCH]) -> &[Self; BATCH] {
+        notes
+    }
+
+    #[inline(always)]
+    fn number(note: Self) -> u64 {
+        let (HostId { lo, hi }, opposite) = (note.host(), u64::from(note.opposite()));
+        match note.limbs() {
+            None => u64::from(lo) << 32 | opposite,
+            // The id is uniform, and the product another for every opposite host.
+            Some(_) => {
+                let id = u64::from(hi) << 32 | u64::from(lo);
+                id.wrapping_add(opposite.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            }
+        }
+    }
+}
 
 /// The last pair of each slot.
 pub(super) struct RecentPairs {
@@ -61,13 +122,13 @@ impl RecentPairs {
         }
     }
 
-    /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, as
-    /// numbers, remembers them and returns their number.
+    /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, remembers them and
+    /// returns how many there are.
     ///
     /// # Panics
     /// When `unknown` is shorter than `pairs`.
     #[inline(always)]
-    pub(super) fn sift(&mut self, pairs: &[IpPair], unknown: &mut [u64]) -> usize {
+    pub(super) fn sift<P: Numbered>(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
         let count = match self.known {
             Some(known) => {
@@ -76,7 +137,7 @@ impl RecentPairs {
                 count
             }
             None => {
-                unknown.as_mut_bytes().copy_from_slice(pairs.as_bytes());
+                unknown.iter_mut().zip(pairs).for_each(|(unknown, pair)| *unknown = pair.note());
                 pairs.len()
             }
         };
@@ -85,15 +146,17 @@ impl RecentPairs {
     }
 
     #[inline(always)]
-    fn look_up(&mut self, pairs: &[IpPair], unknown: &mut [u64]) -> usize {
+    fn look_up<P: Numbered>(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let mut count = 0;
         // No branch depends on the pair: whether it is known cannot be foreseen.
-        for bytes in pairs.as_bytes().as_chunks().0 {
-            let number = u64::from_ne_bytes(*bytes);
-            unknown[count] = number;
+        for pair in pairs {
+            let note = pair.note();
+            let number = P::number(note);
+            unknown[count] = note;
             count += usize::from(self.slots[slot(number)] != number);
         }
-        for &number in &unknown[..count] {
+        for &note in &unknown[..count] {
+            let number = P::number(note);
             self.slots[slot(number)] = number;
         }
         count
@@ -133,9 +196,9 @@ mod tests {
         let (first, later) = few.split_at(3);
         let mut unknown = [0; 7];
         assert_eq!(recent.sift(first, &mut unknown), 3);
-        assert_eq!(unknown[..3].as_bytes(), first.as_bytes());
+        assert_eq!(unknown[..3], [first[0], first[1], first[2]].map(IpPair::note));
         assert_eq!(recent.sift(later, &mut unknown), 1);
-        assert_eq!(unknown[..1].as_bytes(), later[3..].as_bytes());
+        assert_eq!(unknown[0], later[3].note());
         assert_eq!(sifted(&mut recent, &few), 0);
         recent.forget();
         assert_eq!(sifted(&mut recent, first), 3);

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
-use srlg_core::{BATCH, IpPair, View};
+use srlg_core::{BATCH, PairIds, View};
 
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 16;
@@ -56,10 +56,10 @@ impl<C: Counter> Buckets<C> {
     /// Touches the first `count` pairs of a batch, `age` epochs ago; touches that have to be alone
     /// wait until their bucket is full.
     #[inline(always)]
-    pub(super) fn touch(
+    pub(super) fn touch<P: PairIds>(
         &mut self,
         (array, shards): (Array<'_, C>, &Shards),
-        batch: (&[IpPair; BATCH], usize),
+        batch: (&[P; BATCH], usize),
         age: u32,
     ) {
         C::touch(array, batch, age, |touch| {

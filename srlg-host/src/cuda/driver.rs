@@ -17,7 +17,6 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUpointer_attribute;
 use cudarc::driver::{CudaContext, CudaStream, CudaView, DevicePtr, DeviceSlice, DriverError};
 use cudarc::driver::{result, sys};
-use srlg_core::IpPair;
 use srlg_kernels::{Kernel, THREADS, for_each_entry_point};
 
 use super::Cuda;
@@ -254,8 +253,8 @@ const WAIT: &str = "wait for pairs on the device";
 
 /// Lends pairs to `scan`: what it starts in `queue` is done after all that their stream was told
 /// before, and before all that it will be told.
-pub(super) fn lend<T>(
-    pairs: &CudaView<'_, [u32; 2]>,
+pub(super) fn lend<T, const WORDS: usize>(
+    pairs: &CudaView<'_, [u32; WORDS]>,
     queue: &CudaStream,
     scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
 ) -> Result<T, Error> {
@@ -272,7 +271,8 @@ pub(super) fn lend<T>(
     queue.join(stream).doing(WAIT)?;
     let (address, reading) = pairs.device_ptr(&queue);
     theirs.check_err().doing(WAIT)?;
-    let memory = Memory { address, bytes: pairs.len() * size_of::<IpPair>(), owner: None };
+    let bytes = pairs.len() * size_of::<[u32; WORDS]>();
+    let memory = Memory { address, bytes, owner: None };
     let scanned = scan(memory.all());
     drop(reading);
     let ordered = stream.join(&queue).and_then(|()| theirs.check_err()).doing(WAIT);
@@ -281,8 +281,8 @@ pub(super) fn lend<T>(
 
 /// Lends pairs that know of no stream: waits for the device before, and for `queue` after.
 #[cfg(feature = "cust")]
-pub(super) fn lend_cust<T>(
-    pairs: &cust::memory::DeviceSlice<IpPair>,
+pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
+    pairs: &cust::memory::DeviceSlice<P>,
     queue: &CudaStream,
     scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
 ) -> Result<T, Error> {
@@ -303,7 +303,7 @@ pub(super) fn lend_cust<T>(
     if !is_ours || ordinal as usize != queue.context().ordinal() {
         return Err(other_device(queue, ordinal as usize));
     }
-    let memory = Memory { address, bytes: pairs.len() * size_of::<IpPair>(), owner: None };
+    let memory = Memory { address, bytes: pairs.len() * size_of::<P>(), owner: None };
     let scanned = scan(memory.all());
     queue.synchronize().doing(WAIT).and(scanned)
 }

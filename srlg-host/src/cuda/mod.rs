@@ -164,8 +164,11 @@ impl Gpu for Cuda {
     ) -> Result<(), Error> {
         match pairs.view() {
             View::Cudarc(view) => driver::lend(&view, queue, scan),
+            View::Cudarc6(view) => driver::lend(&view, queue, scan),
             #[cfg(feature = "cust")]
             View::Cust(slice) => driver::lend_cust(slice, queue, scan),
+            #[cfg(feature = "cust")]
+            View::Cust6(slice) => driver::lend_cust(slice, queue, scan),
         }
     }
 

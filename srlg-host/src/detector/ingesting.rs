@@ -1,25 +1,27 @@
 //! Pairs in, from wherever they are.
 
-use srlg_core::{Ages, IpPair};
+use srlg_core::Ages;
 
 use super::SlidingDetector;
-use crate::backend::Pairs;
 #[cfg(feature = "cuda")]
+use crate::backend::Pairs;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::feed::Feed;
+use crate::pairs::Pair;
 use crate::pinned::PinnedPairs;
 
 impl SlidingDetector {
-    /// Records that each pair was in contact in the running slice.
+    /// Records that each of `pairs` was in contact in the running slice: [`IpPair`](crate::IpPair)s, the fast way for
+    /// IPv4, or [`Ip6Pair`](crate::Ip6Pair)s of any two addresses. One detector takes both.
     ///
     /// Any number of threads may ingest at once: touches are idempotent.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// [`Error::Ip6InPaper`], and what the device reports; the CPU reports nothing else.
     #[inline]
-    pub fn ingest(&self, pairs: &[IpPair]) -> Result<(), Error> {
-        self.backend.shared().scan(Pairs::Plain(pairs), Ages::default())
+    pub fn ingest<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
+        self.backend.shared().scan(Pairs::Plain(P::slice(pairs)), Ages::default())
     }
 
     /// Records that each pair was in contact `slices_late` slices before the running one.
@@ -28,8 +30,9 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// As [`ingest`](Self::ingest).
-    pub fn ingest_late(&self, pairs: &[IpPair], slices_late: u32) -> Result<(), Error> {
-        self.backend.shared().scan(Pairs::Plain(pairs), self.params.ages(self.slice, slices_late))
+    pub fn ingest_late<P: Pair>(&self, pairs: &[P], slices_late: u32) -> Result<(), Error> {
+        let pairs = Pairs::Plain(P::slice(pairs));
+        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
     }
 
     /// Returns a buffer for `len` pairs that the device reads fastest, to be filled and given to
@@ -37,8 +40,8 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::PinnedMemory`].
-    pub fn pinned_pairs(&self, len: usize) -> Result<PinnedPairs, Error> {
-        self.backend.shared().pin(len)
+    pub fn pinned_pairs<P: Pair>(&self, len: usize) -> Result<PinnedPairs<P>, Error> {
+        PinnedPairs::new(len, |bytes| self.backend.shared().pin(bytes))
     }
 
     /// Ingests all `pairs` of a buffer, as [`ingest`](Self::ingest) does; a GPU copies them after the
@@ -46,8 +49,8 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
-    pub fn ingest_pinned(&self, pairs: &PinnedPairs) -> Result<(), Error> {
-        self.backend.shared().scan(Pairs::Pinned(pairs), Ages::default())
+    pub fn ingest_pinned<P: Pair>(&self, pairs: &PinnedPairs<P>) -> Result<(), Error> {
+        self.backend.shared().scan(Pairs::Pinned(pairs.memory()), Ages::default())
     }
 
     /// Ingests `pairs` that are on the detector's GPU already, as [`ingest`](Self::ingest) does.
@@ -60,7 +63,7 @@ impl SlidingDetector {
     }
 
     /// Returns a handle for one receiving thread. While another thread closes a slice, the handle
-    /// buffers up to `capacity` pairs; after that [`Feed::ingest`] blocks.
+    /// buffers up to `capacity` pairs of each type; after that [`Feed::ingest`] blocks.
     ///
     /// A close waits for the call of a feed that is under way, though not for all of a large one:
     /// for at most 4096 pairs, and as many from the buffer. Later calls of the feed ingest what it
@@ -77,7 +80,7 @@ impl SlidingDetector {
     /// let early = detector.close_slice()?; // whatever has come so far
     /// receiver.join().unwrap()?;
     /// let late = detector.close_slice()?;
-    /// assert_eq!(late.super_points[0].host.to_bits(), 7);
+    /// assert_eq!(late.super_points[0].host.to_string(), "0.0.0.7");
     /// # assert!(early.super_points.len() <= 1);
     /// # Ok::<(), srlg_host::Error>(())
     /// ```
@@ -85,7 +88,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::FeedMemory`].
     pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
-        self.backend.feed(capacity)
+        self.backend.feed(capacity, self.params)
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer

@@ -5,6 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use srlg_core::Params;
+
 use super::Feed;
 use super::slot::{FeedSlot, FeedState, lock};
 use crate::backend::Backend;
@@ -34,13 +36,13 @@ impl LentBackend {
         Ok(backend)
     }
 
-    /// Another feed, which keeps up to `capacity` pairs.
-    pub(crate) fn feed(&self, capacity: usize) -> Result<Feed, Error> {
+    /// Another feed of a detector with `params`, which keeps up to `capacity` pairs of each type.
+    pub(crate) fn feed(&self, capacity: usize, params: Params) -> Result<Feed, Error> {
         let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), capacity)?);
         let mut slots = lock(&self.slots);
         slots.retain(is_needed);
         slots.push(Arc::clone(&slot));
-        Ok(Feed::new(slot))
+        Ok(Feed::new(slot, params))
     }
 
     /// The backend, settled, while nobody else has it.

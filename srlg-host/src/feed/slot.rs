@@ -6,10 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use srlg_core::{Ages, IpPair};
+use srlg_core::{Ages, Ip6Pair, IpPair};
 
 use crate::backend::{Backend, Pairs};
 use crate::error::Error;
+use crate::pairs::{Pair, PairSlice};
 
 /// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
 /// millisecond, for which a close may have to wait.
@@ -26,9 +27,62 @@ pub(super) struct FeedSlot {
     lent: Mutex<Lent>,
     /// Signalled when a feed that waited has its turn.
     turn: Condvar,
-    /// Pairs that came during a close, at most `capacity`.
-    kept: Mutex<Vec<IpPair>>,
+    /// Pairs that came during a close.
+    kept: Mutex<Kept>,
+    /// The most pairs of each type that are kept.
     capacity: usize,
+}
+
+/// Pairs of both types.
+struct Kept {
+    v4: Vec<IpPair>,
+    v6: Vec<Ip6Pair>,
+}
+
+impl Kept {
+    /// Nothing, with room for `capacity` pairs of each type.
+    fn new(capacity: usize) -> Result<Self, Error> {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        let reserved = v4.try_reserve_exact(capacity).and(v6.try_reserve_exact(capacity));
+        reserved.map_err(|_| Error::FeedMemory { capacity })?;
+        Ok(Self { v4, v6 })
+    }
+
+    /// Appends as many of `pairs` as `capacity` leaves room for; how many.
+    fn keep(&mut self, pairs: PairSlice<'_>, capacity: usize) -> usize {
+        fn append<P: Copy>(kept: &mut Vec<P>, pairs: &[P], capacity: usize) -> usize {
+            let count = pairs.len().min(capacity - kept.len());
+            kept.extend_from_slice(&pairs[..count]);
+            count
+        }
+        match pairs {
+            PairSlice::V4(pairs) => append(&mut self.v4, pairs, capacity),
+            PairSlice::V6(pairs) => append(&mut self.v6, pairs, capacity),
+        }
+    }
+
+    /// Ingests the last `most` pairs of each type. Where that fails they are still there.
+    fn hand_in(&mut self, backend: &dyn Backend, most: usize) -> Result<(), Error> {
+        fn last<P: Pair>(
+            kept: &mut Vec<P>,
+            backend: &dyn Backend,
+            most: usize,
+        ) -> Result<(), Error> {
+            let left = kept.len().saturating_sub(most);
+            backend.scan(Pairs::Plain(P::slice(&kept[left..])), Ages::default())?;
+            kept.truncate(left);
+            Ok(())
+        }
+        last(&mut self.v4, backend, most)?;
+        match self.v6.is_empty() {
+            true => Ok(()), // the paper's scheme takes not even none of them
+            false => last(&mut self.v6, backend, most),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
 }
 
 pub(super) struct Lent {
@@ -48,10 +102,9 @@ pub(super) enum FeedState {
 }
 
 impl FeedSlot {
-    /// An open slot with room for `capacity` pairs.
+    /// An open slot with room for `capacity` pairs of each type.
     pub(super) fn new(backend: Arc<dyn Backend>, capacity: usize) -> Result<Self, Error> {
-        let mut kept = Vec::new();
-        kept.try_reserve_exact(capacity).map_err(|_| Error::FeedMemory { capacity })?;
+        let kept = Kept::new(capacity)?;
         let lent = Lent { state: FeedState::Open(backend), is_awaited: false };
         Ok(Self {
             wanted: AtomicBool::new(false),
@@ -71,16 +124,13 @@ impl FeedSlot {
     }
 
     /// Keeps as many of `pairs` as there is room for; how many.
-    pub(super) fn keep(&self, pairs: &[IpPair]) -> usize {
-        let mut kept = lock(&self.kept);
-        let count = pairs.len().min(self.capacity - kept.len());
-        kept.extend_from_slice(&pairs[..count]);
-        count
+    pub(super) fn keep<P: Pair>(&self, pairs: &[P]) -> usize {
+        lock(&self.kept).keep(P::slice(pairs), self.capacity)
     }
 
     /// Whether any pair is kept.
     pub(super) fn keeps(&self) -> bool {
-        !lock(&self.kept).is_empty()
+        lock(&self.kept).len() > 0
     }
 
     /// Ingests some of the kept pairs, unless another thread does; whether there were any.
@@ -90,18 +140,13 @@ impl FeedSlot {
             Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let left = kept.len().saturating_sub(PAIRS_PER_FEED_CALL);
-        backend.scan(Pairs::Plain(&kept[left..]), Ages::default())?;
-        kept.truncate(left);
-        Ok(left > 0)
+        kept.hand_in(backend, PAIRS_PER_FEED_CALL)?;
+        Ok(kept.len() > 0)
     }
 
     /// Ingests all kept pairs. Where that fails they are still kept.
     pub(super) fn hand_in(&self, backend: &dyn Backend) -> Result<(), Error> {
-        let mut kept = lock(&self.kept);
-        backend.scan(Pairs::Plain(&kept), Ages::default())?;
-        kept.clear();
-        Ok(())
+        lock(&self.kept).hand_in(backend, usize::MAX)
     }
 
     /// Waits, as the feed, until the slot is open or has ended, and then has its turn, whether or

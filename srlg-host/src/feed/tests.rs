@@ -1,5 +1,6 @@
 mod speed;
 
+use srlg_traffic::family::{ip, number};
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
@@ -86,7 +87,7 @@ fn pairs_that_an_idle_feed_keeps_are_in_the_next_report_and_in_that_slice() {
 #[test]
 fn readers_see_what_an_idle_feed_keeps() {
     let (fed, plain, _feed) = kept(500);
-    let estimate = |detector: &SlidingDetector| detector.cardinality(1.into()).unwrap();
+    let estimate = |detector: &SlidingDetector| detector.cardinality(ip(1)).unwrap();
     assert_eq!(estimate(&fed), estimate(&plain));
     let (mut fed, mut plain, _feed) = kept(500);
     let delta =
@@ -213,7 +214,7 @@ fn pairs_that_come_while_time_moves_on_are_of_the_slice_that_runs_then() {
     let on_report = |_| feed.ingest(&pairs(1, 500));
     fed.advance_to(1000, on_report).unwrap();
     let report = fed.close_slice().unwrap();
-    assert_eq!((report.slice, report.super_points[0].host.to_bits()), (1000, 1));
+    assert_eq!((report.slice, number(report.super_points[0].host)), (1000, 1));
 }
 
 #[test]

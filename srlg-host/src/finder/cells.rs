@@ -4,40 +4,107 @@
 //! Where there are more candidates than the limit, those with most cells stay: the large super points are still
 //! found, in bounded time, and the quality says so.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::cells::chance::{ACCEPTED_MISS, AgeHistogram, Asked};
-use srlg_core::{Address, Span};
+use srlg_core::finder::cells::spell::SPELLING;
+use srlg_core::{Limbs, Span, host};
 
 use super::quality::Quality;
 use super::{FinderHealth, Overload};
 
-/// Returns the hosts that have at least `c_min` of `owners`, [`AgeHistogram::c_min`] of `histogram`, those with most first, no more than
-/// the limit; and their quality. `histogram` counts all cells in the window by their age; `owners` are those
-/// of cells in the window, and all of those of each host with so many. Reorders `owners`.
+/// Counts of the cells in a window.
+#[derive(Clone, Copy)]
+pub(super) struct Counts<'a> {
+    /// All of them by their age.
+    pub(super) histogram: AgeHistogram<'a>,
+    /// Those that IPv6 hosts hold.
+    v6: u32,
+}
+
+impl<'a> Counts<'a> {
+    /// The counts over `span` of those of IPv4 hosts by their age, and behind them those of IPv6 hosts; makes all
+    /// of the former.
+    pub(super) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
+        let (all, v6) = by_family.split_at_mut(span.finder_ages as usize);
+        all.iter_mut().zip(&*v6).for_each(|(all, v6)| *all += v6);
+        Self { histogram: AgeHistogram::new(params, all, span), v6: v6.iter().sum() }
+    }
+
+    /// Whether IPv6 hosts hold so many cells that they spell one of them.
+    pub(super) fn may_spell(self) -> bool {
+        self.v6 >= SPELLING as u32
+    }
+}
+
+/// A cell that an IPv6 host holds: the fingerprint of the host, the number of the cell, and its word.
+pub(super) type Held = (Owner, u32, u64);
+
+/// A host that may be a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Holder {
+    owner: Owner,
+    /// Of an IPv6 host.
+    limbs: Limbs,
+    /// How many cells it holds.
+    cells: u32,
+}
+
+/// Returns the hosts that have at least `c_min` cells, [`AgeHistogram::c_min`] of `counts`, those with most first, no more than
+/// the limit; and their quality. `counts` are of all cells in the window; `owners` are those of cells in the window, and
+/// `held` are the cells that IPv6 hosts hold, all of those of each host with so many. Reorders both.
 pub(super) fn candidates(
     params: &CellsParams,
-    (histogram, c_min): (AgeHistogram<'_>, u32),
+    (counts, c_min): (Counts<'_>, u32),
     owners: &mut [Owner],
-) -> (Vec<Address>, Quality) {
+    held: &mut [Held],
+) -> (Vec<IpAddr>, Quality) {
     owners.sort_unstable();
-    let runs = owners.chunk_by(|a, b| a == b).map(|run| (run.len() as u32, run[0]));
-    // Fingerprints are of IPv6 hosts, whose pairs no detector takes yet.
-    let is_candidate = |&(cells, owner): &(u32, Owner)| cells >= c_min && !owner.is_fingerprint();
-    let mut found: Vec<(u32, Owner)> = runs.filter(is_candidate).collect();
+    // Fingerprints are the largest owners.
+    let v4 = owners.partition_point(|owner| !owner.is_fingerprint());
+    let runs = owners[..v4].chunk_by(|a, b| a == b);
+    let holders = runs.map(|run| Holder { owner: run[0], limbs: [0; 4], cells: run.len() as u32 });
+    let mut found: Vec<Holder> = holders.filter(|holder| holder.cells >= c_min).collect();
+    spell(params, least_v6(c_min), held, &mut found);
     // Owners are hashes: which of those with as many cells come first is up to chance, but always the same.
-    found.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    found.sort_unstable_by(|a, b| b.cells.cmp(&a.cells).then(a.cmp(b)));
     let asked = limited(&mut found, c_min, params.candidate_limit() as usize);
-    let hosts = found.into_iter().filter_map(|(_, owner)| params.host(owner)).collect();
-    (hosts, quality(histogram, asked, c_min))
+    let hosts = found.into_iter().map(|Holder { owner, limbs, .. }| match params.host(owner) {
+        Some(address) => Ipv4Addr::from_bits(address).into(),
+        None => host(limbs),
+    });
+    (hosts.collect(), quality(counts, asked, c_min))
+}
+
+/// The fewest cells of an IPv6 host, where `c_min` are asked of others: without four nobody knows its address.
+fn least_v6(c_min: u32) -> u32 {
+    c_min.max(SPELLING as u32)
+}
+
+/// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
+fn spell(params: &CellsParams, least: u32, held: &mut [Held], found: &mut Vec<Holder>) {
+    held.sort_unstable();
+    let mut cells = Vec::new();
+    for run in held.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() >= least as usize) {
+        let owner = run[0].0;
+        cells.clear();
+        cells.extend(run.iter().map(|&(_, place, word)| (place, word)));
+        params.spell(&mut cells, |limbs, cells| {
+            if cells >= least {
+                found.push(Holder { owner, limbs, cells });
+            }
+        });
+    }
 }
 
 /// Leaves those of `found`, by falling numbers of cells, that the limit accepts. Returns what was asked of them,
 /// `c_min` cells where all stay.
-fn limited(found: &mut Vec<(u32, Owner)>, c_min: u32, limit: usize) -> Asked {
-    let Some(&(border, _)) = found.get(limit) else { return c_min.into() };
-    let first = found.partition_point(|&(cells, _)| cells > border);
-    let end = found.partition_point(|&(cells, _)| cells >= border);
+fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Asked {
+    let Some(&Holder { cells: border, .. }) = found.get(limit) else { return c_min.into() };
+    let first = found.partition_point(|holder| holder.cells > border);
+    let end = found.partition_point(|holder| holder.cells >= border);
     found.truncate(limit);
     match limit - first {
         0 => (border + 1).into(),
@@ -47,23 +114,33 @@ fn limited(found: &mut Vec<(u32, Owner)>, c_min: u32, limit: usize) -> Asked {
 
 /// The quality where nothing was touched, over a `span` of one age.
 pub(super) fn untouched_quality(params: &CellsParams, span: Span) -> Quality {
-    let histogram = AgeHistogram::new(params, &[0], span);
-    let c_min = histogram.c_min();
-    quality(histogram, c_min.into(), c_min)
+    let counts = Counts { histogram: AgeHistogram::new(params, &[0], span), v6: 0 };
+    let c_min = counts.histogram.c_min();
+    quality(counts, c_min.into(), c_min)
 }
 
-fn quality(histogram: AgeHistogram<'_>, asked: Asked, c_min: u32) -> Quality {
+fn quality(counts: Counts<'_>, asked: Asked, c_min: u32) -> Quality {
+    let Counts { histogram, v6 } = counts;
     let threshold = histogram.threshold();
     let miss_probability = histogram.miss(threshold, asked);
     let is_raised = asked != c_min.into() && miss_probability > ACCEPTED_MISS;
+    let asked_v6 = match least_v6(asked.cells) {
+        least if least > asked.cells => least.into(),
+        _ => asked,
+    };
     let overload = match () {
         () if is_raised => Some(Overload::Raised),
         () if histogram.is_crowded() => Some(Overload::Crowded),
         () => None,
     };
     Quality {
-        finder: FinderHealth::Cells { c_min: asked.cells, in_use: histogram.share_in_use() },
+        finder: FinderHealth::Cells {
+            c_min: asked.cells,
+            in_use: histogram.share_in_use(),
+            in_use_v6: histogram.share(v6),
+        },
         miss_probability,
+        miss_probability_v6: Some(histogram.miss(threshold, asked_v6)),
         burst_miss_probability: histogram.burst_miss(threshold, asked),
         found_from: histogram.found_from(asked),
         overload,
@@ -76,11 +153,12 @@ mod tests {
     use srlg_core::Config;
 
     /// Owners of `cells` cells each, by some image of a host.
-    fn found(cells: &[u32]) -> Vec<(u32, Owner)> {
+    fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();
         let owner = |number| cells_params.owner(number, 0);
-        (0..).zip(cells).map(|(number, &cells)| (cells, owner(number))).collect()
+        let holder = |(number, &cells)| Holder { owner: owner(number), limbs: [0; 4], cells };
+        (0..).zip(cells).map(holder).collect()
     }
 
     #[test]

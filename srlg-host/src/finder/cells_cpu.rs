@@ -1,11 +1,12 @@
 //! [`CellSearch`]: from cells to candidate hosts, on the CPU, in two passes.
 
-use srlg_core::finder::CellsParams;
-use srlg_core::finder::cells::chance::AgeHistogram;
-use srlg_core::finder::cells::{CellsFinder, Owner};
-use srlg_core::{Address, ArrayParams, BATCH, Params, Span};
+use std::net::IpAddr;
 
-use super::cells::{candidates, untouched_quality};
+use srlg_core::finder::CellsParams;
+use srlg_core::finder::cells::{CellsFinder, Owner};
+use srlg_core::{ArrayParams, BATCH, Params, Span};
+
+use super::cells::{Counts, Held, candidates, untouched_quality};
 use super::quality::Quality;
 use super::{CpuFinder, CpuSearch};
 use crate::vectors::for_wider_vectors;
@@ -13,26 +14,33 @@ use crate::vectors::for_wider_vectors;
 /// What a search counts.
 pub(crate) struct CellSearch {
     params: CellsParams,
-    /// Cells by age; the last number is of those that are not in the window.
+    /// Cells of IPv4 hosts by age, then those of IPv6 hosts; the last number of either is of those that are not in the
+    /// window.
     ages: Vec<u32>,
     /// Cells in the window, by the counter of their owners.
     counters: Vec<u8>,
     /// Owners of the cells that may be those of candidates.
     owners: Vec<Owner>,
+    /// Those of these cells that IPv6 hosts hold.
+    held: Vec<Held>,
 }
 
 for_wider_vectors! {
-    /// Counts `cells` by age, those of no age of the window as the last, and those of the window by the
-    /// counter of their owners.
+    /// Counts `cells` by age, of IPv4 hosts in the first half of `ages` and of IPv6 hosts in the second, those of no age of
+    /// the window as the last of either; and those of the window by the counter of their owners.
     fn count(params: &CellsParams, cells: &[u64], ages: &mut [u32], counters: &mut [u8]) {
-        let oldest = ages.len() - 1;
+        let of_one = ages.len() as u32 / 2;
         for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
             let owners = params.owners(first, cells);
+            let mut bins = [0u32; BATCH];
             for i in 0..BATCH {
-                let age = (params.age(cells[i]) as usize).min(oldest);
-                ages[age] += 1;
+                let age = params.age(cells[i]).min(of_one - 1);
+                bins[i] = age + if owners[i].is_fingerprint() { of_one } else { 0 };
+            }
+            for i in 0..BATCH {
+                ages[bins[i] as usize] += 1;
                 let counter = &mut counters[owners[i].counter(params.cell_bits())];
-                *counter = counter.saturating_add((age < oldest).into());
+                *counter = counter.saturating_add((params.age(cells[i]) < of_one - 1).into());
             }
         }
     }
@@ -58,6 +66,28 @@ for_wider_vectors! {
             listed.extend_from_slice(&kept[..count]);
         }
     }
+
+    /// Lists the cells that IPv6 hosts hold, of those whose owners [`list`] lists.
+    fn list_held(
+        params: &CellsParams,
+        cells: &[u64],
+        limit: u64,
+        least: u8,
+        counters: &[u8],
+        listed: &mut Vec<Held>,
+    ) {
+        for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
+            let owners = params.owners(first, cells);
+            let (mut kept, mut count) = ([Held::default(); BATCH], 0);
+            for i in 0..BATCH {
+                kept[count] = (owners[i], first + i as u32, cells[i]);
+                let has_enough = counters[owners[i].counter(params.cell_bits())] >= least;
+                let is_listed = (cells[i] < limit) & has_enough & owners[i].is_fingerprint();
+                count += usize::from(is_listed);
+            }
+            listed.extend_from_slice(&kept[..count]);
+        }
+    }
 }
 
 impl CpuFinder for CellsFinder {
@@ -74,22 +104,29 @@ impl CpuSearch<u64> for CellSearch {
         let params = *params.finder().cells().expect("params of this finder");
         let counters = vec![0; params.recorders()];
         let owners = Vec::with_capacity(params.recorders());
-        Self { params, ages: Vec::new(), counters, owners }
+        Self { params, ages: Vec::new(), counters, owners, held: Vec::new() }
     }
 
-    fn candidates(&mut self, cells: &[u64], span: Span, _: usize) -> (Vec<Address>, Quality) {
-        let Self { params, ages, counters, owners } = self;
+    fn candidates(&mut self, cells: &[u64], span: Span, _: usize) -> (Vec<IpAddr>, Quality) {
+        let Self { params, ages, counters, owners, held } = self;
         counters.fill(0);
         ages.clear();
-        ages.resize(span.finder_ages as usize + 1, 0);
+        let of_window = span.finder_ages as usize;
+        ages.resize(2 * (of_window + 1), 0);
         count(params, cells, ages, counters);
-        let (_, ages) = ages.split_last().expect("a window has ages");
-        let histogram = AgeHistogram::new(params, ages, span);
-        let c_min = histogram.c_min();
+        // Without those of no age of the window.
+        ages.swap_remove(2 * of_window + 1);
+        ages.remove(of_window);
+        let counts = Counts::new(params, ages, span);
+        let c_min = counts.histogram.c_min();
         owners.clear();
+        held.clear();
         let limit = u64::from(span.finder_ages) * params.age_step();
         list(params, cells, limit, c_min as u8, counters, owners);
-        candidates(params, (histogram, c_min), owners)
+        if counts.may_spell() {
+            list_held(params, cells, limit, c_min as u8, counters, held);
+        }
+        candidates(params, (counts, c_min), owners, held)
     }
 }
 

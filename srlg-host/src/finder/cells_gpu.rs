@@ -3,26 +3,28 @@
 //! The device counts cells by age and by owner. From the ages the host computes how many cells a candidate
 //! has, and the device lists the cells whose owners may have so many.
 
-use srlg_core::finder::cells::chance::AgeHistogram;
+use std::net::IpAddr;
+
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
-use srlg_core::{Address, ArrayParams, FINDER, Params, Span};
-use srlg_kernels::{CountCells, ListCells, TouchCells};
+use srlg_core::{ArrayParams, FINDER, Params, Span};
+use srlg_kernels::{CountCells, ListCells, TouchCells, TouchCells6};
 use zerocopy::{FromBytes, Immutable};
 
-use super::cells::candidates;
+use super::cells::{Counts, candidates};
 use super::quality::Quality;
 use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Memory, Part};
-use crate::gpu::scheme::{GpuFinder, GpuSearch};
+use crate::gpu::scheme::{FamilyPart, GpuFinder, GpuSearch};
+use crate::pairs::Family;
 
 /// Bytes that come back together.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
 /// Memory of searches.
 pub(crate) struct CellsGpuSearch<G: Gpu> {
-    /// Cells by age.
+    /// Cells of IPv4 hosts by age, then those of IPv6 hosts.
     ages: G::Memory,
     /// Cells by the counter of their owners.
     owners: G::Memory,
@@ -38,12 +40,15 @@ impl GpuFinder for CellsFinder {
 
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        (family, pairs): FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error> {
         let (params, recorders) =
             (*Self::params(ctx.params.finder()), ctx.recorders(FINDER).buffer());
-        ctx.start(TouchCells { params, age, pairs: pairs.buffer(), recorders })
+        match family {
+            Family::V4 => ctx.start(TouchCells { params, age, pairs: pairs.buffer(), recorders }),
+            Family::V6 => ctx.start(TouchCells6 { params, age, pairs: pairs.buffer(), recorders }),
+        }
     }
 }
 
@@ -53,7 +58,7 @@ impl<G: Gpu> GpuSearch<G> for CellsGpuSearch<G> {
         let (cells, ages) = (params.recorders(), params.most_ages() as usize);
         let counts = |count: usize| gpu.allocate(count * size_of::<u32>());
         Ok(Self {
-            ages: counts(ages)?,
+            ages: counts(2 * ages)?,
             owners: counts(cells)?,
             count: counts(1)?,
             places: counts(cells)?,
@@ -70,15 +75,20 @@ impl<G: Gpu> GpuSearch<G> for CellsGpuSearch<G> {
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<(Vec<Address>, Quality), Error> {
+    ) -> Result<(Vec<IpAddr>, Quality), Error> {
         let params = CellsFinder::params(ctx.params.finder());
-        let ages = self.count(ctx, *params, span)?;
-        let histogram = AgeHistogram::new(params, &ages, span);
-        let c_min = histogram.c_min();
-        let cells = self.list(ctx, *params, (span, c_min))?;
-        let owner = |(place, word): (u32, u64)| params.owner(place, word);
-        let mut owners: Vec<_> = cells.into_iter().map(owner).collect();
-        Ok(candidates(params, (histogram, c_min), &mut owners))
+        let mut ages = self.count(ctx, *params, span)?;
+        let counts = Counts::new(params, &mut ages, span);
+        let c_min = counts.histogram.c_min();
+        let (mut owners, mut held) = (Vec::new(), Vec::new());
+        for (place, word) in self.list(ctx, *params, (span, c_min))? {
+            let owner = params.owner(place, word);
+            owners.push(owner);
+            if owner.is_fingerprint() {
+                held.push((owner, place, word));
+            }
+        }
+        Ok(candidates(params, (counts, c_min), &mut owners, &mut held))
     }
 }
 
@@ -90,7 +100,7 @@ impl<G: Gpu> CellsGpuSearch<G> {
         params: CellsParams,
         span: Span,
     ) -> Result<Vec<u32>, Error> {
-        let ages = self.ages.part(0..span.finder_ages as usize * size_of::<u32>());
+        let ages = self.ages.part(0..2 * span.finder_ages as usize * size_of::<u32>());
         ctx.clear(ages)?;
         ctx.clear(self.owners.all())?;
         let cells = ctx.recorders(FINDER).buffer();

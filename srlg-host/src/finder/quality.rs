@@ -8,6 +8,7 @@ use super::{FinderHealth, Overload};
 pub(crate) struct Quality {
     pub(crate) finder: FinderHealth,
     pub(crate) miss_probability: f64,
+    pub(crate) miss_probability_v6: Option<f64>,
     pub(crate) burst_miss_probability: f64,
     pub(crate) found_from: f64,
     pub(crate) overload: Option<Overload>,

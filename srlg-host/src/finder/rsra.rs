@@ -4,8 +4,10 @@
 //! Under overload the weight is raised: the large super points are still found, in bounded time,
 //! and the quality says so.
 
-use srlg_core::Params;
+use std::net::{IpAddr, Ipv4Addr};
+
 use srlg_core::finder::{RsraParams, detection, regain};
+use srlg_core::{Address, Params};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;
@@ -91,11 +93,17 @@ fn quality(
     Quality {
         finder: FinderHealth::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
         miss_probability,
+        miss_probability_v6: None,
         // Touches of any age make an estimator hot.
         burst_miss_probability: miss_probability,
         found_from,
         overload,
     }
+}
+
+/// The hosts of `addresses`.
+pub(super) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
+    addresses.into_iter().map(|address| Ipv4Addr::from_bits(address).into()).collect()
 }
 
 /// The filled arrays of a [`HighTable`](regain::HighTable), for any device.

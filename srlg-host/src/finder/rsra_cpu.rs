@@ -6,6 +6,7 @@
 //! All of that is [`srlg_core::finder::regain`] and
 //! [`Overlap`].
 
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -17,7 +18,7 @@ use srlg_core::{Address, Params, Span};
 use srlg_kernels::survey::WEIGHTS;
 
 use super::quality::Quality;
-use super::rsra::{HotCounts, high_table, rsra, search, untouched_quality};
+use super::rsra::{HotCounts, high_table, hosts, rsra, search, untouched_quality};
 use super::{CpuFinder, CpuSearch};
 use crate::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
@@ -113,12 +114,14 @@ impl CpuSearch<u16> for RsraSearch {
         recorders: &[u16],
         span: Span,
         threads: usize,
-    ) -> (Vec<Address>, Quality) {
+    ) -> (Vec<IpAddr>, Quality) {
         self.survey(recorders, span, threads);
         let counts = self.hot_counts();
         let (params, limit) = (self.params, self.params.candidate_limit());
-        search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
-            .expect("a search on the CPU reports no error")
+        let (found, quality) =
+            search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
+                .expect("a search on the CPU reports no error");
+        (hosts(found), quality)
     }
 }
 

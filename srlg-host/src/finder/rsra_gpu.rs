@@ -3,6 +3,8 @@
 //! Masks, hot columns and regained hosts are started together; counts and hosts come back in one
 //! copy.
 
+use std::net::IpAddr;
+
 use srlg_core::finder::RsraFinder;
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::{Address, FINDER, Params, Span};
@@ -10,13 +12,13 @@ use srlg_kernels::{Hot, Regain, Survey, TouchRsra, filled};
 use zerocopy::IntoBytes;
 
 use super::quality::Quality;
-use super::rsra::{HotCounts, high_table, rsra, search};
+use super::rsra::{HotCounts, high_table, hosts, rsra, search};
 use super::rsra_counts::CountsLayout;
 use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
-use crate::gpu::device::{Gpu, Memory, Part, Pinned};
-use crate::gpu::scheme::{GpuFinder, GpuSearch};
+use crate::gpu::device::{Gpu, Memory, Pinned};
+use crate::gpu::scheme::{FamilyPart, GpuFinder, GpuSearch};
 
 /// Memory of searches.
 pub(crate) struct RsraGpuSearch<G: Gpu> {
@@ -35,9 +37,10 @@ impl GpuFinder for RsraFinder {
 
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        (_, pairs): FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error> {
+        // Of IPv4: the paper's scheme takes no others.
         let (params, recorders) = (*rsra(ctx.params), ctx.words(FINDER).buffer());
         ctx.start(TouchRsra { params, age, pairs: pairs.buffer(), recorders })
     }
@@ -68,7 +71,7 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<(Vec<Address>, Quality), Error> {
+    ) -> Result<(Vec<IpAddr>, Quality), Error> {
         let params = *rsra(ctx.params);
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         let rough = ctx.recorders(FINDER).buffer();
@@ -79,7 +82,7 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
         self.find(ctx, params.hot_weight())?;
         let mut listed = Some(self.fetch(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
-        search(ctx.params, &counts, |weight| {
+        let (found, quality) = search(ctx.params, &counts, |weight| {
             let listed = match listed.take().filter(|_| weight == params.hot_weight()) {
                 Some(listed) => listed,
                 None => {
@@ -88,7 +91,8 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
                 }
             };
             self.all_hosts(ctx, listed)
-        })
+        })?;
+        Ok((hosts(found), quality))
     }
 }
 

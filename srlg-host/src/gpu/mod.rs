@@ -20,15 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{
-    Address, Ages, COUNTER, FINDER, IpPair, Params, RecentRange, Span, Tally, for_scheme,
-};
-use zerocopy::FromBytes;
+use srlg_core::{Ages, COUNTER, FINDER, HostId, Params, RecentRange, Span, Tally, for_scheme};
 
 use crate::backend::{Backend, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
-use crate::pinned::{PairMemory, PinnedPairs};
+use crate::pairs::{Family, PairSlice};
+use crate::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
 use ctx::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
@@ -89,11 +87,11 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
     /// for work in the queue that it is given.
     fn scan_resident(
         &self,
-        ages: Ages,
+        (family, ages): (Family, Ages),
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let queue = &self.uploads.take().queue;
-        lend(queue, &mut |pairs| scan(self.ctx().on(queue), pairs, ages))
+        lend(queue, &mut |pairs| scan(self.ctx().on(queue), (family, pairs), ages))
     }
 
     fn ctx(&self) -> GpuCtx<'_, G, S> {
@@ -139,28 +137,27 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     }
 
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error> {
-        let plain = |pairs: &[IpPair]| self.uploads.scan(self.ctx(), pairs, ages);
+        let family = pairs.family();
+        family.check(&self.params)?;
+        let plain = |pairs: PairSlice<'_>| self.uploads.scan(self.ctx(), pairs, ages);
         self.unless_lost(|| match pairs {
             Pairs::Plain(pairs) => plain(pairs),
             Pairs::Pinned(pairs) => match pairs.memory::<PinnedBytes<G::Pinned>>() {
-                Some(PinnedBytes { memory, bytes }) => {
-                    self.uploads.scan_pinned(self.ctx(), (memory, *bytes), ages)
+                Some((PinnedBytes(memory), bytes)) => {
+                    self.uploads.scan_pinned(self.ctx(), (family, memory, bytes), ages)
                 }
                 None => pairs.scan(plain),
             },
             #[cfg(feature = "cuda")]
             Pairs::Resident(pairs) => {
-                self.scan_resident(ages, |queue, scan| G::lend(queue, pairs, scan))
+                self.scan_resident((family, ages), |queue, scan| G::lend(queue, pairs, scan))
             }
         })
     }
 
-    fn pin(&self, len: usize) -> Result<PinnedPairs, Error> {
-        let bytes = len.checked_mul(size_of::<IpPair>());
-        let bytes = bytes.ok_or(Error::PinnedMemory { bytes: usize::MAX })?;
+    fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
         // A buffer of no pairs has memory nevertheless: no device gives memory of no bytes.
-        let memory = self.gpu.pin(bytes.max(size_of::<IpPair>()))?;
-        Ok(PinnedPairs::new(PinnedBytes { memory, bytes }, len))
+        Ok(Box::new(PinnedBytes(self.gpu.pin(bytes.max(Family::V4.pair_bytes()))?)))
     }
 
     fn flush(&self) -> Result<(), Error> {
@@ -186,7 +183,7 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
         self.unless_lost(|| self.work()?.tallies(self.ctx(), found, each))
     }
 
-    fn query(&self, host: Address, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
+    fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
             // There is one host, and so one answer.
@@ -239,24 +236,15 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     }
 }
 
-/// Pinned memory as pairs.
-struct PinnedBytes<P> {
-    memory: P,
-    /// Bytes of pairs, which `memory` begins with.
-    bytes: usize,
-}
+/// Pinned memory of pairs.
+struct PinnedBytes<P>(P);
 
 impl<P: Pinned> PairMemory for PinnedBytes<P> {
-    fn read(&self, look: &mut dyn FnMut(&[IpPair])) -> Result<(), Error> {
-        self.memory.read(|bytes| {
-            look(<[IpPair]>::ref_from_bytes(&bytes[..self.bytes]).expect("aligned whole pairs"));
-        })
+    fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.0.read(look)
     }
 
-    fn write(&mut self, change: &mut dyn FnMut(&mut [IpPair])) -> Result<(), Error> {
-        let pairs = self.bytes;
-        self.memory.write(|bytes| {
-            change(<[IpPair]>::mut_from_bytes(&mut bytes[..pairs]).expect("aligned whole pairs"));
-        })
+    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error> {
+        self.0.write(change)
     }
 }

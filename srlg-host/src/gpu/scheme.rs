@@ -1,16 +1,18 @@
 //! What a finder and a counter have to do on a GPU: start kernels, and read what these leave.
 
+use std::net::IpAddr;
 use std::ops::Range;
 
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::finder::Finder;
-use srlg_core::{Address, Ages, Params, Recorder, SchemeTypes, Span};
+use srlg_core::{Ages, Params, Recorder, SchemeTypes, Span};
 use srlg_kernels::KernelRecorder;
 
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Part};
 use crate::error::Error;
 use crate::finder::Quality;
+use crate::pairs::Family;
 use crate::state::StateWord;
 
 /// Bytes of pairs of one scan, which counts pairs in 32 bits.
@@ -26,16 +28,19 @@ pub(crate) trait GpuScheme: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter> 
 
 impl<S: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter>> GpuScheme for S {}
 
+/// Pairs of a family in memory of a device.
+pub(crate) type FamilyPart<'a, G> = (Family, Part<'a, <G as Gpu>::Memory>);
+
 /// Starts a scan of `pairs`.
 pub(super) fn scan<G: Gpu, S: GpuScheme>(
     ctx: GpuCtx<'_, G, S>,
-    pairs: Part<'_, G::Memory>,
+    (family, pairs): FamilyPart<'_, G>,
     ages: Ages,
 ) -> Result<(), Error> {
     // None for no pairs, whose memory may have no address.
     for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
         let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
-        let pairs = Part { start: pairs.start + at, bytes, ..pairs };
+        let pairs = (family, Part { start: pairs.start + at, bytes, ..pairs });
         S::Finder::start_touches(ctx, pairs, ages.finder)?;
         S::Counter::start_touches(ctx, pairs, ages.counter)?;
     }
@@ -50,7 +55,7 @@ pub(crate) trait GpuFinder: Finder<Recorder: GpuRecorder> {
     /// Starts updating the recorders of `pairs`, `age` epochs ago.
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        pairs: FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error>;
 }
@@ -68,7 +73,7 @@ pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<(Vec<Address>, Quality), Error>;
+    ) -> Result<(Vec<IpAddr>, Quality), Error>;
 }
 
 /// The counter's part of the work of a GPU.
@@ -76,7 +81,7 @@ pub(crate) trait GpuCounter: Counter<Recorder: GpuRecorder> {
     /// Starts updating the recorders of `pairs`, `age` epochs ago.
     fn start_touches<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        pairs: Part<'_, G::Memory>,
+        pairs: FamilyPart<'_, G>,
         age: u32,
     ) -> Result<(), Error>;
 

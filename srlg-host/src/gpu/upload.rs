@@ -8,19 +8,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use srlg_core::{Ages, IpPair};
-use zerocopy::IntoBytes;
+use srlg_core::Ages;
 
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
 use super::scheme::{GpuScheme, scan};
 use crate::error::Error;
+use crate::pairs::{Family, PairSlice};
 
 /// Upload buffers: some are filled while others are copied and scanned.
 const BUFFERS: usize = 4;
 
-/// Pairs of an upload buffer: 8 MB, whose copy takes much longer than what it costs to start it.
-const CAPACITY: usize = if cfg!(test) { 50 } else { 1 << 20 };
+/// Bytes of an upload buffer, whole pairs of either family: their copy takes much longer than what it costs to start it.
+const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
 
 /// All upload buffers of one detector.
 pub(super) struct Uploads<G: Gpu> {
@@ -29,11 +29,12 @@ pub(super) struct Uploads<G: Gpu> {
     next: AtomicUsize,
 }
 
-/// One upload buffer. Invariant: of the pairs in it, the first `filled` of `staging`, all have `ages`.
+/// One upload buffer. Invariant: the pairs in it, the first `filled` bytes of `staging`, are all of `family` and have `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
     // Dropped in this order: memory before the queue whose work uses it.
     staging: G::Pinned,
     filled: usize,
+    family: Family,
     ages: Ages,
     pairs: G::Memory,
     /// Behind the last scan that was joined.
@@ -45,14 +46,14 @@ pub(super) struct UploadBuffer<G: Gpu> {
 
 impl<G: Gpu> Uploads<G> {
     pub(super) fn new(gpu: &G) -> Result<Self, Error> {
-        let bytes = CAPACITY * size_of::<IpPair>();
         let buffer = || -> Result<_, Error> {
             Ok(Mutex::new(UploadBuffer {
                 queue: gpu.queue()?,
-                staging: gpu.pin(bytes)?,
+                staging: gpu.pin(CAPACITY)?,
                 filled: 0,
+                family: Family::V4,
                 ages: Ages::default(),
-                pairs: gpu.allocate(bytes)?,
+                pairs: gpu.allocate(CAPACITY)?,
                 done: gpu.mark()?,
                 is_joined: true,
             }))
@@ -65,12 +66,13 @@ impl<G: Gpu> Uploads<G> {
     pub(super) fn scan<S: GpuScheme>(
         &self,
         ctx: GpuCtx<'_, G, S>,
-        mut pairs: &[IpPair],
+        pairs: PairSlice<'_>,
         ages: Ages,
     ) -> Result<(), Error> {
+        let (family, mut pairs) = (pairs.family(), pairs.as_bytes());
         while !pairs.is_empty() {
             let mut buffer = self.free();
-            pairs = buffer.fill(ctx, pairs, ages)?;
+            pairs = buffer.fill(ctx, (family, pairs), ages)?;
             if buffer.filled == CAPACITY {
                 buffer.submit(ctx)?;
                 self.turn();
@@ -79,19 +81,18 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Takes in the pairs in the first `bytes` of `pinned`, which the device copies by itself.
+    /// Takes in the pairs of `family` in the first `bytes` of `pinned`, which the device copies by itself.
     pub(super) fn scan_pinned<S: GpuScheme>(
         &self,
         ctx: GpuCtx<'_, G, S>,
-        (pinned, bytes): (&G::Pinned, usize),
+        (family, pinned, bytes): (Family, &G::Pinned, usize),
         ages: Ages,
     ) -> Result<(), Error> {
-        let buffer_bytes = CAPACITY * size_of::<IpPair>();
-        for start in (0..bytes).step_by(buffer_bytes) {
+        for start in (0..bytes).step_by(CAPACITY) {
             let buffer = self.take();
-            let pairs = buffer.pairs.part(0..buffer_bytes.min(bytes - start));
+            let pairs = buffer.pairs.part(0..CAPACITY.min(bytes - start));
             ctx.gpu.upload(&buffer.queue, pinned, start, pairs)?;
-            scan(ctx.on(&buffer.queue), pairs, ages)?;
+            scan(ctx.on(&buffer.queue), (family, pairs), ages)?;
         }
         Ok(())
     }
@@ -138,22 +139,20 @@ impl<G: Gpu> Uploads<G> {
 }
 
 impl<G: Gpu> UploadBuffer<G> {
-    /// Takes as many of `pairs` as there is room for; the rest.
+    /// Takes as many of the bytes of `pairs` as there is room for, whole pairs; the rest.
     fn fill<'p, S: GpuScheme>(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
-        pairs: &'p [IpPair],
+        (family, pairs): (Family, &'p [u8]),
         ages: Ages,
-    ) -> Result<&'p [IpPair], Error> {
-        if self.ages != ages {
+    ) -> Result<&'p [u8], Error> {
+        if (self.family, self.ages) != (family, ages) {
             self.submit(ctx)?;
-            self.ages = ages;
+            (self.family, self.ages) = (family, ages);
         }
         let (taken, rest) = pairs.split_at(pairs.len().min(CAPACITY - self.filled));
-        let start = self.filled * size_of::<IpPair>();
-        self.staging.write(|bytes| {
-            bytes[start..][..size_of_val(taken)].copy_from_slice(taken.as_bytes());
-        })?;
+        let start = self.filled;
+        self.staging.write(|bytes| bytes[start..][..taken.len()].copy_from_slice(taken))?;
         self.filled += taken.len();
         Ok(rest)
     }
@@ -163,10 +162,10 @@ impl<G: Gpu> UploadBuffer<G> {
         if self.filled == 0 {
             return Ok(());
         }
-        let pairs = self.pairs.part(0..self.filled * size_of::<IpPair>());
+        let pairs = self.pairs.part(0..self.filled);
         ctx.gpu.upload(&self.queue, &self.staging, 0, pairs)?;
         (self.filled, self.is_joined) = (0, false);
-        scan(ctx.on(&self.queue), pairs, self.ages)
+        scan(ctx.on(&self.queue), (self.family, pairs), self.ages)
     }
 }
 

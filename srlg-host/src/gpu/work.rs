@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use std::sync::Mutex;
 
 use srlg_core::scheme::CounterRecorder;
-use srlg_core::{Address, COUNTER, Params, Span, Tally};
+use srlg_core::{COUNTER, HostId, Params, Span, Tally};
 use srlg_kernels::Count;
 use srlg_kernels::survey::SUMS;
 use zerocopy::IntoBytes;
@@ -41,7 +41,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
         let answers = HOSTS_PER_TRIP * most_answer_bytes::<S>(params);
         let results = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
-        let asked = HOSTS_PER_TRIP * size_of::<Address>();
+        let asked = HOSTS_PER_TRIP * size_of::<HostId>();
         Ok(Self {
             search: GpuSearch::new(gpu, params)?,
             threads: threads(),
@@ -75,18 +75,19 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         found: &Found,
         each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error> {
+        let hosts: Vec<HostId> = found.hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
         let Some(positions) = ctx.params.glimpse_positions() else {
-            return self.all_regions(ctx, (&found.hosts, found.span), each);
+            return self.all_regions(ctx, (&hosts, found.span), each);
         };
         let left = Mutex::new(Vec::new());
-        let asked = (&found.hosts[..], found.span, 0..positions);
+        let asked = (&hosts[..], found.span, 0..positions);
         self.tally(ctx, asked, &|number, tally| {
             if ctx.params.may_reach(&tally, found.span) {
                 left.lock().expect("nobody panics with it").push(number);
             }
         })?;
         let left = left.into_inner().expect("nobody panics with it");
-        let hosts: Vec<Address> = left.iter().map(|&number| found.hosts[number]).collect();
+        let hosts: Vec<HostId> = left.iter().map(|&number| hosts[number]).collect();
         self.all_regions(ctx, (&hosts, found.span), &|number, tallies| each(left[number], tallies))
     }
 
@@ -94,7 +95,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     pub(super) fn all_regions(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
-        (hosts, span): (&[Address], Span),
+        (hosts, span): (&[HostId], Span),
         each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error> {
         let regions: Vec<Range<u32>> = ctx.params.regions().collect();
@@ -110,7 +111,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
                 }
             })?;
             let giants = giants.into_inner().expect("nobody panics with it");
-            let of_giants: Vec<Address> = giants.iter().map(|&(number, _)| hosts[number]).collect();
+            let of_giants: Vec<HostId> = giants.iter().map(|&(number, _)| hosts[number]).collect();
             let giants: Vec<_> = giants.into_iter().map(Mutex::new).collect();
             for region in coarse {
                 self.tally(ctx, (&of_giants, span, region.clone()), &|giant, tally| {
@@ -129,7 +130,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
-        (hosts, span, positions): (&[Address], Span, Range<u32>),
+        (hosts, span, positions): (&[HostId], Span, Range<u32>),
         each: &(dyn Fn(usize, Tally) + Sync),
     ) -> Result<(), Error> {
         let bytes_each = S::Counter::answer_bytes(span);
@@ -149,7 +150,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     }
 
     /// Sends `hosts`. Returns where they are.
-    fn ask(&mut self, ctx: GpuCtx<'_, G, S>, hosts: &[Address]) -> Result<Range<usize>, Error> {
+    fn ask(&mut self, ctx: GpuCtx<'_, G, S>, hosts: &[HostId]) -> Result<Range<usize>, Error> {
         let bytes = hosts.as_bytes();
         self.asked_copy.write(|asked| asked[..bytes.len()].copy_from_slice(bytes))?;
         ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, self.asked.part(0..bytes.len()))?;

@@ -29,7 +29,7 @@ pub(crate) fn touched_cells(
     let [one_by_one, in_batches, by_kernel] =
         [(); 3].map(|()| untouched::<Recorder64>(params.recorders()));
     for &(pair, age) in contacts {
-        CellArray::new(&params, &one_by_one).touch(pair, age);
+        CellArray::new(&params, &one_by_one).touch(&pair, age);
         CellArray::new(&params, &in_batches).touch_all(&[pair; BATCH], age);
     }
     for age in 0..7 {
@@ -45,12 +45,14 @@ pub(crate) fn touched_cells(
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);
-    let (by_age, by_owner) = (zeros(ages as usize), zeros(cells.len()));
+    let (by_age, by_owner) = (zeros(2 * ages as usize), zeros(cells.len()));
     let count = CountCells::<Slices<'_>> { params, cells, ages: &by_age, owners: &by_owner };
     launch(seed, &count);
-    let (mut expected_ages, mut expected_owners) = (vec![0; ages as usize], vec![0; cells.len()]);
+    let mut expected_ages = vec![0; 2 * ages as usize];
+    let mut expected_owners = vec![0; cells.len()];
     for &(place, owner) in &in_window {
-        expected_ages[params.age(cells[place as usize].word()) as usize] += 1;
+        let age = params.age(cells[place as usize].word());
+        expected_ages[(age + u32::from(owner.is_fingerprint()) * ages) as usize] += 1;
         expected_owners[owner.counter(params.cell_bits())] += 1;
     }
     assert_eq!(loaded(&by_age), expected_ages);

@@ -105,7 +105,7 @@ fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
 fn touched_rsra(params: &Params, contacts: &[(IpPair, u32)], seed: u64) -> Vec<Recorder16> {
     let params = *params.finder().rsra().unwrap();
     let rough = untouched::<Recorder16>(params.recorders());
-    contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(pair, age));
+    contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(&pair, age));
     let by_kernel = swapped::<Recorder16>(rough.len());
     for age in 0..7 {
         let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
@@ -160,12 +160,12 @@ proptest! {
         let span = all.span(9, 4);
         for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
             let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
-            let (hosts, linear, bins) = (&HOSTS[..], &linear[..], &bins[..]);
+            let (hosts, linear, bins) = (&HOSTS.map(srlg_core::HostId::from)[..], &linear[..], &bins[..]);
             let asked = kernels::Tally::<Slices<'_>> { params, span, first, positions, hosts, linear, bins };
             launch(seed, &asked);
             for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
-                let expected = TaggedCounter::tally(lines, host, span, first..first + positions);
+                let expected = TaggedCounter::tally(lines, host.into(), span, first..first + positions);
                 prop_assert_eq!(Tally::Visible(Histograms::of_bins(span, &bins)), expected);
             }
         }
@@ -201,7 +201,7 @@ proptest! {
         let span = all.span(9, 4);
         for positions in [33, 70] {
             let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
-            let (hosts, linear) = (&HOSTS[..], &linear[..]);
+            let (hosts, linear) = (&HOSTS.map(srlg_core::HostId::from)[..], &linear[..]);
             let of_hosts = &weights[..];
             launch(
                 seed,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -156,7 +156,7 @@ impl Collector {
 }
 
 /// Slice, and of each super point host, cardinality and standard error as bits.
-type Bits = (u64, Vec<(Ipv4Addr, u64, u64)>);
+type Bits = (u64, Vec<(IpAddr, u64, u64)>);
 
 fn bits(report: &SliceReport) -> Bits {
     let point =

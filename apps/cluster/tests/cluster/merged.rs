@@ -22,12 +22,12 @@ fn assert_good_end(probe: &mut Node) {
 #[test]
 fn hosts_below_the_threshold_at_each_of_three_probes_are_super_points_of_the_network() {
     let one = OneNode::of(&[0, 1, 2], SLICES);
-    let spread: Vec<_> = SPREAD.map(std::net::Ipv4Addr::from_bits).collect();
+    let spread: Vec<_> = SPREAD.map(srlg_traffic::family::ip).collect();
     let mut found = one.hosts();
     found.sort();
     assert_eq!(found, spread);
     for probe in 0..3 {
-        assert_eq!(OneNode::of(&[probe], SLICES).hosts(), [std::net::Ipv4Addr::UNSPECIFIED; 0]);
+        assert_eq!(OneNode::of(&[probe], SLICES).hosts(), [] as [std::net::IpAddr; 0]);
     }
     let Some(net) = Net::start() else { return };
     let mut collector = Collector::start(&net, &[]);

@@ -3,7 +3,7 @@
 //! Three hosts have 2 new opposite hosts per slice at each router: 40 in a window of 20 slices, which
 //! is less than θ = 64, and 120 in all.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use srlg_host::{Device, IpPair, SliceReport, SlidingDetector, Snapshot};
@@ -50,7 +50,7 @@ impl OneNode {
     }
 
     /// Hosts of the last report.
-    pub fn hosts(&self) -> Vec<Ipv4Addr> {
+    pub fn hosts(&self) -> Vec<IpAddr> {
         self.reports.last().unwrap().super_points.iter().map(|point| point.host).collect()
     }
 }

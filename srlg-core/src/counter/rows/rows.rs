@@ -5,8 +5,9 @@ use core::ops::Range;
 use super::params::{MAX_ROWS, RowsParams};
 use crate::epoch::Span;
 use crate::hash::by_family;
+use crate::ids::PairIds;
 use crate::packed::Packed;
-use crate::pair::{Address, IpPair};
+use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 use crate::view::View;
 
@@ -67,12 +68,12 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
     /// Touches one recorder of every pair in every row, `age` slices ago (Alg. 6,
     /// `alg_SLEA_scan`), while any other threads may.
     #[inline(always)]
-    pub fn touch(self, pairs: &[IpPair], age: u32) {
+    pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let Self { params, recorders } = self;
         let word = R::saturated(age);
         by_family!(params, |params| {
             // A loop, not a closure: only it is sure to be inlined.
-            for &pair in pairs {
+            for pair in pairs {
                 for_places(params, pair, |place| recorders[place].fetch_min(word));
             }
         });
@@ -85,20 +86,25 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
 /// # Panics
 /// When `words` do not hold all recorders.
 #[inline(always)]
-pub fn touch_rows(params: &RowsParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
+pub fn touch_rows(
+    params: &RowsParams,
+    words: &[Packed<Recorder16>],
+    pair: &impl PairIds,
+    age: u32,
+) {
     let word = Recorder16::saturated(age);
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
 /// Calls `touch` with the number of the recorder of `pair` in every row.
 #[inline(always)]
-fn for_places(params: &RowsParams, pair: IpPair, touch: impl Fn(usize)) {
-    let position = params.position(pair.bip) as usize;
+fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
+    let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);
     // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
     // would copy all keys to memory to look one up.
     for row in 0..MAX_ROWS as u32 {
         if row < params.rows {
-            touch(start(params, row, pair.aip) + position);
+            touch(start(params, row, host) + position);
         }
     }
 }
@@ -113,7 +119,7 @@ fn start(params: &RowsParams, row: u32, aip: Address) -> usize {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config, RsraSizes, Scheme};
+    use crate::{ArrayParams, Config, IpPair, RsraSizes, Scheme};
     extern crate std;
     use std::vec::Vec;
 

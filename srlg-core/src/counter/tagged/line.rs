@@ -10,7 +10,7 @@
 use super::params::{LINE, TaggedParams};
 use super::tag::Tagger;
 use crate::hash;
-use crate::pair::Address;
+use crate::ids::HostId;
 
 /// Where the touches and echoes of one host go.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,8 @@ pub(super) struct TouchLayout {
 
 impl TouchLayout {
     #[inline(always)]
-    pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
-        let seed = params.hash.of(aip, params.host_key);
+    pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
+        let seed = params.hash.of(host.lo, params.host_key);
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
@@ -65,7 +65,7 @@ pub(super) struct HostLayout {
 
 impl HostLayout {
     #[inline(always)]
-    pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
-        Self { places: TouchLayout::new(params, aip), tagger: Tagger::new(params, aip) }
+    pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
+        Self { places: TouchLayout::new(params, host), tagger: Tagger::new(params, host) }
     }
 }

@@ -11,7 +11,7 @@ use super::params::{LINE, TaggedParams};
 use super::touch::Touch;
 use crate::counter::Look;
 use crate::hash::by_family;
-use crate::pair::IpPair;
+use crate::ids::PairIds;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::View;
 
@@ -45,9 +45,9 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
     /// Touches one recorder of every pair, and its echo, `age` epochs ago (Alg. 6,
     /// `alg_SLEA_scan`, with one row), while no other thread changes recorders.
     #[inline(always)]
-    pub fn touch(self, pairs: &[IpPair], age: u32) {
+    pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);
-        pairs.iter().for_each(|&pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
+        pairs.iter().for_each(|pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
     }
 
     /// Applies `touches`, while no other thread changes recorders of their lines.

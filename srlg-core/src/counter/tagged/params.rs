@@ -11,7 +11,8 @@ use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{Hash, Key, Keys, hashing};
-use crate::pair::Address;
+use crate::ids::{IdKeys, Ip6Ids};
+use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
 
 /// Recorders of a line: 64 bytes, a line of common caches.
@@ -46,6 +47,8 @@ pub struct TaggedParams {
     pub(crate) host_key: Key,
     pub(crate) line_key: Key,
     pub(crate) tag_key: Key,
+    /// Of the words of an IPv6 address.
+    pub(crate) id_keys: IdKeys,
 }
 
 impl TaggedParams {
@@ -86,6 +89,7 @@ impl TaggedParams {
             host_key: keys.columns[0],
             line_key: keys.line,
             tag_key: keys.tag,
+            id_keys: IdKeys(keys.limbs),
         })
     }
 }
@@ -135,10 +139,17 @@ impl TaggedParams {
         self.regions.positions()
     }
 
-    /// `H3(bip)`: the position of a linear estimator that `bip` touches, in any region.
+    /// Returns `pair` with its ids.
     #[inline(always)]
     #[must_use]
-    pub fn position(&self, bip: Address) -> u32 {
-        self.regions.position(self.hash.of(bip, self.position_key))
+    pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
+        self.id_keys.ids(self.hash, pair)
+    }
+
+    /// `H3(bip)`: the position of a linear estimator that the `opposite` host of that id touches, in any region.
+    #[inline(always)]
+    #[must_use]
+    pub fn position(&self, opposite: u32) -> u32 {
+        self.regions.position(self.hash.of(opposite, self.position_key))
     }
 }

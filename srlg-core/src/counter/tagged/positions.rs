@@ -5,7 +5,7 @@ use super::line::HostLayout;
 use super::lines::Lines;
 use super::params::LINE;
 use crate::epoch::Span;
-use crate::pair::Address;
+use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
 /// The positions of one host, looked at one by one: each may be the work of a thread of its own.
@@ -18,12 +18,12 @@ pub struct Positions<'a, R> {
 }
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// The positions of `aip` over `span`.
+    /// The positions of `host` over `span`.
     #[inline(always)]
     #[must_use]
-    pub fn positions(self, aip: Address, span: Span) -> Positions<'a, R> {
+    pub fn positions(self, host: HostId, span: Span) -> Positions<'a, R> {
         let (host, decoder) =
-            (HostLayout::new(self.params, aip), PositionDecoder::new(self.params));
+            (HostLayout::new(self.params, host), PositionDecoder::new(self.params));
         Positions { lines: self, host, decoder, ages: span.ages }
     }
 }

@@ -6,7 +6,7 @@
 //! the dozen, because a tally computes them for every position.
 
 use super::params::TaggedParams;
-use crate::pair::Address;
+use crate::ids::HostId;
 
 /// Makes the tags of one host.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +18,10 @@ pub(super) struct Tagger {
 }
 
 impl Tagger {
-    /// The tagger of `aip`.
+    /// The tagger of `host`.
     #[inline(always)]
-    pub(super) fn new(params: &TaggedParams, aip: Address) -> Self {
-        let first = params.hash.of(aip, params.tag_key);
+    pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
+        let first = params.hash.of(host.hi, params.tag_key);
         let second = params.hash.of(first, params.tag_key);
         Self {
             flip: first as u16,
@@ -66,14 +66,18 @@ mod tests {
             (0x0a00_0001, 16383, (105, 60)),
             (0xffff_ffff, 777, (71, 53)),
         ] {
-            assert_eq!(Tagger::new(&params(), aip).tags(position), tags, "{aip:#x} {position}");
+            assert_eq!(
+                Tagger::new(&params(), aip.into()).tags(position),
+                tags,
+                "{aip:#x} {position}"
+            );
         }
     }
 
     /// Positions of 16384 at which `a` has, `distance` before `b`, equal tags of touches and
     /// of echoes, and at which the touch's equals the other's echo's.
-    fn matches(params: &TaggedParams, a: Address, b: Address, distance: u16) -> [f64; 3] {
-        let (a, b) = (Tagger::new(params, a), Tagger::new(params, b));
+    fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
+        let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn((u16, u16), (u16, u16)) -> bool| {
             let equal = |&z: &u16| equal(a.tags(z), b.tags(z.wrapping_add(distance)));
             (0..16_384).filter(equal).count() as f64
@@ -113,7 +117,7 @@ mod tests {
         let params = params();
         let mut bins = [[0u32; 109]; 109];
         for host in 0..40u32 {
-            let tagger = Tagger::new(&params, params.hash.of(host, params.line_key));
+            let tagger = Tagger::new(&params, params.hash.of(host, params.line_key).into());
             for position in 0..=u16::MAX {
                 let (touch, echo) = tagger.tags(position);
                 bins[usize::from(touch)][usize::from(echo)] += 1;

@@ -2,9 +2,10 @@ use super::line::TouchLayout;
 use super::tag::Tagger;
 use super::*;
 use crate::counter::Look;
+use crate::ids::HostId;
 use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, Scheme};
+use crate::{ArrayParams, Config, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;
@@ -30,14 +31,14 @@ fn small(seed: u64) -> TaggedParams {
 fn visible(params: &TaggedParams, recorders: &[Recorder16], aip: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
-    let places = TouchLayout::new(params, aip);
+    let places = TouchLayout::new(params, aip.into());
     for position in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
         let [touch, echo] = places.of(params, position).map(word);
         // No own touch of the position is more recent than these.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
-        let (tag, echo_tag) = Tagger::new(params, aip).tags(position as u16);
+        let (tag, echo_tag) = Tagger::new(params, aip.into()).tags(position as u16);
         let (own, own_echo) =
             (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
         let can_be = touch <= own && echo <= own_echo;
@@ -72,7 +73,8 @@ proptest! {
         for aip in 0..5 {
             let span = Span::whole(5, 1);
             let mut bins = Bins::new(span);
-            let look = Look { host: aip, positions: 0..96, next: (aip, 96) };
+            let host = HostId::from(aip);
+            let look = Look { host, positions: 0..96, next: (host, 96) };
             Lines::new(&params, &recorders).count(&look, |_| {}, pick, &mut bins);
             prop_assert_eq!(bins.histograms(), visible(&params, &recorders, aip));
         }
@@ -122,10 +124,10 @@ fn echoes_never_hide_a_touch_in_the_window() {
         for i in 0..200u32 {
             let (pair, age) = (IpPair { aip: i % 5, bip: i * 7919 }, i % 5);
             Lines::new(&params, &recorders).touch(&[pair], age);
-            let places = TouchLayout::new(&params, pair.aip);
+            let places = TouchLayout::new(&params, pair.aip.into());
             let position = places.own_position(params.position(pair.bip));
             let place = places.of(&params, position)[0] as usize;
-            let (tag, _) = Tagger::new(&params, pair.aip).tags(position as u16);
+            let (tag, _) = Tagger::new(&params, pair.aip.into()).tags(position as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
         for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {
@@ -147,7 +149,7 @@ fn places_equal_the_pinned_vectors() {
         (0xc0a8_0101, 227, [233, 2_108_073, 2_108_076]),
         (0xffff_ffff, 5041, [5_033, 2_794_953, 2_794_973]),
     ] {
-        let places = TouchLayout::new(&params, aip);
+        let places = TouchLayout::new(&params, aip.into());
         let position = places.own_position(position);
         let [touch, echo] = places.of(&params, position);
         assert_eq!([position, touch, echo], found, "{aip:#x} {position}");
@@ -161,7 +163,7 @@ fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for aip in 0..20_000 {
-        let places = TouchLayout::new(&params, aip);
+        let places = TouchLayout::new(&params, aip.into());
         let [touch, _] = places.of(&params, places.own_position(1234));
         touches[(touch % LINE) as usize] += 1;
     }

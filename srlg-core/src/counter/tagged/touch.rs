@@ -8,8 +8,9 @@
 use super::line::HostLayout;
 use super::params::TaggedParams;
 use crate::hash::by_family;
+use crate::ids::PairIds;
 use crate::packed::Packed;
-use crate::pair::{BATCH, IpPair};
+use crate::pair::BATCH;
 use crate::recorder::Recorder16;
 
 /// What a pair changes in an array of lines: two recorders of one line and their words, of the touch and
@@ -24,9 +25,9 @@ pub struct Touch {
 impl Touch {
     /// The touch of `pair`, `aged` being the word of its age.
     #[inline(always)]
-    pub(super) fn new(params: &TaggedParams, pair: IpPair, aged: u32) -> Self {
-        let HostLayout { places, tagger } = HostLayout::new(params, pair.aip);
-        let position = places.own_position(params.position(pair.bip));
+    pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
+        let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
+        let position = places.own_position(params.position(pair.opposite()));
         let (tag, echo_tag) = tagger.tags(position as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
@@ -61,12 +62,12 @@ impl Touches {
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     #[must_use]
-    pub fn new(params: &TaggedParams, pairs: &[IpPair; BATCH], age: u32) -> Self {
+    pub fn new(params: &TaggedParams, pairs: &[impl PairIds; BATCH], age: u32) -> Self {
         let aged = params.step(age);
         by_family!(params, |params| {
             let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH] };
             for i in 0..BATCH {
-                let touch = Touch::new(params, pairs[i], aged);
+                let touch = Touch::new(params, &pairs[i], aged);
                 [touches.places[0][i], touches.places[1][i]] = touch.places;
                 touches.words[i] = touch.words;
             }
@@ -91,7 +92,12 @@ impl Touches {
 /// # Panics
 /// When `words` do not hold all recorders.
 #[inline(always)]
-pub fn touch_lines(params: &TaggedParams, words: &[Packed<Recorder16>], pair: IpPair, age: u32) {
+pub fn touch_lines(
+    params: &TaggedParams,
+    words: &[Packed<Recorder16>],
+    pair: &impl PairIds,
+    age: u32,
+) {
     let touch = Touch::new(params, pair, params.step(age));
     let (places, touched) = (touch.places, touch.words());
     // Both are read before either is written: neither load waits for the other.

@@ -203,7 +203,9 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    fn share(self, cells: u32) -> f64 {
+    /// Share of all cells that `cells` are.
+    #[must_use]
+    pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))
     }
 }

@@ -5,7 +5,7 @@ use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
 use super::*;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{Config, Params};
+use crate::{Config, IpPair, Params};
 extern crate std;
 use std::collections::BTreeMap;
 use std::format;
@@ -41,7 +41,7 @@ impl Random {
 /// their hashes need not be found.
 fn sampled_touch(params: &CellsParams, aip: u32, age: u32, random: &mut Random) -> (u32, u64) {
     let bip = random.next() as u32;
-    params.touch_of(IpPair { aip, bip }, random.next() as u32, age)
+    params.touch_of(&IpPair { aip, bip }, random.next() as u32, age)
 }
 
 /// Cells after a window in which `samples` sampled pairs came, evenly, of hosts with some of them each.

@@ -8,7 +8,8 @@ use crate::epoch::shortest_epoch;
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{Hash, Key, Keys, hashing};
-use crate::pair::ADDRESS_BITS;
+use crate::ids::{IdKeys, Ip6Ids};
+use crate::pair::{ADDRESS_BITS, Ip6Pair};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
@@ -24,6 +25,10 @@ const LEAST_THRESHOLD: u32 = 8;
 
 /// Bits of a name in 2^18 cells and more, and of the fingerprint of an IPv6 host.
 const LEAST_NAME_BITS: u32 = 20;
+
+/// Bits of the number of a cell below those that are the same in all cells of an IPv6 host, its bank: so in more cells than
+/// 2^18 as many hosts as in 2^18 share a fingerprint.
+const BANK_BITS: u32 = 18;
 
 /// Bits of a word below its name: the peer, or a symbol.
 pub(super) const PEER_BITS: u32 = 32;
@@ -47,7 +52,7 @@ pub struct CellsParams {
     /// Of names, to find their cells.
     pub(crate) place_key: Key,
     /// Of the words of an IPv6 address.
-    pub(crate) limb_keys: [Key; 2],
+    pub(crate) id_keys: IdKeys,
 }
 
 impl CellsParams {
@@ -74,7 +79,7 @@ impl CellsParams {
             owner_key,
             peer_key,
             place_key,
-            limb_keys: keys.limbs,
+            id_keys: IdKeys(keys.limbs),
         })
     }
 }
@@ -132,10 +137,29 @@ impl CellsParams {
         candidate_limit,
     }
 
+    /// Returns `pair` with its ids.
+    #[inline(always)]
+    #[must_use]
+    pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
+        self.id_keys.ids(self.hash, pair)
+    }
+
     /// Bits of a name.
     #[inline(always)]
     pub(super) const fn name_bits(&self) -> u32 {
         name_bits(self.cell_bits)
+    }
+
+    /// Bits of the number of a cell below its bank.
+    #[inline(always)]
+    pub(super) const fn bank_bits(&self) -> u32 {
+        if self.cell_bits < BANK_BITS { self.cell_bits } else { BANK_BITS }
+    }
+
+    /// Bits of the number of a bank.
+    #[inline(always)]
+    pub(super) const fn banks(&self) -> u32 {
+        self.cell_bits - self.bank_bits()
     }
 
     /// Bits of a word below its age.

@@ -1,7 +1,7 @@
 //! Pinned vectors. Expected values: an independent Python implementation of the module's text (seed 0).
 
 use super::chance::AgeHistogram;
-use super::tests::whole;
+use super::tests::{touch_of, whole};
 use super::*;
 use crate::{Config, Hash, IpPair, Scheme};
 
@@ -59,7 +59,7 @@ fn cells_and_words_equal_the_pinned_vectors() {
             let spot = params.spot(aip, slot);
             assert_eq!((spot.place, spot.name), (place, name), "{aip:#x} {slot}");
             // A hash with this slot.
-            let of = |age| params.touch_of(IpPair { aip, bip: PEER }, slot << 12, age);
+            let of = |age| params.touch_of(&IpPair { aip, bip: PEER }, slot << 12, age);
             assert_eq!(of(0), (place, word), "{aip:#x} {slot}");
             assert_eq!(of(5), (place, word + 5 * step), "{aip:#x} {slot}");
             assert_eq!(of(2048), (place, u64::MAX), "{aip:#x} {slot}");
@@ -74,11 +74,12 @@ fn sampled_peers_and_their_slots_equal_the_pinned_vectors() {
         (params(Hash::HalfSip13), [(0x21, 50), (0x29, 13), (0x34, 35), (0x74, 5), (0x76, 43)]),
         (small(), [(2, 51), (4, 60), (5, 50), (6, 24), (7, 56)]),
     ] {
-        let hash = |low: u32| params.pair_hash(IpPair { aip: 0x0a00_0001, bip: 0x0800_0000 | low });
+        let hash =
+            |low: u32| params.pair_hash(&IpPair { aip: 0x0a00_0001, bip: 0x0800_0000 | low });
         let mut sampled = (0..256).filter(|&low| params.is_sampled(hash(low)));
         for (low, slot) in expected {
             assert_eq!(sampled.next(), Some(low));
-            assert_eq!(word::slot(hash(low)), slot);
+            assert_eq!(word::slot_of(hash(low)), slot);
         }
     }
 }
@@ -160,9 +161,9 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
         ),
     ] {
         let params = params(hash);
-        assert_eq!(hash.of_limbs(host, &params.limb_keys), id, "{host:x?}");
+        assert_eq!(hash.of_limbs(host, &params.id_keys.0), id, "{host:x?}");
         for (slot, cell) in cells {
-            assert_eq!(params.touch_of_limbs(host, slot, 3), cell, "{host:x?} {slot}");
+            assert_eq!(touch_of(&params, host, slot, 3), cell, "{host:x?} {slot}");
         }
     }
 }

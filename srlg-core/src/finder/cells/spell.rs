@@ -12,9 +12,8 @@
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
-
-/// An IPv6 address: its four words, the highest first.
-pub type Limbs = [u32; 4];
+use crate::ids::HostId;
+use crate::pair::Limbs;
 
 /// Cells that spell an address.
 pub const SPELLING: usize = 4;
@@ -28,9 +27,10 @@ const POINT_BITS: u32 = SLOTS.ilog2() + 1;
 /// The product in GF(2^32) of `x` and `y`, which has `BITS` bits. The field's polynomial is
 /// x^32 + x^22 + x^2 + x + 1.
 #[inline(always)]
-fn times<const BITS: u32>(x: u32, y: u32) -> u32 {
-    let mut product = 0;
-    for bit in (0..BITS).rev() {
+const fn times<const BITS: u32>(x: u32, y: u32) -> u32 {
+    let (mut product, mut bit) = (0, BITS);
+    while bit > 0 {
+        bit -= 1;
         let carry = (product >> 31) * 0x0040_0007;
         product = (product << 1) ^ carry ^ (x * (y >> bit & 1));
     }
@@ -38,14 +38,27 @@ fn times<const BITS: u32>(x: u32, y: u32) -> u32 {
 }
 
 /// The inverse of `x`, which is not 0: x^(2^32 - 2).
-fn inverse(x: u32) -> u32 {
+const fn inverse(x: u32) -> u32 {
     let (mut power, mut square) = (1, x);
-    for _ in 1..u32::BITS {
+    let mut bit = 1;
+    while bit < u32::BITS {
         square = times::<32>(square, square);
         power = times::<32>(power, square);
+        bit += 1;
     }
     power
 }
+
+/// The inverses of all sums of two different points; the first is of none.
+const INVERSES: [u32; 1 << POINT_BITS] = {
+    let mut inverses = [0; 1 << POINT_BITS];
+    let mut sum = 1;
+    while sum < inverses.len() {
+        inverses[sum] = inverse(sum as u32);
+        sum += 1;
+    }
+    inverses
+};
 
 /// The symbol of an address in a slot.
 #[inline(always)]
@@ -59,7 +72,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     let mut differences = symbols;
     for level in 1..SPELLING {
         for i in (level..SPELLING).rev() {
-            let gap = inverse((slots[i] + 1) ^ (slots[i - level] + 1));
+            let gap = INVERSES[((slots[i] + 1) ^ (slots[i - level] + 1)) as usize];
             differences[i] = times::<32>(differences[i] ^ differences[i - 1], gap);
         }
     }
@@ -75,26 +88,21 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
 }
 
 impl CellsParams {
-    /// The cell and the word of contacts of an IPv6 `host` in a slot, `age` epochs ago.
+    /// The cell and the word of contacts of an IPv6 `host` with that `id` in a slot, `age` epochs ago.
     #[inline(always)]
-    #[must_use]
-    pub fn touch_of_limbs(&self, host: Limbs, slot: u32, age: u32) -> (u32, u64) {
-        let id = self.hash.of_limbs(host, &self.limb_keys);
-        self.touch_of_id(host, id, slot, age)
-    }
-
-    #[inline(always)]
-    fn touch_of_id(&self, host: Limbs, id: [u32; 2], slot: u32, age: u32) -> (u32, u64) {
-        let spread = id[0].wrapping_add(slot.wrapping_mul(0x9e37_79b1));
-        let place = self.hash.of(spread, self.place_key) >> (u32::BITS - self.cell_bits);
-        let place = place & !(SLOTS - 1) | slot;
+    pub(super) fn touch_of_id(&self, host: Limbs, id: HostId, slot: u32, age: u32) -> (u32, u64) {
+        let spread = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
+        let place = self.hash.of(spread, self.place_key) >> (u32::BITS - self.bank_bits());
+        let bank = self.hash.of(id.lo, self.owner_key) >> 1 >> (u32::BITS - 1 - self.banks());
+        let place = bank << self.bank_bits() | place & !(SLOTS - 1) | slot;
         let name = 1 << self.name_bits() | self.fingerprint(id);
         let body = u64::from(name) << PEER_BITS | u64::from(symbol(host, slot));
         (place, self.word(place, body, age))
     }
 
-    fn fingerprint(&self, id: [u32; 2]) -> u32 {
-        self.hash.of(id[1], self.owner_key) >> (u32::BITS - self.name_bits())
+    #[inline(always)]
+    fn fingerprint(&self, id: HostId) -> u32 {
+        self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
     /// Calls `each` with the IPv6 hosts that `cells`, numbers and words of cells of one fingerprint, spell,
@@ -107,7 +115,7 @@ impl CellsParams {
             && let Some(number) = tries.next()
         {
             let Some(host) = self.try_four(cells, number) else { continue };
-            let id = self.hash.of_limbs(host, &self.limb_keys);
+            let id = self.id_keys.id(self.hash, host);
             let is_own = |&(place, word): &(u32, u64)| {
                 self.touch_of_id(host, id, place % SLOTS, self.age(word)) == (place, word)
             };

@@ -3,8 +3,9 @@
 use super::chance::{ACCEPTED_MISS, AgeHistogram};
 use super::*;
 use crate::epoch::Span;
+use crate::pair::Limbs;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, Hash, Scheme};
+use crate::{ArrayParams, Config, Hash, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -33,6 +34,11 @@ fn age_all(cells: &mut [Recorder64], params: &CellsParams, ages: u32) {
     cells.iter_mut().for_each(|cell| _ = cell.age_by(step));
 }
 
+/// The cell and the word of contacts of an IPv6 `host` in a slot, `age` epochs ago.
+pub(super) fn touch_of(params: &CellsParams, host: Limbs, slot: u32, age: u32) -> (u32, u64) {
+    params.touch_of_id(host, params.id_keys.id(params.hash, host), slot, age)
+}
+
 /// The cells of each host, of all that were ever touched.
 fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();
@@ -56,20 +62,23 @@ proptest! {
         aip: u32,
         bip: u32,
         age in 0u32..30,
+        threshold in prop_oneof![Just(8u32), Just(1024)],
         hash in prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)],
         seed: u64,
     ) {
-        let params = params(Config { hash, seed, ..config(cell_bits, 1024) });
-        let pair_hash = params.pair_hash(IpPair { aip, bip });
-        let (place, word) = params.touch_of(IpPair { aip, bip }, pair_hash, age);
+        let params = params(Config { hash, seed, ..config(cell_bits, threshold) });
+        let pair_hash = params.pair_hash(&IpPair { aip, bip });
+        let (place, word) = params.touch_of(&IpPair { aip, bip }, pair_hash, age);
         prop_assert!((place as usize) < params.recorders());
         let owner = params.owner(place, word);
         prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(aip)));
         prop_assert!(!owner.is_fingerprint());
-        let spot = params.spot(aip, word::slot(pair_hash));
-        prop_assert_eq!(params.peer(spot, word), Some(Peer { host: bip, age }));
-        let other = params.spot(aip ^ 1, word::slot(pair_hash));
-        prop_assert!(other.place != place || params.peer(other, word).is_none());
+        let spot = params.spot(aip, word::slot_of(pair_hash));
+        // No host has a contact in a slot that is not sampled there.
+        let shown = params.is_sampled(pair_hash).then_some(Peer { host: bip, age });
+        prop_assert_eq!(params.peer(aip, spot, word), shown);
+        let other = params.spot(aip ^ 1, word::slot_of(pair_hash));
+        prop_assert!(other.place != place || params.peer(aip ^ 1, other, word).is_none());
     }
 
     // Nodes age at different times, contacts come late, ages pass the largest one: as if one node
@@ -91,7 +100,7 @@ proptest! {
             for number in [node, 3] {
                 age_all(&mut nodes[number], &params, epoch - clocks[number]);
                 clocks[number] = epoch;
-                CellArray::new(&params, &nodes[number]).touch(IpPair { aip, bip }, late);
+                CellArray::new(&params, &nodes[number]).touch(&IpPair { aip, bip }, late);
             }
         }
         let end = 70 + jump;
@@ -111,7 +120,7 @@ fn batches_touch_what_single_pairs_touch() {
         std::array::from_fn(|i| IpPair { aip: i as u32 % 5, bip: i as u32 * 77 });
     let (batch, single) = (untouched(&params), untouched(&params));
     CellArray::new(&params, &batch).touch_all(&pairs, 3);
-    pairs.iter().for_each(|&pair| CellArray::new(&params, &single).touch(pair, 3));
+    pairs.iter().for_each(|pair| CellArray::new(&params, &single).touch(pair, 3));
     assert_eq!(words(&batch), words(&single));
     assert!(words(&batch).iter().any(|&word| word != u64::MAX));
 }
@@ -126,10 +135,10 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
         let (mut slots, mut cells) = ([0u32; 64], [0u32; 64]);
         for bip in 0..1 << 18 {
             let pair = IpPair { aip: 0x0a00_0001 + bip % 64, bip };
-            let hash = params.pair_hash(pair);
+            let hash = params.pair_hash(&pair);
             if params.is_sampled(hash) {
-                slots[word::slot(hash) as usize] += 1;
-                cells[params.touch_of(pair, hash, 0).0 as usize >> 12] += 1;
+                slots[word::slot_of(hash) as usize] += 1;
+                cells[params.touch_of(&pair, hash, 0).0 as usize >> 12] += 1;
             }
         }
         // Binomial(2^18, 2^-5 / 64): mean 128, standard deviation 11.3; six of them. The cells are those of
@@ -144,7 +153,7 @@ fn a_host_has_64_cells_but_for_slots_that_meet() {
     let params = params(config(18, 1024));
     let pairs = (0..200_000).map(|bip| IpPair { aip: 7, bip });
     let cells = untouched(&params);
-    pairs.for_each(|pair| CellArray::new(&params, &cells).touch(pair, 0));
+    pairs.for_each(|pair| CellArray::new(&params, &cells).touch(&pair, 0));
     let places: HashSet<u32> = params.spots(7).iter().map(|spot| spot.place).collect();
     assert_eq!(cells_by_host(&params, &cells), BTreeMap::from([(7, places.len() as u32)]));
     assert!(places.len() >= 62, "{}", places.len());
@@ -184,7 +193,7 @@ fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {
         let params = params(config(cell_bits, 8));
         let most = params.most_ages();
-        let touched = |age| params.touch_of(IpPair { aip: 1, bip: 2 }, 0, age).1;
+        let touched = |age| params.touch_of(&IpPair { aip: 1, bip: 2 }, 0, age).1;
         assert_eq!(touched(most + 1), u64::MAX);
         assert_eq!(touched(u32::MAX), u64::MAX);
         for age in [0, 1, most / 2, most] {
@@ -218,7 +227,7 @@ fn c_min_is_the_largest_that_misses_no_more_than_is_accepted_and_falls_with_the_
 
 mod ipv6 {
     use super::*;
-    use crate::finder::cells::spell::{Limbs, SPELLING};
+    use crate::finder::cells::spell::SPELLING;
 
     fn hosts() -> impl Strategy<Value = Vec<Limbs>> {
         let limb = prop_oneof![Just(0u32), Just(0x2001_0db8), any::<u32>()];
@@ -239,7 +248,7 @@ mod ipv6 {
             let params = params(Config { hash, ..config(18, 1024) });
             let host = host[0];
             let mut cells: Vec<(u32, u64)> =
-                slots.iter().map(|&slot| params.touch_of_limbs(host, slot, 3)).collect();
+                slots.iter().map(|&slot| touch_of(&params, host, slot, 3)).collect();
             let owners: HashSet<Owner> =
                 cells.iter().map(|&(place, word)| params.owner(place, word)).collect();
             prop_assert_eq!(owners.len(), 1);
@@ -262,7 +271,7 @@ mod ipv6 {
         // The cells of both, as if their fingerprints were equal: spelling looks at places and symbols.
         let second: Limbs = [0x2001_0db8, 9, 9, 9];
         let mut cells: Vec<(u32, u64)> = (0..10)
-            .map(|slot| params.touch_of_limbs(if slot < 5 { first } else { second }, slot, 0))
+            .map(|slot| touch_of(&params, if slot < 5 { first } else { second }, slot, 0))
             .collect();
         let mut spelt = Vec::new();
         params.spell(&mut cells, |host, count| spelt.push((host, count)));

@@ -3,7 +3,8 @@
 use super::CellArray;
 use super::params::CellsParams;
 use crate::hash::by_family;
-use crate::pair::{BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
 impl CellArray<'_, Recorder64> {
@@ -13,11 +14,11 @@ impl CellArray<'_, Recorder64> {
     /// a branch, as its outcome could not be foreseen.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
-    pub fn touch_all(self, pairs: &[IpPair; BATCH], age: u32) {
+    pub fn touch_all<P: PairIds>(self, pairs: &[P; BATCH], age: u32) {
         by_family!(self.params, |params| {
             let mut hashes = [0u32; BATCH];
             for i in 0..BATCH {
-                hashes[i] = params.pair_hash(pairs[i]);
+                hashes[i] = params.pair_hash(&pairs[i]);
             }
             let (mut sampled, mut count) = ([0u8; BATCH], 0);
             for i in 0..BATCH {
@@ -26,7 +27,7 @@ impl CellArray<'_, Recorder64> {
             }
             for &i in &sampled[..count] {
                 let i = usize::from(i);
-                let (place, word) = params.touch_of(pairs[i], hashes[i], age);
+                let (place, word) = params.touch_of(&pairs[i], hashes[i], age);
                 touch(&self.recorders[place as usize], word);
             }
         });
@@ -34,7 +35,7 @@ impl CellArray<'_, Recorder64> {
 
     /// Touches the cell of `pair`, `age` epochs ago, if the pair is sampled.
     #[inline]
-    pub fn touch(self, pair: IpPair, age: u32) {
+    pub fn touch(self, pair: &impl PairIds, age: u32) {
         touch_cells(self.params, self.recorders, pair, age);
     }
 }
@@ -45,7 +46,7 @@ impl CellArray<'_, Recorder64> {
 /// # Panics
 /// When there are fewer `cells` than `params` say.
 #[inline(always)]
-pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: IpPair, age: u32) {
+pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: &impl PairIds, age: u32) {
     let hash = params.pair_hash(pair);
     if params.is_sampled(hash) {
         let (place, word) = params.touch_of(pair, hash, age);

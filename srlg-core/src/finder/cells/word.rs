@@ -2,7 +2,8 @@
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::by_family;
-use crate::pair::{ADDRESS_BITS, Address, BATCH, IpPair};
+use crate::ids::PairIds;
+use crate::pair::{ADDRESS_BITS, Address, BATCH};
 
 /// The slot is the low bits of a name.
 const SLOT_BITS: u32 = SLOTS.ilog2();
@@ -15,8 +16,8 @@ pub struct Spot {
     pub(super) name: u32,
 }
 
-/// Who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host.
-/// Equal in all cells of a host.
+/// Who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host and the bank of its
+/// cells. Equal in all cells of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(u64);
 
@@ -42,9 +43,20 @@ impl Owner {
 impl CellsParams {
     /// A hash of the pair, made of the hashes of both ends that the tagged counter has as well.
     #[inline(always)]
-    pub(super) fn pair_hash(&self, pair: IpPair) -> u32 {
-        let host = self.hash.of(pair.aip, self.host_key);
-        join(host, self.hash.of(pair.bip, self.opposite_key))
+    pub(super) fn pair_hash(&self, pair: &impl PairIds) -> u32 {
+        self.hash_of_ids(pair.host().lo, pair.opposite())
+    }
+
+    #[inline(always)]
+    fn hash_of_ids(&self, host: u32, opposite: u32) -> u32 {
+        join(self.hash.of(host, self.host_key), self.hash.of(opposite, self.opposite_key))
+    }
+
+    /// Whether the pair of the IPv4 `host` and `peer` would touch a cell in `slot`.
+    #[inline(always)]
+    pub(super) fn shows(&self, host: Address, peer: Address, slot: u32) -> bool {
+        let hash = self.hash_of_ids(host, peer);
+        self.is_sampled(hash) && slot_of(hash) == slot
     }
 
     /// Whether pairs with that hash are sampled: by its highest τ bits.
@@ -65,9 +77,20 @@ impl CellsParams {
 
     /// The cell and the word of `pair`, whose hash is `pair_hash`, `age` epochs ago.
     #[inline(always)]
-    pub(super) fn touch_of(&self, pair: IpPair, pair_hash: u32, age: u32) -> (u32, u64) {
-        let spot = self.spot(pair.aip, slot(pair_hash));
-        let peer = self.hash.scramble(pair.bip, self.peer_key);
+    pub(super) fn touch_of(&self, pair: &impl PairIds, pair_hash: u32, age: u32) -> (u32, u64) {
+        let (host, slot) = (pair.host(), slot_of(pair_hash));
+        if let Some(limbs) = pair.limbs() {
+            return self.touch_of_id(limbs, host, slot, age);
+        }
+        let mut peer = pair.opposite();
+        if !pair.is_opposite_v4() {
+            // No address: one with which the host has no contact in this slot says so.
+            while self.shows(host.lo, peer, slot) {
+                peer = peer.wrapping_add(1);
+            }
+        }
+        let spot = self.spot(host.lo, slot);
+        let peer = self.hash.scramble(peer, self.peer_key);
         let body = u64::from(spot.name) << PEER_BITS | u64::from(peer);
         (spot.place, self.word(spot.place, body, age))
     }
@@ -101,7 +124,8 @@ impl CellsParams {
         let name = self.name(body);
         let low_bits = ADDRESS_BITS - self.cell_bits;
         let image = (place ^ self.shift(name)) << low_bits | name >> SLOT_BITS;
-        Owner(if self.is_v6(body) { V6 | u64::from(name) } else { image.into() })
+        let bank = place >> self.bank_bits() << self.name_bits();
+        Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
     /// The owners of the cells from number `first` on, with these words.
@@ -165,6 +189,6 @@ const fn join(host: u32, opposite: u32) -> u32 {
 /// The slot of a sampled pair: bits of its hash that sampling did not look at, as θ is at most 131,072
 /// and τ at most 12.
 #[inline(always)]
-pub(super) const fn slot(pair_hash: u32) -> u32 {
+pub(super) const fn slot_of(pair_hash: u32) -> u32 {
     pair_hash >> 12 & (SLOTS - 1)
 }

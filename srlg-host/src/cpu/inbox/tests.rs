@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use srlg_core::counter::Lines;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{Config, Hash, Params, ReadRecorder, Recorder, Scheme};
+use srlg_core::{Config, Hash, PairIds, Params, ReadRecorder, Recorder, Scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
@@ -26,13 +26,21 @@ fn arrays(params: Params) -> Arrays<TaggedTypes> {
     }
 }
 
+/// Touches the recorders of `pairs` one by one.
+fn touch(arrays: &Arrays<TaggedTypes>, pairs: &[impl PairIds], age: u32) {
+    let (finder, counter) = (arrays.params.finder(), arrays.params.counter());
+    let cells = CellArray::new(finder.cells().unwrap(), arrays.finder.shared());
+    pairs.iter().for_each(|pair| cells.touch(pair, age));
+    Lines::new(counter.tagged().unwrap(), arrays.counter.shared()).touch(pairs, age);
+}
+
 fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// A run of pairs: where their numbers start, how many differ, how many come, how late, and
-/// in batches of how many.
-type Run = (u32, u32, usize, u32, usize);
+/// A run of pairs: where their numbers start, how many differ, how many come, how late, in batches of how many, and
+/// of which family.
+type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
     let number = |i: u32| start + (i.wrapping_mul(0x9e37_79b9) >> 8) % differing;
@@ -45,7 +53,17 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     let count = prop_oneof![0usize..200, 0usize..40_000];
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..4];
     let batch = prop_oneof![Just(1usize), 1usize..200, Just(1 << 15)];
-    prop::collection::vec((0..1u32 << 20, differing, count, late, batch), 0..6)
+    prop::collection::vec((0..1u32 << 20, differing, count, late, batch, any::<bool>()), 0..6)
+}
+
+/// The same pairs of IPv6 hosts and IPv4 hosts in turn, as are their opposite hosts.
+fn pairs6(run: &Run) -> Vec<Ip6Pair> {
+    let limbs = |number: u32| match number % 2 {
+        0 => [0, 0, 0xffff, number],
+        _ => [0x2001_0db8, number, 0, 1],
+    };
+    let pair = |IpPair { aip, bip }| Ip6Pair { aip: limbs(aip), bip: limbs(bip / 2) };
+    pairs(run).into_iter().map(pair).collect()
 }
 
 proptest! {
@@ -68,16 +86,22 @@ proptest! {
                 let (inboxes, ours) = (&inboxes, &ours);
                 scope.spawn(move || for run in runs {
                     let ages = Ages { finder: run.3, counter: run.3 };
-                    pairs(run).chunks(run.4).for_each(|pairs| inboxes.ingest(ours, pairs, ages));
+                    match run.5 {
+                        false => pairs(run).chunks(run.4).for_each(|it| inboxes.ingest(ours, it, ages)),
+                        true => pairs6(run).chunks(run.4).for_each(|it| inboxes.ingest6(ours, it, ages)),
+                    }
                 });
             }
         });
         inboxes.drain(&ours);
         for run in threads.iter().flatten() {
-            let pairs = pairs(run);
-            let cells = CellArray::new(params.finder().cells().unwrap(), expected.finder.shared());
-            pairs.iter().for_each(|&pair| cells.touch(pair, run.3));
-            Lines::new(params.counter().tagged().unwrap(), expected.counter.shared()).touch(&pairs, run.3);
+            match run.5 {
+                false => touch(&expected, &pairs(run), run.3),
+                true => {
+                    let ids = pairs6(run).into_iter().map(|pair| params.pair_ids(pair));
+                    touch(&expected, &ids.collect::<Vec<_>>(), run.3);
+                }
+            }
         }
         prop_assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
         prop_assert_eq!(words(ours.counter.shared()), words(expected.counter.shared()));

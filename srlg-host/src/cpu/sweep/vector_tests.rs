@@ -91,11 +91,12 @@ proptest! {
             let positions = positions.start.min(most)..positions.end.min(most);
             let of = |level: Level<Of>| {
                 let mut counted = <Of as Counter>::Counted::new(span);
-                let look = Look { host, positions: positions.clone(), next: (!host, 0) };
+                let next = (srlg_core::HostId::from(!host), 0);
+                let look = Look { host: host.into(), positions: positions.clone(), next };
                 level(array, &look, &mut counted);
                 counted.tally()
             };
-            let portable = Of::tally(array, host, span, positions.clone());
+            let portable = Of::tally(array, host.into(), span, positions.clone());
             [of(look_at::plain::<Of>), of(look_at::avx2::<Of>), of(look_at::<Of>), portable]
         });
         prop_assert!(tallies.iter().all(|tally| *tally == tallies[3]));

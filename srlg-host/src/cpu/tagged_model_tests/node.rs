@@ -1,6 +1,7 @@
 //! [`Node`]: a detector on the CPU beside its model. Invariant: each method does to both the same,
 //! and asserts that they answer alike, bit for bit.
 
+use srlg_traffic::family::{ip, number};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
@@ -85,7 +86,7 @@ impl Node {
         assert_eq!(report.candidates, candidates.len());
         let bits = |point: &SuperPoint| {
             let &SuperPoint { host, cardinality, std_error, range, .. } = point;
-            (host.to_bits(), bits(cardinality, std_error, range))
+            (number(host), bits(cardinality, std_error, range))
         };
         let reported = report.super_points.iter().map(bits);
         assert!(reported.eq(points.iter().map(|&(host, estimate)| (host, modelled(estimate)))));
@@ -103,9 +104,11 @@ impl Node {
         let left = Mutex::new(Vec::new());
         let each = |number: usize, _: &[Tally]| left.lock().unwrap().push(found.hosts[number]);
         backend.tally(&found, &each).unwrap();
-        let mut hosts = [found.hosts.clone(), left.into_inner().unwrap()];
-        hosts.iter_mut().for_each(|hosts| hosts.sort_unstable());
-        hosts
+        [found.hosts.clone(), left.into_inner().unwrap()].map(|hosts| {
+            let mut hosts: Vec<Address> = hosts.into_iter().map(number).collect();
+            hosts.sort_unstable();
+            hosts
+        })
     }
 
     /// Those of `candidates` that no glimpse dismisses.
@@ -185,7 +188,7 @@ impl Node {
         for window in [1, whole.div_ceil(2), whole] {
             for host in HOSTS {
                 assert_eq!(self.tallies(host, window), self.model.tallies(host, window));
-                let estimate = self.detector.cardinality_within(host.into(), window).unwrap();
+                let estimate = self.detector.cardinality_within(ip(host), window).unwrap();
                 let Estimate { cardinality, std_error, range, .. } = estimate;
                 let expected = modelled(self.model.estimate(host, window));
                 assert_eq!(bits(cardinality, std_error, range), expected);
@@ -196,7 +199,7 @@ impl Node {
     /// The tallies of `host` over the last `window` slices.
     fn tallies(&mut self, host: Address, window: u32) -> Vec<TaggedTally> {
         let span = self.detector.params().span(self.detector.slice(), window);
-        let (tallies, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
+        let (tallies, _) = self.detector.backend_mut().shared().query(host.into(), span).unwrap();
         let of_window = |bins: &[u32]| {
             let (within, beyond) = bins.split_at(span.ages as usize);
             assert!(beyond.iter().all(|&count| count == 0), "positions that are not in the window");

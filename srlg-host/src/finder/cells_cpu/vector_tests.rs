@@ -2,17 +2,21 @@
 
 use proptest::prelude::*;
 use srlg_core::finder::cells::CellArray;
-use srlg_core::{Config, Hash, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
+use srlg_core::{Config, Hash, Ip6Pair, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 
-/// The cells after contacts of `hosts` hosts, each of an age.
+/// The cells after contacts of `hosts` hosts, every other one of IPv6, each contact of an age.
 fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> {
     let cells: Vec<Recorder64> =
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
     for &(contact, age) in contacts {
-        let pair = IpPair { aip: (contact % hosts).wrapping_mul(0x9e37_79b1), bip: contact };
-        CellArray::new(params, &cells).touch(pair, age);
+        let aip = (contact % hosts).wrapping_mul(0x9e37_79b1);
+        let cells = CellArray::new(params, &cells);
+        match aip % 2 {
+            0 => cells.touch(&IpPair { aip, bip: contact }, age),
+            _ => cells.touch(&params.ids(Ip6Pair { aip: [aip; 4], bip: [contact; 4] }), age),
+        }
     }
     cells.iter().map(ReadRecorder::word).collect()
 }
@@ -20,12 +24,12 @@ fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> 
 type Count = fn(&CellsParams, &[u64], &mut [u32], &mut [u8]);
 
 fn counted(level: Count, params: &CellsParams, cells: &[u64], ages: usize) -> (Vec<u32>, Vec<u8>) {
-    let (mut by_age, mut counters) = (vec![0; ages + 1], vec![0; cells.len()]);
+    let (mut by_age, mut counters) = (vec![0; 2 * (ages + 1)], vec![0; cells.len()]);
     level(params, cells, &mut by_age, &mut counters);
     (by_age, counters)
 }
 
-type List = fn(&CellsParams, &[u64], u64, u8, &[u8], &mut Vec<Owner>);
+type List<T> = fn(&CellsParams, &[u64], u64, u8, &[u8], &mut Vec<T>);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
@@ -50,15 +54,18 @@ proptest! {
         prop_assert!(counted(count::avx2, &params, &cells, ages) == expected);
         prop_assert!(counted(count, &params, &cells, ages) == expected);
         let (by_age, counters) = expected;
-        let in_window = cells.iter().filter(|&&word| (params.age(word) as usize) < ages).count();
-        prop_assert_eq!(by_age.iter().take(ages).sum::<u32>() as usize, in_window);
-        prop_assert_eq!(by_age.iter().sum::<u32>() as usize, cells.len());
+        let mut expected_ages = vec![0; 2 * (ages + 1)];
+        for (place, &word) in (0..).zip(&cells) {
+            let (age, is_v6) = (params.age(word) as usize, params.owner(place, word).is_fingerprint());
+            expected_ages[age.min(ages) + usize::from(is_v6) * (ages + 1)] += 1;
+        }
+        prop_assert_eq!(by_age, expected_ages);
 
         let limit = ages as u64 * params.age_step();
-        let listed = |level: List| {
-            let mut owners = Vec::new();
-            level(&params, &cells, limit, least, &counters, &mut owners);
-            owners
+        let listed = |level: List<Owner>| {
+            let mut listed = Vec::new();
+            level(&params, &cells, limit, least, &counters, &mut listed);
+            listed
         };
         let expected = listed(list::plain);
         prop_assert!(listed(list::avx2) == expected);
@@ -66,8 +73,17 @@ proptest! {
         let one_by_one = (0..).zip(&cells).filter_map(|(place, &word)| {
             let owner = params.owner(place, word);
             let is_listed = word < limit && counters[owner.counter(cell_bits)] >= least;
-            is_listed.then_some(owner)
+            is_listed.then_some((owner, place, word))
         });
-        prop_assert!(one_by_one.eq(expected));
+        prop_assert!(one_by_one.clone().map(|held| held.0).eq(expected));
+        let listed = |level: List<Held>| {
+            let mut listed = Vec::new();
+            level(&params, &cells, limit, least, &counters, &mut listed);
+            listed
+        };
+        let expected = listed(list_held::plain);
+        prop_assert!(listed(list_held::avx2) == expected);
+        prop_assert!(listed(list_held) == expected);
+        prop_assert!(one_by_one.filter(|held| held.0.is_fingerprint()).eq(expected));
     }
 }

@@ -5,6 +5,7 @@ mod events;
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
 use srlg_core::{ARRAYS, Ages, Config, Scheme};
+use srlg_traffic::family::ip;
 use zerocopy::IntoBytes;
 
 use super::super::GpuBackend;
@@ -14,6 +15,7 @@ use super::{contacts, cpu, on, small, small_paper};
 use crate::backend::{Backend, Pairs};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
+use crate::pairs::{Family, PairSlice};
 use events::{HOSTS, configs, events, happen};
 
 proptest! {
@@ -53,7 +55,7 @@ fn threads_that_ingest_at_once_equal_one_on_the_cpu() {
                     scope.spawn(|| share.chunks(17).for_each(|pairs| gpu.ingest(pairs).unwrap()));
                 }
                 scope.spawn(|| gpu.ingest_late(&pairs[..200], 1).unwrap());
-                scope.spawn(|| gpu.cardinality(HOSTS[1].into()).unwrap());
+                scope.spawn(|| gpu.cardinality(ip(HOSTS[1])).unwrap());
             });
             assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());
         }
@@ -86,13 +88,13 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let (resident, mut pinned) =
             (simulated.allocate(4800).unwrap(), simulated.pin(4800).unwrap());
         pinned.write(|bytes| bytes.copy_from_slice(pairs.as_bytes())).unwrap();
-        gpu.scan_resident(Ages::default(), |queue, scan| {
+        gpu.scan_resident((Family::V4, Ages::default()), |queue, scan| {
             simulated.upload(queue, &pinned, 0, resident.all())?;
             scan(resident.all())
         })
         .unwrap();
         let mut cpu = crate::cpu::backend(params).unwrap();
-        cpu.scan(Pairs::Plain(&pairs), Ages::default()).unwrap();
+        cpu.scan(Pairs::Plain(PairSlice::V4(&pairs)), Ages::default()).unwrap();
         let span = params.span(0, 4);
         assert_eq!(gpu.candidates(span).unwrap().quality, cpu.candidates(span).unwrap().quality);
         for array in 0..ARRAYS {

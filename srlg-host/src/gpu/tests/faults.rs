@@ -32,7 +32,7 @@ fn pinned_memory_that_is_refused_later_harms_nothing() {
     let mut detector = on(&gpu, small()).unwrap();
     detector.ingest(&contacts(3, 200)).unwrap();
     gpu.fail(Operation::Pin, 0);
-    let error = detector.pinned_pairs(100).unwrap_err();
+    let error = detector.pinned_pairs::<srlg_core::IpPair>(100).unwrap_err();
     assert!(matches!(error, Error::PinnedMemory { .. }), "{error}");
     let mut cpu = SlidingDetector::new(small(), Device::Cpu).unwrap();
     cpu.ingest(&contacts(3, 200)).unwrap();
@@ -52,7 +52,7 @@ fn device_that_fails_is_lost_and_says_so() {
             let mut a_slice = || -> Result<(), Error> {
                 detector.ingest(&contacts(5, 200))?;
                 detector.flush()?;
-                detector.ingest_pinned(&detector.pinned_pairs(60)?)?;
+                detector.ingest_pinned(&detector.pinned_pairs::<srlg_core::IpPair>(60)?)?;
                 detector.cardinality([10, 0, 0, 1].into())?;
                 let (state, delta) = (detector.snapshot()?, detector.take_delta(1)?);
                 detector.merge_snapshot(&state)?;

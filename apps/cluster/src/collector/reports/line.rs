@@ -1,6 +1,6 @@
 //! [`line()`]: what the reports say of a slice, with the fields of the command `detect` where they mean the same.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use serde::Serialize;
 use srlg_host::{EstimateRange, Overload, SamplePeer, SliceReport, SuperPoint};
@@ -33,7 +33,7 @@ pub(super) struct Line<'a> {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    host: Ipv4Addr,
+    host: IpAddr,
     cardinality: f64,
     std_error: f64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -45,7 +45,7 @@ struct Point {
 
 #[derive(Debug, Serialize)]
 struct Peer {
-    host: Ipv4Addr,
+    host: IpAddr,
     /// A slice.
     last_seen: u64,
 }
@@ -134,7 +134,7 @@ mod tests {
         let peers = point["peers"].as_array().unwrap();
         assert_eq!(peers.len(), 3);
         for peer in peers {
-            let host: Ipv4Addr = peer["host"].as_str().unwrap().parse().unwrap();
+            let host: std::net::Ipv4Addr = peer["host"].as_str().unwrap().parse().unwrap();
             assert!(host.to_bits() < 500 && peer["last_seen"] == 7, "{peer}");
         }
     }

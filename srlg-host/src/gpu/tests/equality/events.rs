@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::{Address, Config, Hash, IpPair, RsraSizes, Scheme};
+use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
 use crate::report::StageTimes;
@@ -132,7 +133,7 @@ pub(super) fn happen(
         }
         Event::Query { host, window } => {
             let window = (*window).min(detector.params().window());
-            format!("{:?}", detector.cardinality_within(HOSTS[*host].into(), window).unwrap())
+            format!("{:?}", detector.cardinality_within(ip(HOSTS[*host]), window).unwrap())
         }
         Event::Close => {
             let mut report = detector.close_slice().unwrap();
@@ -141,7 +142,7 @@ pub(super) fn happen(
         }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
         Event::Peers { host } => {
-            format!("{:?}", detector.sample_peers(HOSTS[*host].into()).unwrap())
+            format!("{:?}", detector.sample_peers(ip(HOSTS[*host])).unwrap())
         }
         Event::Restore { pairs, reports } => {
             other_ingests((detector, other), pairs, *reports);

@@ -1,21 +1,22 @@
 //! All levels of vectors leave the same recorders.
 
 use proptest::prelude::*;
+use srlg_core::scheme::TaggedTypes;
 use srlg_core::{Config, Hash, Params, Recorder, RsraSizes, Scheme, for_scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
 
-type Level<S> = fn(&mut Inbox<S>, &Arrays<S>, &[IpPair], Ages);
+type Level<S, L, P> = fn(&mut Lane<L>, Sink<'_, S>, &[P], Ages);
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
 /// The recorders of both arrays after batches of pairs, with the epochs by which each is late.
-fn left<S: CpuScheme>(
-    level: Level<S>,
+fn left<S: CpuScheme, L: Numbered, P>(
+    (level, pair): (Level<S, L, P>, impl Fn(u32, u32) -> P),
     params: Params,
     batches: &[(Vec<(u32, u32)>, u32)],
 ) -> [Vec<u64>; 2] {
@@ -26,12 +27,14 @@ fn left<S: CpuScheme>(
         counter: Pages::new(counter).unwrap(),
         shards: Shards::new(counter),
     };
-    let mut inbox = Inbox::new();
+    let (mut lane, mut buckets) = (Lane::new(), Buckets::new());
     for (pairs, late) in batches {
-        let pairs: Vec<IpPair> = pairs.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
-        level(&mut inbox, &arrays, &pairs, Ages { finder: *late, counter: *late });
+        let pairs: Vec<P> = pairs.iter().map(|&(aip, bip)| pair(aip, bip)).collect();
+        let sink = Sink { arrays: &arrays, buckets: &mut buckets };
+        level(&mut lane, sink, &pairs, Ages { finder: *late, counter: *late });
     }
-    inbox.drain(&arrays);
+    lane.touch_waiting(&mut Sink { arrays: &arrays, buckets: &mut buckets });
+    buckets.drain(arrays.counter(), &arrays.shards);
     [words(arrays.finder.shared()), words(arrays.counter.shared())]
 }
 
@@ -56,11 +59,22 @@ proptest! {
         ] {
             let params = params(scheme);
             for_scheme!(&params, Types => {
-                let of = |level: Level<Types>| left(level, params, &batches);
+                let pair = |aip, bip| IpPair { aip, bip };
+                let of = |level: Level<Types, IpPair, IpPair>| left((level, pair), params, &batches);
                 let expected = of(ingest::plain);
                 prop_assert!(of(ingest::avx2) == expected);
                 prop_assert!(of(ingest) == expected);
             });
         }
+        let params = params(Scheme::Tagged { cell_bits: 12, lines: 40, tags: 64 });
+        let limbs = |number: u32| match number % 3 {
+            0 => [0, 0, 0xffff, number],
+            _ => [0x2001_0db8, 0, number, 1],
+        };
+        let pair = |aip, bip| Ip6Pair { aip: limbs(aip), bip: limbs(bip) };
+        let of = |level: Level<TaggedTypes, Ip6Ids, Ip6Pair>| left((level, pair), params, &batches);
+        let expected = of(ingest6::plain);
+        prop_assert!(of(ingest6::avx2) == expected);
+        prop_assert!(of(ingest6) == expected);
     }
 }

@@ -1,0 +1,130 @@
+//! Ids: what stands for a host in all arrays, whatever family it is of.
+//!
+//! An IPv4 host is its address, in both halves of its id. An IPv6 host is 64 keyed bits ([`limbs`](crate::hash)): the low
+//! half names its lines, the high half its tags. Two IPv6 hosts share lines with the probability 2^-32, as if one were a
+//! little of the other, and both with 2^-64. An opposite host is 32 bits: of n of them a share of some
+//! n/2^33 is taken for another, 0.1 % of ten million, none of them if they are IPv4.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::hash::{Hash, Key};
+use crate::pair::{Address, Ip6Pair, IpPair, Limbs, unmapped};
+
+/// The keys of ids of IPv6 hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct IdKeys(pub(crate) [Key; 2]);
+
+impl IdKeys {
+    /// The id of the host of `limbs`, by hashes of the family `hash`.
+    #[inline(always)]
+    pub(crate) fn id(&self, hash: Hash, limbs: Limbs) -> HostId {
+        let [lo, hi] = hash.of_limbs(limbs, &self.0);
+        match unmapped(limbs) {
+            Some(host) => host.into(),
+            None => HostId { lo, hi },
+        }
+    }
+
+    /// `pair` with its ids, by hashes of the family `hash`.
+    #[inline(always)]
+    pub(crate) fn ids(&self, hash: Hash, pair: Ip6Pair) -> Ip6Ids {
+        let Ip6Pair { aip, bip } = pair;
+        Ip6Ids {
+            aip,
+            host: self.id(hash, aip),
+            opposite: self.id(hash, bip).lo,
+            is_opposite_v4: unmapped(bip).is_some(),
+        }
+    }
+}
+
+/// What stands for an inside host: two words, which are the address of an IPv4 host.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct HostId {
+    /// By which its positions are found.
+    pub lo: u32,
+    /// By which its tags are made.
+    pub hi: u32,
+}
+
+impl From<Address> for HostId {
+    #[inline(always)]
+    fn from(host: Address) -> Self {
+        Self { lo: host, hi: host }
+    }
+}
+
+/// A pair as arrays take it: with its ids.
+pub trait PairIds: Copy + Default + Send + Sync {
+    /// Returns the id of the inside host.
+    fn host(&self) -> HostId;
+
+    /// Returns the id of the opposite host.
+    fn opposite(&self) -> u32;
+
+    /// Returns the address of an inside host that is none of IPv4.
+    fn limbs(&self) -> Option<Limbs>;
+
+    /// Returns whether the id of the opposite host is its address.
+    fn is_opposite_v4(&self) -> bool;
+}
+
+impl PairIds for IpPair {
+    #[inline(always)]
+    fn host(&self) -> HostId {
+        self.aip.into()
+    }
+
+    #[inline(always)]
+    fn opposite(&self) -> u32 {
+        self.bip
+    }
+
+    #[inline(always)]
+    fn limbs(&self) -> Option<Limbs> {
+        None
+    }
+
+    #[inline(always)]
+    fn is_opposite_v4(&self) -> bool {
+        true
+    }
+}
+
+/// An [`Ip6Pair`] with its ids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ip6Ids {
+    aip: Limbs,
+    host: HostId,
+    opposite: u32,
+    is_opposite_v4: bool,
+}
+
+impl PairIds for Ip6Ids {
+    #[inline(always)]
+    fn host(&self) -> HostId {
+        self.host
+    }
+
+    #[inline(always)]
+    fn opposite(&self) -> u32 {
+        self.opposite
+    }
+
+    #[inline(always)]
+    fn limbs(&self) -> Option<Limbs> {
+        match unmapped(self.aip) {
+            Some(_) => None,
+            None => Some(self.aip),
+        }
+    }
+
+    #[inline(always)]
+    fn is_opposite_v4(&self) -> bool {
+        self.is_opposite_v4
+    }
+}

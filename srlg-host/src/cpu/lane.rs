@@ -1,0 +1,167 @@
+//! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
+
+use srlg_core::finder::Finder;
+use srlg_core::{Ages, BATCH, Ip6Ids, Ip6Pair, IpPair, PairIds, View};
+
+use super::arrays::{Arrays, CpuScheme};
+use super::recent::{Numbered, RecentPairs};
+use super::shards::Buckets;
+use crate::vectors::for_wider_vectors;
+
+/// Where pairs go.
+pub(super) struct Sink<'a, S: CpuScheme> {
+    pub(super) arrays: &'a Arrays<S>,
+    pub(super) buckets: &'a mut Buckets<S::Counter>,
+}
+
+impl<S: CpuScheme> Sink<'_, S> {
+    /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
+    #[inline(always)]
+    fn touch<P: PairIds>(&mut self, batch: &[P; BATCH], count: usize, ages: Ages) {
+        let arrays = self.arrays;
+        let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
+        S::Finder::touch(finder, batch, ages.finder);
+        let array = (arrays.counter(), &arrays.shards);
+        self.buckets.touch(array, (batch, count), ages.counter);
+    }
+}
+
+/// Pairs that were seen recently, and pairs that wait for a batch.
+pub(super) struct Lane<P: Numbered> {
+    recent: RecentPairs,
+    /// The generation that the recent pairs are of.
+    generation: u64,
+    /// Pairs that wait for a batch, at the front.
+    waiting: [P::Note; 2 * BATCH],
+    count: usize,
+    /// The age of those that wait.
+    ages: Ages,
+}
+
+for_wider_vectors! {
+    /// Ingests IPv4 pairs.
+    pub(super) fn ingest<S: CpuScheme>(
+        lane: &mut Lane<IpPair>,
+        mut sink: Sink<'_, S>,
+        pairs: &[IpPair],
+        ages: Ages,
+    ) {
+        lane.ingest(&mut sink, pairs, ages);
+    }
+
+    /// Ingests pairs of any two addresses.
+    pub(super) fn ingest6<S: CpuScheme>(
+        lane: &mut Lane<Ip6Ids>,
+        mut sink: Sink<'_, S>,
+        pairs: &[Ip6Pair],
+        ages: Ages,
+    ) {
+        let params = &sink.arrays.params;
+        let (batches, rest) = pairs.as_chunks();
+        for batch in batches {
+            lane.ingest(&mut sink, &params.ids(batch), ages);
+        }
+        let mut ids = [Ip6Ids::default(); BATCH];
+        for (ids, &pair) in ids.iter_mut().zip(rest) {
+            *ids = params.pair_ids(pair);
+        }
+        lane.ingest(&mut sink, &ids[..rest.len()], ages);
+    }
+}
+
+impl<P: Numbered> Lane<P> {
+    pub(super) fn new() -> Self {
+        Self {
+            recent: RecentPairs::new(),
+            generation: 0,
+            waiting: [P::Note::default(); 2 * BATCH],
+            count: 0,
+            ages: Ages::default(),
+        }
+    }
+
+    /// Forgets the recent pairs when they are of another generation.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, generation: u64) {
+        if generation != self.generation {
+            self.recent.forget();
+            self.generation = generation;
+        }
+    }
+
+    /// Notes `pairs` down if they are few and of the age of those that wait. Returns whether they are, and no batch is
+    /// full: more need not be done.
+    #[inline(always)]
+    pub(super) fn notes(&mut self, pairs: &[P], ages: Ages) -> Option<bool> {
+        let is_short = pairs.len() < BATCH && ages == self.ages;
+        is_short.then(|| {
+            self.note(pairs);
+            self.count < BATCH
+        })
+    }
+
+    #[inline(always)]
+    fn ingest<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>, pairs: &[P], ages: Ages) {
+        if ages != self.ages {
+            self.touch_waiting(sink);
+            self.ages = ages;
+        }
+        if self.count >= BATCH {
+            self.touch_noted(sink);
+        }
+        for pairs in pairs.chunks(BATCH) {
+            if let (0, Some(batch), true) = (self.count, pairs.first_chunk(), self.recent.pauses())
+            {
+                self.recent.pass_over(BATCH);
+                sink.touch(batch, BATCH, ages);
+                continue;
+            }
+            self.note(pairs);
+            if self.count >= BATCH {
+                self.touch_noted(sink);
+            }
+        }
+    }
+
+    /// Lets those of at most [`BATCH`] pairs wait that may be unknown, after less than a batch.
+    #[inline(always)]
+    fn note(&mut self, pairs: &[P]) {
+        let room = &mut self.waiting[self.count..];
+        self.count += if self.ages == Ages::default() {
+            self.recent.sift(pairs, room)
+        } else {
+            room.iter_mut().zip(pairs).for_each(|(room, pair)| *room = pair.note());
+            pairs.len()
+        };
+    }
+
+    /// Touches the first batch of those that wait.
+    #[inline(always)]
+    fn touch_noted<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
+        self.touch_batch(sink);
+        self.waiting.copy_within(BATCH.., 0);
+        self.count -= BATCH;
+    }
+
+    /// Touches the first batch of those that wait.
+    #[inline(always)]
+    fn touch_batch<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
+        let batch: [P::Note; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
+        sink.touch(P::of(&batch), self.count.min(BATCH), self.ages);
+    }
+
+    /// Touches all that wait.
+    #[inline(always)]
+    pub(super) fn touch_waiting<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
+        if self.count > 0 {
+            // A batch that is short is filled up with its first pair: touching twice is once.
+            let first = self.waiting[0];
+            self.waiting[self.count..BATCH].fill(first);
+            self.touch_batch(sink);
+            self.count = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod vector_tests;

@@ -1,0 +1,110 @@
+//! Pairs of either type, as detectors take them.
+
+use srlg_core::{Ip6Pair, IpPair, Params};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::error::Error;
+
+/// A pair that detectors ingest: an [`IpPair`], or an [`Ip6Pair`] of any two addresses.
+///
+/// This trait cannot be implemented elsewhere.
+pub trait Pair: Sealed {}
+
+impl Pair for IpPair {}
+impl Pair for Ip6Pair {}
+
+/// Keeps [`Pair`] from being implemented elsewhere.
+pub trait Sealed:
+    Copy + Default + FromBytes + IntoBytes + Immutable + Send + Sync + 'static
+{
+    #[doc(hidden)]
+    const FAMILY: Family;
+
+    #[doc(hidden)]
+    fn slice(pairs: &[Self]) -> PairSlice<'_>;
+}
+
+impl Sealed for IpPair {
+    const FAMILY: Family = Family::V4;
+
+    #[inline(always)]
+    fn slice(pairs: &[Self]) -> PairSlice<'_> {
+        PairSlice::V4(pairs)
+    }
+}
+
+impl Sealed for Ip6Pair {
+    const FAMILY: Family = Family::V6;
+
+    #[inline(always)]
+    fn slice(pairs: &[Self]) -> PairSlice<'_> {
+        PairSlice::V6(pairs)
+    }
+}
+
+/// Which type pairs are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// [`IpPair`].
+    V4,
+    /// [`Ip6Pair`].
+    V6,
+}
+
+impl Family {
+    /// Bytes of a pair.
+    pub(crate) const fn pair_bytes(self) -> usize {
+        match self {
+            Self::V4 => size_of::<IpPair>(),
+            Self::V6 => size_of::<Ip6Pair>(),
+        }
+    }
+
+    /// Refuses pairs that detectors with `params` do not take.
+    #[inline]
+    pub(crate) fn check(self, params: &Params) -> Result<(), Error> {
+        match self {
+            Self::V6 if params.finder().cells().is_none() => Err(Error::Ip6InPaper),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Pairs in ordinary memory.
+#[derive(Clone, Copy, Debug)]
+pub enum PairSlice<'a> {
+    /// Of IPv4.
+    V4(&'a [IpPair]),
+    /// Of any two addresses.
+    V6(&'a [Ip6Pair]),
+}
+
+impl<'a> PairSlice<'a> {
+    /// The pairs of `family` in `bytes`.
+    ///
+    /// # Panics
+    /// When `bytes` are no whole pairs, or not aligned to 4 bytes.
+    pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
+        match family {
+            Family::V4 => Self::V4(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),
+            Family::V6 => Self::V6(<[Ip6Pair]>::ref_from_bytes(bytes).expect("whole pairs")),
+        }
+    }
+
+    /// Which type the pairs are of.
+    #[inline]
+    pub(crate) const fn family(self) -> Family {
+        match self {
+            Self::V4(_) => Family::V4,
+            Self::V6(_) => Family::V6,
+        }
+    }
+
+    /// The pairs as bytes.
+    pub(crate) fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::V4(pairs) => pairs.as_bytes(),
+            Self::V6(pairs) => pairs.as_bytes(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Hosts of either family for the same traffic: models speak of hosts by numbers of 32 bits.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+use srlg_core::{Ip6Pair, IpPair, Limbs, limbs};
+
+/// Which family the hosts of traffic are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4: a host's number is its address.
+    #[default]
+    V4,
+    /// IPv6: one network of 64 bits for each high half of a number, the low half of which is the interface identifier.
+    V6,
+    /// Half of the inside hosts, by a hash of their numbers, as in [`V6`](Self::V6), with all of their opposite hosts; the
+    /// others as in [`V4`](Self::V4).
+    Mixed,
+}
+
+/// Pairs of both types.
+#[derive(Clone, Debug, Default)]
+pub struct FamilyPairs {
+    /// Of IPv4 hosts.
+    pub v4: Vec<IpPair>,
+    /// Of IPv6 hosts.
+    pub v6: Vec<Ip6Pair>,
+}
+
+impl Family {
+    /// All of them, by the names that [`FromStr`] knows.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("4", Self::V4), ("6", Self::V6), ("mixed", Self::Mixed)];
+
+    /// Returns the inside host of this `number`.
+    #[must_use]
+    pub fn host(self, number: u32) -> IpAddr {
+        match self.is_v6(number) {
+            true => srlg_core::host(v6(number)),
+            false => ip(number),
+        }
+    }
+
+    /// Replaces what is in `all` by `pairs`, whose hosts are of this family.
+    pub fn split(self, pairs: &[IpPair], all: &mut FamilyPairs) {
+        all.v4.clear();
+        all.v6.clear();
+        for &pair in pairs {
+            match self.is_v6(pair.aip) {
+                true => all.v6.push(Ip6Pair { aip: v6(pair.aip), bip: v6(pair.bip) }),
+                false => all.v4.push(pair),
+            }
+        }
+    }
+
+    fn is_v6(self, number: u32) -> bool {
+        match self {
+            Self::V4 => false,
+            Self::V6 => true,
+            Self::Mixed => number.wrapping_mul(0x9e37_79b1) >> 31 == 1,
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, family)| family == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Family {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let family = Self::ALL.iter().find(|(name, _)| *name == text).map(|&(_, family)| family);
+        family.ok_or("give 4, 6 or mixed")
+    }
+}
+
+/// In the prefix for documentation, 2001:db8::/32 (RFC 3849).
+const fn v6(number: u32) -> Limbs {
+    [0x2001_0db8, number & 0xffff_0000, 0, number & 0xffff]
+}
+
+/// Returns the IPv4 host of this `number`.
+#[must_use]
+pub fn ip(number: u32) -> IpAddr {
+    Ipv4Addr::from_bits(number).into()
+}
+
+/// Returns the number of `host`, which is one of any [`Family`].
+#[must_use]
+pub fn number(host: IpAddr) -> u32 {
+    let [_, high, _, low] = limbs(host);
+    if host.is_ipv4() { low } else { high | low }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_come_back_as_their_numbers_and_half_of_mixed_ones_are_of_ipv6() {
+        for (name, family) in Family::ALL {
+            assert_eq!((name.parse(), family.to_string().as_str()), (Ok(family), name));
+            let mut v6 = 0;
+            for host in (0..1 << 16).map(|host: u32| host.wrapping_mul(0x1_0007)) {
+                assert_eq!(number(family.host(host)), host);
+                v6 += u32::from(family.host(host).is_ipv6());
+            }
+            let expected = [("4", 0), ("6", 1 << 16), ("mixed", 1 << 15)];
+            let expected = expected.iter().find(|it| it.0 == name).unwrap().1;
+            // A coin for each: 128 of a standard deviation, four of them.
+            assert!(v6.abs_diff(expected) < 512, "{name} {v6}");
+        }
+    }
+
+    #[test]
+    fn pairs_are_split_by_their_inside_hosts() {
+        let pairs: Vec<IpPair> = (0..1000).map(|aip| IpPair { aip, bip: 7 }).collect();
+        let mut all = FamilyPairs::default();
+        Family::Mixed.split(&pairs, &mut all);
+        assert_eq!(all.v4.len() + all.v6.len(), 1000);
+        assert!(all.v4.iter().all(|pair| !Family::Mixed.is_v6(pair.aip)));
+        let peer = srlg_core::host(all.v6[0].bip);
+        assert_eq!((peer.to_string().as_str(), number(peer)), ("2001:db8::7", 7));
+    }
+}
