@@ -5,6 +5,7 @@
 //! timestamps into slices for it. [`Config`] holds every size.
 
 mod backend;
+mod batch;
 mod checkpoint;
 mod clock;
 mod close;
@@ -36,6 +37,7 @@ mod vectors;
 #[cfg(feature = "cuda")]
 pub use cudarc;
 
+pub use batch::PairBatch;
 pub use checkpoint::{Checkpoints, Damaged, Latest};
 pub use clock::{Placement, SliceClock};
 pub use detector::SlidingDetector;
