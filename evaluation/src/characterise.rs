@@ -1,4 +1,4 @@
-//! `characterise`: how the error depends on cardinality, load, memory, window and tags.
+//! `characterise`: how the error depends on cardinality, load, memory, window, threshold and tags.
 //!
 //! Shape: [`sweeps`] lists what is measured, [`trial`] measures, [`results`] makes a row of every
 //! point. Invariant: everything follows from the options; one thing

@@ -58,7 +58,7 @@ enum Command {
     Traces(Traces),
     /// Repeat the experiments of the paper: tables and plots
     Paper(Paper),
-    /// Show how errors depend on cardinality, load, memory, window and tags: tables and plots
+    /// Show how errors depend on cardinality, load, memory, window, threshold and tags: tables and plots
     Characterise(Characterise),
     /// Measure how fast a detector takes pairs and closes slices, on a CPU or a GPU
     Speed(Speed),

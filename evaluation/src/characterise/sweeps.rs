@@ -60,6 +60,7 @@ pub(super) fn all(quick: bool) -> Result<Vec<Sweep>> {
         load(&base, loads)?,
         memory(&base, memories)?,
         window(&base, quick),
+        threshold(&base, quick)?,
         tags(&base)?,
     ])
 }
@@ -164,6 +165,26 @@ fn window(base: &Setting, quick: bool) -> Sweep {
         x: "slices k in the window",
         steps: windows.iter().map(step).collect(),
     }
+}
+
+/// Hosts of other thresholds, each with the plan for them; the default for all.
+fn threshold(base: &Setting, quick: bool) -> Result<Sweep> {
+    let bytes = Config::default().validate()?.recorder_bytes();
+    let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
+    let step = |&threshold: &u32| {
+        let setting = Setting { threshold, bands: from_threshold(threshold), ..base.clone() };
+        let mut entrants = presets_at(Some(threshold.into()));
+        entrants.push(planned(&setting, bytes, threshold.into())?);
+        Ok(Step { setting, entrants })
+    };
+    let Setting { load, window, .. } = *base;
+    Ok(Sweep {
+        name: "threshold",
+        heading: "Error against the threshold",
+        setting: format!("{} distinct pairs per window of {window} slices", short(load)),
+        x: "threshold θ",
+        steps: thresholds.iter().map(step).collect::<Result<_>>()?,
+    })
 }
 
 /// More tags leave fewer ages: epochs of more slices.
