@@ -20,32 +20,42 @@ pub const ADDRESS_BITS: u32 = Address::BITS;
 /// Pairs whose hashes are computed together: enough for full vectors.
 pub const BATCH: usize = 64;
 
-/// The pair `<aip, bip>`: a host inside the measured network and its opposite host.
-///
-/// Eight bytes without padding, so that a slice of pairs can be read from and
-/// sent to anywhere as plain bytes.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-    KnownLayout,
-)]
-#[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
-#[repr(C)]
-pub struct IpPair {
-    /// The inside host, whose cardinality is measured.
-    pub aip: Address,
-    /// The opposite host.
-    pub bip: Address,
+/// Defines a pair of two addresses of a type: plain words without padding.
+macro_rules! pair {
+    ($(#[$doc:meta])* $name:ident of $address:ty) => {
+        $(#[$doc])*
+        #[derive(
+            Clone,
+            Copy,
+            Debug,
+            Default,
+            PartialEq,
+            Eq,
+            Hash,
+            PartialOrd,
+            Ord,
+            FromBytes,
+            IntoBytes,
+            Immutable,
+            KnownLayout,
+        )]
+        #[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
+        #[repr(C)]
+        pub struct $name {
+            /// The inside host, whose cardinality is measured.
+            pub aip: $address,
+            /// The opposite host.
+            pub bip: $address,
+        }
+    };
+}
+
+pair! {
+    /// The pair `<aip, bip>`: a host inside the measured network and its opposite host.
+    ///
+    /// Eight bytes without padding, so that a slice of pairs can be read from and
+    /// sent to anywhere as plain bytes.
+    IpPair of Address
 }
 
 impl IpPair {
@@ -56,32 +66,12 @@ impl IpPair {
     }
 }
 
-/// The pair `<aip, bip>` of any two addresses, both of either family.
-///
-/// A host that is written as an IPv4-mapped IPv6 address is the IPv4 host: pairs of such hosts are those of an
-/// [`IpPair`], to the bit. 32 bytes without padding; [`IpPair`] is the fast way in for IPv4.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-    KnownLayout,
-)]
-#[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
-#[repr(C)]
-pub struct Ip6Pair {
-    /// The inside host, whose cardinality is measured.
-    pub aip: Limbs,
-    /// The opposite host.
-    pub bip: Limbs,
+pair! {
+    /// The pair `<aip, bip>` of any two addresses, both of either family.
+    ///
+    /// A host that is written as an IPv4-mapped IPv6 address is the IPv4 host: pairs of such hosts are those of an
+    /// [`IpPair`], to the bit. 32 bytes without padding; [`IpPair`] is the fast way in for IPv4.
+    Ip6Pair of Limbs
 }
 
 impl Ip6Pair {

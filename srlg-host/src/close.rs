@@ -91,25 +91,17 @@ fn super_point(host: IpAddr, estimate: Estimate, threshold: u32) -> Option<Super
 fn health(params: &Params, row_weights: &[u32], quality: Quality) -> Health {
     let row_len = params.counter_sizes().row_len;
     let factor = |&row_weight| background::setting_factor(row_len, row_weight);
-    let Quality {
-        finder,
-        miss_probability,
-        miss_probability_v6,
-        burst_miss_probability,
-        found_from,
-        overload,
-    } = quality;
     let load = params.counter_load(row_weights);
     Health {
         setting_factors: row_weights.iter().map(factor).collect(),
         background: background::share(row_len, row_weights),
         load,
         errors_hold: params.errors_hold(load),
-        finder,
-        miss_probability,
-        miss_probability_v6,
-        burst_miss_probability,
-        found_from,
-        overload,
+        finder: quality.finder,
+        miss_probability: quality.miss_probability,
+        miss_probability_v6: quality.miss_probability_v6,
+        burst_miss_probability: quality.burst_miss_probability,
+        found_from: quality.found_from,
+        overload: quality.overload,
     }
 }
