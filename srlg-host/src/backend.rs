@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::Quality;
-use crate::pairs::{Family, PairSlice};
+use crate::pairs::PairSlice;
 use crate::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
@@ -29,10 +29,11 @@ pub(crate) enum Pairs<'a> {
     Resident(&'a dyn DevicePairs),
 }
 
+#[cfg(any(feature = "cuda", test))]
 impl Pairs<'_> {
     /// Which type the pairs are of.
     #[inline]
-    pub(crate) fn family(self) -> Family {
+    pub(crate) fn family(self) -> crate::pairs::Family {
         match self {
             Self::Plain(pairs) => pairs.family(),
             Self::Pinned(pairs) => pairs.family(),
