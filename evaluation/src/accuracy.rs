@@ -7,7 +7,6 @@
 //! the same weight; the probability that the finder misses a host of θ is the mean of what the
 //! windows say themselves; all else is taken of all windows together.
 
-use srlg_traffic::family::ip;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -17,9 +16,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, Estimate, SlidingDetector};
+use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
 
+use crate::family::Feeder;
 use crate::preset::Preset;
 use crate::synthetic::Synthetic;
 use crate::{number, progress};
@@ -37,6 +38,9 @@ pub(crate) struct Accuracy {
     stride: u32,
     #[command(flatten)]
     synthetic: Synthetic,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
@@ -51,6 +55,8 @@ pub(crate) struct Accuracy {
 /// A detector, the truth, and how they compare so far.
 struct Run {
     detector: SlidingDetector,
+    feeder: Feeder,
+    family: Family,
     exact: ExactWindow,
     threshold: u32,
     rates: MeanRates,
@@ -103,6 +109,8 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     let config = Config { threshold, window, seed, ..options.sizes()? };
     let mut run = Run {
         detector: SlidingDetector::new(config, Device::Auto)?,
+        feeder: Feeder::new(options.family),
+        family: options.family,
         exact: ExactWindow::new(window),
         threshold,
         rates: MeanRates::default(),
@@ -136,7 +144,7 @@ impl Accuracy {
 
 impl Run {
     fn slice(&mut self, packets: &[IpPair], scored: bool) -> Result<()> {
-        self.detector.ingest(packets)?;
+        self.feeder.ingest(&self.detector, packets)?;
         packets.iter().for_each(|&pair| self.exact.touch(pair));
         if !scored {
             self.detector.skip_to(self.detector.slice() + 1)?;
@@ -146,7 +154,7 @@ impl Run {
         let truth = self.exact.super_points(self.threshold);
         let mut estimates = Vec::new();
         for &(host, truth) in &truth {
-            let estimate = self.detector.cardinality(ip(host))?;
+            let estimate = self.detector.cardinality(self.family.host(host))?;
             let is_low = u64::from(truth) < 4 * u64::from(self.threshold);
             if is_low { &mut self.low } else { &mut self.high }.add(estimate, truth);
             estimates.push((host, estimate.cardinality));
@@ -207,6 +215,7 @@ impl Run {
             "load": options.load,
             "windows": options.windows,
             "stride": options.stride,
+            "family": options.family.to_string(),
             "preset": options.memory.map_or(options.preset.name(), |_| "planned".to_owned()),
             "super_points": self.super_points,
             "recorder_bytes": self.detector.memory_bytes(),

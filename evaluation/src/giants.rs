@@ -5,7 +5,6 @@
 //! the window, all in the running slice, or all in the oldest one. Invariant: a trial sees the background alone,
 //! no other host of the study.
 
-use srlg_traffic::family::ip;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
@@ -13,9 +12,11 @@ use clap::Args;
 use serde_json::json;
 use srlg_core::{Config, EstimateRange, IpPair, Scheme};
 use srlg_host::{Device, SlidingDetector, Snapshot};
+use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 
 use crate::accuracy::Errors;
+use crate::family::Feeder;
 use crate::{number, progress};
 
 /// Hosts that are counted are numbered from here on, those of the background below.
@@ -44,6 +45,9 @@ pub(crate) struct Giants {
     /// Fine positions of a linear estimator, whatever a plan would say
     #[arg(long, value_parser = number::count)]
     linear_width: Option<u32>,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
@@ -76,6 +80,7 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
     let config = options.config()?;
     let mut detector = SlidingDetector::new(config, Device::Auto)?;
     let empty = background(options, &mut detector)?;
+    let mut feeder = Feeder::new(options.family);
     let manners = [Manner::Even, Manner::Now, Manner::Old];
     let rows = manners.len() * options.cardinalities.len();
     let bar = progress::bar(rows as u64 * u64::from(options.trials), "trials");
@@ -89,8 +94,8 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
             for trial in 0..options.trials {
                 detector.restore(&empty)?;
                 let host = FIRST + trial;
-                touch(&detector, host, (cardinality, manner))?;
-                outcome.add(&detector, host, cardinality)?;
+                touch(&detector, host, (cardinality, manner), &mut feeder)?;
+                outcome.add((&detector, options.family), host, cardinality)?;
                 bar.inc(1);
             }
             let row = match options.json {
@@ -123,7 +128,8 @@ impl Giants {
 
 /// The state after two windows of background.
 fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapshot> {
-    let Giants { load, window, seed, .. } = *options;
+    let Giants { load, window, seed, family, .. } = *options;
+    let mut feeder = Feeder::new(family);
     let until = |slice: u32| (u128::from(load) * u128::from(slice) / u128::from(window)) as u64;
     let pair = |number: u64| {
         let random = mix(seed ^ mix(number));
@@ -133,7 +139,7 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
     for slice in slices.wrap_iter(0..2 * window) {
         detector.skip_to(slice.into())?;
         let pairs: Vec<IpPair> = (until(slice)..until(slice + 1)).map(pair).collect();
-        detector.ingest(&pairs)?;
+        feeder.ingest(detector, &pairs)?;
     }
     Ok(detector.snapshot()?)
 }
@@ -143,6 +149,7 @@ fn touch(
     detector: &SlidingDetector,
     host: u32,
     (cardinality, manner): (u32, Manner),
+    feeder: &mut Feeder,
 ) -> Result<()> {
     let window = u64::from(detector.params().window());
     let until = |slice: u64| (slice * u64::from(cardinality) / window) as u32;
@@ -155,7 +162,7 @@ fn touch(
         };
         let pair = |contact: u32| IpPair { aip: host, bip: opposite(host, contact) };
         let pairs: Vec<IpPair> = contacts.map(pair).collect();
-        detector.ingest_late(&pairs, late as u32)?;
+        feeder.ingest_late(detector, &pairs, late as u32)?;
     }
     Ok(())
 }
@@ -171,8 +178,13 @@ fn opposite(host: u32, contact: u32) -> u32 {
 const HEAD: &str = "manner       n  trials  rmse %  bias %  stated %  covered %  beyond  above";
 
 impl Outcome {
-    fn add(&mut self, detector: &SlidingDetector, host: u32, truth: u32) -> Result<()> {
-        let estimate = detector.cardinality(ip(host))?;
+    fn add(
+        &mut self,
+        (detector, family): (&SlidingDetector, Family),
+        host: u32,
+        truth: u32,
+    ) -> Result<()> {
+        let estimate = detector.cardinality(family.host(host))?;
         if estimate.range == EstimateRange::Beyond {
             self.beyond += 1;
             self.above += u32::from(estimate.cardinality > truth.into());
@@ -211,6 +223,7 @@ impl Outcome {
             "window": options.window,
             "memory": options.memory,
             "seed": options.seed,
+            "family": options.family.to_string(),
             "trials": self.errors.count as u32 + self.beyond,
             "rmse": rmse,
             "bias": bias,

@@ -17,6 +17,7 @@ mod accuracy;
 mod alike;
 mod characterise;
 mod comparison;
+mod family;
 mod giants;
 mod growth;
 mod number;

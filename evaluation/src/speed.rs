@@ -21,6 +21,7 @@ mod traffic;
 use anyhow::{Result, ensure};
 use clap::Args;
 use srlg_host::Device;
+use srlg_traffic::family::Family;
 
 use crate::number;
 use crate::preset::Preset;
@@ -38,6 +39,9 @@ pub(crate) struct Speed {
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
+    /// Hosts of windows that close: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Pairs of a round of ingest [default: 4M on a CPU, 64M on a GPU]
     #[arg(long, value_parser = number::count)]
     pairs: Option<u32>,

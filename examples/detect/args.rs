@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
-use srlg_capture::{Role, parse_network};
+use srlg_capture::{Prefixes, Role, parse_network};
 
 /// Finds hosts in contact with many distinct others within a sliding window.
 ///
@@ -21,13 +21,29 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 
-    /// Measured network, repeatable; every endpoint inside is measured [default: 0.0.0.0/0]
+    /// Measured network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
     #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "input")]
-    pub inside: Vec<Ipv4Net>,
+    pub inside: Vec<IpNet>,
 
     /// Contacts that count for a host: any, those it sent a packet in, or those it received one in
     #[arg(long, default_value = "any", value_parser = roles(), requires = "input")]
     pub role: Role,
+
+    /// Measure IPv4 networks of this prefix length as hosts
+    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
+    pub host_prefix4: u8,
+
+    /// Measure IPv6 networks of this prefix length as hosts
+    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
+    pub host_prefix6: u8,
+
+    /// Count IPv4 networks of this prefix length as opposite hosts
+    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
+    pub peer_prefix4: u8,
+
+    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
+    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
+    pub peer_prefix6: u8,
 
     /// Distinct opposite hosts that make a super point
     #[arg(long, value_name = "N", default_value_t = 1024)]
@@ -106,6 +122,16 @@ impl Args {
             ..self.hashing(preset)?
         };
         Ok(SlidingDetector::new(config, self.device)?)
+    }
+
+    /// The networks that count as hosts.
+    pub fn prefixes(&self) -> Prefixes {
+        Prefixes {
+            host4: self.host_prefix4,
+            host6: self.host_prefix6,
+            peer4: self.peer_prefix4,
+            peer6: self.peer_prefix6,
+        }
     }
 
     /// `preset` with the hashes that the options ask for. A seed from the system is told to

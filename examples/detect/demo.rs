@@ -1,17 +1,18 @@
 //! A minute of generated backbone traffic, and how the estimates compare with the truth.
 
-use srlg_traffic::family::number;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use srlg::{IpPair, SliceReport, SlidingDetector};
+use srlg::{IpPair, PairBatch, SliceReport, SlidingDetector};
+use srlg_traffic::family::{Family, number};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::Score;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
-use crate::args::Args;
+use crate::args::{Args, Preset};
 use crate::output::{first_peers, indented};
 use crate::summary::peak_memory;
 
@@ -36,6 +37,8 @@ pub fn run(args: &Args) -> Result<()> {
         planted: planted.clone(),
         ..Backbone::default()
     };
+    // One of the planted hosts talks IPv6, where the scheme takes it.
+    let v6 = (args.preset != Preset::Paper).then(|| planted[V6_HOST].host);
     let mut detector = args.detector()?;
     let mut exact = ExactWindow::new(args.window);
     let mut out = io::stdout().lock();
@@ -43,10 +46,11 @@ pub fn run(args: &Args) -> Result<()> {
     let mut run = Run::default();
     let mut last = None;
     for slice in traffic.slices() {
-        last = Some(run.slice(&mut detector, &mut exact, &slice, args.threshold)?);
+        let batch = batch(&slice, v6);
+        last = Some(run.slice(&mut detector, &mut exact, (&slice, &batch), args.threshold)?);
     }
     let Some((report, truth)) = last else { return Ok(()) };
-    print_points(&mut out, (&report, args.peers), &truth, &planted)?;
+    print_points(&mut out, (&report, args.peers), &truth, (&planted, v6))?;
     Ok(run.print(&mut out, &detector, truth_size(&truth))?)
 }
 
@@ -56,11 +60,11 @@ impl Run {
         &mut self,
         detector: &mut SlidingDetector,
         exact: &mut ExactWindow,
-        packets: &[IpPair],
+        (packets, batch): (&[IpPair], &PairBatch),
         threshold: u32,
     ) -> Result<(SliceReport, Vec<(u32, u32)>)> {
         let start = Instant::now();
-        detector.ingest(packets)?;
+        batch.ingest(detector)?;
         self.ingesting += start.elapsed();
         packets.iter().for_each(|&pair| exact.touch(pair));
         let start = Instant::now();
@@ -119,6 +123,22 @@ impl Run {
     }
 }
 
+/// Which of the planted hosts talks IPv6.
+const V6_HOST: usize = 4;
+
+/// The host of this number, by `v6` one of IPv6.
+fn host(number: u32, v6: Option<u32>) -> IpAddr {
+    if v6 == Some(number) { Family::V6.host(number) } else { Family::V4.host(number) }
+}
+
+/// The same packets as pairs to ingest: those of the inside host `v6`, and their opposite hosts, are of IPv6.
+fn batch(packets: &[IpPair], v6: Option<u32>) -> PairBatch {
+    let mut batch = PairBatch::new();
+    let family = |pair: &IpPair| if v6 == Some(pair.aip) { Family::V6 } else { Family::V4 };
+    batch.extend(packets.iter().map(|pair| family(pair).hosts(*pair)));
+    batch
+}
+
 /// Nine super points of known cardinality.
 fn planted() -> Vec<Planted> {
     let kinds = [("flood", Kind::FloodVictim), ("scan", Kind::Scanner), ("server", Kind::Server)];
@@ -138,15 +158,15 @@ fn print_points(
     out: &mut impl Write,
     (report, most_peers): (&SliceReport, usize),
     truth: &[(u32, u32)],
-    planted: &[Planted],
+    (planted, v6): (&[Planted], Option<u32>),
 ) -> io::Result<()> {
     let truth: HashMap<u32, u32> = truth.iter().copied().collect();
-    writeln!(out, "\nplanted host      kind          true   estimate          error")?;
+    writeln!(out, "\nplanted host          kind          true   estimate          error")?;
     for planted in planted {
-        let host = std::net::Ipv4Addr::from_bits(planted.host);
+        let host = host(planted.host, v6);
         let exact = truth.get(&planted.host).copied().unwrap_or(0);
         let kind = format!("{:?}", planted.kind);
-        write!(out, "{host:<17} {kind:<12} {exact:>5} ")?;
+        write!(out, "{host:<21} {kind:<12} {exact:>5} ")?;
         match report.super_points.iter().find(|point| point.host == host) {
             Some(point) => {
                 let (estimate, deviation) = (point.cardinality, point.std_error);

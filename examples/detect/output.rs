@@ -101,16 +101,19 @@ impl Output {
         if let Style::Peaks(peaks) = &self.style {
             let mut peaks: Vec<_> = peaks.iter().collect();
             peaks.sort_by(|(_, a), (_, b)| b.cardinality.total_cmp(&a.cardinality));
+            let longest = peaks.iter().map(|(host, _)| host.to_string().len()).max();
+            let width = longest.unwrap_or(0).max(15);
             writeln!(
                 self.writer,
-                "host                 peak   in slice  first slice   last slice   slices"
+                "{:<width$}      peak   in slice  first slice   last slice   slices",
+                "host"
             )?;
             for (host, peak) in peaks {
                 let Peak { cardinality, slice, first, last, slices, peers } = peak;
                 let host = host.to_string();
                 writeln!(
                     self.writer,
-                    "{host:<15} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}"
+                    "{host:<width$} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}"
                 )?;
                 indented(&mut self.writer, peers)?;
             }

@@ -1,10 +1,11 @@
 //! One run over one capture: contacts in, reports out.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use srlg::{Device, IpPair, Overload, Placement, SliceClock, SliceReport, SlidingDetector};
+use srlg::{Device, Overload, PairBatch, Placement, SliceClock, SliceReport, SlidingDetector};
 use srlg_capture::{Contact, InsideFilter};
 
 use crate::args::{Args, Preset};
@@ -21,11 +22,14 @@ pub struct Session {
     detector: SlidingDetector,
     clock: SliceClock,
     inside: InsideFilter,
-    batch: Vec<IpPair>,
+    batch: PairBatch,
+    late: PairBatch,
     reports: Reports,
     started: Instant,
     pairs: u64,
     unmeasured: u64,
+    /// Contacts of IPv6 hosts that the scheme does not take.
+    refused: u64,
 }
 
 /// Where reports go, and what is remembered of them.
@@ -43,6 +47,7 @@ struct Reports {
 pub struct Totals {
     pub pairs: u64,
     pub unmeasured: u64,
+    pub refused: u64,
     pub too_late: u64,
     pub future: u64,
     pub slices: u64,
@@ -63,8 +68,9 @@ impl Session {
         Ok(Self {
             detector: args.detector()?,
             clock,
-            inside: InsideFilter::new(&args.inside, args.role),
-            batch: Vec::with_capacity(BATCH),
+            inside: InsideFilter::new(&args.inside, args.role).with_prefixes(args.prefixes())?,
+            batch: PairBatch::new(),
+            late: PairBatch::new(),
             reports: Reports {
                 output: Output::new(args),
                 progress,
@@ -76,6 +82,7 @@ impl Session {
             started: Instant::now(),
             pairs: 0,
             unmeasured: 0,
+            refused: 0,
         })
     }
 
@@ -93,8 +100,10 @@ impl Session {
                 self.push(contact)
             }
             Placement::Late { slices } => {
-                let pairs: Vec<IpPair> = self.count(contact).collect();
-                Ok(self.detector.ingest_late(&pairs, slices)?)
+                let pairs = self.count(contact);
+                self.late.clear();
+                self.late.extend(pairs);
+                Ok(self.late.ingest_late(&self.detector, slices)?)
             }
             // The clock counts them.
             Placement::TooLate | Placement::Future => Ok(()),
@@ -113,6 +122,7 @@ impl Session {
         Ok(Totals {
             pairs: self.pairs,
             unmeasured: self.unmeasured,
+            refused: self.refused,
             too_late: self.clock.too_late(),
             future: self.clock.future(),
             slices: self.reports.slices,
@@ -130,16 +140,20 @@ impl Session {
         if self.batch.len() + 2 > BATCH { self.flush() } else { Ok(()) }
     }
 
-    fn count(&mut self, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
-        let pairs = self.inside.pairs(contact).map(|(aip, bip)| IpPair { aip, bip });
-        let (_, most) = pairs.size_hint();
-        self.unmeasured += u64::from(most == Some(0));
-        self.pairs += most.unwrap_or(0) as u64;
-        pairs
+    /// The pairs of a contact that are measured, counted.
+    fn count(&mut self, contact: Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
+        let is_refused =
+            self.reports.paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
+        self.refused += u64::from(is_refused);
+        let pairs = (!is_refused).then(|| self.inside.pairs(contact));
+        let most = pairs.as_ref().map_or(0, |pairs| pairs.size_hint().1.unwrap_or(0));
+        self.unmeasured += u64::from(!is_refused && most == 0);
+        self.pairs += most as u64;
+        pairs.into_iter().flatten()
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.detector.ingest(&self.batch)?;
+        self.batch.ingest(&self.detector)?;
         self.batch.clear();
         Ok(())
     }

@@ -24,6 +24,10 @@ fn write(to: &mut impl Write, totals: &Totals, counts: &Counts) -> io::Result<()
         "dropped    {} too late, {} from the future, {} with no measured endpoint",
         totals.too_late, totals.future, totals.unmeasured
     )?;
+    if totals.refused > 0 {
+        let refused = totals.refused;
+        writeln!(to, "ipv6       {refused} contacts left out: the preset paper takes IPv4 alone")?;
+    }
     writeln!(to, "pairs      {}", totals.pairs)?;
     writeln!(to, "slices     {} reported, {} in overload", totals.slices, totals.overloaded)?;
     let (packets, pairs) = (rate(counts.packets), rate(totals.pairs));

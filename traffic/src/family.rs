@@ -42,6 +42,15 @@ impl Family {
         }
     }
 
+    /// Returns the inside host and the opposite host of `pair`: they are of one family.
+    #[must_use]
+    pub fn hosts(self, IpPair { aip, bip }: IpPair) -> (IpAddr, IpAddr) {
+        match self.is_v6(aip) {
+            true => (Self::V6.host(aip), Self::V6.host(bip)),
+            false => (ip(aip), ip(bip)),
+        }
+    }
+
     /// Replaces what is in `all` by `pairs`, whose hosts are of this family.
     pub fn split(self, pairs: &[IpPair], all: &mut FamilyPairs) {
         all.v4.clear();

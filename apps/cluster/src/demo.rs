@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use srlg_host::{Config, Hash};
+use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 
 use crate::broker::Broker;
@@ -28,6 +29,7 @@ const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
 const SLICES: u32 = 30;
 const FIRST: u64 = 1_000_000;
 const PAIRS: u32 = 300_000;
+const FAMILY: Family = Family::Mixed;
 const REPORTS: &str = "reports.ndjson";
 
 /// Everything is there by then, on a slow machine too.
@@ -71,6 +73,7 @@ fn traffic(share: Share) -> Traffic {
         slices: SLICES,
         first_slice: Some(FIRST),
         share,
+        family: FAMILY,
         traffic_seed: 1,
     }
 }
@@ -88,7 +91,7 @@ fn truth(network: &Network) -> Truth {
         last.into_iter().collect()
     });
     let mut exact: Vec<_> = exact.collect();
-    Truth { whole: exact.remove(0), probes: exact }
+    Truth { family: FAMILY, whole: exact.remove(0), probes: exact }
 }
 
 /// Processes of the demonstration, which end with it.
@@ -115,6 +118,7 @@ impl Nodes {
                 format!("--slices={SLICES}"),
                 format!("--first-slice={FIRST}"),
                 format!("--share={share}"),
+                format!("--family={FAMILY}"),
                 "--pace=20".to_owned(),
             ];
             Node::start(folder, broker, name, &traffic)

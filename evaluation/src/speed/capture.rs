@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use srlg_capture::Reader;
-use srlg_core::IpPair;
-use srlg_host::{Placement, SliceClock, SlidingDetector};
+use srlg_host::{PairBatch, Placement, SliceClock, SlidingDetector};
 use srlg_traffic::synthetic::Backbone;
 
 use super::report::{Metric, Report};
@@ -77,7 +76,7 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
 fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;
-    let (mut batch, mut pairs) = (Vec::with_capacity(PAIRS_PER_CALL), 0);
+    let (mut batch, mut pairs) = (PairBatch::new(), 0);
     while let Some(contact) = reader.next_contact()? {
         match clock.place(contact.time_ns) {
             Placement::Running => {}
@@ -87,8 +86,8 @@ fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
             }
             other => bail!("the capture is in order of time, but here is {other:?}"),
         }
-        let (aip, bip) = (contact.source, contact.destination);
-        batch.extend([IpPair { aip, bip }, IpPair { aip: bip, bip: aip }]);
+        batch.push(contact.source, contact.destination);
+        batch.push(contact.destination, contact.source);
         pairs += 2;
         if batch.len() + 2 > PAIRS_PER_CALL {
             ingest(detector, &mut batch)?;
@@ -98,8 +97,8 @@ fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     Ok(pairs)
 }
 
-fn ingest(detector: &SlidingDetector, batch: &mut Vec<IpPair>) -> Result<()> {
-    detector.ingest(batch)?;
+fn ingest(detector: &SlidingDetector, batch: &mut PairBatch) -> Result<()> {
+    batch.ingest(detector)?;
     batch.clear();
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::family::Feeder;
 use crate::system::stages;
 use anyhow::{Context, Result};
 use srlg_host::SlidingDetector;
@@ -46,10 +47,11 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     let (window, repeat, seed) =
         (setting.config.window, setting.options.repeat, setting.options.seed);
     let mut detector = setting.detector()?;
+    let mut feeder = Feeder::new(setting.options.family);
     let mut closes = Vec::new();
     let slices = Model::Backbone.slices(seed, window + repeat, load);
     for (slice, packets) in (1..).zip(slices) {
-        detector.ingest(&packets)?;
+        feeder.ingest(&detector, &packets)?;
         if slice < window {
             detector.skip_to(slice.into())?;
         } else {

@@ -40,6 +40,7 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
                 tell(setting, &traffic, &own[0], report);
             }
         }
+        family(setting, &traffic, report)?;
         pinned(setting, &traffic, report)?;
         #[cfg(feature = "cuda")]
         if let Device::Cuda(ordinal) = setting.device {
@@ -51,6 +52,25 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
 
 fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<Place<'a>> {
     Ok(Place::new("srlg", threads, Own::new(setting, &traffic.slices, threads)?))
+}
+
+/// The same pairs of IPv6 hosts: what they cost more.
+fn family(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
+    if setting.config.validate()?.finder().cells().is_none() {
+        return Ok(()); // the paper's scheme takes none
+    }
+    let v6 = traffic.v6();
+    for threads in THREADS {
+        let own6 = Place::new("srlg, IPv6", threads, Own::new(setting, &v6, threads)?);
+        let mut places = [own(setting, traffic, threads)?, own6];
+        race::run(&mut places, setting.options.repeat)?;
+        let [v4, v6] = &places;
+        tell(setting, traffic, v6, report);
+        let name = format!("ingest_{}_ratio", traffic.name);
+        let metric = Metric::new(name, "times", threads, ratio(v6, &[v4])).load(setting.pairs);
+        report.add(&metric.system("srlg, IPv6").detail("of", "srlg"));
+    }
+    Ok(())
 }
 
 /// All systems, with a thread for each of `shares`, and the limits where they are comparable.

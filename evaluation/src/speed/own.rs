@@ -1,8 +1,7 @@
 //! The detector in a race of ingest: rounds of slices, from one or more threads.
 
 use anyhow::Result;
-use srlg_core::IpPair;
-use srlg_host::SlidingDetector;
+use srlg_host::{Pair, SlidingDetector};
 
 use super::race::Entrant;
 use super::report::Metric;
@@ -11,23 +10,19 @@ use crate::sample::{Sample, seconds, timed};
 use crate::threads::in_parallel;
 
 /// A detector that takes pairs from ordinary memory.
-pub(super) struct Own<'a> {
+pub(super) struct Own<'a, P> {
     detector: SlidingDetector,
-    slices: &'a [Vec<IpPair>],
+    slices: &'a [Vec<P>],
     threads: u32,
 }
 
-impl<'a> Own<'a> {
-    pub(super) fn new(
-        setting: &Setting<'_>,
-        slices: &'a [Vec<IpPair>],
-        threads: u32,
-    ) -> Result<Self> {
+impl<'a, P: Pair> Own<'a, P> {
+    pub(super) fn new(setting: &Setting<'_>, slices: &'a [Vec<P>], threads: u32) -> Result<Self> {
         Ok(Self { detector: setting.detector()?, slices, threads })
     }
 }
 
-impl Entrant for Own<'_> {
+impl<P: Pair> Entrant for Own<'_, P> {
     fn round(&mut self) -> Result<f64> {
         round(&mut self.detector, self.slices, |detector, pairs| {
             from_threads(detector, pairs, self.threads)
@@ -75,7 +70,7 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-fn from_threads(detector: &SlidingDetector, pairs: &[IpPair], threads: u32) -> Result<()> {
+fn from_threads<P: Pair>(detector: &SlidingDetector, pairs: &[P], threads: u32) -> Result<()> {
     let share = pairs.len().div_ceil(threads as usize).max(1);
     in_parallel(pairs.chunks(share), |pairs| {
         pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))

@@ -12,8 +12,9 @@
 //! - `flood`: the same seconds, in which four packets of five are for one victim, each from a
 //!   spoofed source of its own.
 
-use srlg_core::IpPair;
+use srlg_core::{Ip6Pair, IpPair};
 use srlg_host::Device;
+use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 use super::setting::Setting;
@@ -34,6 +35,18 @@ pub(super) struct Traffic {
     /// the link. A flood that lasts has most of the window itself.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
+}
+
+impl Traffic {
+    /// The slices, all hosts of IPv6.
+    pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
+        let mut split = FamilyPairs::default();
+        let slices = self.slices.iter().map(|slice| {
+            Family::V6.split(slice, &mut split);
+            std::mem::take(&mut split.v6)
+        });
+        slices.collect()
+    }
 }
 
 /// All kinds.

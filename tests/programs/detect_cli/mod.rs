@@ -1,5 +1,6 @@
 //! The `detect` example as a user runs it: formats, options, and everything that goes wrong.
 
+mod families;
 mod limits;
 mod reports;
 

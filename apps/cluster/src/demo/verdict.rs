@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use srlg_traffic::family::{Family, number};
 
 /// Standard errors that an estimate may be off.
 const BOUND: f64 = 5.0;
@@ -18,21 +19,22 @@ const BOUND: f64 = 5.0;
 /// A reported super point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    pub(super) host: Ipv4Addr,
+    pub(super) host: IpAddr,
     pub(super) cardinality: f64,
     pub(super) std_error: f64,
 }
 
-/// Exact cardinalities by host.
+/// Exact cardinalities by the number of a host.
 pub(super) struct Truth {
+    pub(super) family: Family,
     pub(super) whole: BTreeMap<u32, u32>,
     /// What each probe sees.
     pub(super) probes: Vec<BTreeMap<u32, u32>>,
 }
 
 impl Truth {
-    fn of(&self, host: Ipv4Addr) -> f64 {
-        self.whole.get(&host.to_bits()).copied().unwrap_or(0).into()
+    fn of(&self, host: IpAddr) -> f64 {
+        self.whole.get(&number(host)).copied().unwrap_or(0).into()
     }
 }
 
@@ -79,7 +81,7 @@ pub(super) fn faults(truth: &Truth, points: &[Point], threshold: u32) -> Vec<Str
     let relative =
         points.iter().map(|point| point.std_error / point.cardinality).fold(0.0, f64::max);
     for (&host, &exact) in &truth.whole {
-        let (host, exact) = (Ipv4Addr::from_bits(host), f64::from(exact));
+        let (host, exact) = (truth.family.host(host), f64::from(exact));
         let clear = exact - theta > BOUND * relative * exact;
         if clear && points.iter().all(|point| point.host != host) {
             faults.push(format!("{host}: {exact} opposite hosts, and it was not reported"));
@@ -95,14 +97,14 @@ pub(super) fn print(
     truth: &Truth,
     points: &[Point],
 ) -> io::Result<()> {
-    write!(out, "\nsuper point      ")?;
+    write!(out, "\nsuper point           ")?;
     names.iter().try_for_each(|name| write!(out, "{name:>8}"))?;
     writeln!(out, "    true   merged          error")?;
     for &Point { host, cardinality, std_error } in points {
         let exact = truth.of(host);
-        write!(out, "{host:<17}", host = host.to_string())?;
+        write!(out, "{host:<22}", host = host.to_string())?;
         for probe in &truth.probes {
-            write!(out, "{:>8}", probe.get(&host.to_bits()).copied().unwrap_or(0))?;
+            write!(out, "{:>8}", probe.get(&number(host)).copied().unwrap_or(0))?;
         }
         let error = (cardinality / exact - 1.0) * 100.0;
         writeln!(out, "{exact:>8}{cardinality:>9.0} ±{std_error:<5.0}{error:>+7.1}%")?;
@@ -115,11 +117,11 @@ mod tests {
     use super::*;
 
     fn truth(hosts: &[(u32, u32)]) -> Truth {
-        Truth { whole: hosts.iter().copied().collect(), probes: Vec::new() }
+        Truth { family: Family::V4, whole: hosts.iter().copied().collect(), probes: Vec::new() }
     }
 
     fn reported(host: u32, cardinality: f64, std_error: f64) -> Point {
-        Point { host: Ipv4Addr::from_bits(host), cardinality, std_error }
+        Point { host: Family::V4.host(host), cardinality, std_error }
     }
 
     #[test]

@@ -12,9 +12,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use ipnet::Ipv4Net;
-use srlg_capture::{Contact, Counts, InsideFilter, Reader, Role, parse_network};
-use srlg_host::IpPair;
+use ipnet::IpNet;
+use srlg_capture::{Counts, InsideFilter, Prefixes, Reader, Role, parse_network};
 use tracing::warn;
 
 use super::Measured;
@@ -36,13 +35,29 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 
-    /// Measured network, repeatable; every endpoint inside is measured [default: 0.0.0.0/0]
+    /// Measured network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
     #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "input")]
-    pub inside: Vec<Ipv4Net>,
+    pub inside: Vec<IpNet>,
 
     /// Contacts that count for a host: any, those it sent a packet in (source), or those it received one in (destination)
     #[arg(long, default_value = "any", requires = "input")]
     pub role: Role,
+
+    /// Measure IPv4 networks of this prefix length as hosts
+    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
+    pub host_prefix4: u8,
+
+    /// Measure IPv6 networks of this prefix length as hosts
+    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
+    pub host_prefix6: u8,
+
+    /// Count IPv4 networks of this prefix length as opposite hosts
+    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
+    pub peer_prefix4: u8,
+
+    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
+    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
+    pub peer_prefix6: u8,
 
     /// The input goes on now: a slice ends by this machine's clock, whether packets come or not
     #[arg(long, requires = "input", conflicts_with = "pace")]
@@ -73,27 +88,39 @@ impl Args {
 
     fn generate(&self, network: &Network, mut measurement: Measurement) -> Result<Measured> {
         let length = network.slice_ms * 1_000_000;
+        let family = self.generated.family;
         let first = self.generated.first_slice.unwrap_or(now()? / length);
         for (slice, pairs) in (first..).zip(self.generated.slices()) {
             let start = slice.saturating_mul(length);
             // A slice without any pair is a slice as well.
-            measurement.take(start, pairs.into_iter())?;
+            measurement.take(start, pairs.into_iter().map(|pair| family.hosts(pair)))?;
         }
         Ok(Measured { totals: measurement.finish()?, counts: None })
     }
 
     fn read_file(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let inside = InsideFilter::new(&self.inside, self.role);
+        let inside = self.filter()?;
         while let Some(contact) = reader.next_contact()? {
-            measurement.take(contact.time_ns, pairs(&inside, contact))?;
+            measurement.take(contact.time_ns, inside.pairs(contact))?;
         }
         let counts = ended(&reader);
         Ok(Measured { totals: measurement.finish()?, counts: Some(counts) })
     }
 
+    /// Which hosts are measured, and as what.
+    fn filter(&self) -> Result<InsideFilter> {
+        let prefixes = Prefixes {
+            host4: self.host_prefix4,
+            host6: self.host_prefix6,
+            peer4: self.peer_prefix4,
+            peer6: self.peer_prefix6,
+        };
+        Ok(InsideFilter::new(&self.inside, self.role).with_prefixes(prefixes)?)
+    }
+
     /// Reads in a thread of its own, so that slices end while no packet comes.
     fn follow(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let inside = InsideFilter::new(&self.inside, self.role);
+        let inside = self.filter()?;
         let grace = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
         let (sender, receiver) = sync_channel(WAITING);
         let reading =
@@ -107,7 +134,7 @@ impl Args {
             })?;
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(contact) => measurement.take(contact.time_ns, pairs(&inside, contact))?,
+                Ok(contact) => measurement.take(contact.time_ns, inside.pairs(contact))?,
                 Err(RecvTimeoutError::Timeout) => measurement.pass(now()?.saturating_sub(grace))?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -115,10 +142,6 @@ impl Args {
         let counts = reading.join().map_err(|_| anyhow::anyhow!("the reading thread failed"))??;
         Ok(Measured { totals: measurement.finish()?, counts: Some(counts) })
     }
-}
-
-fn pairs(inside: &InsideFilter, contact: Contact) -> impl Iterator<Item = IpPair> + use<> {
-    inside.pairs(contact).map(|(aip, bip)| IpPair { aip, bip })
 }
 
 /// Tells of an early end; what became of all packets.

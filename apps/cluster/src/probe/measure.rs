@@ -6,12 +6,13 @@
 //! gone out before and are passed over.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use srlg_host::{Device, IpPair, Placement, SliceClock, SlidingDetector};
+use srlg_host::{Device, PairBatch, Placement, SliceClock, SlidingDetector};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
@@ -37,7 +38,8 @@ pub(super) struct Measurement {
     pacer: Pacer,
     outbox: Arc<Outbox>,
     part_bytes: usize,
-    batch: Vec<IpPair>,
+    batch: PairBatch,
+    late: PairBatch,
     /// The running slice; none before the first contact.
     slice: Option<u64>,
     skew: Duration,
@@ -86,7 +88,8 @@ impl Measurement {
             mark: outbox.mark(),
             outbox,
             part_bytes: network.part_bytes,
-            batch: Vec::with_capacity(BATCH),
+            batch: PairBatch::new(),
+            late: PairBatch::new(),
             slice: None,
             latest: 0,
             totals: Totals::default(),
@@ -94,8 +97,12 @@ impl Measurement {
         })
     }
 
-    /// Takes pairs that were in contact at `time_ns`.
-    pub(super) fn take(&mut self, time_ns: u64, pairs: impl Iterator<Item = IpPair>) -> Result<()> {
+    /// Takes pairs, inside and opposite hosts, that were in contact at `time_ns`.
+    pub(super) fn take(
+        &mut self,
+        time_ns: u64,
+        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
+    ) -> Result<()> {
         if !self.believes(time_ns)? {
             self.totals.future += 1;
             self.tell_dropped("from the future");
@@ -105,17 +112,19 @@ impl Measurement {
             self.tell_dropped("too late");
             return Ok(());
         };
-        for pair in pairs {
+        for (aip, bip) in pairs {
             self.totals.pairs += 1;
             if self.is_passed_over() {
                 continue;
             }
             if late > 0 {
                 self.latest = self.latest.max(late);
-                self.detector.ingest_late(&[pair], late)?;
+                self.late.clear();
+                self.late.push(aip, bip);
+                self.late.ingest_late(&self.detector, late)?;
                 continue;
             }
-            self.batch.push(pair);
+            self.batch.push(aip, bip);
             if self.batch.len() == BATCH {
                 self.flush()?;
             }
@@ -221,7 +230,7 @@ impl Measurement {
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.detector.ingest(&self.batch)?;
+        self.batch.ingest(&self.detector)?;
         self.batch.clear();
         Ok(())
     }

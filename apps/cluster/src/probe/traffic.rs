@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use srlg_host::IpPair;
+use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 /// Cardinalities of the planted hosts.
@@ -32,6 +33,10 @@ pub struct Traffic {
     /// Which share of the pairs this probe sees, from 1 to the number of shares
     #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
     pub share: Share,
+
+    /// Hosts of the generated traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t, requires = "generate")]
+    pub family: Family,
 
     /// Seed of the generated traffic
     #[arg(long, value_name = "N", default_value_t = 1, requires = "generate")]
@@ -124,7 +129,14 @@ mod tests {
 
     fn traffic(share: &str) -> Traffic {
         let (generate, share) = (Some(20_000), share.parse().unwrap());
-        Traffic { generate, slices: 5, first_slice: None, share, traffic_seed: 3 }
+        Traffic {
+            generate,
+            slices: 5,
+            first_slice: None,
+            share,
+            family: Family::V4,
+            traffic_seed: 3,
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use srlg_host::{Config, Delta, Snapshot};
+use srlg_host::{Config, Delta, IpPair, Snapshot};
+use srlg_traffic::family::Family;
 
 use super::super::spool::Spool;
 use super::*;
@@ -38,7 +39,9 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
 }
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
-    contacts.for_each(|(time, pair)| measurement.take(time, [pair].into_iter()).unwrap());
+    contacts.for_each(|(time, pair)| {
+        measurement.take(time, [Family::Mixed.hosts(pair)].into_iter()).unwrap()
+    });
 }
 
 /// What a detector has seen that merges all parts in the spool, at `slice`.
@@ -58,11 +61,13 @@ fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
 /// What a detector has seen that was told everything in its slice.
 fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
-    let mut contacts: Vec<_> = contacts.collect();
+    let (mut batch, mut contacts) = (PairBatch::new(), contacts.collect::<Vec<_>>());
     contacts.sort_by_key(|&(time, _)| time);
     for (time, pair) in contacts {
         detector.skip_to(time / SECOND).unwrap();
-        detector.ingest(&[pair]).unwrap();
+        batch.clear();
+        batch.extend([Family::Mixed.hosts(pair)]);
+        batch.ingest(&detector).unwrap();
     }
     detector.skip_to(slice).unwrap();
     detector.snapshot().unwrap()
