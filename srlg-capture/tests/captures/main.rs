@@ -6,6 +6,7 @@
 //! the tests that need it pass with a note. Frames that are made here need no file.
 
 mod frames;
+mod generated;
 mod oracle;
 
 use std::collections::{BTreeMap, BTreeSet};
