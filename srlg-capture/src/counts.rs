@@ -12,12 +12,10 @@ use std::fmt;
 pub enum Skip {
     /// The frame carries no IP: ARP, LLC, a payload of MPLS that is neither IPv4 nor IPv6.
     NotIp,
-    /// The outermost IP header is IPv6, which is not measured.
-    Ipv6,
     /// Frames of this link type cannot be taken apart.
     LinkType,
-    /// Fewer bytes were captured than the headers up to and including the fixed 20 bytes of
-    /// IPv4 need. Options and payload may be missing.
+    /// Fewer bytes were captured than the headers up to and including the fixed one of IP need, 20
+    /// bytes of IPv4 or 40 of IPv6. Options, extension headers and payload may be missing.
     CutHeader,
     /// A header lies: IP version other than announced, an IPv4 header length below 20 bytes or a
     /// total length below the header length, a pcapng packet larger than its block.
@@ -36,9 +34,8 @@ pub enum Skip {
 
 impl Skip {
     /// All reasons, in the order in which summaries list them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::NotIp,
-        Self::Ipv6,
         Self::LinkType,
         Self::CutHeader,
         Self::BadHeader,
@@ -52,7 +49,6 @@ impl Skip {
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotIp => "not-ip",
-            Self::Ipv6 => "ipv6",
             Self::LinkType => "link-type",
             Self::CutHeader => "cut-header",
             Self::BadHeader => "bad-header",
@@ -128,8 +124,8 @@ mod tests {
         let mut counts = Counts::default();
         counts.record(Ok(()));
         assert_eq!(counts.to_string(), "1 packets, 1 contacts, 0 skipped");
-        counts.record::<()>(Err(Skip::Ipv6));
+        counts.record::<()>(Err(Skip::CutHeader));
         counts.record::<()>(Err(Skip::NotIp));
-        assert_eq!(counts.to_string(), "3 packets, 1 contacts, 2 skipped (not-ip 1, ipv6 1)");
+        assert_eq!(counts.to_string(), "3 packets, 1 contacts, 2 skipped (not-ip 1, cut-header 1)");
     }
 }

@@ -1,17 +1,19 @@
 //! CSV: the header `time_ms,src,dst`, then one contact a line.
 //!
 //! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, three
-//! to a line. Time is in milliseconds and may have a decimal fraction.
+//! to a line. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
+//! or IPv6, the latter with or without brackets; each field may be of another family.
 //! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
 //!
 //! The crate csv is not used: its records grow with the longest line, and it cannot tell a last
 //! line without an end from one that a damaged gzip stream has cut.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::Skip;
-use crate::contact::{Contact, Packet};
+use crate::contact::{Packet, Seen};
 use crate::error::{CaptureError, Stop};
+use crate::host::Host;
 use crate::input::Input;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
@@ -120,15 +122,19 @@ fn parse_row(line: &[u8]) -> Packet {
         return Err(Skip::BadRow);
     };
     let time_ns = parse_time(time)?;
-    match (source.parse::<Ipv4Addr>(), destination.parse::<Ipv4Addr>()) {
-        (Ok(source), Ok(destination)) => {
-            Ok(Contact { time_ns, source: source.to_bits(), destination: destination.to_bits() })
-        }
-        _ if source.parse::<Ipv6Addr>().is_ok() && destination.parse::<Ipv6Addr>().is_ok() => {
-            Err(Skip::Ipv6)
-        }
-        _ => Err(Skip::BadRow),
-    }
+    let hosts = (parse_host(source)?, parse_host(destination)?);
+    Ok(Seen { time_ns, hosts })
+}
+
+/// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
+#[inline]
+fn parse_host(field: &str) -> Result<Host, Skip> {
+    let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let host = match in_brackets {
+        Some(inner) => inner.parse::<Ipv6Addr>().map(IpAddr::V6),
+        None => field.parse(),
+    };
+    host.map(Host::from).map_err(|_| Skip::BadRow)
 }
 
 /// Milliseconds with an optional fraction, in nanoseconds; digits beyond those are cut off.
@@ -147,8 +153,14 @@ fn parse_time(field: &str) -> Result<u64, Skip> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::{parse_row, parse_time};
-    use crate::Skip;
+    use crate::{Contact, Skip};
+
+    fn contact(row: &str) -> Result<Contact, Skip> {
+        parse_row(row.as_bytes()).map(Contact::from)
+    }
 
     #[test]
     fn times_are_exact() {
@@ -170,15 +182,56 @@ mod tests {
 
     #[test]
     fn rows_have_three_bare_fields() {
-        let contact = parse_row(b"1,10.0.0.1,255.255.255.255").unwrap();
-        assert_eq!((contact.source, contact.destination), (0x0a00_0001, u32::MAX));
-        assert_eq!(parse_row(b"1,2001:db8::1,::2"), Err(Skip::Ipv6));
-        let rows =
-            ["1,10.0.0.1", "1,10.0.0.1,10.0.0.2,", "1,\"10.0.0.1\",10.0.0.2", "1,10.0.0.1,::2"];
-        for bad in
-            rows.map(str::as_bytes).into_iter().chain([&b"1,10.0.0.256,1.1.1.1"[..], b"\xff"])
-        {
-            assert_eq!(parse_row(bad), Err(Skip::BadRow), "{}", bad.escape_ascii());
+        let v4 = Contact::new(1_000_000, Ipv4Addr::new(10, 0, 0, 1).into(), IpAddr::from([255; 4]));
+        assert_eq!(contact("1,10.0.0.1,255.255.255.255"), Ok(v4));
+        for bad in ["1,10.0.0.1", "1,10.0.0.1,10.0.0.2,", "1,\"10.0.0.1\",10.0.0.2", "1,::1"] {
+            assert_eq!(parse_row(bad.as_bytes()), Err(Skip::BadRow), "{bad}");
+        }
+        assert_eq!(parse_row(b"\xff"), Err(Skip::BadRow));
+    }
+
+    #[test]
+    fn hosts_are_of_either_family_each_by_itself() {
+        let [v4, v6] = [IpAddr::from([192, 0, 2, 1]), "2001:db8::1".parse().unwrap()];
+        for (row, source, destination) in [
+            ("0,2001:db8::1,192.0.2.1", v6, v4),
+            ("0,192.0.2.1,[2001:db8::1]", v4, v6),
+            ("0,[2001:DB8:0:0::1],2001:db8::0001", v6, v6),
+            ("0,::ffff:192.0.2.1,[::ffff:c000:201]", v4, v4),
+        ] {
+            assert_eq!(contact(row), Ok(Contact::new(0, source, destination)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_a_bad_row() {
+        for bad in [
+            "fe80::1%eth0",
+            "fe80::1%2",
+            "[fe80::1%eth0]",
+            "[::1",
+            "::1]",
+            "[]",
+            "[[::1]]",
+            "[192.0.2.1]",
+            "[::1]:53",
+            "192.0.2.1:53",
+            "192.0.2.1/32",
+            "::1/128",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            "::12345",
+            "10.0.0.256",
+            "010.0.0.1",
+            "10.1",
+            "host",
+            " ::1",
+            "",
+        ] {
+            for row in [format!("0,{bad},::1"), format!("0,::1,{bad}")] {
+                assert_eq!(parse_row(row.as_bytes()), Err(Skip::BadRow), "{row}");
+            }
         }
     }
 }

@@ -1,14 +1,21 @@
 //! The outermost IP header: the end of every walk through a frame.
 //!
 //! Shape: bytes in, a directed pair of hosts or the reason why there is none out.
-//! Invariant: only the fixed 20 bytes of IPv4 are looked at; a snap length may cut the rest.
+//! Invariant: only the fixed header is looked at, 20 bytes of IPv4 or 40 of IPv6; a snap length
+//! may cut the rest.
+//!
+//! The addresses of IPv6 stand before all extension headers, so these may be any number, of any
+//! kind, damaged or cut. Its payload length is not looked at: nothing depends on it, and it is 0 in
+//! jumbograms.
 
 use crate::Skip;
+use crate::host::Host;
 
 /// Source and destination, or why there are none.
-pub(crate) type Hosts = Result<(u32, u32), Skip>;
+pub(crate) type Hosts = Result<(Host, Host), Skip>;
 
 const IPV4_FIXED_HEADER: usize = 20;
+const IPV6_FIXED_HEADER: usize = 40;
 
 /// Hosts of a packet that is announced as IPv4. Fragments have them too.
 #[inline]
@@ -20,25 +27,30 @@ pub(crate) fn ipv4(packet: &[u8]) -> Hosts {
         return Err(Skip::BadHeader);
     }
     let address = |at: usize| {
-        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        Host::v4(u32::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
     };
     Ok((address(12), address(16)))
 }
 
-/// A packet that is announced as IPv6.
+/// Hosts of a packet that is announced as IPv6. Fragments have them too.
+#[inline]
 pub(crate) fn ipv6(packet: &[u8]) -> Hosts {
-    match packet.first().map(|byte| byte >> 4) {
-        Some(6) => Err(Skip::Ipv6),
-        Some(_) => Err(Skip::BadHeader),
-        None => Err(Skip::CutHeader),
+    let header = packet.first_chunk::<IPV6_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
+    if header[0] >> 4 != 6 {
+        return Err(Skip::BadHeader);
     }
+    let address = |at: usize| {
+        Host::v6(u128::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
+    };
+    Ok((address(8), address(24)))
 }
 
 /// A packet whose first nibble tells the version; `other` is the verdict on the rest.
+#[inline]
 pub(crate) fn by_version(packet: &[u8], other: Skip) -> Hosts {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => ipv4(packet),
-        Some(6) => Err(Skip::Ipv6),
+        Some(6) => ipv6(packet),
         Some(_) => Err(other),
         None => Err(Skip::CutHeader),
     }
@@ -46,36 +58,84 @@ pub(crate) fn by_version(packet: &[u8], other: Skip) -> Hosts {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::{by_version, ipv4, ipv6};
     use crate::Skip;
+    use crate::host::Host;
 
-    const PACKET: [u8; 20] =
+    const IPV4: [u8; 20] =
         [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];
-    const HOSTS: (u32, u32) = (0xc000_0201, 0xc633_6407);
+
+    fn host(text: &str) -> Host {
+        text.parse::<IpAddr>().unwrap().into()
+    }
+
+    fn hosts(source: &str, destination: &str) -> (Host, Host) {
+        (host(source), host(destination))
+    }
+
+    fn ipv4_hosts() -> (Host, Host) {
+        hosts("192.0.2.1", "198.51.100.7")
+    }
+
+    /// The fixed header of a packet from 2001:db8::1 to fe80::2.
+    fn ipv6_header(payload_length: u16, next_header: u8) -> [u8; 40] {
+        let mut header = [0; 40];
+        header[0] = 0x6f;
+        header[4..6].copy_from_slice(&payload_length.to_be_bytes());
+        header[6] = next_header;
+        header[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+        header[23] = 1;
+        header[24..26].copy_from_slice(&[0xfe, 0x80]);
+        header[39] = 2;
+        header
+    }
+
+    fn ipv6_hosts() -> (Host, Host) {
+        hosts("2001:db8::1", "fe80::2")
+    }
 
     fn with(at: usize, value: u8) -> [u8; 20] {
-        let mut packet = PACKET;
+        let mut packet = IPV4;
         packet[at] = value;
         packet
     }
 
     #[test]
-    fn twenty_bytes_are_enough_and_nineteen_are_not() {
-        assert_eq!(ipv4(&PACKET), Ok(HOSTS));
-        assert_eq!(ipv4(&PACKET[..19]), Err(Skip::CutHeader));
-        assert_eq!(ipv4(&[]), Err(Skip::CutHeader));
+    fn the_fixed_header_is_enough_and_a_byte_less_is_not() {
+        let packet = ipv6_header(0, 17);
+        assert_eq!(ipv4(&IPV4), Ok(ipv4_hosts()));
+        assert_eq!(ipv6(&packet), Ok(ipv6_hosts()));
+        assert!((0..20).all(|length| ipv4(&IPV4[..length]) == Err(Skip::CutHeader)));
+        assert!((0..40).all(|length| ipv6(&packet[..length]) == Err(Skip::CutHeader)));
     }
 
     #[test]
     fn options_and_payload_may_be_cut() {
         let mut packet = with(0, 0x4f);
         packet[2..4].copy_from_slice(&1500_u16.to_be_bytes());
-        assert_eq!(ipv4(&packet), Ok(HOSTS));
+        assert_eq!(ipv4(&packet), Ok(ipv4_hosts()));
+    }
+
+    #[test]
+    fn ipv6_has_hosts_whatever_follows_and_however_long_it_claims_to_be() {
+        // Hop by hop options, TCP, 6in6, routing, fragment, ESP, nothing, unassigned.
+        for next_header in [0, 6, 41, 43, 44, 50, 59, 253] {
+            for payload_length in [0, 1, u16::MAX] {
+                let header = ipv6_header(payload_length, next_header);
+                // An extension header of no sensible length or kind, cut at every byte.
+                let packet = [&header[..], &[0xff; 9]].concat();
+                for length in 40..=packet.len() {
+                    assert_eq!(ipv6(&packet[..length]), Ok(ipv6_hosts()), "{next_header}");
+                }
+            }
+        }
     }
 
     #[test]
     fn fragments_are_contacts() {
-        assert_eq!(ipv4(&with(7, 0xb9)), Ok(HOSTS));
+        assert_eq!(ipv4(&with(7, 0xb9)), Ok(ipv4_hosts()));
     }
 
     #[test]
@@ -84,16 +144,19 @@ mod tests {
         assert_eq!(ipv4(&with(0, 0x44)), Err(Skip::BadHeader), "header length below 20");
         assert_eq!(ipv4(&with(0, 0x46)), Err(Skip::BadHeader), "total below header length");
         assert_eq!(ipv4(&with(3, 19)), Err(Skip::BadHeader), "total length below 20");
+        for version in (0..16).filter(|version| *version != 6) {
+            let mut packet = ipv6_header(0, 17);
+            packet[0] = version << 4;
+            assert_eq!(ipv6(&packet), Err(Skip::BadHeader), "version {version}");
+        }
     }
 
     #[test]
     fn the_version_decides_where_nothing_announces_it() {
-        assert_eq!(by_version(&PACKET, Skip::NotIp), Ok(HOSTS));
-        assert_eq!(by_version(&[0x60], Skip::NotIp), Err(Skip::Ipv6));
+        assert_eq!(by_version(&IPV4, Skip::NotIp), Ok(ipv4_hosts()));
+        assert_eq!(by_version(&ipv6_header(0, 17), Skip::NotIp), Ok(ipv6_hosts()));
+        assert_eq!(by_version(&[0x60], Skip::NotIp), Err(Skip::CutHeader));
         assert_eq!(by_version(&[0x00], Skip::NotIp), Err(Skip::NotIp));
         assert_eq!(by_version(&[], Skip::NotIp), Err(Skip::CutHeader));
-        assert_eq!(ipv6(&[0x60]), Err(Skip::Ipv6));
-        assert_eq!(ipv6(&PACKET), Err(Skip::BadHeader));
-        assert_eq!(ipv6(&[]), Err(Skip::CutHeader));
     }
 }

@@ -1,6 +1,6 @@
-//! Contacts between IPv4 hosts, streamed out of capture files.
+//! Contacts between hosts of IPv4 and IPv6, streamed out of capture files.
 //!
-//! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IPv4 packet: when,
+//! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IP packet: when,
 //! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
 //! either, and CSV with the header `time_ms,src,dst`. The content decides the format, never a
 //! file name. Contacts come in file order, which need not be time order.
@@ -30,16 +30,26 @@ mod counts;
 mod csv;
 mod error;
 mod frame;
+mod host;
 mod input;
 mod inside;
 mod interface;
 mod ip;
+mod network;
+mod networks;
 mod pcap;
 mod pcapng;
+mod prefixes;
+mod ranges;
 mod reader;
+mod role;
 
 pub use contact::Contact;
 pub use counts::{Counts, Skip};
 pub use error::{CaptureError, Cause, Truncation};
-pub use inside::{BadNetwork, InsideFilter, Role, UnknownRole, parse_network};
+pub use inside::InsideFilter;
+pub use network::{BadNetwork, parse_network};
+pub use networks::Networks;
+pub use prefixes::{BadPrefix, Prefixes};
 pub use reader::{Format, Reader};
+pub use role::{Role, UnknownRole};

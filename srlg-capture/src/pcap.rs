@@ -10,7 +10,7 @@
 
 use crate::Skip;
 use crate::byte_order::ByteOrder;
-use crate::contact::{Contact, Packet};
+use crate::contact::{Packet, Seen};
 use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::Input;
@@ -82,7 +82,7 @@ impl Pcap {
             return Err(Skip::BadTime);
         }
         let time_ns = u64::from(seconds) * 1_000_000_000 + fraction_ns;
-        let (source, destination) = frame::hosts(link_type, &record[RECORD_HEADER..])?;
-        Ok(Contact { time_ns, source, destination })
+        let hosts = frame::hosts(link_type, &record[RECORD_HEADER..])?;
+        Ok(Seen { time_ns, hosts })
     }
 }

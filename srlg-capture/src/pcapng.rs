@@ -11,7 +11,7 @@
 
 use crate::Skip;
 use crate::byte_order::ByteOrder;
-use crate::contact::{Contact, Packet};
+use crate::contact::{Packet, Seen};
 use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::{CAPACITY, Input};
@@ -144,8 +144,8 @@ impl PcapNg {
         let time_ns = interface.time_ns(high << 32 | low).ok_or(Skip::BadTime)?;
         let captured = self.order.u32(body, 20) as usize;
         let frame = body[FRAME..].get(..captured).ok_or(Skip::BadHeader)?;
-        let (source, destination) = frame::hosts(interface.link_type, frame)?;
-        Ok(Contact { time_ns, source, destination })
+        let hosts = frame::hosts(interface.link_type, frame)?;
+        Ok(Seen { time_ns, hosts })
     }
 }
 

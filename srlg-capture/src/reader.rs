@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::Read;
 
-use crate::contact::{Contact, Packet};
+use crate::contact::{Contact, Packet, Seen};
 use crate::counts::Counts;
 use crate::csv::Csv;
 use crate::error::{CaptureError, Stop, Truncation};
@@ -71,12 +71,17 @@ impl Reader {
     ///
     /// # Errors
     /// [`CaptureError::Read`] when the source fails; reading ends there.
+    #[inline]
     pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
+        Ok(self.next_seen()?.map(Contact::from))
+    }
+
+    fn next_seen(&mut self) -> Result<Option<Seen>, CaptureError> {
         while !self.ended {
             match self.decoder.next_packet(&mut self.input) {
                 Ok(Some(packet)) => {
-                    if let Some(contact) = self.counts.record(packet) {
-                        return Ok(Some(contact));
+                    if let Some(seen) = self.counts.record(packet) {
+                        return Ok(Some(seen));
                     }
                 }
                 Ok(None) => self.ended = true,

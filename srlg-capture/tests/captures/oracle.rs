@@ -3,17 +3,16 @@
 //! Shape: whole file in, a contact or the name of a skip reason per packet out. It knows only
 //! what the test files hold, and panics on anything else.
 
-use std::net::Ipv4Addr;
-
-use etherparse::err::packet::SliceError;
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, ether_type};
 use pcap_parser::nom::Err as Unparsed;
 use pcap_parser::pcap::{self, parse_pcap_frame, parse_pcap_frame_be};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGSlice};
+use srlg_capture::Contact;
 
-/// Nanoseconds and hosts, or why there are none.
-pub(crate) type Packet = Result<(u64, Ipv4Addr, Ipv4Addr), &'static str>;
+use crate::frames::hosts;
+
+/// A contact, or why there is none.
+pub(crate) type Packet = Result<Contact, &'static str>;
 
 /// All whole packets of a file, pcap or pcapng, and whether its last record is cut.
 pub(crate) fn read(file: &[u8]) -> (Vec<Packet>, bool) {
@@ -30,8 +29,7 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
         match parse(rest) {
             Ok((after, record)) => {
                 let time = time_ns(record.ts_sec, record.ts_usec, tick_ns);
-                let hosts = || hosts(header.network.0, record.data);
-                packets.push(time.and_then(|time| hosts().map(|(a, b)| (time, a, b))));
+                packets.push(contact(time, header.network.0, record.data));
                 rest = after;
             }
             Err(Unparsed::Incomplete(_)) => return (packets, true),
@@ -39,6 +37,11 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
         }
     }
     (packets, false)
+}
+
+fn contact(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8]) -> Packet {
+    let time_ns = time_ns?;
+    hosts(link, frame).map(|(source, destination)| Contact::new(time_ns, source, destination))
 }
 
 fn time_ns(seconds: u32, ticks: u32, tick_ns: u64) -> Result<u64, &'static str> {
@@ -65,75 +68,12 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
             Block::EnhancedPacket(packet) => {
                 let (link, ticks) = interfaces[packet.if_id as usize];
                 let (seconds, fraction) = packet.decode_ts(0, ticks);
-                let time = time_ns(seconds, fraction, 1_000_000_000 / ticks).unwrap();
-                packets.push(hosts(link, packet.packet_data()).map(|(a, b)| (time, a, b)));
+                let time = time_ns(seconds, fraction, 1_000_000_000 / ticks);
+                packets.push(contact(time, link, packet.packet_data()));
             }
             Block::SimplePacket(_) => packets.push(Err("no-time")),
             _ => {}
         }
     }
     (packets, false)
-}
-
-fn hosts(link: i32, frame: &[u8]) -> Result<(Ipv4Addr, Ipv4Addr), &'static str> {
-    match link {
-        0 => ip(frame.get(4..).ok_or("cut-header")?, "bad-header"),
-        1 => ether(&LaxSlicedPacket::from_ethernet(frame).map_err(|_| "cut-header")?),
-        113 => {
-            let (header, payload) = frame.split_at_checked(16).ok_or("cut-header")?;
-            let kind = EtherType(u16::from_be_bytes([header[14], header[15]]));
-            ether(&LaxSlicedPacket::from_ether_type(kind, payload))
-        }
-        _ => panic!("link type {link} is in none of the files"),
-    }
-}
-
-fn ether(packet: &LaxSlicedPacket<'_>) -> Result<(Ipv4Addr, Ipv4Addr), &'static str> {
-    let payload = packet.ether_payload().expect("an EtherType has a payload");
-    match (&packet.net, payload.ether_type, &packet.stop_err) {
-        (Some(net), _, _) => addresses(net),
-        (None, ether_type::ARP, _) => Err("not-ip"),
-        (None, EtherType(0x8847), _) => mpls(payload.payload),
-        (None, _, Some((SliceError::Len(_), _))) => Err("cut-header"),
-        (None, _, Some(_)) => Err("bad-header"),
-        (None, _, None) => Err("not-ip"),
-    }
-}
-
-fn mpls(stack: &[u8]) -> Result<(Ipv4Addr, Ipv4Addr), &'static str> {
-    let depth = stack.chunks_exact(4).position(|entry| entry[2] % 2 == 1).ok_or("cut-header")?;
-    ip(&stack[(depth + 1) * 4..], "not-ip")
-}
-
-fn ip(packet: &[u8], other_version: &'static str) -> Result<(Ipv4Addr, Ipv4Addr), &'static str> {
-    use etherparse::err::ip::{HeaderError, LaxHeaderSliceError};
-    match LaxSlicedPacket::from_ip(packet) {
-        Ok(sliced) => addresses(&sliced.net.expect("from_ip finds IP")),
-        // The reader goes by the version alone; etherparse wants the whole IPv6 header.
-        Err(LaxHeaderSliceError::Len(_)) if packet.first().is_some_and(|b| b >> 4 == 6) => {
-            Err("ipv6")
-        }
-        // The fixed header is there, and in the files at hand its total length lies. A cut in the
-        // options alone would be a contact: then this verdict is wrong and the test fails.
-        Err(LaxHeaderSliceError::Len(_)) if packet.len() >= 20 => Err("bad-header"),
-        Err(LaxHeaderSliceError::Len(_)) => Err("cut-header"),
-        Err(LaxHeaderSliceError::Content(HeaderError::UnsupportedIpVersion { .. })) => {
-            Err(other_version)
-        }
-        Err(LaxHeaderSliceError::Content(_)) => Err("bad-header"),
-    }
-}
-
-fn addresses(net: &LaxNetSlice<'_>) -> Result<(Ipv4Addr, Ipv4Addr), &'static str> {
-    match net {
-        LaxNetSlice::Ipv4(packet) => {
-            let header = packet.header();
-            if header.total_len() < u16::from(header.ihl()) * 4 {
-                return Err("bad-header");
-            }
-            Ok((header.source_addr(), header.destination_addr()))
-        }
-        LaxNetSlice::Ipv6(_) => Err("ipv6"),
-        LaxNetSlice::Arp(_) => Err("not-ip"),
-    }
 }

@@ -1,6 +1,6 @@
 //! CSV contact lists.
 
-use srlg_capture::{CaptureError, Reader, Skip};
+use srlg_capture::{CaptureError, Contact, Reader, Skip};
 
 use crate::{contact, read};
 
@@ -49,13 +49,21 @@ fn another_header_is_an_error_that_quotes_it() {
 
 #[test]
 fn rows_that_do_not_parse_are_counted_and_passed_over() {
-    let file =
-        format!("{HEADER}{ROW}\n5;10.0.0.1\n6,::1,::2\n99999999999999,1.1.1.1,1.1.1.1\n{ROW}");
+    let file = format!("{HEADER}{ROW}\n5;10.0.0.1\n6,fe80::1%2,::1\n99999999999999,::1,::1\n{ROW}");
     let outcome = read(file);
     assert_eq!(outcome.contacts.len(), 2);
-    for reason in [Skip::BadRow, Skip::Ipv6, Skip::BadTime] {
-        assert_eq!(outcome.counts.skipped(reason), 1, "{}", reason.name());
-    }
+    assert_eq!(outcome.counts.skipped(Skip::BadRow), 2);
+    assert_eq!(outcome.counts.skipped(Skip::BadTime), 1);
+}
+
+#[test]
+fn lines_of_both_families_may_be_mixed() {
+    let file = format!("{HEADER}{ROW}\n5,2001:db8::1,[2001:db8::2]\n5,10.0.0.1,2001:db8::2\n");
+    let [v4, v6, peer] =
+        ["10.0.0.1", "2001:db8::1", "2001:db8::2"].map(|host| host.parse().unwrap());
+    let time = 5_000_000;
+    let expected = [contact(time, 1), Contact::new(time, v6, peer), Contact::new(time, v4, peer)];
+    assert_eq!(read(file).contacts, expected);
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn valid_files() -> [Vec<u8>; 4] {
         pcapng.packet(0, host.into(), &build::frame(host)).obsolete(1, 0, &build::ipv4(host));
         pcapng.block(5, &[host; 9]).block(3, &[0; 24]);
         csv.extend_from_slice(format!("{host}.5,10.0.0.{host},10.1.0.1\n").as_bytes());
+        csv.extend_from_slice(format!("{host},2001:db8::{host},[fe80::1]\n").as_bytes());
     }
     let packed = build::gzip(&pcap.bytes);
     [pcap.bytes, pcapng.bytes, csv, packed]

@@ -37,5 +37,5 @@ fn drain(mut reader: Reader) -> Outcome {
 
 /// The contact of frame number `host` of [`build`].
 fn contact(time_ns: u64, host: u8) -> Contact {
-    Contact { time_ns, source: 0x0a00_0000 + u32::from(host), destination: 0x0a01_0001 }
+    Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
 }

@@ -1,0 +1,124 @@
+//! Longest matches, against a search through all networks.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use proptest::prelude::*;
+
+use super::Networks;
+
+/// The value of the last of the longest networks that hold `host`.
+fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
+    let holding = networks.iter().filter(|(network, _)| network.contains(&host));
+    holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)
+}
+
+/// Networks that are often equal, nested or neighbours: few bits of them are set.
+fn v4() -> impl Strategy<Value = IpNet> {
+    let bits =
+        prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), (0..32).prop_map(|bit| 1_u32 << bit)];
+    (bits, 0..=32_u8).prop_map(|(bits, length)| Ipv4Net::new(bits.into(), length).unwrap().into())
+}
+
+fn v6() -> impl Strategy<Value = IpNet> {
+    let bits = prop_oneof![
+        any::<u128>(),
+        Just(0),
+        Just(u128::MAX),
+        (0..128).prop_map(|bit| 1_u128 << bit)
+    ];
+    (bits, 0..=128_u8).prop_map(|(bits, length)| Ipv6Net::new(bits.into(), length).unwrap().into())
+}
+
+/// The first and last address of every network, and the addresses beside those.
+fn edges(networks: &[(IpNet, usize)]) -> impl Iterator<Item = IpAddr> {
+    networks.iter().flat_map(|(network, _)| match (network.network(), network.broadcast()) {
+        (IpAddr::V4(first), IpAddr::V4(last)) => [
+            first.to_bits(),
+            last.to_bits(),
+            first.to_bits().wrapping_sub(1),
+            last.to_bits().wrapping_add(1),
+        ]
+        .map(|bits| Ipv4Addr::from_bits(bits).into()),
+        (IpAddr::V6(first), IpAddr::V6(last)) => [
+            first.to_bits(),
+            last.to_bits(),
+            first.to_bits().wrapping_sub(1),
+            last.to_bits().wrapping_add(1),
+        ]
+        .map(|bits| Ipv6Addr::from_bits(bits).into()),
+        _ => unreachable!("both ends of a network are of its family"),
+    })
+}
+
+fn compare(networks: &[(IpNet, usize)], others: &[IpAddr]) {
+    let table = Networks::new(networks.iter().copied());
+    for host in edges(networks).chain(others.iter().copied()) {
+        assert_eq!(table.get(host), naive(networks, host), "{host} in {networks:?}");
+    }
+}
+
+fn numbered(networks: Vec<IpNet>) -> Vec<(IpNet, usize)> {
+    networks.into_iter().zip(0..).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_longest_match_wins_and_of_equal_ones_the_last(
+        networks in prop::collection::vec(prop_oneof![v4(), v6()], 0..60),
+        // Not IPv4-mapped: those a table takes for IPv4, and a plain search does not.
+        hosts in prop::collection::vec(prop_oneof![
+            any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())),
+            (1_u128 << 48..).prop_map(|bits| IpAddr::V6(bits.into())),
+        ], 0..60),
+    ) {
+        let networks: Vec<_> = numbered(networks)
+            .into_iter()
+            .filter(|(network, _)| edges(&[(*network, 0)]).all(|host| host == host.to_canonical()))
+            .collect();
+        compare(&networks, &hosts);
+    }
+}
+
+#[test]
+fn many_networks_in_one_corner_and_one_far_away_are_told_apart() {
+    // So many that buckets are as small as they get, and so near that most share one.
+    let mut networks: Vec<IpNet> =
+        vec!["fd00::/8".parse().unwrap(), "255.0.0.0/8".parse().unwrap()];
+    for number in 0..1_500_u32 {
+        let scattered = number.wrapping_mul(0x9e37_79b1);
+        let v4 = Ipv4Addr::from_bits(0x0a00_0000 | scattered >> 12);
+        networks.push(Ipv4Net::new(v4, 20 + (number % 13) as u8).unwrap().into());
+        let v6 = Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(scattered) << 64);
+        networks.push(Ipv6Net::new(v6, 40 + (number % 89) as u8).unwrap().into());
+    }
+    compare(&numbered(networks), &["::".parse().unwrap(), "0.0.0.0".parse().unwrap()]);
+}
+
+#[test]
+fn no_network_and_every_network_are_tables_too() {
+    let hosts = ["0.0.0.0", "255.255.255.255", "::", "ffff::"].map(|host| host.parse().unwrap());
+    compare(&[], &hosts);
+    let everything = ["0.0.0.0/0", "::/0"].map(|network| network.parse().unwrap());
+    compare(&numbered(everything.to_vec()), &hosts);
+    assert_eq!(Networks::new(everything.map(|net| (net, ()))).get(hosts[3]), Some(&()));
+}
+
+#[test]
+fn ipv4_mapped_networks_and_hosts_are_those_of_ipv4() {
+    let table = Networks::new(
+        [("::ffff:10.0.0.0/104", 'm'), ("10.1.0.0/16", 'v'), ("::/0", 'a')]
+            .map(|(network, value)| (network.parse().unwrap(), value)),
+    );
+    for (host, value) in [
+        ("10.0.0.1", Some('m')),
+        ("::ffff:10.0.0.1", Some('m')),
+        ("::ffff:10.1.0.1", Some('v')),
+        ("192.0.2.1", None),
+        ("::ffff:192.0.2.1", None),
+        ("::fffe:192.0.2.1", Some('a')),
+        ("::192.0.2.1", Some('a')),
+    ] {
+        assert_eq!(table.get(host.parse().unwrap()).copied(), value, "{host}");
+    }
+}
