@@ -13,6 +13,8 @@
 mod bijection;
 mod half_sip;
 mod limbs;
+#[cfg(test)]
+pub(crate) mod limbs_tests;
 
 use crate::pair::Address;
 use half_sip::half_sip;

@@ -23,7 +23,7 @@
 //! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
 //! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
-//! let tally = TaggedCounter::tally(lines, 7, span, 0..tagged.width());
+//! let tally = TaggedCounter::tally(lines, 7.into(), span, 0..tagged.width());
 //! let estimate = params.estimate(&[tally], span, &[]);
 //! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())

@@ -95,6 +95,10 @@ impl Finder for CellsFinder {
 #[cfg(test)]
 mod ghost_tests;
 #[cfg(test)]
+mod ipv6_tests;
+#[cfg(test)]
 mod pinned_tests;
+#[cfg(test)]
+mod spell_tests;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,9 @@ const PAUSE: usize = 15;
 /// of what it spares.
 const LEAST: usize = 8;
 
+/// An odd number of many bits, by which products differ.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A pair with a number of its own.
 pub(super) trait Numbered: PairIds {
     /// What is noted down of a pair.
@@ -29,7 +32,7 @@ pub(super) trait Numbered: PairIds {
     /// Returns what is noted down of the pair.
     fn note(self) -> Self::Note;
 
-    /// Returns a number that no other pair has; of IPv6 hosts but for one in 2^64.
+    /// Returns a number that no other pair has; where a host is of IPv6 but for one in 2^64.
     fn number(note: Self::Note) -> u64;
 
     /// Returns the pairs of `notes`.
@@ -73,11 +76,15 @@ impl Numbered for Ip6Ids {
     fn number(note: Self) -> u64 {
         let (HostId { lo, hi }, opposite) = (note.host(), u64::from(note.opposite()));
         match note.limbs() {
-            None => u64::from(lo) << 32 | opposite,
+            None => {
+                let number = u64::from(lo) << 32 | opposite;
+                // The address that is the id of an opposite host of IPv6 is another one, which cells show.
+                if note.is_opposite_v4() { number } else { number.wrapping_mul(SPREAD) }
+            }
             // The id is uniform, and the product another for every opposite host.
             Some(_) => {
                 let id = u64::from(hi) << 32 | u64::from(lo);
-                id.wrapping_add(opposite.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                id.wrapping_add(opposite.wrapping_mul(SPREAD))
             }
         }
     }
@@ -172,7 +179,7 @@ impl RecentPairs {
 /// The slot of a pair, by the high bits of a product.
 #[inline(always)]
 fn slot(number: u64) -> usize {
-    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
+    (number.wrapping_mul(SPREAD) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 #[cfg(test)]

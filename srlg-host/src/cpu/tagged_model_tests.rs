@@ -1,4 +1,4 @@
-//! A detector on the CPU equals the model of the tagged scheme, step by step, on random streams.
+//! A detector on the CPU equals the model of the tagged scheme, step by step, on random streams of both families.
 
 mod node;
 

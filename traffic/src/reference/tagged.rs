@@ -2,18 +2,21 @@
 //!
 //! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
 //! file; what a position says, tallies and estimates of one region in `counting`, of several in `pooled`; cells
-//! and candidates in `finding`.
+//! and candidates in `finding`, and how cells spell an IPv6 host in `spelling`. What stands for hosts of either family is in `ids`.
 //! Invariant: `cells` and `slea` hold what was touched as of the slice `slice`.
 
 mod counting;
 mod finding;
+mod ids;
 mod pooled;
 mod regions;
+mod spelling;
 
 use finding::name_bits;
+use ids::{Id, host};
 use regions::Region;
 use srlg_core::hash::{Key, KeySequence, reduce};
-use srlg_core::{Address, Config, ConfigError, IpPair, Scheme};
+use srlg_core::{Config, ConfigError, Ip6Pair, Scheme};
 
 pub use counting::{TaggedEstimate, TaggedTally};
 
@@ -28,6 +31,7 @@ const TAG_KEY: usize = 13;
 const OWNER_KEY: usize = 14;
 const PEER_KEY: usize = 15;
 const PLACE_KEY: usize = 16;
+const LIMB_KEYS: [usize; 2] = [17, 18];
 
 /// Cells and SLEA of the tagged scheme as plain integers.
 #[derive(Clone, Debug)]
@@ -82,7 +86,7 @@ impl TaggedModel {
         let age_bits = 64 - 32 - 1 - name_bits(cell_bits);
         Ok(Self {
             config,
-            keys: (0..=PLACE_KEY).map(|_| keys.next_key()).collect(),
+            keys: (0..=LIMB_KEYS[1]).map(|_| keys.next_key()).collect(),
             cell_bits,
             age_bits,
             cell_epoch: shortest_epoch((1 << age_bits) - 1).into(),
@@ -104,15 +108,18 @@ impl TaggedModel {
     }
 
     /// Touches the recorders of a pair that was in contact `late` slices ago.
-    pub fn touch(&mut self, pair: IpPair, late: u32) {
-        if let Some(slot) = self.slot(pair) {
-            let (place, word) = self.cell_word(pair, slot, self.age(late, self.cell_epoch));
+    pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
+        let Ip6Pair { aip, bip } = pair.into();
+        let hosts = [host(aip), host(bip)];
+        let [aip, bip] = hosts.map(|host| self.id(host));
+        if let Some(slot) = self.slot(aip, bip) {
+            let (place, word) = self.cell_word(hosts, slot, self.age(late, self.cell_epoch));
             self.cells[place] = word.min(self.cells[place]);
         }
-        let position = self.position(pair);
+        let position = self.position(aip, bip);
         let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
-        let [touch, echo] = self.places(pair.aip, position);
-        let [tag, echo_tag] = self.tags_of(pair.aip, position);
+        let [touch, echo] = self.places(aip, position);
+        let [tag, echo_tag] = self.tags_of(aip, position);
         for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
             let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
             self.slea[place] = word.min(self.slea[place]);
@@ -165,35 +172,35 @@ impl TaggedModel {
         }
     }
 
-    /// z: the position of `pair.aip` that its contacts with `pair.bip` touch: in the coarsest region that
+    /// z: the position of `host` that its contacts with `opposite` touch: in the coarsest region that
     /// the low bits of the hash choose.
-    fn position(&self, pair: IpPair) -> u32 {
-        let hash = self.hash(pair.bip, POSITION_KEY);
+    fn position(&self, host: Id, opposite: Id) -> u32 {
+        let hash = self.hash(opposite.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
         let Region { first, width, .. } =
             *self.regions.iter().rfind(is_chosen).expect("the fine region has s = 0");
-        (first + reduce(hash, width)) ^ (self.spread(pair.aip) % LINE)
+        (first + reduce(hash, width)) ^ (self.spread(host) % LINE)
     }
 
     /// The recorders of the touch and of the echo of a position.
-    fn places(&self, host: Address, position: u32) -> [usize; 2] {
+    fn places(&self, host: Id, position: u32) -> [usize; 2] {
         let twist = 1 + reduce(self.spread(host), LINE - 1);
         let line = self.hash(self.host_seed(host).wrapping_add(position / LINE), LINE_KEY);
         let touch = LINE * reduce(line, self.lines) + position % LINE;
         [touch as usize, (touch ^ twist) as usize]
     }
 
-    fn spread(&self, host: Address) -> u32 {
+    fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }
 
-    fn host_seed(&self, host: Address) -> u32 {
-        self.hash(host, HOST_KEY)
+    fn host_seed(&self, host: Id) -> u32 {
+        self.hash(host.lo, HOST_KEY)
     }
 
     /// The tags of the touch and of the echo of a position.
-    fn tags_of(&self, host: Address, position: u32) -> [u32; 2] {
-        let first = self.hash(host, TAG_KEY);
+    fn tags_of(&self, host: Id, position: u32) -> [u32; 2] {
+        let first = self.hash(host.hi, TAG_KEY);
         let second = self.hash(first, TAG_KEY);
         let factor = (first >> 16) as u16 | 1;
         let mut x = (position as u16 ^ first as u16).wrapping_mul(0x9e6d);

@@ -5,7 +5,7 @@ use crate::counter::Look;
 use crate::ids::HostId;
 use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, IpPair, Scheme};
+use crate::{ArrayParams, Config, Hash, Ip6Pair, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;
@@ -168,4 +168,29 @@ fn popular_opposite_host_is_spread_over_the_places_of_lines() {
         touches[(touch % LINE) as usize] += 1;
     }
     assert!(touches.iter().all(|n| n.abs_diff(625) < 6 * 25), "{touches:?}");
+}
+
+// Expected values: an independent Python implementation (seed 5, 412,500 lines). The last opposite host is in a coarse region.
+#[test]
+fn touches_of_both_families_equal_the_pinned_vectors() {
+    let [v6, other_v6] = [1, 2].map(|low| [0x2001_0db8, 0, 0, low]);
+    let [v4, other_v4] = [0xc000_0201, 0x0a00_0001].map(|low| [0, 0, 0xffff, low]);
+    let coarse = [0x2001_0db8, 0x350, 0, 1];
+    for (hash, aip, bip, places, words) in [
+        (Hash::Murmur, v6, other_v6, [5_859_893, 5_859_900], [823, 33_463]),
+        (Hash::Murmur, v6, v4, [4_325_294, 4_325_287], [814, 33_537]),
+        (Hash::Murmur, v4, v6, [11_777_779, 11_777_775], [851, 33_538]),
+        (Hash::Murmur, v4, other_v4, [5_337_802, 5_337_814], [802, 33_504]),
+        (Hash::Murmur, v6, coarse, [2_864_270, 2_864_263], [779, 33_516]),
+        (Hash::HalfSip13, v6, other_v6, [10_062_755, 10_062_761], [868, 33_567]),
+        (Hash::HalfSip13, v6, v4, [8_379_981, 8_379_975], [797, 33_517]),
+        (Hash::HalfSip13, v4, v6, [809_085, 809_082], [838, 33_562]),
+        (Hash::HalfSip13, v4, other_v4, [1_333_478, 1_333_473], [819, 33_523]),
+    ] {
+        let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
+        let config = Config { scheme, hash, seed: 5, linear_width: 1 << 14, ..Config::default() };
+        let params = *config.validate().unwrap().counter().tagged().unwrap();
+        let touch = Touch::new(&params, &params.ids(Ip6Pair { aip, bip }), params.step(7));
+        assert_eq!((touch.places, touch.words()), (places, words), "{aip:x?} {bip:x?}");
+    }
 }

@@ -18,23 +18,43 @@ use crate::pair::Limbs;
 /// Cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Fours of a group that are tried.
-const TRIES: usize = 64;
+/// Fours of a group that are tried, per cell in it: all fours of up to thirteen cells.
+const TRIES_PER_CELL: u64 = 64;
+
+/// Cells of a group whose fours are tried: as many as four hosts have at most. Chance makes no larger groups; somebody who
+/// makes words up may.
+const MOST_TRIED: usize = 4 * SLOTS as usize;
 
 /// Bits of a point: 1 to [`SLOTS`].
 const POINT_BITS: u32 = SLOTS.ilog2() + 1;
 
-/// The product in GF(2^32) of `x` and `y`, which has `BITS` bits. The field's polynomial is
-/// x^32 + x^22 + x^2 + x + 1.
+/// The product in GF(2^32) of `x` and a `point`. The field's polynomial is x^32 + x^22 + x^2 + x + 1.
 #[inline(always)]
-const fn times<const BITS: u32>(x: u32, y: u32) -> u32 {
-    let (mut product, mut bit) = (0, BITS);
+const fn times(x: u32, point: u32) -> u32 {
+    let (mut product, mut bit) = (0, POINT_BITS);
     while bit > 0 {
         bit -= 1;
         let carry = (product >> 31) * 0x0040_0007;
-        product = (product << 1) ^ carry ^ (x * (y >> bit & 1));
+        product = (product << 1) ^ carry ^ (x * (point >> bit & 1));
     }
     product
+}
+
+/// The product of any two. No bit waits for another, which takes 64 bits: for spelling, on the CPU alone.
+const fn product(x: u32, y: u32) -> u32 {
+    let (mut product, mut bit) = (0u64, 0);
+    while bit < u32::BITS {
+        product ^= (x as u64 & (y as u64 >> bit & 1).wrapping_neg()) << bit;
+        bit += 1;
+    }
+    // What is above 32 bits is that times x^22 + x^2 + x + 1: each round leaves ten bits less above them.
+    let mut rounds = 4;
+    while rounds > 0 {
+        let high = product >> 32;
+        product = product & 0xffff_ffff ^ high ^ high << 1 ^ high << 2 ^ high << 22;
+        rounds -= 1;
+    }
+    product as u32
 }
 
 /// The inverse of `x`, which is not 0: x^(2^32 - 2).
@@ -42,8 +62,8 @@ const fn inverse(x: u32) -> u32 {
     let (mut power, mut square) = (1, x);
     let mut bit = 1;
     while bit < u32::BITS {
-        square = times::<32>(square, square);
-        power = times::<32>(power, square);
+        square = product(square, square);
+        power = product(power, square);
         bit += 1;
     }
     power
@@ -63,7 +83,7 @@ const INVERSES: [u32; 1 << POINT_BITS] = {
 /// The symbol of an address in a slot.
 #[inline(always)]
 fn symbol([a, b, c, d]: Limbs, slot: u32) -> u32 {
-    let at = |x| times::<POINT_BITS>(x, slot + 1);
+    let at = |x| times(x, slot + 1);
     at(at(at(d) ^ c) ^ b) ^ a
 }
 
@@ -73,7 +93,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     for level in 1..SPELLING {
         for i in (level..SPELLING).rev() {
             let gap = INVERSES[((slots[i] + 1) ^ (slots[i - level] + 1)) as usize];
-            differences[i] = times::<32>(differences[i] ^ differences[i - 1], gap);
+            differences[i] = product(differences[i] ^ differences[i - 1], gap);
         }
     }
     // Horner's rule for polynomials: times (x - point), plus the next difference.
@@ -81,7 +101,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     for i in (0..SPELLING - 1).rev() {
         for k in (0..SPELLING).rev() {
             let lower = if k == 0 { differences[i] } else { limbs[k - 1] };
-            limbs[k] = lower ^ times::<POINT_BITS>(limbs[k], slots[i] + 1);
+            limbs[k] = lower ^ times(limbs[k], slots[i] + 1);
         }
     }
     limbs
@@ -110,36 +130,44 @@ impl CellsParams {
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
         // Whatever the order was: the answer does not depend on it.
         cells.sort_unstable();
-        let mut tries = 0..TRIES;
-        while cells.len() >= SPELLING
-            && let Some(number) = tries.next()
-        {
-            let Some(host) = self.try_four(cells, number) else { continue };
+        let mut tries = TRIES_PER_CELL * cells.len().min(MOST_TRIED) as u64;
+        while let Some((host, own)) = self.spell_one(cells, &mut tries) {
+            each(host, own as u32);
+            cells = &mut cells[own..];
+        }
+    }
+
+    /// A host that four of `cells` spell, and how many of them it holds, which are moved to the front; after `tries`
+    /// at most, less those that it took.
+    fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
+        let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
+        let most = *tries;
+        (0..fours.min(most)).find_map(|number| {
+            *tries -= 1;
+            // All in turn where they are few, random ones else.
+            let four = combination(if fours <= most { number } else { mix64(number) % fours });
+            let host = self.try_four(four.map(|i| cells[i]))?;
             let id = self.id_keys.id(self.hash, host);
             let is_own = |&(place, word): &(u32, u64)| {
                 self.touch_of_id(host, id, place % SLOTS, self.age(word)) == (place, word)
             };
-            let own = partition(cells, is_own);
-            if own >= SPELLING {
-                each(host, own as u32);
-                cells = &mut cells[own..];
-                tries = 0..TRIES;
+            // What no host was spelt with does not get past its first cell.
+            if !is_own(&cells[four[0]]) {
+                return None;
             }
-        }
+            let own = partition(cells, is_own);
+            (own >= SPELLING).then_some((host, own))
+        })
     }
 
-    /// The host that four of `cells` spell: all fours in turn where they are few, random ones else. `None`
-    /// where a slot comes twice.
-    fn try_four(&self, cells: &[(u32, u64)], number: usize) -> Option<Limbs> {
-        let fours = choose(cells.len() as u64, SPELLING as u64);
-        let rank = if fours <= TRIES as u64 { number as u64 } else { mix64(number as u64) };
-        let four = combination(rank % fours);
-        let slots = four.map(|i| cells[i].0 % SLOTS);
+    /// The host that these cells spell; `None` where a slot comes twice.
+    fn try_four(&self, cells: [(u32, u64); SPELLING]) -> Option<Limbs> {
+        let slots = cells.map(|(place, _)| place % SLOTS);
         let is_twice = |i: usize| slots[..i].contains(&slots[i]);
         if (1..SPELLING).any(is_twice) {
             return None;
         }
-        Some(spell(slots, four.map(|i| self.body(cells[i].0, cells[i].1) as u32)))
+        Some(spell(slots, cells.map(|(place, word)| self.body(place, word) as u32)))
     }
 }
 

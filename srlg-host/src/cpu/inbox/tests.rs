@@ -107,3 +107,32 @@ proptest! {
         prop_assert_eq!(words(ours.counter.shared()), words(expected.counter.shared()));
     }
 }
+
+// Both ids are one number, and both pairs touch the same cell; only one of them shows its opposite host there.
+#[test]
+fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
+    for hash in [Hash::Murmur, Hash::HalfSip13] {
+        let params = params(7, 56, hash);
+        let pairs = |is_v6| -> Vec<Ip6Pair> {
+            let pair = |number| {
+                let aip = [0, 0, 0xffff, number];
+                let v6 = Ip6Pair { aip, bip: [0x2001_0db8, number, 0, 1] };
+                let v4 = Ip6Pair { aip, bip: [0, 0, 0xffff, params.pair_ids(v6).opposite()] };
+                if is_v6 { v6 } else { v4 }
+            };
+            (0..500).map(pair).collect()
+        };
+        let ids = |pairs: &[Ip6Pair]| -> Vec<Ip6Ids> {
+            pairs.iter().map(|&pair| params.pair_ids(pair)).collect()
+        };
+        let both = [pairs(true), pairs(false)];
+        let expected = arrays(params);
+        both.iter().for_each(|pairs| touch(&expected, &ids(pairs), 0));
+        for order in [[0, 1], [1, 0]] {
+            let (ours, inboxes) = (arrays(params), Inboxes::new());
+            order.iter().for_each(|&of| inboxes.ingest6(&ours, &both[of], Ages::default()));
+            inboxes.drain(&ours);
+            assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
+        }
+    }
+}

@@ -1,35 +1,59 @@
 //! [`Node`]: a detector on the CPU beside its model. Invariant: each method does to both the same,
 //! and asserts that they answer alike, bit for bit.
 
-use srlg_traffic::family::{ip, number};
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Mutex;
 
-use srlg_core::{Address, Config, Estimate, EstimateRange, IpPair, Tally};
+use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
 use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
 
-/// Neighbours, extremes, and hosts that differ in high bits only; the last one touches nothing.
-pub(super) const HOSTS: [Address; 9] = [
-    0,
-    u32::MAX,
-    0x0a00_0001,
-    0x0a00_0002,
-    0x0b00_0001,
-    0xc0a8_0101,
-    0x7fff_ffff,
-    0x0000_ffff,
-    0x0001_0000,
+/// Neighbours, extremes, and hosts that differ in high bits only, of both families; the last one touches nothing.
+pub(super) const HOSTS: [IpAddr; 11] = [
+    v4(0x0a00_0001),
+    v6(0x2001_0db8 << 96 | 1),
+    v4(0x0a00_0002),
+    v6(0x2001_0db8 << 96 | 2),
+    v4(0),
+    v4(u32::MAX),
+    v4(0x0b00_0001),
+    v6(u128::MAX),
+    v6(0),
+    v6(0x2002_0a00_0001 << 80),
+    v4(0x0001_0000),
 ];
+
+const fn v4(host: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(host))
+}
+
+const fn v6(host: u128) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from_bits(host))
+}
 
 /// One contact: an index into [`HOSTS`], or beyond them a stranger, and a peer.
 pub(super) type Contact = (usize, u32);
 
-fn pair(&(host, bip): &Contact) -> IpPair {
-    let stranger = || (host as u32).wrapping_mul(0x9e37_79b1);
-    IpPair { aip: HOSTS.get(host).copied().unwrap_or_else(stranger), bip }
+/// The pair of a contact: every other stranger, and one peer in four, is of IPv6.
+fn pair(&(host, peer): &Contact) -> Ip6Pair {
+    let any = |number: u32, is_v6| match is_v6 {
+        true => v6(0x2001_0db8_0001 << 80 | u128::from(number)),
+        false => v4(number),
+    };
+    let number = || (host as u32).wrapping_mul(0x9e37_79b1);
+    let host = HOSTS.get(host).copied().unwrap_or_else(|| any(number(), host % 2 == 1));
+    Ip6Pair::new(host, any(peer, peer % 4 == 3))
+}
+
+/// The pair as one of IPv4, where it is one and the number of the peer is even: of the others some are the same in the
+/// longer form.
+fn short(pair: &Ip6Pair) -> Option<IpPair> {
+    let hosts = [srlg_core::host(pair.aip), srlg_core::host(pair.bip)];
+    let [IpAddr::V4(aip), IpAddr::V4(bip)] = hosts else { return None };
+    bip.to_bits().is_multiple_of(2).then(|| IpPair::new(aip, bip))
 }
 
 /// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
@@ -48,12 +72,12 @@ pub(super) struct Node {
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
     /// The super points of the last report, which stay candidates, and those that were merged since.
-    reported: BTreeSet<Address>,
+    reported: BTreeSet<IpAddr>,
     kept: Option<State>,
 }
 
 /// A snapshot, and what it is of the model.
-type State = (Snapshot, TaggedModel, BTreeSet<Address>);
+type State = (Snapshot, TaggedModel, BTreeSet<IpAddr>);
 
 impl Node {
     pub(super) fn new(config: Config) -> Self {
@@ -64,29 +88,35 @@ impl Node {
 
     /// Ingests `contacts`, `late` slices late, by `threads` threads.
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
-        let pairs: Vec<IpPair> = contacts.iter().map(pair).collect();
+        let pairs: Vec<Ip6Pair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
         std::thread::scope(|scope| {
             for pairs in pairs.chunks(pairs.len().div_ceil(threads).max(1)) {
                 let detector = &self.detector;
-                scope.spawn(move || detector.ingest_late(pairs, late).unwrap());
+                scope.spawn(move || {
+                    let is_long = |pair: &&Ip6Pair| short(pair).is_none();
+                    let long: Vec<Ip6Pair> = pairs.iter().filter(is_long).copied().collect();
+                    detector.ingest_late(&long, late).unwrap();
+                    let short: Vec<IpPair> = pairs.iter().filter_map(short).collect();
+                    detector.ingest_late(&short, late).unwrap();
+                });
             }
         });
     }
 
     /// Closes the running slice. Returns the hosts that were reported.
-    pub(super) fn close(&mut self) -> Vec<Address> {
+    pub(super) fn close(&mut self) -> Vec<IpAddr> {
         let candidates = self.model.candidates();
         let left = self.left_by_glimpses(&candidates);
         assert_eq!(self.search(), [&candidates[..], &left[..]]);
         self.reported.extend(candidates);
-        let candidates: Vec<Address> = std::mem::take(&mut self.reported).into_iter().collect();
+        let candidates: Vec<IpAddr> = std::mem::take(&mut self.reported).into_iter().collect();
         let points = self.model.super_points(&self.left_by_glimpses(&candidates));
         let report = self.detector.close_slice().unwrap();
         assert_eq!(report.candidates, candidates.len());
         let bits = |point: &SuperPoint| {
             let &SuperPoint { host, cardinality, std_error, range, .. } = point;
-            (number(host), bits(cardinality, std_error, range))
+            (host, bits(cardinality, std_error, range))
         };
         let reported = report.super_points.iter().map(bits);
         assert!(reported.eq(points.iter().map(|&(host, estimate)| (host, modelled(estimate)))));
@@ -96,7 +126,7 @@ impl Node {
     }
 
     /// The candidates of the backend and those of them that no glimpse dismisses, ascending.
-    pub(super) fn search(&mut self) -> [Vec<Address>; 2] {
+    pub(super) fn search(&mut self) -> [Vec<IpAddr>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
         let mut backend = self.detector.backend_mut().exclusive().unwrap();
@@ -104,15 +134,14 @@ impl Node {
         let left = Mutex::new(Vec::new());
         let each = |number: usize, _: &[Tally]| left.lock().unwrap().push(found.hosts[number]);
         backend.tally(&found, &each).unwrap();
-        [found.hosts.clone(), left.into_inner().unwrap()].map(|hosts| {
-            let mut hosts: Vec<Address> = hosts.into_iter().map(number).collect();
+        [found.hosts.clone(), left.into_inner().unwrap()].map(|mut hosts| {
             hosts.sort_unstable();
             hosts
         })
     }
 
     /// Those of `candidates` that no glimpse dismisses.
-    fn left_by_glimpses(&self, candidates: &[Address]) -> Vec<Address> {
+    fn left_by_glimpses(&self, candidates: &[IpAddr]) -> Vec<IpAddr> {
         candidates.iter().copied().filter(|&host| self.model.may_reach(host)).collect()
     }
 
@@ -188,7 +217,7 @@ impl Node {
         for window in [1, whole.div_ceil(2), whole] {
             for host in HOSTS {
                 assert_eq!(self.tallies(host, window), self.model.tallies(host, window));
-                let estimate = self.detector.cardinality_within(ip(host), window).unwrap();
+                let estimate = self.detector.cardinality_within(host, window).unwrap();
                 let Estimate { cardinality, std_error, range, .. } = estimate;
                 let expected = modelled(self.model.estimate(host, window));
                 assert_eq!(bits(cardinality, std_error, range), expected);
@@ -197,9 +226,11 @@ impl Node {
     }
 
     /// The tallies of `host` over the last `window` slices.
-    fn tallies(&mut self, host: Address, window: u32) -> Vec<TaggedTally> {
-        let span = self.detector.params().span(self.detector.slice(), window);
-        let (tallies, _) = self.detector.backend_mut().shared().query(host.into(), span).unwrap();
+    fn tallies(&mut self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
+        let params = *self.detector.params();
+        let span = params.span(self.detector.slice(), window);
+        let host = params.host_id(host);
+        let (tallies, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
         let of_window = |bins: &[u32]| {
             let (within, beyond) = bins.split_at(span.ages as usize);
             assert!(beyond.iter().all(|&count| count == 0), "positions that are not in the window");

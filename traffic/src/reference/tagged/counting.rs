@@ -1,10 +1,11 @@
 //! What positions say, their tally, and the estimate that follows from that of one region.
 
+use std::net::IpAddr;
 use std::ops::Range;
 
-use srlg_core::Address;
 use srlg_core::EstimateRange;
 
+use super::ids::Id;
 use super::regions::Region;
 use super::{LINE, TaggedModel};
 
@@ -38,7 +39,8 @@ impl TaggedModel {
     /// The tallies of `host` over the last `window` slices: of the fine region, and of all regions if that is
     /// nearly used up.
     #[must_use]
-    pub fn tallies(&self, host: Address, window: u32) -> Vec<TaggedTally> {
+    pub fn tallies(&self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
+        let host = self.id(host.to_canonical());
         let tally =
             |region: &Region| self.tally(host, window, region.first..region.first + region.width);
         let fine = tally(&self.regions[0]);
@@ -54,7 +56,7 @@ impl TaggedModel {
     }
 
     /// The tally of some positions of `host` over the last `window` slices.
-    fn tally(&self, host: Address, window: u32, positions: Range<u32>) -> TaggedTally {
+    fn tally(&self, host: Id, window: u32, positions: Range<u32>) -> TaggedTally {
         let (ages, _) = self.span(window, self.epoch);
         let none = vec![0; ages];
         let [all, own, hidden, hidden_twice, excluded_twice] =
@@ -66,7 +68,7 @@ impl TaggedModel {
 
     /// Counts one position by the age of the older of its two words, and by what these say of an own
     /// touch of that age; not at all when the age is not in the window.
-    fn count(&self, host: Address, position: u32, tally: &mut TaggedTally) {
+    fn count(&self, host: Id, position: u32, tally: &mut TaggedTally) {
         let [touch, echo] = self.places(host, position).map(|place| u32::from(self.slea[place]));
         let [tag, echo_tag] = self.tags_of(host, position);
         let delay = self.window_ages * self.tags;
@@ -93,12 +95,12 @@ impl TaggedModel {
     /// Whether a glimpse leaves `host`: the estimate of the first eighth of the fine region is not four
     /// deviations below what θ opposite hosts leave there, wherever in the window they are.
     #[must_use]
-    pub fn may_reach(&self, host: Address) -> bool {
+    pub fn may_reach(&self, host: IpAddr) -> bool {
         let width = self.config.linear_width;
         let positions = (width / 8).next_multiple_of(LINE);
         let theta = f64::from(self.config.threshold) * self.share(0);
         let mean = theta * (f64::from(positions) / f64::from(width));
-        let tally = self.tally(host, self.config.window, 0..positions);
+        let tally = self.tally(self.id(host.to_canonical()), self.config.window, 0..positions);
         let sum = |counts: &[u32]| f64::from(counts.iter().sum::<u32>());
         let other_tags = f64::from(self.tags - 1);
         let at_risk =

@@ -1,20 +1,33 @@
 //! Cells: which hosts are candidates, and which of these are super points.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
-use srlg_core::{Address, IpPair};
-
+use super::ids::{Id, host, words};
+use super::spelling::{solve, symbol};
 use super::{OWNER_KEY, PEER_KEY, PLACE_KEY, POSITION_KEY, TaggedEstimate, TaggedModel};
 
 /// η: slots of a host.
 const SLOTS: u32 = 64;
+
+/// Cells that have the same number above so many bits of it hold IPv6 hosts of one bank.
+const BANK_BITS: u32 = 18;
+
+/// Whose cell it is: an IPv4 host's, or that of an IPv6 host of this fingerprint and bank.
+enum Owner {
+    V4(Ipv4Addr),
+    V6 { fingerprint: u32, bank: u32 },
+}
+
+/// Number and symbol of a cell of an IPv6 host.
+type Point = (u32, u32);
 
 impl TaggedModel {
     /// Those of `candidates` whose estimate reaches θ, the largest first.
     ///
     /// There is no glimpse, which only spares time but for a host in some 100,000.
     #[must_use]
-    pub fn super_points(&self, candidates: &[Address]) -> Vec<(Address, TaggedEstimate)> {
+    pub fn super_points(&self, candidates: &[IpAddr]) -> Vec<(IpAddr, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
         let mut points: Vec<_> = candidates.iter().map(estimate).collect();
         points.retain(|(_, n)| n.cardinality >= f64::from(self.config.threshold));
@@ -22,18 +35,59 @@ impl TaggedModel {
         points
     }
 
-    /// Hosts that hold at least [`c_min`](Self::c_min) cells in the window, ascending.
+    /// Hosts that hold at least [`c_min`](Self::c_min) cells in the window, and if they are of IPv6 at least four, ascending.
     #[must_use]
-    pub fn candidates(&self) -> Vec<Address> {
+    pub fn candidates(&self) -> Vec<IpAddr> {
         let (ages, _) = self.span(self.config.window, self.cell_epoch);
-        let mut cells: BTreeMap<Address, u32> = BTreeMap::new();
+        let mut v4: BTreeMap<Ipv4Addr, u32> = BTreeMap::new();
+        let mut v6: BTreeMap<(u32, u32), Vec<Point>> = BTreeMap::new();
         for (place, &word) in (0..).zip(&self.cells) {
             if self.cell_age(word) < ages {
-                *cells.entry(self.owner(place, word)).or_default() += 1;
+                match self.owner(place, word) {
+                    Owner::V4(host) => *v4.entry(host).or_default() += 1,
+                    Owner::V6 { fingerprint, bank } => {
+                        let symbol = self.body(place, word) as u32;
+                        v6.entry((bank, fingerprint)).or_default().push((place, symbol));
+                    }
+                }
             }
         }
         let c_min = self.c_min();
-        cells.into_iter().filter(|&(_, count)| count >= c_min).map(|(host, _)| host).collect()
+        let v4 = v4.into_iter().filter(|&(_, count)| count >= c_min);
+        let mut candidates: Vec<IpAddr> = v4.map(|(host, _)| host.into()).collect();
+        for ((_, fingerprint), points) in v6 {
+            let spelt = self.spelt(fingerprint, points).into_iter();
+            candidates.extend(spelt.filter(|&(_, count)| count >= c_min).map(|(host, _)| host));
+        }
+        candidates.sort_unstable();
+        candidates
+    }
+
+    /// The hosts that any four of the `points` of a fingerprint spell, and how many of them are each host's.
+    fn spelt(&self, fingerprint: u32, mut points: Vec<Point>) -> Vec<(IpAddr, u32)> {
+        let mut spelt = Vec::new();
+        'again: loop {
+            for four in fours(points.len()) {
+                let four = four.map(|it| points[it]);
+                let slots = four.map(|(place, _)| place % SLOTS);
+                if (1..4).any(|it| slots[..it].contains(&slots[it])) {
+                    continue;
+                }
+                let limbs = solve(four.map(|(place, symbol)| (place % SLOTS, symbol)));
+                let is_own = |&(place, is): &Point| {
+                    let (id, slot) = (self.id(host(limbs)), place % SLOTS);
+                    let is_of_host = self.fingerprint(id) == fingerprint;
+                    is_of_host && self.place(id, slot) == place && symbol(limbs, slot) == is
+                };
+                if four.iter().all(is_own) {
+                    let own = points.iter().filter(|point| is_own(point)).count();
+                    points.retain(|point| !is_own(point));
+                    spelt.push((host(limbs), own as u32));
+                    continue 'again;
+                }
+            }
+            return spelt;
+        }
     }
 
     /// The largest number of cells that a host of θ has but for a probability of 1.3e-4, at least 2.
@@ -78,9 +132,9 @@ impl TaggedModel {
     }
 
     /// The slot of a pair; `None` where it is not sampled.
-    pub(super) fn slot(&self, pair: IpPair) -> Option<u32> {
-        let opposite = self.hash(pair.bip, POSITION_KEY);
-        let mut hash = self.spread(pair.aip) ^ opposite;
+    pub(super) fn slot(&self, host: Id, opposite: Id) -> Option<u32> {
+        let opposite = self.hash(opposite.lo, POSITION_KEY);
+        let mut hash = self.spread(host) ^ opposite;
         hash = (hash ^ (hash >> 15)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
@@ -92,23 +146,69 @@ impl TaggedModel {
     }
 
     /// The cell of a pair in a slot, and its word.
-    pub(super) fn cell_word(&self, pair: IpPair, slot: u32, age: u64) -> (usize, u64) {
-        let image = self.config.hash.scramble(pair.aip, self.keys[OWNER_KEY]);
+    pub(super) fn cell_word(
+        &self,
+        [host, opposite]: [IpAddr; 2],
+        slot: u32,
+        age: u64,
+    ) -> (usize, u64) {
+        let (place, body) = match host {
+            IpAddr::V4(host) => self.v4_cell(host, opposite, slot),
+            IpAddr::V6(address) => {
+                let (id, family) = (self.id(host), 1 << name_bits(self.cell_bits));
+                let name: u32 = family | self.fingerprint(id);
+                (
+                    self.place(id, slot),
+                    u64::from(name) << 32 | u64::from(symbol(words(address), slot)),
+                )
+            }
+        };
+        (place as usize, self.aged(age).saturating_add(body ^ self.veil(place)))
+    }
+
+    fn v4_cell(&self, host: Ipv4Addr, opposite: IpAddr, slot: u32) -> (u32, u64) {
+        let image = self.config.hash.scramble(host.to_bits(), self.keys[OWNER_KEY]);
         let (high, low) =
             (image >> (32 - self.cell_bits), image & ((1 << (32 - self.cell_bits)) - 1));
         let name = low * SLOTS + slot;
-        let place = high ^ self.shift(name);
-        let peer = self.config.hash.scramble(pair.bip, self.keys[PEER_KEY]);
-        let body = (u64::from(name) << 32 | u64::from(peer)) ^ self.veil(place);
-        (place as usize, self.aged(age).saturating_add(body))
+        let (host, mut peer) = (self.id(host.into()), self.id(opposite).lo);
+        if opposite.is_ipv6() {
+            // The first address from there on with which the host has no contact in this slot.
+            let is_shown = |peer: u32| self.slot(host, Id { lo: peer, hi: peer }) == Some(slot);
+            while is_shown(peer) {
+                peer = peer.wrapping_add(1);
+            }
+        }
+        let peer = self.config.hash.scramble(peer, self.keys[PEER_KEY]);
+        (high ^ self.shift(name), u64::from(name) << 32 | u64::from(peer))
+    }
+
+    /// The cell of an IPv6 host in a slot: the slot is the low bits of its number, the bank of the host what is above the
+    /// number of a cell in a bank.
+    fn place(&self, id: Id, slot: u32) -> u32 {
+        let bank_bits = self.cell_bits.min(BANK_BITS);
+        let bank = u64::from(self.hash(id.lo, OWNER_KEY)) >> (32 - (self.cell_bits - bank_bits));
+        let slot_key = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
+        let in_bank = self.hash(slot_key, PLACE_KEY) >> (32 - bank_bits);
+        ((bank as u32) << bank_bits) + in_bank / SLOTS * SLOTS + slot
+    }
+
+    fn fingerprint(&self, id: Id) -> u32 {
+        self.hash(id.hi, OWNER_KEY) >> (32 - name_bits(self.cell_bits))
     }
 
     /// Who touched the cell number `place`, whose word is `word`.
-    fn owner(&self, place: u32, word: u64) -> Address {
-        let body = (word & (u64::MAX >> self.age_bits)) ^ self.veil(place);
-        let name = (body >> 32) as u32;
+    fn owner(&self, place: u32, word: u64) -> Owner {
+        let (name, names) = ((self.body(place, word) >> 32) as u32, 1 << name_bits(self.cell_bits));
+        if name >= names {
+            return Owner::V6 { fingerprint: name - names, bank: place >> BANK_BITS };
+        }
         let image = ((place ^ self.shift(name)) << (32 - self.cell_bits)) | (name / SLOTS);
-        self.config.hash.unscramble(image, self.keys[OWNER_KEY])
+        Owner::V4(Ipv4Addr::from_bits(self.config.hash.unscramble(image, self.keys[OWNER_KEY])))
+    }
+
+    fn body(&self, place: u32, word: u64) -> u64 {
+        (word & (u64::MAX >> self.age_bits)) ^ self.veil(place)
     }
 
     fn cell_age(&self, word: u64) -> usize {
@@ -127,6 +227,13 @@ impl TaggedModel {
     fn veil(&self, place: u32) -> u64 {
         (u64::from(place) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.age_bits
     }
+}
+
+/// All choices of four different numbers below `count`.
+fn fours(count: usize) -> impl Iterator<Item = [usize; 4]> {
+    let of_three = move |a, b, c| (c + 1..count).map(move |d| [a, b, c, d]);
+    let of_two = move |a, b| (b + 1..count).flat_map(move |c| of_three(a, b, c));
+    (0..count).flat_map(move |a| (a + 1..count).flat_map(move |b| of_two(a, b)))
 }
 
 /// Bits of a name, of a host and a slot: at least 20.

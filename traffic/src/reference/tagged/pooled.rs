@@ -1,6 +1,6 @@
 //! The estimate of hosts that have used their fine region up, from all regions.
 
-use srlg_core::Address;
+use std::net::IpAddr;
 
 use super::TaggedModel;
 use super::counting::{TaggedEstimate, TaggedTally, edge_variance, stated};
@@ -25,7 +25,7 @@ impl Part {
 impl TaggedModel {
     /// The estimate for `host` over the last `window` slices.
     #[must_use]
-    pub fn estimate(&self, host: Address, window: u32) -> TaggedEstimate {
+    pub fn estimate(&self, host: IpAddr, window: u32) -> TaggedEstimate {
         let tallies = self.tallies(host, window);
         if let [fine] = &tallies[..] {
             let width = f64::from(self.regions[0].width);
