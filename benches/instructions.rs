@@ -5,7 +5,8 @@
 //! the difference between their counts is one round alone.
 
 use anyhow::{Context, Result, bail, ensure};
-use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
+use srlg::{Config, Device, Hash, Ip6Pair, IpPair, Pair, SlidingDetector};
+use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 /// Rounds of a run, at most.
@@ -35,6 +36,8 @@ fn main() -> Result<()> {
         "packets" => ingest(Config::default(), &packets(), CALL, rounds)?,
         "calls" => ingest(Config::default(), &distinct(), 1, rounds)?,
         "half-sip" => ingest(half_sip, &distinct(), CALL, rounds)?,
+        "ip6" => ingest(Config::default(), &ip6(&distinct()), CALL, rounds)?,
+        "ip6-packets" => ingest(Config::default(), &ip6(&packets()), CALL, rounds)?,
         "paper" => ingest(Config::paper(), &distinct(), CALL, rounds)?,
         "sweeps" => sweeps(rounds)?,
         "candidates" => candidates(rounds)?,
@@ -48,6 +51,13 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
+/// The same pairs of IPv6 hosts.
+fn ip6(pairs: &[IpPair]) -> Vec<Ip6Pair> {
+    let mut split = FamilyPairs::default();
+    Family::V6.split(pairs, &mut split);
+    split.v6
+}
+
 /// Packets of the backbone model, in their order: those of five minutes, as if in one slice.
 fn packets() -> Vec<IpPair> {
     let count = MOST_ROUNDS * PAIRS;
@@ -58,7 +68,7 @@ fn packets() -> Vec<IpPair> {
 }
 
 /// Ingests `rounds` of `pairs`, `call` at a time; the pairs of a round.
-fn ingest(config: Config, pairs: &[IpPair], call: usize, rounds: usize) -> Result<usize> {
+fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> Result<usize> {
     ensure!(pairs.len() == MOST_ROUNDS * PAIRS, "there are {} pairs", pairs.len());
     let detector = SlidingDetector::new(config, Device::Cpu)?;
     for pairs in pairs[..rounds * PAIRS].chunks(call) {

@@ -13,8 +13,7 @@ pub mod tagged;
 use core::ops::Range;
 
 use crate::epoch::Span;
-use crate::ids::{HostId, PairIds};
-use crate::pair::BATCH;
+use crate::ids::{Batch, HostId};
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::{ArrayParams, View};
 
@@ -54,9 +53,9 @@ pub trait Counter: Send + Sync + 'static {
     /// Updates what the first `count` of `pairs` change, which were in contact `age` epochs ago:
     /// at once, while any other threads do, or by a call of `later` for each touch that
     /// [`apply_exclusive`](Self::apply_exclusive) has to apply. A counter does one of them always.
-    fn touch<P: PairIds>(
+    fn touch(
         array: View<'_, Self::Params, Self::Recorder>,
-        batch: (&[P; BATCH], usize),
+        batch: (&impl Batch, usize),
         age: u32,
         later: impl FnMut(Self::Touch),
     );

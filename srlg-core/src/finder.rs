@@ -12,8 +12,7 @@ pub mod regain;
 mod rhfg;
 mod rsra;
 
-use crate::ids::PairIds;
-use crate::pair::BATCH;
+use crate::ids::Batch;
 use crate::recorder::Recorder;
 use crate::view::{ArrayParams, View};
 
@@ -51,9 +50,5 @@ pub trait Finder: Send + Sync + 'static {
 
     /// Updates the recorders of `pairs`, which were in contact `age` epochs ago, while any other
     /// threads may.
-    fn touch<P: PairIds>(
-        array: View<'_, Self::Params, Self::Recorder>,
-        pairs: &[P; BATCH],
-        age: u32,
-    );
+    fn touch(array: View<'_, Self::Params, Self::Recorder>, pairs: &impl Batch, age: u32);
 }

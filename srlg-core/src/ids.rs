@@ -8,7 +8,7 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::hash::{Hash, Key};
-use crate::pair::{Address, Ip6Pair, IpPair, Limbs, unmapped};
+use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
 
 /// The keys of ids of IPv6 hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,16 @@ impl IdKeys {
             Some(host) => host.into(),
             None => HostId { lo, hi },
         }
+    }
+
+    /// The same of an address as it is in memory, as two words.
+    #[inline(always)]
+    fn id_of_words(&self, hash: Hash, words: [u64; 2]) -> HostId {
+        // The first of two words of an address is the low half here, and the high one on other machines.
+        let [high, low] =
+            words.map(|word| if cfg!(target_endian = "big") { word.rotate_left(32) } else { word });
+        let limbs = [high as u32, (high >> 32) as u32, low as u32, (low >> 32) as u32];
+        self.id(hash, limbs)
     }
 
     /// `pair` with its ids, by hashes of the family `hash`.
@@ -126,5 +136,78 @@ impl PairIds for Ip6Ids {
     #[inline(always)]
     fn is_opposite_v4(&self) -> bool {
         self.is_opposite_v4
+    }
+}
+
+/// The pairs of a batch as arrays take them: with their ids.
+pub trait Batch {
+    /// A pair of it.
+    type Pair: PairIds;
+
+    /// Returns pair number `i`.
+    ///
+    /// # Panics
+    /// When `i` is not below [`BATCH`].
+    fn get(&self, i: usize) -> Self::Pair;
+}
+
+impl<P: PairIds> Batch for [P; BATCH] {
+    type Pair = P;
+
+    #[inline(always)]
+    fn get(&self, i: usize) -> P {
+        self[i]
+    }
+}
+
+impl<B: Batch> Batch for &B {
+    type Pair = B::Pair;
+
+    #[inline(always)]
+    fn get(&self, i: usize) -> B::Pair {
+        (**self).get(i)
+    }
+}
+
+/// [`Ip6Pair`]s of a batch with their ids: an array for each part of an id, which vectorises.
+#[derive(Debug)]
+pub struct Ip6Batch<'a> {
+    pairs: &'a [Ip6Pair; BATCH],
+    lo: [u32; BATCH],
+    hi: [u32; BATCH],
+    opposite: [u32; BATCH],
+}
+
+impl<'a> Ip6Batch<'a> {
+    /// `pairs` with their ids, by hashes of the family `hash`.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
+    pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: Hash, keys: &IdKeys) -> Self {
+        let (mut lo, mut hi, mut opposite) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        // Words of 64 bits, as products of 32 bits have so many: their lanes are those of vectors.
+        let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
+        for i in 0..BATCH {
+            let HostId { lo: low, hi: high } = keys.id_of_words(hash, [words[i][0], words[i][1]]);
+            (lo[i], hi[i]) = (low, high);
+        }
+        for i in 0..BATCH {
+            opposite[i] = keys.id_of_words(hash, [words[i][2], words[i][3]]).lo;
+        }
+        Self { pairs, lo, hi, opposite }
+    }
+}
+
+impl Batch for Ip6Batch<'_> {
+    type Pair = Ip6Ids;
+
+    #[inline(always)]
+    fn get(&self, i: usize) -> Ip6Ids {
+        let Ip6Pair { aip, bip } = self.pairs[i];
+        Ip6Ids {
+            aip,
+            host: HostId { lo: self.lo[i], hi: self.hi[i] },
+            opposite: self.opposite[i],
+            is_opposite_v4: unmapped(bip).is_some(),
+        }
     }
 }

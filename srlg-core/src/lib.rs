@@ -60,7 +60,7 @@ pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
 pub use hash::Hash;
-pub use ids::{HostId, Ip6Ids, PairIds};
+pub use ids::{Batch, HostId, Ip6Batch, Ip6Ids, PairIds};
 pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, BATCH, Ip6Pair, IpPair, Limbs, host, limbs};
 pub use params::Params;

@@ -11,7 +11,7 @@ use crate::counter::CounterPart;
 use crate::finder::FinderPart;
 use crate::getters::getters;
 use crate::hash::{Hash, Key, by_family, hashing};
-use crate::ids::{HostId, IdKeys, Ip6Ids};
+use crate::ids::{HostId, IdKeys, Ip6Batch, Ip6Ids};
 use crate::pair::{BATCH, Ip6Pair, limbs};
 
 /// The sizes and keys of one detector.
@@ -69,16 +69,9 @@ impl Params {
 
     /// Returns `pairs` with their ids.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
     #[must_use]
-    pub fn ids(&self, pairs: &[Ip6Pair; BATCH]) -> [Ip6Ids; BATCH] {
-        by_family!(self, |params| {
-            let mut ids = [Ip6Ids::default(); BATCH];
-            for i in 0..BATCH {
-                ids[i] = params.pair_ids(pairs[i]);
-            }
-            ids
-        })
+    pub fn ids<'a>(&self, pairs: &'a [Ip6Pair; BATCH]) -> Ip6Batch<'a> {
+        by_family!(self, |params| Ip6Batch::new(pairs, params.hash, &params.id_keys))
     }
 
     /// A hash of `host` by which hosts are put in an order that does not depend on their addresses.

@@ -9,8 +9,7 @@ mod rows;
 use super::tagged::{GROUP, InWindow, Wanted, Words};
 use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
-use crate::ids::PairIds;
-use crate::pair::BATCH;
+use crate::ids::Batch;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use params::{MAX_ROWS, RowsParams};
@@ -33,13 +32,13 @@ impl Counter for RowsCounter {
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]
-    fn touch<P: PairIds>(
+    fn touch(
         rows: Rows<'_, Recorder16>,
-        (pairs, _): (&[P; BATCH], usize),
+        (pairs, _): (&impl Batch, usize),
         age: u32,
         _: impl FnMut(()),
     ) {
-        rows.touch(pairs, age);
+        rows.touch_all(pairs, age);
     }
 
     fn place((): ()) -> u32 {

@@ -20,7 +20,7 @@ pub mod visible;
 
 use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
-use crate::ids::PairIds;
+use crate::ids::Batch;
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder16};
 
@@ -50,9 +50,9 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn touch<P: PairIds>(
+    fn touch(
         lines: Lines<'_, Recorder16>,
-        (pairs, count): (&[P; BATCH], usize),
+        (pairs, count): (&impl Batch, usize),
         age: u32,
         mut later: impl FnMut(Touch),
     ) {

@@ -60,8 +60,7 @@ mod touch;
 mod word;
 
 use super::{Finder, FinderPart};
-use crate::ids::PairIds;
-use crate::pair::BATCH;
+use crate::ids::Batch;
 use crate::recorder::Recorder64;
 use crate::view::View;
 
@@ -87,7 +86,7 @@ impl Finder for CellsFinder {
     }
 
     #[inline(always)]
-    fn touch<P: PairIds>(array: View<'_, CellsParams, Recorder64>, pairs: &[P; BATCH], age: u32) {
+    fn touch(array: View<'_, CellsParams, Recorder64>, pairs: &impl Batch, age: u32) {
         array.touch_all(pairs, age);
     }
 }

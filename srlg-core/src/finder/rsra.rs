@@ -7,7 +7,7 @@
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
 use crate::hash::by_family;
-use crate::ids::PairIds;
+use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder16, gathered};
@@ -60,18 +60,18 @@ impl<R: Recorder> Rsra<'_, R> {
     /// Few are sampled: which, is arithmetic alone, and vectorises.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
-    pub fn touch_all<P: PairIds>(self, pairs: &[P; BATCH], age: u32) {
+    pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         let mut sampled = [0u8; BATCH];
         by_family!(self.params, |params| {
             for i in 0..BATCH {
-                sampled[i] = params.is_sampled(pairs[i].opposite()).into();
+                sampled[i] = params.is_sampled(pairs.get(i).opposite()).into();
             }
         });
-        for (sampled, pairs) in sampled.chunks_exact(8).zip(pairs.chunks_exact(8)) {
+        for (sampled, first) in sampled.chunks_exact(8).zip((0..).step_by(8)) {
             // Mostly none of eight: one comparison passes them over.
             if sampled != [0; 8] {
-                let sampled = sampled.iter().zip(pairs).filter(|&(&sampled, _)| sampled != 0);
-                sampled.for_each(|(_, pair)| self.touch(pair, age));
+                let sampled = sampled.iter().zip(first..).filter(|&(&sampled, _)| sampled != 0);
+                sampled.for_each(|(_, i)| self.touch(&pairs.get(i), age));
             }
         }
     }
@@ -132,7 +132,7 @@ impl Finder for RsraFinder {
     }
 
     #[inline(always)]
-    fn touch<P: PairIds>(rsra: Rsra<'_, Recorder16>, pairs: &[P; BATCH], age: u32) {
+    fn touch(rsra: Rsra<'_, Recorder16>, pairs: &impl Batch, age: u32) {
         rsra.touch_all(pairs, age);
     }
 }

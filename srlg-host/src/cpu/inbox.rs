@@ -12,7 +12,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use srlg_core::{Ages, Ip6Ids, Ip6Pair, IpPair};
+use srlg_core::{Ages, Ip6Pair, IpPair};
 use thread_local::ThreadLocal;
 
 use super::arrays::{Arrays, CpuScheme};
@@ -80,7 +80,7 @@ fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
 struct Inbox<S: CpuScheme> {
     v4: Lane<IpPair>,
     /// From the first such pair on.
-    v6: Option<Box<Lane<Ip6Ids>>>,
+    v6: Option<Box<Lane<Ip6Pair>>>,
     buckets: Buckets<S::Counter>,
 }
 
@@ -109,6 +109,16 @@ impl<S: CpuScheme> Inbox<S> {
     fn take6(&mut self, arrays: &Arrays<S>, pairs: &[Ip6Pair], ages: Ages, generation: u64) {
         let lane = self.v6.get_or_insert_with(|| Box::new(Lane::new()));
         lane.begin(generation);
+        match lane.notes(pairs, ages) {
+            Some(true) => {}
+            Some(false) => self.take_batches6(arrays, &[], ages),
+            None => self.take_batches6(arrays, pairs, ages),
+        }
+    }
+
+    #[inline(never)]
+    fn take_batches6(&mut self, arrays: &Arrays<S>, pairs: &[Ip6Pair], ages: Ages) {
+        let lane = self.v6.as_mut().expect("a lane that was made before");
         ingest6(lane, Sink { arrays, buckets: &mut self.buckets }, pairs, ages);
     }
 

@@ -1,10 +1,10 @@
 //! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
 
 use srlg_core::finder::Finder;
-use srlg_core::{Ages, BATCH, Ip6Ids, Ip6Pair, IpPair, PairIds, View};
+use srlg_core::{Ages, BATCH, Ip6Pair, IpPair, View};
 
 use super::arrays::{Arrays, CpuScheme};
-use super::recent::{Numbered, RecentPairs};
+use super::recent::{Noted, RecentPairs};
 use super::shards::Buckets;
 use crate::vectors::for_wider_vectors;
 
@@ -17,8 +17,9 @@ pub(super) struct Sink<'a, S: CpuScheme> {
 impl<S: CpuScheme> Sink<'_, S> {
     /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
     #[inline(always)]
-    fn touch<P: PairIds>(&mut self, batch: &[P; BATCH], count: usize, ages: Ages) {
+    fn touch<P: Noted>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let arrays = self.arrays;
+        let batch = &P::ids(&arrays.params, pairs);
         let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
         S::Finder::touch(finder, batch, ages.finder);
         let array = (arrays.counter(), &arrays.shards);
@@ -27,8 +28,8 @@ impl<S: CpuScheme> Sink<'_, S> {
 }
 
 /// Pairs that were seen recently, and pairs that wait for a batch.
-pub(super) struct Lane<P: Numbered> {
-    recent: RecentPairs,
+pub(super) struct Lane<P: Noted> {
+    recent: RecentPairs<P>,
     /// The generation that the recent pairs are of.
     generation: u64,
     /// Pairs that wait for a batch, at the front.
@@ -51,25 +52,16 @@ for_wider_vectors! {
 
     /// Ingests pairs of any two addresses.
     pub(super) fn ingest6<S: CpuScheme>(
-        lane: &mut Lane<Ip6Ids>,
+        lane: &mut Lane<Ip6Pair>,
         mut sink: Sink<'_, S>,
         pairs: &[Ip6Pair],
         ages: Ages,
     ) {
-        let params = &sink.arrays.params;
-        let (batches, rest) = pairs.as_chunks();
-        for batch in batches {
-            lane.ingest(&mut sink, &params.ids(batch), ages);
-        }
-        let mut ids = [Ip6Ids::default(); BATCH];
-        for (ids, &pair) in ids.iter_mut().zip(rest) {
-            *ids = params.pair_ids(pair);
-        }
-        lane.ingest(&mut sink, &ids[..rest.len()], ages);
+        lane.ingest(&mut sink, pairs, ages);
     }
 }
 
-impl<P: Numbered> Lane<P> {
+impl<P: Noted> Lane<P> {
     pub(super) fn new() -> Self {
         Self {
             recent: RecentPairs::new(),

@@ -5,9 +5,12 @@
 //! passed over was ingested for certain. Where hardly any pair comes twice look-ups gain
 //! nothing: they pause, and are tried again from time to time.
 
-use srlg_core::{BATCH, HostId, Ip6Ids, IpPair, PairIds};
+use std::fmt;
 
-/// Slots, 8 bytes each: they fit in the second cache of common processors.
+use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
+
+/// Slots, of 8 bytes for IPv4 and of 32 for other pairs: they fit in the second cache of common processors, these in that of
+/// newer ones.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
@@ -21,27 +24,41 @@ const PAUSE: usize = 15;
 /// of what it spares.
 const LEAST: usize = 8;
 
-/// An odd number of many bits, by which products differ.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A pair that is noted down.
+pub(super) trait Noted: Copy + 'static {
+    /// What is noted down of a pair: all of it.
+    type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
-/// A pair with a number of its own.
-pub(super) trait Numbered: PairIds {
-    /// What is noted down of a pair.
-    type Note: Copy + Default + Send;
+    /// A note that is not in the slot of the default one, but stands there.
+    const ELSEWHERE: Self::Note;
+
+    /// The pairs of a batch with their ids.
+    type Ids<'a>: Batch;
 
     /// Returns what is noted down of the pair.
     fn note(self) -> Self::Note;
 
-    /// Returns a number that no other pair has; where a host is of IPv6 but for one in 2^64.
-    fn number(note: Self::Note) -> u64;
+    /// Returns the slot of a pair: any function of the note that is below [`SLOTS`].
+    fn slot(note: Self::Note) -> usize;
 
     /// Returns the pairs of `notes`.
     fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
+
+    /// Returns `pairs` with their ids, in a detector with `params`.
+    fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
+}
+
+/// The slot of a product, by its high bits.
+#[inline(always)]
+fn high(product: u64) -> usize {
+    (product >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 /// A number of 8 bytes, which takes one store.
-impl Numbered for IpPair {
+impl Noted for IpPair {
     type Note = u64;
+    const ELSEWHERE: u64 = 1;
+    type Ids<'a> = &'a [Self; BATCH];
 
     #[inline(always)]
     fn note(self) -> u64 {
@@ -49,59 +66,66 @@ impl Numbered for IpPair {
     }
 
     #[inline(always)]
-    fn number(note: u64) -> u64 {
-        note
+    fn slot(note: u64) -> usize {
+        high(note.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     #[inline(always)]
     fn of(notes: &[u64; BATCH]) -> &[Self; BATCH] {
         zerocopy::transmute_ref!(notes)
     }
+
+    #[inline(always)]
+    fn ids<'a>(_: &Params, pairs: &'a [Self; BATCH]) -> &'a [Self; BATCH] {
+        pairs
+    }
 }
 
-impl Numbered for Ip6Ids {
-    type Note = Self;
+/// Words of one array, which compare at once.
+impl Noted for Ip6Pair {
+    type Note = [u32; 8];
+    const ELSEWHERE: [u32; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
+    type Ids<'a> = Ip6Batch<'a>;
 
     #[inline(always)]
-    fn note(self) -> Self {
-        self
+    fn note(self) -> [u32; 8] {
+        zerocopy::transmute!(self)
     }
 
     #[inline(always)]
-    fn of(notes: &[Self; BATCH]) -> &[Self; BATCH] {
-        notes
+    fn slot([a, b, c, d, e, f, g, h]: [u32; 8]) -> usize {
+        let word = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        // Mostly networks and hosts in them differ, in the first and in the last words.
+        let host = word(a, b).wrapping_add(word(c, d));
+        let opposite = word(e, f).wrapping_add(word(g, h));
+        let spread = host.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ opposite;
+        high(spread.wrapping_mul(0xbf58_476d_1ce4_e5b9))
     }
 
     #[inline(always)]
-    fn number(note: Self) -> u64 {
-        let (HostId { lo, hi }, opposite) = (note.host(), u64::from(note.opposite()));
-        match note.limbs() {
-            None => {
-                let number = u64::from(lo) << 32 | opposite;
-                // The address that is the id of an opposite host of IPv6 is another one, which cells show.
-                if note.is_opposite_v4() { number } else { number.wrapping_mul(SPREAD) }
-            }
-            // The id is uniform, and the product another for every opposite host.
-            Some(_) => {
-                let id = u64::from(hi) << 32 | u64::from(lo);
-                id.wrapping_add(opposite.wrapping_mul(SPREAD))
-            }
-        }
+    fn of(notes: &[[u32; 8]; BATCH]) -> &[Self; BATCH] {
+        zerocopy::transmute_ref!(notes)
+    }
+
+    #[inline(always)]
+    fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Ip6Batch<'a> {
+        params.ids(pairs)
     }
 }
 
 /// The last pair of each slot.
-pub(super) struct RecentPairs {
-    slots: Box<[u64; SLOTS]>,
+pub(super) struct RecentPairs<P: Noted> {
+    slots: Box<[P::Note; SLOTS]>,
     /// Pairs still to come until the next decision.
     left: usize,
     /// Pairs of this trial that were known; none while look-ups pause.
     known: Option<usize>,
 }
 
-impl RecentPairs {
+impl<P: Noted> RecentPairs<P> {
     pub(super) fn new() -> Self {
-        let slots = vec![0; SLOTS].try_into().expect("as many slots as were asked for");
+        let slots =
+            vec![P::Note::default(); SLOTS].try_into().expect("as many slots as were asked for");
         let mut recent = Self { slots, left: TRIAL, known: Some(0) };
         recent.forget();
         recent
@@ -110,8 +134,8 @@ impl RecentPairs {
     /// Forgets all pairs: another slice has begun.
     pub(super) fn forget(&mut self) {
         // An empty slot holds a pair of another slot.
-        self.slots.fill(0);
-        self.slots[slot(0)] = 1;
+        self.slots.fill(P::Note::default());
+        self.slots[P::slot(P::Note::default())] = P::ELSEWHERE;
     }
 
     /// Whether look-ups pause.
@@ -135,7 +159,7 @@ impl RecentPairs {
     /// # Panics
     /// When `unknown` is shorter than `pairs`.
     #[inline(always)]
-    pub(super) fn sift<P: Numbered>(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
+    pub(super) fn sift(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
         let count = match self.known {
             Some(known) => {
@@ -153,18 +177,16 @@ impl RecentPairs {
     }
 
     #[inline(always)]
-    fn look_up<P: Numbered>(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
+    fn look_up(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let mut count = 0;
         // No branch depends on the pair: whether it is known cannot be foreseen.
         for pair in pairs {
             let note = pair.note();
-            let number = P::number(note);
             unknown[count] = note;
-            count += usize::from(self.slots[slot(number)] != number);
+            count += usize::from(self.slots[P::slot(note)] != note);
         }
         for &note in &unknown[..count] {
-            let number = P::number(note);
-            self.slots[slot(number)] = number;
+            self.slots[P::slot(note)] = note;
         }
         count
     }
@@ -176,12 +198,6 @@ impl RecentPairs {
     }
 }
 
-/// The slot of a pair, by the high bits of a product.
-#[inline(always)]
-fn slot(number: u64) -> usize {
-    (number.wrapping_mul(SPREAD) >> (u64::BITS - SLOT_BITS)) as usize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +207,7 @@ mod tests {
     }
 
     /// How many of `pairs` are let through.
-    fn sifted(recent: &mut RecentPairs, pairs: &[IpPair]) -> usize {
+    fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
         let mut unknown = [0; 64];
         pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()
     }

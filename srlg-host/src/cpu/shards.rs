@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
-use srlg_core::{BATCH, PairIds, View};
+use srlg_core::{BATCH, Batch, View};
 
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 16;
@@ -56,10 +56,10 @@ impl<C: Counter> Buckets<C> {
     /// Touches the first `count` pairs of a batch, `age` epochs ago; touches that have to be alone
     /// wait until their bucket is full.
     #[inline(always)]
-    pub(super) fn touch<P: PairIds>(
+    pub(super) fn touch(
         &mut self,
         (array, shards): (Array<'_, C>, &Shards),
-        batch: (&[P; BATCH], usize),
+        batch: (&impl Batch, usize),
         age: u32,
     ) {
         C::touch(array, batch, age, |touch| {

@@ -190,7 +190,7 @@ proptest! {
         let params = *all.counter().rows().unwrap();
         let linear = untouched::<Recorder16>(params.recorders());
         let rows = Rows::new(&params, &linear);
-        contacts.iter().for_each(|&(pair, age)| rows.touch(&[pair], age));
+        contacts.iter().for_each(|&(pair, age)| rows.touch(&pair, age));
         let by_kernel = swapped::<Recorder16>(linear.len());
         for age in 0..7 {
             let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);

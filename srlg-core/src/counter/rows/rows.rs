@@ -5,9 +5,9 @@ use core::ops::Range;
 use super::params::{MAX_ROWS, RowsParams};
 use crate::epoch::Span;
 use crate::hash::by_family;
-use crate::ids::PairIds;
+use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
-use crate::pair::Address;
+use crate::pair::{Address, BATCH};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 use crate::view::View;
 
@@ -65,18 +65,24 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// Touches one recorder of every pair in every row, `age` slices ago (Alg. 6,
+    /// Touches one recorder of every pair of a batch in every row, `age` slices ago (Alg. 6,
     /// `alg_SLEA_scan`), while any other threads may.
     #[inline(always)]
-    pub fn touch(self, pairs: &[impl PairIds], age: u32) {
+    pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         let Self { params, recorders } = self;
         let word = R::saturated(age);
         by_family!(params, |params| {
             // A loop, not a closure: only it is sure to be inlined.
-            for pair in pairs {
-                for_places(params, pair, |place| recorders[place].fetch_min(word));
+            for i in 0..BATCH {
+                for_places(params, &pairs.get(i), |place| recorders[place].fetch_min(word));
             }
         });
+    }
+
+    /// Touches one recorder of `pair` in every row, `age` slices ago, while any other threads may.
+    pub fn touch(self, pair: &impl PairIds, age: u32) {
+        let word = R::saturated(age);
+        for_places(self.params, pair, |place| _ = self.recorders[place].fetch_min(word));
     }
 }
 
@@ -153,7 +159,7 @@ mod tests {
         let params = small();
         let mut recorders = untouched(&params);
         let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
-        Rows::new(&params, &recorders).touch(&[pair], 0);
+        Rows::new(&params, &recorders).touch(&pair, 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {
             let span = Span::whole(ages, 1);

@@ -8,7 +8,7 @@
 use super::line::HostLayout;
 use super::params::TaggedParams;
 use crate::hash::by_family;
-use crate::ids::PairIds;
+use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::Recorder16;
@@ -62,12 +62,12 @@ impl Touches {
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     #[must_use]
-    pub fn new(params: &TaggedParams, pairs: &[impl PairIds; BATCH], age: u32) -> Self {
+    pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
         let aged = params.step(age);
         by_family!(params, |params| {
             let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH] };
             for i in 0..BATCH {
-                let touch = Touch::new(params, &pairs[i], aged);
+                let touch = Touch::new(params, &pairs.get(i), aged);
                 [touches.places[0][i], touches.places[1][i]] = touch.places;
                 touches.words[i] = touch.words;
             }

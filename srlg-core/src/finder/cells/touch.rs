@@ -3,7 +3,7 @@
 use super::CellArray;
 use super::params::CellsParams;
 use crate::hash::by_family;
-use crate::ids::PairIds;
+use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
@@ -14,11 +14,11 @@ impl CellArray<'_, Recorder64> {
     /// a branch, as its outcome could not be foreseen.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
-    pub fn touch_all<P: PairIds>(self, pairs: &[P; BATCH], age: u32) {
+    pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         by_family!(self.params, |params| {
             let mut hashes = [0u32; BATCH];
             for i in 0..BATCH {
-                hashes[i] = params.pair_hash(&pairs[i]);
+                hashes[i] = params.pair_hash(&pairs.get(i));
             }
             let (mut sampled, mut count) = ([0u8; BATCH], 0);
             for i in 0..BATCH {
@@ -27,7 +27,7 @@ impl CellArray<'_, Recorder64> {
             }
             for &i in &sampled[..count] {
                 let i = usize::from(i);
-                let (place, word) = params.touch_of(&pairs[i], hashes[i], age);
+                let (place, word) = params.touch_of(&pairs.get(i), hashes[i], age);
                 touch(&self.recorders[place as usize], word);
             }
         });

@@ -122,7 +122,7 @@ fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
             };
             (0..500).map(pair).collect()
         };
-        let ids = |pairs: &[Ip6Pair]| -> Vec<Ip6Ids> {
+        let ids = |pairs: &[Ip6Pair]| -> Vec<srlg_core::Ip6Ids> {
             pairs.iter().map(|&pair| params.pair_ids(pair)).collect()
         };
         let both = [pairs(true), pairs(false)];

@@ -15,7 +15,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
 }
 
 /// The recorders of both arrays after batches of pairs, with the epochs by which each is late.
-fn left<S: CpuScheme, L: Numbered, P>(
+fn left<S: CpuScheme, L: Noted, P>(
     (level, pair): (Level<S, L, P>, impl Fn(u32, u32) -> P),
     params: Params,
     batches: &[(Vec<(u32, u32)>, u32)],
@@ -72,7 +72,7 @@ proptest! {
             _ => [0x2001_0db8, 0, number, 1],
         };
         let pair = |aip, bip| Ip6Pair { aip: limbs(aip), bip: limbs(bip) };
-        let of = |level: Level<TaggedTypes, Ip6Ids, Ip6Pair>| left((level, pair), params, &batches);
+        let of = |level: Level<TaggedTypes, Ip6Pair, Ip6Pair>| left((level, pair), params, &batches);
         let expected = of(ingest6::plain);
         prop_assert!(of(ingest6::avx2) == expected);
         prop_assert!(of(ingest6) == expected);
