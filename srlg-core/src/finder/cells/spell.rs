@@ -18,9 +18,12 @@ use crate::pair::Limbs;
 /// Cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Fours of a group that are tried, per cell in it: all fours of up to eleven cells, as many as two hosts and a
-/// stranger have where each has too few to be spelt with another's.
-const TRIES_PER_CELL: u64 = 32;
+/// Fours of a group that are tried, per cell in it: all fours of up to thirteen cells.
+const TRIES_PER_CELL: u64 = 64;
+
+/// Cells of a group whose fours are tried: as many as four hosts have at most. Chance makes no larger groups; somebody who
+/// makes words up may.
+const MOST_TRIED: usize = 4 * SLOTS as usize;
 
 /// Bits of a point: 1 to [`SLOTS`].
 const POINT_BITS: u32 = SLOTS.ilog2() + 1;
@@ -127,20 +130,22 @@ impl CellsParams {
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
         // Whatever the order was: the answer does not depend on it.
         cells.sort_unstable();
-        while let Some((host, own)) = self.spell_one(cells) {
+        let mut tries = TRIES_PER_CELL * cells.len().min(MOST_TRIED) as u64;
+        while let Some((host, own)) = self.spell_one(cells, &mut tries) {
             each(host, own as u32);
             cells = &mut cells[own..];
         }
     }
 
-    /// A host that four of `cells` spell, and how many of them it holds, which are moved to the front.
-    fn spell_one(&self, cells: &mut [(u32, u64)]) -> Option<(Limbs, usize)> {
-        let fours = choose(cells.len() as u64, SPELLING as u64);
-        let most = TRIES_PER_CELL * cells.len() as u64;
+    /// A host that four of `cells` spell, and how many of them it holds, which are moved to the front; after `tries`
+    /// at most, less those that it took.
+    fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
+        let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
+        let most = *tries;
         (0..fours.min(most)).find_map(|number| {
+            *tries -= 1;
             // All in turn where they are few, random ones else.
-            let rank = if fours <= most { number } else { mix64(number) % fours };
-            let four = combination(rank);
+            let four = combination(if fours <= most { number } else { mix64(number) % fours });
             let host = self.try_four(four.map(|i| cells[i]))?;
             let id = self.id_keys.id(self.hash, host);
             let is_own = |&(place, word): &(u32, u64)| {
