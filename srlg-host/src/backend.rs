@@ -13,7 +13,9 @@ use crate::device::Device;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::Quality;
-use crate::pairs::{Family, PairSlice};
+#[cfg(any(feature = "cuda", test))]
+use crate::pairs::Family;
+use crate::pairs::PairSlice;
 use crate::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
@@ -29,6 +31,7 @@ pub(crate) enum Pairs<'a> {
     Resident(&'a dyn DevicePairs),
 }
 
+#[cfg(any(feature = "cuda", test))]
 impl Pairs<'_> {
     /// Which type the pairs are of.
     #[inline]

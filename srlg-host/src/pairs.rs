@@ -53,6 +53,7 @@ pub enum Family {
 
 impl Family {
     /// Bytes of a pair.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn pair_bytes(self) -> usize {
         match self {
             Self::V4 => size_of::<IpPair>(),
@@ -101,6 +102,7 @@ impl<'a> PairSlice<'a> {
     }
 
     /// The pairs as bytes.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn as_bytes(self) -> &'a [u8] {
         match self {
             Self::V4(pairs) => pairs.as_bytes(),

@@ -52,6 +52,7 @@ impl PairMemory for Vec<u64> {
 
 impl PinnedMemory {
     /// Which type the pairs are of.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn family(&self) -> Family {
         self.family
     }

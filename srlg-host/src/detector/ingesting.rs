@@ -3,8 +3,8 @@
 use srlg_core::Ages;
 
 use super::SlidingDetector;
-#[cfg(feature = "cuda")]
 use crate::backend::Pairs;
+#[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::feed::Feed;

@@ -160,7 +160,8 @@ fn times_of_spelling() {
         [12, 18, 20, 22].map(|it| [1, 2, 3, 4, 8].map(|each| (it, each))).as_flattened()
     {
         let full = full_of(*cell_bits, *each);
-        let (spelt, took) = full.spelt();
-        println!("2^{cell_bits} cells, {each} each: {} hosts, {took:?}", spelt.len());
+        let (took, spelt) =
+            (0..5).map(|_| full.spelt()).map(|(it, took)| (took, it.len())).min().unwrap();
+        println!("2^{cell_bits} cells, {each} each: {spelt} hosts, {took:?}");
     }
 }
