@@ -1,11 +1,11 @@
-//! Any bytes as a snapshot: read, restored, merged, asked, closed, and written again.
+//! Any bytes as a snapshot: read, restored, merged, touched, asked, closed, and written again.
 #![no_main]
 
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::{bytes_of, detector};
-use srlg_host::{Error, SlidingDetector, Snapshot};
+use srlg_host::{Error, Ip6Pair, IpPair, SlidingDetector, Snapshot};
 
 thread_local! {
     static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));
@@ -25,7 +25,17 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
             == snapshot
     );
     detector.merge_snapshot(&snapshot).expect("of the same slice");
-    detector.cardinality([10, 0, 0, 1].into()).expect("a window");
+    // Whatever cells and lines there are, pairs of either type go in, and hosts of either family can be asked about.
+    let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
+    detector.ingest(&[IpPair { aip: 0x0a00_0001, bip: 7 }]).expect("the CPU touches");
+    match detector.ingest(&[Ip6Pair::new(v6, v4), Ip6Pair::new(v4, v6)]) {
+        Ok(()) | Err(Error::Ip6InPaper) => {}
+        Err(error) => panic!("{error}"),
+    }
+    for host in [v4, v6] {
+        detector.cardinality(host).expect("a window");
+        detector.sample_peers(host).expect("the CPU gathers");
+    }
     match detector.close_slice() {
         Ok(_) | Err(Error::LastSlice { .. }) => {}
         Err(error) => panic!("{error}"),

@@ -13,6 +13,8 @@ use crate::device::Device;
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::Quality;
+#[cfg(any(feature = "cuda", test))]
+use crate::pairs::Family;
 use crate::pairs::PairSlice;
 use crate::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
@@ -33,7 +35,7 @@ pub(crate) enum Pairs<'a> {
 impl Pairs<'_> {
     /// Which type the pairs are of.
     #[inline]
-    pub(crate) fn family(self) -> crate::pairs::Family {
+    pub(crate) fn family(self) -> Family {
         match self {
             Self::Plain(pairs) => pairs.family(),
             Self::Pinned(pairs) => pairs.family(),

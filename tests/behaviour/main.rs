@@ -3,6 +3,8 @@
 mod adversary;
 mod dev_traces;
 mod estimates;
+mod families;
+mod family_ways;
 mod flash_crowd;
 mod flood;
 mod format;

@@ -1,11 +1,11 @@
-//! Many nodes, one answer: merged in any order they end with the bits of one node that saw everything.
+//! Many nodes, one answer: merged in any order they end with the bits of one node that saw everything, hosts of both families.
 
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Hash, IpPair, SlidingDetector, Snapshot};
+use srlg::{Config, Device, Hash, Ip6Pair, SlidingDetector, Snapshot};
 
-use crate::small::tagged;
+use crate::small::{host, ingest_any, tagged};
 
 fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
@@ -13,15 +13,16 @@ fn detector(config: Config) -> SlidingDetector {
 
 const NODES: usize = 3;
 
-/// A contact, the node that sees it, and how many slices late.
-type Contact = (IpPair, usize, u32);
+/// A contact, the node that sees it, how many slices late, and whether in the shorter form if there is one.
+type Contact = (Ip6Pair, usize, u32, bool);
 
 /// Contacts per slice. Many hosts, whose cells meet, some of many peers, all at the same ages: ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
-    let pair = pair.prop_map(|(aip, bip)| IpPair { aip: aip.wrapping_mul(0x0101_3501), bip });
+    let pair = pair.prop_map(|(aip, bip)| Ip6Pair::new(host(aip), host(bip)));
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..10];
-    prop::collection::vec(prop::collection::vec((pair, 0..NODES, late), 0..200), 1..14)
+    let contact = (pair, 0..NODES, late, any::<bool>());
+    prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
 }
 
 /// Detectors for one case after the other: to make one takes longer than to use it.
@@ -44,9 +45,9 @@ impl Detectors {
         one.restore(untouched).unwrap();
         nodes.iter_mut().for_each(|node| node.restore(untouched).unwrap());
         for (slice, contacts) in (1..).zip(slices) {
-            for &(pair, node, late) in contacts {
-                one.ingest_late(&[pair], late).unwrap();
-                nodes[node].ingest_late(&[pair], late).unwrap();
+            for &(pair, node, late, is_short) in contacts {
+                ingest_any(one, pair, false, late);
+                ingest_any(&nodes[node], pair, is_short, late);
             }
             one.skip_to(slice).unwrap();
             for node in &mut *nodes {

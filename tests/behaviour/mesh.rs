@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::{Config, Delta, Device, Ip6Pair, IpPair, Scheme, SlidingDetector, Snapshot};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::small;
@@ -28,12 +28,11 @@ fn kinds() -> [Config; 3] {
 }
 
 /// A contact, the node that sees it, and how many slices late.
-type Contact = (IpPair, usize, u32);
+type Contact = ((u32, u32), usize, u32);
 
 /// Contacts of some four windows.
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
-    let pair = (0u32..20, 0u32..300).prop_map(|(aip, bip)| IpPair { aip, bip });
-    let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
+    let contact = ((0u32..20, 0u32..300), 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     prop::collection::vec(prop::collection::vec(contact, 0..30), 1..33)
 }
 
@@ -68,9 +67,14 @@ impl Detectors {
         on_their_way: &mut Vec<(u64, Vec<u8>)>,
     ) {
         let Self { one, mesh, relay, root, .. } = self;
-        for &(pair, node, late) in contacts {
-            one.ingest_late(&[pair], late).unwrap();
-            mesh[node].ingest_late(&[pair], late).unwrap();
+        let takes_both = one.params().finder().cells().is_some();
+        for &((aip, bip), node, late) in contacts {
+            let pair = match takes_both {
+                true => Ip6Pair::new(small::host(aip), small::host(bip)),
+                false => IpPair { aip, bip }.into(),
+            };
+            small::ingest_any(one, pair, true, late);
+            small::ingest_any(&mesh[node], pair, true, late);
         }
         let slice = one.slice();
         let deltas = mesh.each_mut().map(|node| node.take_delta(1 + LATE).unwrap());

@@ -1,7 +1,9 @@
 //! Sizes so small that contacts collide, and that a test can afford many detectors. The golden files
 //! are of these sizes: they stay, whatever becomes of the defaults.
 
-use srlg::{Config, Hash, RsraSizes, Scheme};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use srlg::{Config, Hash, Ip6Pair, IpPair, RsraSizes, Scheme, SlidingDetector};
 
 /// Small arrays in the tagged scheme.
 pub(crate) fn tagged() -> Config {
@@ -21,4 +23,24 @@ pub(crate) fn paper() -> Config {
     let finder =
         RsraSizes { rows: 4, column_bits: 12, width: 8, bit_stride: 10, hot_limit: 1 << 14 };
     Config { scheme: Scheme::Paper { finder, rows: 2, columns: 500, stride: 1 }, ..tagged() }
+}
+
+/// A host of a family by its number: of IPv4, of IPv4 in the longer form, or of IPv6.
+pub(crate) fn host(number: u32) -> IpAddr {
+    match number % 3 {
+        0 => Ipv4Addr::from_bits(number.wrapping_mul(0x0101_3501)).into(),
+        1 => Ipv4Addr::from_bits(number).to_ipv6_mapped().into(),
+        _ => Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)).into(),
+    }
+}
+
+/// Ingests a pair of any two hosts; if `is_short` and both are of IPv4, as an [`IpPair`].
+pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
+    let ingested = match [pair.aip, pair.bip] {
+        [[0, 0, 0xffff, aip], [0, 0, 0xffff, bip]] if is_short => {
+            detector.ingest_late(&[IpPair { aip, bip }], late)
+        }
+        _ => detector.ingest_late(&[pair], late),
+    };
+    ingested.unwrap();
 }

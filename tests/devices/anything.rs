@@ -1,8 +1,10 @@
 //! Whatever happens to a detector, in whatever order, at whatever limits.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
+use srlg::{Config, Device, Hash, Ip6Pair, IpPair, Pair, Scheme, SlidingDetector};
 use srlg_traffic::family::ip;
 
 use crate::device::detector;
@@ -23,29 +25,67 @@ enum Way {
     Delta,
 }
 
+/// Hosts, by their place in [`HOSTS`], and opposite hosts; and whether as pairs of any two hosts, some of which are of
+/// IPv6.
+type Contacts = (Vec<(usize, u32)>, bool);
+
 #[derive(Clone, Debug)]
 enum Event {
-    Pairs { pairs: Vec<IpPair>, way: Way },
-    Late { pairs: Vec<IpPair>, slices: u32 },
-    Query { host: u32, window: u32 },
-    Peers { host: u32 },
+    Pairs { contacts: Contacts, way: Way },
+    Late { contacts: Contacts, slices: u32 },
+    Query { host: usize, window: u32 },
+    Peers { host: usize },
     Close,
     Skip { slices: u64 },
 }
 
-fn pairs() -> impl Strategy<Value = Vec<IpPair>> {
-    let pair = (0..HOSTS.len(), 0u32..300);
-    let pair = pair.prop_map(|(host, bip)| IpPair { aip: HOSTS[host], bip });
-    prop::collection::vec(pair, 0..260)
+fn contacts() -> impl Strategy<Value = Contacts> {
+    (prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260), any::<bool>())
+}
+
+/// The host of that place, every other one of IPv6.
+fn any_host(place: usize) -> IpAddr {
+    match place % 2 {
+        0 => ip(HOSTS[place]),
+        _ => Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(HOSTS[place])).into(),
+    }
+}
+
+fn short(contacts: &[(usize, u32)]) -> Vec<IpPair> {
+    contacts.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
+}
+
+fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
+    let peer = |peer: u32| match peer % 3 {
+        0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
+        _ => ip(peer),
+    };
+    contacts.iter().map(|&(host, bip)| Ip6Pair::new(any_host(host), peer(bip))).collect()
+}
+
+/// Does `$work` with the pairs of `$contacts`, of the type that they shall be of and the scheme takes.
+macro_rules! of_type {
+    (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
+        match $contacts {
+            (contacts, true) if matches!($config.scheme, Scheme::Tagged { .. }) => {
+                let $pairs = &long(contacts);
+                $work
+            }
+            (contacts, _) => {
+                let $pairs = &short(contacts);
+                $work
+            }
+        }
+    };
 }
 
 fn event() -> impl Strategy<Value = Event> {
     let ways = [Way::Batch, Way::Pinned, Way::Snapshot, Way::Delta];
     let way = prop::sample::select(ways.to_vec());
-    let host = prop::sample::select(HOSTS.to_vec());
+    let host = 0..HOSTS.len();
     prop_oneof![
-        4 => (pairs(), way).prop_map(|(pairs, way)| Event::Pairs { pairs, way }),
-        1 => (pairs(), 0u32..7).prop_map(|(pairs, slices)| Event::Late { pairs, slices }),
+        4 => (contacts(), way).prop_map(|(contacts, way)| Event::Pairs { contacts, way }),
+        1 => (contacts(), 0u32..7).prop_map(|(contacts, slices)| Event::Late { contacts, slices }),
         1 => (host.clone(), 1u32..5).prop_map(|(host, window)| Event::Query { host, window }),
         1 => host.prop_map(|host| Event::Peers { host }),
         3 => Just(Event::Close),
@@ -65,7 +105,7 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-fn ingest(tested: &mut SlidingDetector, config: Config, pairs: &[IpPair], way: Way) {
+fn ingest<P: Pair>(tested: &mut SlidingDetector, config: Config, pairs: &[P], way: Way) {
     let node = || {
         let mut node = detector(tested.device(), config);
         node.skip_to(tested.slice()).unwrap();
@@ -79,7 +119,7 @@ fn ingest(tested: &mut SlidingDetector, config: Config, pairs: &[IpPair], way: W
             pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
             tested.ingest_pinned(&pinned).unwrap();
             // The buffer may be filled again at once, and go at once.
-            pinned.fill(|buffer| buffer.fill(IpPair { aip: 9, bip: 9 })).unwrap();
+            pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
         }
         Way::Snapshot => {
             let snapshot = node().snapshot().unwrap();
@@ -94,22 +134,23 @@ fn ingest(tested: &mut SlidingDetector, config: Config, pairs: &[IpPair], way: W
 
 fn happen(tested: &mut SlidingDetector, one: &mut SlidingDetector, event: &Event, config: Config) {
     match event {
-        Event::Pairs { pairs, way } => {
+        Event::Pairs { contacts, way } => of_type!((config, contacts), |pairs| {
             ingest(tested, config, pairs, *way);
             pairs.iter().for_each(|&pair| one.ingest(&[pair]).unwrap());
-        }
-        Event::Late { pairs, slices } => {
+        }),
+        Event::Late { contacts, slices } => of_type!((config, contacts), |pairs| {
             tested.ingest_late(pairs, *slices).unwrap();
             pairs.iter().for_each(|&pair| one.ingest_late(&[pair], *slices).unwrap());
-        }
+        }),
         Event::Query { host, window } => {
             let query = |detector: &SlidingDetector| {
-                detector.cardinality_within(ip(*host), (*window).min(config.window)).unwrap()
+                detector.cardinality_within(any_host(*host), (*window).min(config.window)).unwrap()
             };
             assert_eq!(query(tested), query(one));
         }
         Event::Peers { host } => {
-            let peers = |detector: &SlidingDetector| detector.sample_peers(ip(*host)).unwrap();
+            let peers =
+                |detector: &SlidingDetector| detector.sample_peers(any_host(*host)).unwrap();
             assert_eq!(peers(tested), peers(one));
         }
         Event::Close => assert_eq!(tested.close_slice().unwrap(), one.close_slice().unwrap()),

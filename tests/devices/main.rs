@@ -11,6 +11,7 @@ mod feed;
 mod traffic;
 
 mod anything;
+mod families;
 mod ingest;
 mod merging;
 mod odd;

@@ -1,7 +1,7 @@
 //! Pairs that are in the memory of a GPU already.
 
 use srlg::cudarc::driver::CudaContext;
-use srlg::{Device, SlidingDetector};
+use srlg::{Device, IpPair, SlidingDetector};
 
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
@@ -16,11 +16,26 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     slice.late.iter().for_each(|(late, pairs)| detector.ingest_late(pairs, *late).unwrap());
 }
 
+/// The same as pairs of any two hosts.
+fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
+    let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
+    let mapped = |host| [0, 0, 0xffff, host];
+    for piece in slice.pairs.chunks(10_007) {
+        let pair = |pair: &IpPair| [mapped(pair.aip), mapped(pair.bip)].concat();
+        let pairs: Vec<[u32; 8]> = piece.iter().map(|it| pair(it).try_into().unwrap()).collect();
+        detector.ingest_device(&stream.clone_htod(&pairs).unwrap()).unwrap();
+    }
+    slice.late.iter().for_each(|(late, pairs)| detector.ingest_late(pairs, *late).unwrap());
+}
+
 fn check(device: Device) {
     for config in presets(6) {
         let traffic = with_late(backbone(51, 10, 150_000));
         assert_equals_one_at_a_time(device, config, &traffic, from_the_device);
     }
+    let [config, _] = presets(6);
+    let traffic = with_late(backbone(52, 8, 100_000));
+    assert_equals_one_at_a_time(device, config, &traffic, from_the_device_at_length);
 }
 
 mod resident_pairs {

@@ -1,13 +1,17 @@
 //! What a device reports is near the truth, which an exact oracle knows.
 
 use srlg::{Config, Device, EstimateRange, IpPair, SliceReport};
-use srlg_traffic::family::number;
+use srlg_traffic::family::{Family, FamilyPairs, number};
 use srlg_traffic::oracle::ExactWindow;
 
 use crate::device::detector;
 use crate::traffic::{backbone, flood};
 
-on_every_device!(super_points_of_backbone_traffic, victims_of_floods);
+on_every_device!(
+    super_points_of_backbone_traffic,
+    super_points_of_both_families,
+    victims_of_floods,
+);
 
 const THRESHOLD: u32 = 256;
 
@@ -28,13 +32,15 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     report.super_points.len()
 }
 
-/// Asserts it of all slices, in windows of `window`; how many super points there were.
-fn compare(device: Device, traffic: &[Vec<IpPair>], window: u32) -> usize {
+/// Asserts it of all slices, whose hosts are of a family, in windows of `window`; how many super points there were.
+fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));
-    let mut compared = 0;
+    let (mut compared, mut split) = (0, FamilyPairs::default());
     for packets in traffic {
-        tested.ingest(packets).unwrap();
+        family.split(packets, &mut split);
+        tested.ingest(&split.v4).unwrap();
+        tested.ingest(&split.v6).unwrap();
         packets.iter().for_each(|&pair| exact.touch(pair));
         let report = tested.close_slice().unwrap();
         compared += assert_near(&report, &exact);
@@ -44,11 +50,16 @@ fn compare(device: Device, traffic: &[Vec<IpPair>], window: u32) -> usize {
 }
 
 fn super_points_of_backbone_traffic(device: Device) {
-    let compared = compare(device, &backbone(41, 12, 300_000), 8);
+    let compared = compare(device, Family::V4, &backbone(41, 12, 300_000), 8);
     assert!(compared > 300, "{compared}");
 }
 
+fn super_points_of_both_families(device: Device) {
+    let compared = compare(device, Family::Mixed, &backbone(42, 10, 200_000), 8);
+    assert!(compared > 150, "{compared}");
+}
+
 fn victims_of_floods(device: Device) {
-    let compared = compare(device, &flood(), 20);
+    let compared = compare(device, Family::V4, &flood(), 20);
     assert!(compared > 100, "{compared}");
 }

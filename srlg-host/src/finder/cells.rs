@@ -54,16 +54,15 @@ struct Holder {
 
 /// Returns the hosts that have at least `c_min` cells, [`AgeHistogram::c_min`] of `counts`, those with most first, no more than
 /// the limit; and their quality. `counts` are of all cells in the window; `owners` are those of cells in the window, and
-/// `held` are the cells that IPv6 hosts hold, all of those of each host with so many. Reorders both.
+/// `held` are the cells that IPv6 hosts hold, all of those of each host with so many that it may be one. Reorders both.
 pub(super) fn candidates(
     params: &CellsParams,
     (counts, c_min): (Counts<'_>, u32),
     owners: &mut [Owner],
     held: &mut [Held],
 ) -> (Vec<IpAddr>, Quality) {
-    owners.sort_unstable();
-    // Fingerprints are the largest owners.
-    let v4 = owners.partition_point(|owner| !owner.is_fingerprint());
+    let v4 = v4_first(owners);
+    owners[..v4].sort_unstable();
     let runs = owners[..v4].chunk_by(|a, b| a == b);
     let holders = runs.map(|run| Holder { owner: run[0], limbs: [0; 4], cells: run.len() as u32 });
     let mut found: Vec<Holder> = holders.filter(|holder| holder.cells >= c_min).collect();
@@ -78,14 +77,25 @@ pub(super) fn candidates(
     (hosts.collect(), quality(counts, asked, c_min))
 }
 
+/// Moves the owners that are IPv4 hosts to the front, and returns how many: only these are sorted.
+fn v4_first(owners: &mut [Owner]) -> usize {
+    let mut v4 = 0;
+    for at in 0..owners.len() {
+        owners.swap(v4, at);
+        v4 += usize::from(!owners[v4].is_fingerprint());
+    }
+    v4
+}
+
 /// The fewest cells of an IPv6 host, where `c_min` are asked of others: without four nobody knows its address.
-fn least_v6(c_min: u32) -> u32 {
+pub(super) fn least_v6(c_min: u32) -> u32 {
     c_min.max(SPELLING as u32)
 }
 
 /// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
 fn spell(params: &CellsParams, least: u32, held: &mut [Held], found: &mut Vec<Holder>) {
-    held.sort_unstable();
+    // In whatever order within a run.
+    held.sort_unstable_by_key(|&(owner, ..)| owner);
     let mut cells = Vec::new();
     for run in held.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() >= least as usize) {
         let owner = run[0].0;

@@ -6,7 +6,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Counts, Held, candidates, untouched_quality};
+use super::cells::{Counts, Held, candidates, least_v6, untouched_quality};
 use super::quality::Quality;
 use super::{CpuFinder, CpuSearch};
 use crate::vectors::for_wider_vectors;
@@ -67,7 +67,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the cells that IPv6 hosts hold, of those whose owners [`list`] lists.
+    /// Lists the cells that IPv6 hosts hold, of those that [`list`] would list the owners of.
     fn list_held(
         params: &CellsParams,
         cells: &[u64],
@@ -124,11 +124,13 @@ impl CpuSearch<u64> for CellSearch {
         let limit = u64::from(span.finder_ages) * params.age_step();
         list(params, cells, limit, c_min as u8, counters, owners);
         if counts.may_spell() {
-            list_held(params, cells, limit, c_min as u8, counters, held);
+            list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
         }
         candidates(params, (counts, c_min), owners, held)
     }
 }
 
+#[cfg(test)]
+mod full_tests;
 #[cfg(test)]
 mod vector_tests;

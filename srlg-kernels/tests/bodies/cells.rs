@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
-use srlg_core::{ArrayParams, BATCH, IpPair, Params, ReadRecorder, Recorder64};
-use srlg_kernels::{CountCells, Gather, KernelRecorder, ListCells, Slices, TouchCells, filled};
+use srlg_core::{ArrayParams, BATCH, Params, ReadRecorder, Recorder64, host};
+use srlg_kernels::{
+    CountCells, Gather, KernelRecorder, ListCells, Slices, TouchCells, TouchCells6, filled,
+};
 
-use super::{CellArray, of_age, untouched, words};
-use super::{HOSTS, launch};
+use super::{CellArray, Contacts, HOSTS, HOSTS6, launch, of_age, untouched, words};
 
 fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
@@ -19,22 +20,25 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// The cells as srlg-core touches them, pair by pair, which the kernel and whole batches have to equal.
-pub(crate) fn touched_cells(
-    params: &Params,
-    contacts: &[(IpPair, u32)],
-    seed: u64,
-) -> Vec<Recorder64> {
+/// The cells as srlg-core touches them, pair by pair, which both kernels together and whole batches have to equal.
+pub(crate) fn touched_cells(params: &Params, contacts: &Contacts, seed: u64) -> Vec<Recorder64> {
     let params = *CellsFinder::params(params.finder());
     let [one_by_one, in_batches, by_kernel] =
         [(); 3].map(|()| untouched::<Recorder64>(params.recorders()));
-    for &(pair, age) in contacts {
-        CellArray::new(&params, &one_by_one).touch(&pair, age);
-        CellArray::new(&params, &in_batches).touch_all(&[pair; BATCH], age);
+    let [one, batches] = [&one_by_one, &in_batches].map(|cells| CellArray::new(&params, cells));
+    for &(pair, age) in &contacts.short {
+        one.touch(&pair, age);
+        batches.touch_all(&[pair; BATCH], age);
+    }
+    for &(pair, age) in &contacts.long {
+        one.touch(&params.ids(pair), age);
+        batches.touch_all(&[params.ids(pair); BATCH], age);
     }
     for age in 0..7 {
-        let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
+        let (pairs, recorders) = (&of_age(&contacts.short, age)[..], &by_kernel[..]);
         launch(seed, &TouchCells::<Slices<'_>> { params, age, pairs, recorders });
+        let pairs = &of_age(&contacts.long, age)[..];
+        launch(seed, &TouchCells6::<Slices<'_>> { params, age, pairs, recorders });
     }
     assert_eq!(words(&by_kernel), words(&one_by_one));
     assert_eq!(words(&in_batches), words(&one_by_one));
@@ -66,7 +70,7 @@ pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) 
         let expected: Vec<u32> = expected.map(|&(place, _)| place).collect();
         assert_eq!(listed, expected, "at least {least}");
     }
-    assert_none_is_left_out(&params, &in_window, &owners);
+    assert_none_is_left_out(&params, cells, &in_window, &owners);
 }
 
 /// The cells of a window and who holds each.
@@ -106,13 +110,31 @@ fn listed(
 }
 
 /// Hosts share counters, but a host's cells are in one: no host has more cells than its counter says.
-/// And only hosts that were in contact hold any.
-fn assert_none_is_left_out(params: &CellsParams, in_window: &[(u32, Owner)], owners: &[u32]) {
-    let mut cells: HashMap<Owner, u32> = HashMap::new();
-    in_window.iter().for_each(|&(_, owner)| *cells.entry(owner).or_default() += 1);
-    for (owner, count) in cells {
-        assert!(owners[owner.counter(params.cell_bits())] >= count);
-        assert!(HOSTS.contains(&params.host(owner).expect("an IPv4 host")));
+/// And only hosts that were in contact hold any, which those of IPv6 spell.
+fn assert_none_is_left_out(
+    params: &CellsParams,
+    array: &[Recorder64],
+    in_window: &[(u32, Owner)],
+    owners: &[u32],
+) {
+    let mut cells: HashMap<Owner, Vec<u32>> = HashMap::new();
+    in_window.iter().for_each(|&(place, owner)| cells.entry(owner).or_default().push(place));
+    let v4 = |limbs: &[u32; 4]| host(*limbs).is_ipv4();
+    let mapped: Vec<u32> = HOSTS6.iter().filter(|it| v4(it)).map(|limbs| limbs[3]).collect();
+    for (owner, places) in cells {
+        assert!(owners[owner.counter(params.cell_bits())] as usize >= places.len());
+        match params.host(owner) {
+            Some(host) => assert!(HOSTS.contains(&host) || mapped.contains(&host)),
+            None => {
+                // Few hosts: each has a fingerprint of its own.
+                let words = places.iter().map(|&place| (place, array[place as usize].word()));
+                let (mut words, mut spelt) = (words.collect::<Vec<_>>(), Vec::new());
+                params.spell(&mut words, |limbs, cells| spelt.push((limbs, cells as usize)));
+                assert_eq!(spelt.len(), usize::from(places.len() >= 4), "{spelt:x?}");
+                let is_known = |&(limbs, cells)| HOSTS6.contains(&limbs) && cells == places.len();
+                assert!(spelt.iter().all(is_known), "{spelt:x?}");
+            }
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod cells;
 mod changes;
+mod contacts;
+mod lines;
 mod search;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -13,8 +15,8 @@ use srlg_core::counter::{Counter, Lines, Rows, TaggedCounter, Tally};
 use srlg_core::finder::Rsra;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::{
-    ArrayParams, COUNTER, Config, Hash, IpPair, Params, ReadRecorder, RecentRange, Recorder,
-    Recorder16, Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below,
+    ArrayParams, COUNTER, Config, Hash, HostId, IpPair, Params, ReadRecorder, RecentRange,
+    Recorder, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below, host,
 };
 use srlg_kernels as kernels;
 use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
@@ -22,9 +24,9 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use cells::{assert_cells_equal, assert_gathered, touched_cells};
 use changes::assert_changes_equal;
+use contacts::{Contacts, HOSTS, HOSTS6, contacts, contacts_of_both};
+use lines::touched_lines;
 use search::assert_search_equal;
-
-const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
 /// Runs every thread of a launch of `body`, shuffled by `seed`, on three host threads.
 fn launch(seed: u64, body: &(impl Body + Sync)) {
@@ -64,13 +66,6 @@ fn paper() -> impl Strategy<Value = Params> {
     })
 }
 
-/// Contacts of a few hosts, each with its age in epochs.
-fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
-    let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
-    let contact = contact.prop_map(|(host, bip, age)| (IpPair { aip: HOSTS[host], bip }, age));
-    prop::collection::vec(contact, 1..500)
-}
-
 fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
@@ -97,7 +92,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-fn of_age(contacts: &[(IpPair, u32)], age: u32) -> Vec<IpPair> {
+fn of_age<P: Copy>(contacts: &[(P, u32)], age: u32) -> Vec<P> {
     contacts.iter().filter(|contact| contact.1 == age).map(|contact| contact.0).collect()
 }
 
@@ -140,32 +135,28 @@ proptest! {
     #[test]
     fn kernels_of_the_tagged_scheme_equal_srlg_core(
         params in tagged(),
-        contacts in contacts(),
+        contacts in contacts_of_both(),
         seed in any::<u64>(),
     ) {
         let cells = touched_cells(&params, &contacts, seed);
         assert_cells_equal(&params, &cells, seed);
         let all = params;
         let params = *all.counter().tagged().unwrap();
-        let linear = untouched::<Recorder16>(params.recorders());
+        let linear = touched_lines(&params, &contacts, seed);
         let lines = Lines::new(&params, &linear);
-        contacts.iter().for_each(|&(pair, age)| lines.touch(&[pair], age));
-        let by_kernel = swapped::<Recorder16>(linear.len());
-        for age in 0..7 {
-            let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
-            launch(seed, &kernels::TouchLines::<Slices<'_>> { params, age, pairs, recorders });
-        }
-        prop_assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, linear.len())), words(&linear));
+        let hosts: Vec<HostId> = HOSTS.map(HostId::from).into_iter()
+            .chain(HOSTS6.map(|limbs| all.host_id(host(limbs))))
+            .collect();
 
         let span = all.span(9, 4);
         for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
-            let bins: Vec<AtomicU32> = (0..HOSTS.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
-            let (hosts, linear, bins) = (&HOSTS.map(srlg_core::HostId::from)[..], &linear[..], &bins[..]);
+            let bins: Vec<AtomicU32> = (0..hosts.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
+            let (hosts, linear, bins) = (&hosts[..], &linear[..], &bins[..]);
             let asked = kernels::Tally::<Slices<'_>> { params, span, first, positions, hosts, linear, bins };
             launch(seed, &asked);
-            for (host, bins) in HOSTS.into_iter().zip(bins.chunks(span.bins())) {
+            for (&host, bins) in hosts.iter().zip(bins.chunks(span.bins())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
-                let expected = TaggedCounter::tally(lines, host.into(), span, first..first + positions);
+                let expected = TaggedCounter::tally(lines, host, span, first..first + positions);
                 prop_assert_eq!(Tally::Visible(Histograms::of_bins(span, &bins)), expected);
             }
         }
@@ -201,7 +192,7 @@ proptest! {
         let span = all.span(9, 4);
         for positions in [33, 70] {
             let weights: Vec<AtomicU32> = HOSTS.iter().map(|_| AtomicU32::new(0)).collect();
-            let (hosts, linear) = (&HOSTS.map(srlg_core::HostId::from)[..], &linear[..]);
+            let (hosts, linear) = (&HOSTS.map(HostId::from)[..], &linear[..]);
             let of_hosts = &weights[..];
             launch(
                 seed,

@@ -131,6 +131,26 @@ fn a_group_of_all_cells_takes_no_long_time() {
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
+/// An array of 2^`cell_bits` cells, next to all of which hosts of `each` cells hold.
+fn full_of(cell_bits: u32, each: usize) -> Full {
+    let mut full = Full::new(params(config(cell_bits, 1024)));
+    let (mut used, cells) = (0, full.words.len());
+    for number in 0.. {
+        let (host, mut own) = (STRUCTURES[0](number), 0);
+        for slot in slots(mix64(!number), SLOTS.into()) {
+            own += full.touch(host, core::iter::once(slot), true);
+            if own == each {
+                break;
+            }
+        }
+        used += own;
+        if used * 100 > cells * 98 {
+            break;
+        }
+    }
+    full
+}
+
 /// How long spelling takes where next to all cells are those of hosts with so few:
 /// `cargo test --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
 #[test]
@@ -140,7 +160,8 @@ fn times_of_spelling() {
         [12, 18, 20, 22].map(|it| [1, 2, 3, 4, 8].map(|each| (it, each))).as_flattened()
     {
         let full = full_of(*cell_bits, *each);
-        let (spelt, took) = full.spelt();
-        println!("2^{cell_bits} cells, {each} each: {} hosts, {took:?}", spelt.len());
+        let (took, spelt) =
+            (0..5).map(|_| full.spelt()).map(|(it, took)| (took, it.len())).min().unwrap();
+        println!("2^{cell_bits} cells, {each} each: {spelt} hosts, {took:?}");
     }
 }

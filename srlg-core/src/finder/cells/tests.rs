@@ -3,7 +3,7 @@
 use super::chance::{ACCEPTED_MISS, AgeHistogram};
 use super::*;
 use crate::epoch::Span;
-use crate::pair::Limbs;
+use crate::pair::{BATCH, Limbs};
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::{ArrayParams, Config, Hash, IpPair, Scheme};
 extern crate std;

@@ -4,7 +4,7 @@ mod events;
 
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{ARRAYS, Ages, Config, Scheme};
+use srlg_core::{ARRAYS, Ages, Config, Ip6Pair, Scheme};
 use srlg_traffic::family::ip;
 use zerocopy::IntoBytes;
 
@@ -78,6 +78,34 @@ fn pinned_pairs_count_in_the_slice_that_closes_next() {
     }
 }
 
+// An upload buffer of 416 bytes has room for 13 pairs of any two hosts, or 52 of IPv4, and is sent when the other type comes.
+#[test]
+fn types_of_pairs_that_change_within_an_upload_buffer_equal_one_on_the_cpu() {
+    for order in 0..12 {
+        let (mut gpu, mut cpu) = (on(&Simulated::new(order), small()).unwrap(), cpu(small()));
+        for slice in 0..3 {
+            let pairs = contacts(7, 200);
+            for (number, pairs) in (slice..).zip(pairs.chunks(11)) {
+                let v6 = pairs
+                    .iter()
+                    .map(|pair| Ip6Pair { aip: [0x2001_0db8, 0, 0, pair.aip], ..(*pair).into() });
+                let v6: Vec<Ip6Pair> = v6.collect();
+                let count = (number * 5 % 12) as usize;
+                for detector in [&gpu, &cpu] {
+                    detector.ingest(pairs).unwrap();
+                    detector.ingest(&v6[..count.min(v6.len())]).unwrap();
+                    detector.ingest_late(&v6[..pairs.len() / 2], number % 3).unwrap();
+                }
+            }
+            let report = cpu.close_slice().unwrap();
+            assert_eq!(report.super_points.iter().filter(|it| it.host.is_ipv6()).count(), 7);
+            assert_eq!(report.super_points.len(), 14);
+            assert_eq!(gpu.close_slice().unwrap(), report);
+        }
+        assert!(gpu.snapshot().unwrap() == cpu.snapshot().unwrap());
+    }
+}
+
 #[test]
 fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
     for order in 0..12 {
@@ -85,16 +113,27 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let params = small().validate().unwrap();
         let mut gpu =
             GpuBackend::<_, TaggedTypes>::new(simulated.clone(), Device::Cpu, params).unwrap();
-        let (resident, mut pinned) =
-            (simulated.allocate(4800).unwrap(), simulated.pin(4800).unwrap());
-        pinned.write(|bytes| bytes.copy_from_slice(pairs.as_bytes())).unwrap();
-        gpu.scan_resident((Family::V4, Ages::default()), |queue, scan| {
-            simulated.upload(queue, &pinned, 0, resident.all())?;
-            scan(resident.all())
-        })
-        .unwrap();
+        let v6: Vec<Ip6Pair> = pairs
+            .iter()
+            .map(|pair| Ip6Pair {
+                aip: [0x2001_0db8, 0, 0, pair.aip],
+                bip: [0x2001_0db8, 1, 0, pair.bip],
+            })
+            .collect();
+        for (family, bytes) in [(Family::V4, pairs.as_bytes()), (Family::V6, v6.as_bytes())] {
+            let resident = simulated.allocate(bytes.len()).unwrap();
+            let mut pinned = simulated.pin(bytes.len()).unwrap();
+            pinned.write(|all| all.copy_from_slice(bytes)).unwrap();
+            gpu.scan_resident((family, Ages::default()), |queue, scan| {
+                simulated.upload(queue, &pinned, 0, resident.all())?;
+                scan(resident.all())
+            })
+            .unwrap();
+        }
         let mut cpu = crate::cpu::backend(params).unwrap();
-        cpu.scan(Pairs::Plain(PairSlice::V4(&pairs)), Ages::default()).unwrap();
+        for pairs in [PairSlice::V4(&pairs), PairSlice::V6(&v6)] {
+            cpu.scan(Pairs::Plain(pairs), Ages::default()).unwrap();
+        }
         let span = params.span(0, 4);
         assert_eq!(gpu.candidates(span).unwrap().quality, cpu.candidates(span).unwrap().quality);
         for array in 0..ARRAYS {

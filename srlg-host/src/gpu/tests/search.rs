@@ -1,16 +1,22 @@
 //! Searches that the limits refuse, and those whose answers do not come back in one go.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, IpPair, Scheme};
+use srlg_core::{Config, Hash, Ip6Pair, IpPair, Scheme};
 
 use super::simulated::Simulated;
 use super::{cpu, on, small, small_paper};
 use crate::finder::Overload;
 
-/// `peers` opposite hosts of host number `host`.
-fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = IpPair> {
-    let aip = host.wrapping_mul(0x9e37_79b1);
-    (0..peers).map(move |peer| IpPair { aip, bip: (peer + host).wrapping_mul(0x85eb_ca6b) })
+/// `peers` opposite hosts of host number `host`, every third of which is of IPv6.
+fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
+    let number = host.wrapping_mul(0x9e37_79b1);
+    (0..peers).map(move |peer| {
+        let pair = IpPair { aip: number, bip: (peer + host).wrapping_mul(0x85eb_ca6b) };
+        match host % 3 {
+            0 => Ip6Pair { aip: [0x2001_0db8, number, 0, 1], ..pair.into() },
+            _ => pair.into(),
+        }
+    })
 }
 
 proptest! {
@@ -37,7 +43,7 @@ proptest! {
         for (hosts, first, strangers) in slices {
             let pairs = (3 * first..).zip(hosts).flat_map(|(host, peers)| peers_of(host, peers));
             let strangers = (0..strangers).flat_map(|stranger| peers_of(1000 + stranger, 2));
-            let pairs: Vec<IpPair> = pairs.chain(strangers).collect();
+            let pairs: Vec<Ip6Pair> = pairs.chain(strangers).collect();
             gpu.ingest(&pairs).unwrap();
             cpu.ingest(&pairs).unwrap();
             prop_assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());

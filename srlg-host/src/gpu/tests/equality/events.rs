@@ -1,27 +1,34 @@
 //! What happens to detectors that have to stay equal.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use proptest::prelude::*;
-use srlg_core::{Address, Config, Hash, IpPair, RsraSizes, Scheme};
+use srlg_core::{Address, Config, Hash, Ip6Pair, IpPair, RsraSizes, Scheme};
 use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
+use crate::pairs::Pair;
 use crate::report::StageTimes;
 
 /// Neighbours, extremes, and hosts that differ in high bits only.
 pub(super) const HOSTS: [Address; 10] =
     [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0xc0a8_0201, 0x8000_0000, 7, 0x1000];
 
+/// Hosts, by their place in [`HOSTS`], and opposite hosts; and whether as pairs of any two hosts, some of which are of
+/// IPv6.
+type Contacts = (Vec<(usize, u32)>, bool);
+
 /// What happens to a detector.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Some contacts, `late` slices late.
     Ingest {
-        pairs: Vec<(usize, u32)>,
+        contacts: Contacts,
         late: u32,
     },
     /// The same from a pinned buffer.
     Pinned {
-        pairs: Vec<(usize, u32)>,
+        contacts: Contacts,
     },
     Query {
         host: usize,
@@ -38,13 +45,13 @@ pub(super) enum Event {
     /// What another node saw in its last slices is merged, as a snapshot or as a delta. If it `reports`,
     /// snapshots have the hosts that it keeps.
     Merge {
-        pairs: Vec<(usize, u32)>,
+        contacts: Contacts,
         delta: Option<u32>,
         reports: bool,
     },
     /// It becomes what another node is.
     Restore {
-        pairs: Vec<(usize, u32)>,
+        contacts: Contacts,
         reports: bool,
     },
 }
@@ -91,24 +98,57 @@ fn rough() -> impl Strategy<Value = RsraSizes> {
 }
 
 pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
-    let pairs = || prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260);
+    let contacts = || (prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260), any::<bool>());
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..9];
     let event = prop_oneof![
-        4 => (pairs(), late).prop_map(|(pairs, late)| Event::Ingest { pairs, late }),
-        1 => pairs().prop_map(|pairs| Event::Pinned { pairs }),
+        4 => (contacts(), late).prop_map(|(contacts, late)| Event::Ingest { contacts, late }),
+        1 => contacts().prop_map(|contacts| Event::Pinned { contacts }),
         1 => (0..HOSTS.len(), 1u32..8).prop_map(|(host, window)| Event::Query { host, window }),
         3 => Just(Event::Close),
         1 => (0u64..5).prop_map(|slices| Event::Skip { slices }),
         1 => (0..HOSTS.len()).prop_map(|host| Event::Peers { host }),
-        1 => (pairs(), any::<bool>()).prop_map(|(pairs, reports)| Event::Restore { pairs, reports }),
-        1 => (pairs(), prop::option::of(1u32..4), any::<bool>())
-            .prop_map(|(pairs, delta, reports)| Event::Merge { pairs, delta, reports }),
+        1 => (contacts(), any::<bool>())
+            .prop_map(|(contacts, reports)| Event::Restore { contacts, reports }),
+        1 => (contacts(), prop::option::of(1u32..4), any::<bool>())
+            .prop_map(|(contacts, delta, reports)| Event::Merge { contacts, delta, reports }),
     ];
     prop::collection::vec(event, 1..14)
 }
 
-fn pairs_of(pairs: &[(usize, u32)]) -> Vec<IpPair> {
-    pairs.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
+/// The host of that place, every other one of IPv6.
+fn any_host(place: usize) -> IpAddr {
+    match place % 2 {
+        0 => ip(HOSTS[place]),
+        _ => Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(HOSTS[place])).into(),
+    }
+}
+
+/// Does `$work` with the pairs of `$contacts`, of the type that they shall be of and the detector takes.
+macro_rules! of_type {
+    (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
+        let (contacts, is_long) = $contacts;
+        if *is_long && $detector.params().finder().cells().is_some() {
+            let peer = |peer: u32| match peer % 3 {
+                0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
+                _ => ip(peer),
+            };
+            let pair = |&(host, bip): &(usize, u32)| Ip6Pair::new(any_host(host), peer(bip));
+            let $pairs: &[Ip6Pair] = &contacts.iter().map(pair).collect::<Vec<_>>();
+            $work
+        } else {
+            let pair = |&(host, bip): &(usize, u32)| IpPair { aip: HOSTS[host], bip };
+            let $pairs: &[IpPair] = &contacts.iter().map(pair).collect::<Vec<_>>();
+            $work
+        }
+    }};
+}
+
+fn ingest_pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) {
+    let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
+    pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
+    detector.ingest_pinned(&pinned).unwrap();
+    // The buffer may be filled again at once, and go at once.
+    pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
 }
 
 /// Lets `event` happen; what the detector says to it, as text, every bit of it.
@@ -118,22 +158,17 @@ pub(super) fn happen(
     other: &mut SlidingDetector,
 ) -> String {
     match event {
-        Event::Ingest { pairs, late } => {
-            detector.ingest_late(&pairs_of(pairs), *late).unwrap();
+        Event::Ingest { contacts, late } => {
+            of_type!((detector, contacts), |pairs| detector.ingest_late(pairs, *late).unwrap());
             String::new()
         }
-        Event::Pinned { pairs } => {
-            let pairs = pairs_of(pairs);
-            let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
-            pinned.fill(|buffer| buffer.copy_from_slice(&pairs)).unwrap();
-            detector.ingest_pinned(&pinned).unwrap();
-            // The buffer may be filled again at once, and go at once.
-            pinned.fill(|buffer| buffer.fill(IpPair { aip: 9, bip: 9 })).unwrap();
+        Event::Pinned { contacts } => {
+            of_type!((detector, contacts), |pairs| ingest_pinned(detector, pairs));
             String::new()
         }
         Event::Query { host, window } => {
             let window = (*window).min(detector.params().window());
-            format!("{:?}", detector.cardinality_within(ip(HOSTS[*host]), window).unwrap())
+            format!("{:?}", detector.cardinality_within(any_host(*host), window).unwrap())
         }
         Event::Close => {
             let mut report = detector.close_slice().unwrap();
@@ -142,17 +177,17 @@ pub(super) fn happen(
         }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
         Event::Peers { host } => {
-            format!("{:?}", detector.sample_peers(ip(HOSTS[*host])).unwrap())
+            format!("{:?}", detector.sample_peers(any_host(*host)).unwrap())
         }
-        Event::Restore { pairs, reports } => {
-            other_ingests((detector, other), pairs, *reports);
+        Event::Restore { contacts, reports } => {
+            other_ingests((detector, other), contacts, *reports);
             let snapshot = other.snapshot().unwrap();
             detector.restore(&snapshot).unwrap();
             assert!(detector.snapshot().unwrap() == snapshot);
             String::new()
         }
-        Event::Merge { pairs, delta, reports } => {
-            other_ingests((detector, other), pairs, *reports);
+        Event::Merge { contacts, delta, reports } => {
+            other_ingests((detector, other), contacts, *reports);
             match delta {
                 Some(slices) => {
                     let slices = (*slices).min(other.params().window());
@@ -165,14 +200,14 @@ pub(super) fn happen(
     }
 }
 
-/// The other node ingests `pairs`, and if it `reports` closes the slice, as the detector skips it.
+/// The other node ingests `contacts`, and if it `reports` closes the slice, as the detector skips it.
 fn other_ingests(
     (detector, other): (&mut SlidingDetector, &mut SlidingDetector),
-    pairs: &[(usize, u32)],
+    contacts: &Contacts,
     reports: bool,
 ) {
     other.skip_to(detector.slice()).unwrap();
-    other.ingest(&pairs_of(pairs)).unwrap();
+    of_type!((other, contacts), |pairs| other.ingest(pairs).unwrap());
     if reports {
         other.close_slice().unwrap();
         detector.skip_to(other.slice()).unwrap();

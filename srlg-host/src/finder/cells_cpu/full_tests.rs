@@ -1,0 +1,51 @@
+//! How long a search takes where hosts of few cells each hold all cells.
+
+use std::time::Instant;
+
+use srlg_core::finder::cells::CellArray;
+use srlg_core::{Config, Ip6Pair, ReadRecorder, Recorder, Recorder64, Scheme};
+
+use super::*;
+
+/// An array that hosts of a family, of so many contacts each, have filled: a cell is free where five contacts per cell
+/// passed it by, one in 150.
+fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {
+    let cells: Vec<Recorder64> =
+        (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
+    for number in 0..5 * cells.len() as u32 {
+        let host = number / contacts;
+        let aip = if is_v6 { [0x2001_0db8, host, 0, 1] } else { [0, 0, 0xffff, host] };
+        let pair = Ip6Pair { aip, bip: [0, 0, 0xffff, number] };
+        CellArray::new(params, &cells).touch(&params.ids(pair), 0);
+    }
+    cells
+}
+
+/// `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`
+#[test]
+#[ignore = "measures"]
+fn times_of_searches_where_hosts_of_few_cells_hold_all() {
+    let families = [false, true];
+    for (cell_bits, is_v6) in
+        [12, 18, 20, 22].into_iter().flat_map(|it| families.map(|is_v6| (it, is_v6)))
+    {
+        // Of θ = 32 every pair is sampled.
+        let scheme = Scheme::Tagged { cell_bits, lines: 2000, tags: 64 };
+        let config = Config { scheme, threshold: 32, linear_width: 512, ..Config::default() };
+        let all = config.validate().unwrap();
+        for contacts in [5, 10, 15, 20, 40] {
+            let cells = full(all.finder().cells().unwrap(), contacts, is_v6);
+            let words: Vec<u64> = cells.iter().map(ReadRecorder::word).collect();
+            let mut search = CellSearch::new(&all);
+            let took = (0..5).map(|_| {
+                let start = Instant::now();
+                let (found, _) = search.candidates(&words, all.span(0, 1), 1);
+                (start.elapsed(), found.len())
+            });
+            let (took, found) = took.min().unwrap();
+            println!(
+                "2^{cell_bits} cells, IPv6: {is_v6}, {contacts} contacts each: {found} found, {took:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Contacts of few hosts, of one family and of both.
+
+use proptest::prelude::*;
+use srlg_core::{Ip6Pair, IpPair, Limbs};
+
+/// Hosts of IPv4, as the kernels for pairs of these take them.
+pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
+
+/// Hosts of both families, as the kernels for pairs of any two hosts take them.
+pub(crate) const HOSTS6: [Limbs; 5] = [
+    [0x2001_0db8, 0, 0, 1],
+    [0x2001_0db8, 0, 0, 2],
+    [u32::MAX; 4],
+    [0, 0, 0xffff, HOSTS[2]],
+    [0, 0, 0xffff, 0x0a00_0002],
+];
+
+/// Contacts in either form, each with its age in epochs.
+#[derive(Debug)]
+pub(crate) struct Contacts {
+    pub(crate) short: Vec<(IpPair, u32)>,
+    pub(crate) long: Vec<(Ip6Pair, u32)>,
+}
+
+/// Contacts of a few hosts, each with its age in epochs.
+pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
+    let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
+    let contact = contact.prop_map(|(host, bip, age)| (IpPair { aip: HOSTS[host], bip }, age));
+    prop::collection::vec(contact, 1..500)
+}
+
+/// The same, and such contacts of hosts of both families with others of both.
+pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
+    let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
+    let long = contact.prop_map(|(host, peer, is_v6, age)| {
+        let bip = if is_v6 { [0x2001_0db8, 1, peer, 1] } else { [0, 0, 0xffff, peer] };
+        (Ip6Pair { aip: HOSTS6[host], bip }, age)
+    });
+    (contacts(), prop::collection::vec(long, 1..500))
+        .prop_map(|(short, long)| Contacts { short, long })
+}

@@ -1,0 +1,219 @@
+//! IPv4 and IPv6 in one detector: an IPv4 host is the same however it is written, and every host counts all of its
+//! opposite hosts, of either family.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+use srlg::{Config, Device, Error, Hash, Ip6Pair, IpPair, SliceReport, SlidingDetector, Snapshot};
+use srlg_traffic::synthetic::distinct_pairs;
+
+use crate::kept::with_cells;
+use crate::small;
+
+const V4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+const WINDOW: u32 = 4;
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+fn config() -> Config {
+    Config { threshold: 256, window: WINDOW, ..Config::default() }
+}
+
+fn v4(number: u32) -> IpAddr {
+    Ipv4Addr::from_bits(0xc000_0000 + number).into()
+}
+
+fn v6(number: u32) -> IpAddr {
+    Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(number)).into()
+}
+
+/// Contacts of `host` with as many opposite hosts of each family.
+fn contacts(host: IpAddr, each: u32) -> Vec<Ip6Pair> {
+    (0..each).flat_map(|peer| [v4(peer), v6(peer)]).map(|peer| Ip6Pair::new(host, peer)).collect()
+}
+
+fn hosts(report: &SliceReport) -> Vec<IpAddr> {
+    report.super_points.iter().map(|point| point.host).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn ipv4_contacts_are_the_same_in_either_form(
+        slices in prop::collection::vec(
+            (prop::collection::vec((0u32..12, 0u32..200), 0..300), 0u32..5),
+            1..8,
+        ),
+        keyed: bool,
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let config = Config { hash, ..small::tagged() };
+        let (mut short, mut long, mut both) = (detector(config), detector(config), detector(config));
+        for (contacts, late) in slices {
+            let pair = |(aip, bip): (u32, u32)| IpPair { aip: aip.wrapping_mul(0x0101_3501), bip };
+            let pairs: Vec<IpPair> = contacts.into_iter().map(pair).collect();
+            let mapped: Vec<Ip6Pair> = pairs.iter().map(|&pair| pair.into()).collect();
+            short.ingest_late(&pairs, late).unwrap();
+            long.ingest_late(&mapped, late).unwrap();
+            let half = pairs.len() / 2;
+            both.ingest_late(&mapped[..half], late).unwrap();
+            both.ingest_late(&pairs[half / 2..], late).unwrap();
+            let expected = short.snapshot().unwrap();
+            prop_assert!(long.snapshot().unwrap() == expected);
+            prop_assert!(both.snapshot().unwrap() == expected);
+            let report = short.close_slice().unwrap();
+            prop_assert_eq!(long.close_slice().unwrap(), report.clone());
+            prop_assert_eq!(both.close_slice().unwrap(), report);
+        }
+    }
+}
+
+#[test]
+fn hosts_count_opposite_hosts_of_both_families() {
+    for hash in [Hash::Murmur, Hash::HalfSip13] {
+        let mut detector = detector(Config { hash, ..config() });
+        for host in [V4, V6] {
+            detector.ingest(&contacts(host, 1500)).unwrap();
+        }
+        let noise: Vec<IpPair> = distinct_pairs(1, 10_000, 50_000).collect();
+        detector.ingest(&noise).unwrap();
+        let report = detector.close_slice().unwrap();
+        for host in [V4, V6] {
+            let point = report.super_points.iter().find(|point| point.host == host).unwrap();
+            let error = (point.cardinality - 3000.0).abs();
+            assert!(error < 5.0 * point.std_error, "{point:?}");
+            let asked = detector.cardinality_within(host, WINDOW - 1).unwrap();
+            assert!((asked.cardinality - 3000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+            // One in 8 is sampled, half of them are of IPv4: of 64 slots most show one of either family.
+            let is_true = |peer: &srlg::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
+            assert!(point.peers.iter().all(is_true), "{:?}", point.peers);
+            assert_eq!(point.peers.len() > 10, host == V4, "{:?}", point.peers);
+        }
+    }
+}
+
+// Of θ below 64 every pair is sampled: the cell of one contact in 64 would show any address.
+#[test]
+fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {
+    for (threshold, hash) in
+        [8, 40, 256, 4096].into_iter().flat_map(|it| [(it, Hash::Murmur), (it, Hash::HalfSip13)])
+    {
+        let detector = detector(Config { threshold, hash, ..config() });
+        let mut shown = 0;
+        let host =
+            |number: u32| IpAddr::from(Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b1)));
+        for number in 0..300 {
+            let own = (threshold * number % 700).max(1);
+            let pairs: Vec<Ip6Pair> = (0..own)
+                .flat_map(|peer| [v4(number + peer), v6(number + peer), v6(!peer)])
+                .map(|peer| Ip6Pair::new(host(number), peer))
+                .collect();
+            detector.ingest(&pairs).unwrap();
+            let peers = detector.sample_peers(host(number)).unwrap();
+            let is_true = |peer: IpAddr| (0..own).any(|it| v4(number + it) == peer);
+            assert!(peers.iter().all(|peer| is_true(peer.host)), "{threshold} {number}: {peers:?}");
+            shown += peers.len();
+        }
+        assert!(shown > 300, "θ = {threshold}, {hash:?}: {shown}");
+    }
+}
+
+#[test]
+fn ipv6_host_is_found_counted_and_forgotten_after_its_window() {
+    let mut detector = detector(config());
+    detector.ingest(&contacts(V6, 500)).unwrap();
+    for slice in 0..WINDOW + 2 {
+        let asked = detector.cardinality(V6).unwrap();
+        let report = detector.close_slice().unwrap();
+        let is_in_window = slice < WINDOW;
+        assert_eq!(hosts(&report) == [V6], is_in_window, "slice {slice}");
+        assert_eq!(report.super_points.len(), usize::from(is_in_window), "slice {slice}");
+        if is_in_window {
+            assert_eq!(report.super_points[0].cardinality, asked.cardinality);
+            assert!((asked.cardinality - 1000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+        } else {
+            assert_eq!(asked.cardinality, 0.0);
+        }
+    }
+}
+
+// Later its cells are a crowd's: it is reported on because it was.
+#[test]
+fn ipv6_super_points_are_kept_and_travel_with_snapshots() {
+    let mut first = detector(Config { scheme: with_cells(12), ..config() });
+    for host in [V4, V6] {
+        first.ingest(&contacts(host, 1000)).unwrap();
+    }
+    assert_eq!(first.close_slice().unwrap().super_points.len(), 2);
+    first.ingest(&distinct_pairs(1, 50_000, 100_000).collect::<Vec<IpPair>>()).unwrap();
+    let bytes = first.snapshot().unwrap().to_bytes().unwrap();
+    let snapshot = Snapshot::from_bytes(&bytes, first.params()).unwrap();
+    assert!(snapshot == first.snapshot().unwrap());
+    let new = || detector(Config { scheme: with_cells(12), ..config() });
+    let (mut restored, mut merged, mut forgetful) = (new(), new(), new());
+    restored.restore(&snapshot).unwrap();
+    merged.skip_to(1).unwrap();
+    merged.merge_snapshot(&snapshot).unwrap();
+    forgetful.skip_to(1).unwrap();
+    forgetful.merge(&first.take_delta(2).unwrap()).unwrap();
+    let report = first.close_slice().unwrap();
+    let mut found = hosts(&report);
+    found.sort_unstable();
+    assert_eq!(found, [V4, V6]);
+    assert_eq!(restored.close_slice().unwrap(), report);
+    assert_eq!(merged.close_slice().unwrap(), report);
+    assert!(!hosts(&forgetful.close_slice().unwrap()).contains(&V6), "the cells alone forget it");
+}
+
+#[test]
+fn queries_of_a_mapped_address_are_those_of_the_ipv4_host() {
+    let detector = detector(Config { threshold: 32, ..config() });
+    detector.ingest(&contacts(V4, 100)).unwrap();
+    let mapped: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
+    assert!(mapped != V4);
+    assert!(detector.cardinality(V4).unwrap().cardinality > 150.0);
+    assert_eq!(detector.cardinality(mapped).unwrap(), detector.cardinality(V4).unwrap());
+    let peers = detector.sample_peers(V4).unwrap();
+    assert!(peers.len() > 10);
+    assert_eq!(detector.sample_peers(mapped).unwrap(), peers);
+}
+
+/// That an [`Ip6Pair`] is refused, by whichever way it came.
+fn assert_refused(came: &Result<(), Error>) {
+    assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
+}
+
+#[test]
+fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
+    let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
+    let pairs: Vec<IpPair> = (0..300).map(|bip| IpPair { aip: 7, bip }).collect();
+    let v6 = contacts(V6, 300);
+    let mut feed = asked.feed(1000).unwrap();
+    for slice in 0..3 {
+        let mut pinned = asked.pinned_pairs(v6.len()).unwrap();
+        pinned.fill(|buffer| buffer.copy_from_slice(&v6)).unwrap();
+        asked.ingest(&pairs[..100]).unwrap();
+        feed.ingest(&pairs[100..200]).unwrap();
+        assert_refused(&asked.ingest(&v6));
+        assert_refused(&asked.ingest(&[Ip6Pair::from(pairs[0])]));
+        assert_refused(&asked.ingest_late(&v6, 1));
+        assert_refused(&asked.ingest_pinned(&pinned));
+        assert_refused(&feed.ingest(&v6));
+        asked.ingest(&pairs[200..]).unwrap();
+        plain.ingest(&pairs).unwrap();
+        assert!(asked.snapshot().unwrap() == plain.snapshot().unwrap());
+        let expected = plain.close_slice().unwrap();
+        // While slices close the feed buffers, but nothing that could never go in.
+        let during = |report: SliceReport| {
+            assert_eq!(report, expected);
+            assert_refused(&feed.ingest(&v6));
+            feed.ingest(&pairs)
+        };
+        asked.advance_to(slice + 1, during).unwrap();
+        plain.ingest(&pairs).unwrap();
+        assert!(asked.snapshot().unwrap() == plain.snapshot().unwrap());
+    }
+}

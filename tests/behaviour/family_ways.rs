@@ -1,0 +1,117 @@
+//! Pairs of both types by all ways in: they count alike, however they are mixed.
+
+use proptest::prelude::*;
+use srlg::{Config, Device, Hash, Ip6Pair, IpPair, SlidingDetector};
+
+use crate::small::{self, host};
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+/// By which way pairs come.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Plain,
+    Late(u32),
+    Pinned,
+    Feed,
+    /// By a feed, while a slice is being closed.
+    FeedMeanwhile,
+}
+
+/// Pairs of one type.
+#[derive(Clone, Debug)]
+enum Pairs {
+    Short(Vec<IpPair>),
+    Long(Vec<Ip6Pair>),
+}
+
+fn pairs() -> impl Strategy<Value = Pairs> {
+    let contacts = || prop::collection::vec((0u32..12, 0u32..300), 0..200);
+    let short = |(aip, bip)| IpPair { aip, bip };
+    let long = |(aip, bip)| Ip6Pair::new(host(aip), host(bip));
+    prop_oneof![
+        contacts().prop_map(move |it| Pairs::Short(it.into_iter().map(short).collect())),
+        contacts().prop_map(move |it| Pairs::Long(it.into_iter().map(long).collect())),
+    ]
+}
+
+fn ways() -> impl Strategy<Value = Vec<(Pairs, Way)>> {
+    let way = prop_oneof![
+        Just(Way::Plain),
+        (1u32..10).prop_map(Way::Late),
+        Just(Way::Pinned),
+        Just(Way::Feed),
+        Just(Way::FeedMeanwhile),
+    ];
+    prop::collection::vec((pairs(), way), 1..12)
+}
+
+/// Does `$work` with the pairs, whichever type they are of.
+macro_rules! of_either_type {
+    ($all:expr, |$pairs:ident| $work:expr) => {
+        match $all {
+            Pairs::Short($pairs) => $work,
+            Pairs::Long($pairs) => $work,
+        }
+    };
+}
+
+fn pinned<P: srlg::Pair>(detector: &SlidingDetector, pairs: &[P]) {
+    let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
+    pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
+    detector.ingest_pinned(&pinned).unwrap();
+}
+
+/// Lets both close a slice; what comes meanwhile is of the next one.
+fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile: impl FnMut()) {
+    let (slice, expected) = (one.slice() + 1, one.close_slice().unwrap());
+    let check = |report| {
+        assert_eq!(report, expected);
+        meanwhile();
+        Ok::<(), srlg::Error>(())
+    };
+    tested.advance_to(slice, check).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    // One detector is given all pairs one by one in the longer form.
+    #[test]
+    fn pairs_of_both_types_count_alike_by_all_ways(
+        slices in prop::collection::vec(ways(), 1..5),
+        capacity in prop_oneof![Just(0usize), Just(20_000)],
+        keyed: bool,
+    ) {
+        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let config = Config { hash, ..small::tagged() };
+        let (mut tested, mut one) = (detector(config), detector(config));
+        let mut feed = tested.feed(capacity.max(20_000)).unwrap();
+        let mut other = tested.feed(capacity).unwrap();
+        for slice in slices {
+            let is_meanwhile = |way: &Way| matches!(way, Way::FeedMeanwhile);
+            let (later, now): (Vec<_>, Vec<_>) = slice.into_iter().partition(|it| is_meanwhile(&it.1));
+            let in_one = |one: &SlidingDetector, pairs: &Pairs, late| match pairs {
+                Pairs::Short(pairs) => pairs.iter().for_each(|&it| one.ingest_late(&[Ip6Pair::from(it)], late).unwrap()),
+                Pairs::Long(pairs) => pairs.iter().for_each(|it| one.ingest_late(&[*it], late).unwrap()),
+            };
+            for (pairs, way) in &now {
+                of_either_type!(pairs, |pairs| match *way {
+                    Way::Late(late) => tested.ingest_late(pairs, late).unwrap(),
+                    Way::Pinned => pinned(&tested, pairs),
+                    Way::Feed => other.ingest(pairs).unwrap(),
+                    Way::Plain | Way::FeedMeanwhile => tested.ingest(pairs).unwrap(),
+                });
+                in_one(&one, pairs, if let Way::Late(late) = way { *late } else { 0 });
+            }
+            close(&mut tested, &mut one, || {
+                later.iter().for_each(|it| of_either_type!(&it.0, |pairs| feed.ingest(pairs).unwrap()));
+            });
+            later.iter().for_each(|(pairs, _)| in_one(&one, pairs, 0));
+            prop_assert!(tested.snapshot().unwrap() == one.snapshot().unwrap());
+        }
+        drop((feed, other));
+        prop_assert_eq!(tested.close_slice().unwrap(), one.close_slice().unwrap());
+    }
+}
