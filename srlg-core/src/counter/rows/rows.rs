@@ -82,7 +82,7 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
     /// Touches one recorder of `pair` in every row, `age` slices ago, while any other threads may.
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
-        for_places(self.params, pair, |place| _ = self.recorders[place].fetch_min(word));
+        for_places(self.params, pair, |place| self.recorders[place].fetch_min(word));
     }
 }
 

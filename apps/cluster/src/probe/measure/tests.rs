@@ -40,7 +40,7 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
-        measurement.take(time, [Family::Mixed.hosts(pair)].into_iter()).unwrap()
+        measurement.take(time, [Family::Mixed.hosts(pair)].into_iter()).unwrap();
     });
 }
 
