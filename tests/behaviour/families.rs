@@ -95,6 +95,23 @@ fn hosts_count_opposite_hosts_of_both_families() {
     }
 }
 
+#[test]
+fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
+    let mut detector = detector(Config { threshold: 32, ..config() });
+    for host in [V4, V6] {
+        let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let pairs: Vec<Ip6Pair> =
+            (0..1000).map(|number| Ip6Pair::with_hash(host, hash(number))).collect();
+        detector.ingest(&pairs).unwrap();
+    }
+    let report = detector.close_slice().unwrap();
+    assert_eq!(report.super_points.len(), 2);
+    for point in report.super_points {
+        assert!((point.cardinality - 1000.0).abs() < 5.0 * point.std_error, "{point:?}");
+        assert_eq!(point.peers, []);
+    }
+}
+
 // Of θ below 64 every pair is sampled: the cell of one contact in 64 would show any address.
 #[test]
 fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {

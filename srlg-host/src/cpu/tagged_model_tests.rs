@@ -1,11 +1,13 @@
 //! A detector on the CPU equals the model of the tagged scheme, step by step, on random streams of both families.
 
+mod contacts;
 mod node;
 
 use proptest::prelude::*;
 use srlg_core::{Config, Hash, Scheme};
 
-use node::{Contact, HOSTS, Node};
+use contacts::{Contact, HOSTS};
+use node::Node;
 
 /// What happens to one of two nodes, the first or the second.
 #[derive(Clone, Debug)]

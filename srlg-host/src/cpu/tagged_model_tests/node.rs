@@ -2,59 +2,15 @@
 //! and asserts that they answer alike, bit for bit.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
 use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
+use super::contacts::{Contact, HOSTS, pair, short};
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
-
-/// Neighbours, extremes, and hosts that differ in high bits only, of both families; the last one touches nothing.
-pub(super) const HOSTS: [IpAddr; 11] = [
-    v4(0x0a00_0001),
-    v6(0x2001_0db8 << 96 | 1),
-    v4(0x0a00_0002),
-    v6(0x2001_0db8 << 96 | 2),
-    v4(0),
-    v4(u32::MAX),
-    v4(0x0b00_0001),
-    v6(u128::MAX),
-    v6(0),
-    v6(0x2002_0a00_0001 << 80),
-    v4(0x0001_0000),
-];
-
-const fn v4(host: u32) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::from_bits(host))
-}
-
-const fn v6(host: u128) -> IpAddr {
-    IpAddr::V6(Ipv6Addr::from_bits(host))
-}
-
-/// One contact: an index into [`HOSTS`], or beyond them a stranger, and a peer.
-pub(super) type Contact = (usize, u32);
-
-/// The pair of a contact: every other stranger, and one peer in four, is of IPv6.
-fn pair(&(host, peer): &Contact) -> Ip6Pair {
-    let any = |number: u32, is_v6| match is_v6 {
-        true => v6(0x2001_0db8_0001 << 80 | u128::from(number)),
-        false => v4(number),
-    };
-    let number = || (host as u32).wrapping_mul(0x9e37_79b1);
-    let host = HOSTS.get(host).copied().unwrap_or_else(|| any(number(), host % 2 == 1));
-    Ip6Pair::new(host, any(peer, peer % 4 == 3))
-}
-
-/// The pair as one of IPv4, where it is one and the number of the peer is even: of the others some are the same in the
-/// longer form.
-fn short(pair: &Ip6Pair) -> Option<IpPair> {
-    let hosts = [srlg_core::host(pair.aip), srlg_core::host(pair.bip)];
-    let [IpAddr::V4(aip), IpAddr::V4(bip)] = hosts else { return None };
-    bip.to_bits().is_multiple_of(2).then(|| IpPair::new(aip, bip))
-}
 
 /// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
 type Bits = (u64, u64, EstimateRange);

@@ -1,7 +1,7 @@
 //! Arrays of an odd number of recorders end within a word of 32 bits, which kernels swap; cells are words
 //! of 64 bits, of which there are as many as anybody wants.
 
-use srlg_core::{Config, FINDER, Hash, Scheme};
+use srlg_core::{Config, FINDER, Hash, Ip6Pair, IpPair, Scheme};
 
 use super::simulated::Simulated;
 use super::{ROUGH, contacts, cpu, on, small, small_paper};
@@ -35,6 +35,11 @@ fn assert_recorders_travel(config: Config) {
     let (mut tested, mut one) = (gpu(1), cpu(config));
     for detector in [&tested, &one] {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
+        if detector.params().finder().cells().is_some() {
+            // In more than 2^18 cells these are in one bank.
+            let v6 = |pair: &IpPair| Ip6Pair { aip: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
+            detector.ingest_late(&contacts(1, 500).iter().map(v6).collect::<Vec<_>>(), 1).unwrap();
+        }
     }
     let (snapshot, delta) = (one.snapshot().unwrap(), one.take_delta(2).unwrap());
     assert!(tested.snapshot().unwrap() == snapshot);
