@@ -61,14 +61,16 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> 
     }
     let v6 = traffic.v6();
     for threads in THREADS {
-        let own6 = Place::new("srlg, IPv6", threads, Own::new(setting, &v6, threads)?);
+        let own6 = Place::new("srlg", threads, Own::new(setting, &v6, threads)?);
         let mut places = [own(setting, traffic, threads)?, own6];
         race::run(&mut places, setting.options.repeat)?;
         let [v4, v6] = &places;
-        tell(setting, traffic, v6, report);
-        let name = format!("ingest_{}_ratio", traffic.name);
-        let metric = Metric::new(name, "times", threads, ratio(v6, &[v4])).load(setting.pairs);
-        report.add(&metric.system("srlg, IPv6").detail("of", "srlg"));
+        let name = format!("ingest_ip6_{}", traffic.name);
+        let rate = v6.rate(f64::from(setting.pairs) / 1e6);
+        let metric = Metric::new(name.clone(), "M pairs/s", threads, rate);
+        report.add(&metric.load(setting.pairs));
+        let metric = Metric::new(format!("{name}_ratio"), "times", threads, ratio(v6, &[v4]));
+        report.add(&metric.load(setting.pairs).detail("of", "srlg, IPv4"));
     }
     Ok(())
 }
