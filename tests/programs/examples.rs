@@ -36,3 +36,13 @@ fn last_close_has_seen_what_all_threads_received() {
     let printed = printed("threads");
     assert_estimates(printed.lines().last().expect("a report"), "10.0.0.1", 6000.0);
 }
+
+#[test]
+fn scanners_of_ports_are_found_and_nobody_else() {
+    let printed = printed("ports");
+    let lines: Vec<&str> = printed.lines().collect();
+    let [vertical, horizontal] = lines[..] else { panic!("{printed}") };
+    assert!(vertical.starts_with("5000 ") && horizontal.starts_with("2000 "), "{printed}");
+    assert_estimates(vertical, "10.0.0.3", 5000.0);
+    assert_estimates(horizontal, "2001:db8::4", 2000.0);
+}

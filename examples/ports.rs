@@ -1,0 +1,50 @@
+//! Port scans: a peer need not be a host. Here it is an address and a port, hashed to 64 bits, so that a host that
+//! tries 5,000 ports of one machine has 5,000 peers.
+//!
+//! `cargo run --release --example ports`
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::BuildHasher;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use srlg::{Config, Device, Error, Ip6Pair, SlidingDetector};
+
+/// A connection: who opens it, to which address and port.
+type Connection = (IpAddr, IpAddr, u16);
+
+fn main() -> Result<(), Error> {
+    let mut detector = SlidingDetector::new(Config::default(), Device::Auto)?;
+    // A key that nobody knows. Nodes that merge have one key: a hasher with a seed of their own.
+    let keyed = RandomState::new();
+    let mut truth: BTreeMap<IpAddr, HashSet<(IpAddr, u16)>> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (host, peer, port) in connections() {
+        pairs.push(Ip6Pair::with_hash(host, keyed.hash_one((peer, port))));
+        truth.entry(host).or_default().insert((peer, port));
+    }
+    detector.ingest(&pairs)?;
+    for point in detector.close_slice()?.super_points {
+        let exact = truth.get(&point.host).map_or(0, HashSet::len);
+        let (host, cardinality, error) = (point.host, point.cardinality, point.std_error);
+        println!("{exact} addresses and ports: {host} {cardinality:.0} ±{error:.0}");
+    }
+    Ok(())
+}
+
+/// Connections that are counted where they are opened: otherwise every client's port would make a server a scanner.
+fn connections() -> Vec<Connection> {
+    let v4 = |network: [u8; 2], host: u16| {
+        let [high, low] = host.to_be_bytes();
+        IpAddr::V4(Ipv4Addr::new(network[0], network[1], high, low))
+    };
+    let v6 = |host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host));
+    let (client, server) = (v4([10, 0], 1), v4([10, 0], 2));
+    // A client of 300 servers, on two ports each; and a server that 3,000 clients come to.
+    let browsing = (0..300).flat_map(|web| [80, 443].map(|port| (client, v4([192, 0], web), port)));
+    let serving = (0..3000).map(|other| (v4([198, 51], other), server, 443));
+    // A scan of all low ports of one host, and one of a port of a network.
+    let vertical = (1..=5000).map(|port| (v4([10, 0], 3), server, port));
+    let horizontal = (0..2000).map(|other| (v6(4), v4([172, 16], other), 22));
+    browsing.chain(serving).chain(vertical).chain(horizontal).collect()
+}
