@@ -29,21 +29,9 @@ pub struct Args {
     #[arg(long, default_value = "any", value_parser = roles(), requires = "input")]
     pub role: Role,
 
-    /// Measure IPv4 networks of this prefix length as hosts
-    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
-    pub host_prefix4: u8,
-
-    /// Measure IPv6 networks of this prefix length as hosts
-    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
-    pub host_prefix6: u8,
-
-    /// Count IPv4 networks of this prefix length as opposite hosts
-    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
-    pub peer_prefix4: u8,
-
-    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
-    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
-    pub peer_prefix6: u8,
+    /// Networks that count as hosts.
+    #[command(flatten)]
+    pub prefixes: Prefixes,
 
     /// Distinct opposite hosts that make a super point
     #[arg(long, value_name = "N", default_value_t = 1024)]
@@ -122,16 +110,6 @@ impl Args {
             ..self.hashing(preset)?
         };
         Ok(SlidingDetector::new(config, self.device)?)
-    }
-
-    /// The networks that count as hosts.
-    pub fn prefixes(&self) -> Prefixes {
-        Prefixes {
-            host4: self.host_prefix4,
-            host6: self.host_prefix6,
-            peer4: self.peer_prefix4,
-            peer6: self.peer_prefix6,
-        }
     }
 
     /// `preset` with the hashes that the options ask for. A seed from the system is told to

@@ -68,7 +68,7 @@ impl Session {
         Ok(Self {
             detector: args.detector()?,
             clock,
-            inside: InsideFilter::new(&args.inside, args.role).with_prefixes(args.prefixes())?,
+            inside: InsideFilter::new(&args.inside, args.role).with_prefixes(args.prefixes)?,
             batch: PairBatch::new(),
             late: PairBatch::new(),
             reports: Reports {

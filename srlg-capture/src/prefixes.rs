@@ -8,16 +8,58 @@ use crate::host::Host;
 /// Sets the prefix lengths of inside and opposite hosts: addresses that agree in so many bits are
 /// one host.
 ///
-/// By default every address is a host of its own.
+/// By default every address is a host of its own. With the feature `clap` these are options of a command, which need
+/// its option `input`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Prefixes {
     /// Length of inside hosts of IPv4, 1 to 32.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "host-prefix4",
+            value_name = "BITS",
+            default_value_t = 32,
+            requires = "input",
+            help = "Measure IPv4 networks of this prefix length as hosts"
+        )
+    )]
     pub host4: u8,
     /// Length of inside hosts of IPv6, 1 to 128.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "host-prefix6",
+            value_name = "BITS",
+            default_value_t = 128,
+            requires = "input",
+            help = "Measure IPv6 networks of this prefix length as hosts"
+        )
+    )]
     pub host6: u8,
     /// Length of opposite hosts of IPv4, 1 to 32.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "peer-prefix4",
+            value_name = "BITS",
+            default_value_t = 32,
+            requires = "input",
+            help = "Count IPv4 networks of this prefix length as opposite hosts"
+        )
+    )]
     pub peer4: u8,
     /// Length of opposite hosts of IPv6, 1 to 128.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "peer-prefix6",
+            value_name = "BITS",
+            default_value_t = 128,
+            requires = "input",
+            help = "Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like"
+        )
+    )]
     pub peer6: u8,
 }
 

@@ -43,21 +43,9 @@ pub struct Args {
     #[arg(long, default_value = "any", requires = "input")]
     pub role: Role,
 
-    /// Measure IPv4 networks of this prefix length as hosts
-    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
-    pub host_prefix4: u8,
-
-    /// Measure IPv6 networks of this prefix length as hosts
-    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
-    pub host_prefix6: u8,
-
-    /// Count IPv4 networks of this prefix length as opposite hosts
-    #[arg(long, value_name = "BITS", default_value_t = 32, requires = "input")]
-    pub peer_prefix4: u8,
-
-    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
-    #[arg(long, value_name = "BITS", default_value_t = 128, requires = "input")]
-    pub peer_prefix6: u8,
+    /// Networks that count as hosts.
+    #[command(flatten)]
+    pub prefixes: Prefixes,
 
     /// The input goes on now: a slice ends by this machine's clock, whether packets come or not
     #[arg(long, requires = "input", conflicts_with = "pace")]
@@ -109,13 +97,7 @@ impl Args {
 
     /// Which hosts are measured, and as what.
     fn filter(&self) -> Result<InsideFilter> {
-        let prefixes = Prefixes {
-            host4: self.host_prefix4,
-            host6: self.host_prefix6,
-            peer4: self.peer_prefix4,
-            peer6: self.peer_prefix6,
-        };
-        Ok(InsideFilter::new(&self.inside, self.role).with_prefixes(prefixes)?)
+        Ok(InsideFilter::new(&self.inside, self.role).with_prefixes(self.prefixes)?)
     }
 
     /// Reads in a thread of its own, so that slices end while no packet comes.
