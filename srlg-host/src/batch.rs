@@ -58,10 +58,7 @@ impl PairBatch {
     /// As [`SlidingDetector::ingest_late`].
     pub fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
         detector.ingest_late(&self.v4, slices_late)?;
-        match self.v6.is_empty() {
-            true => Ok(()), // the paper's scheme takes not even none of them
-            false => detector.ingest_late(&self.v6, slices_late),
-        }
+        detector.ingest_late(&self.v6, slices_late)
     }
 
     /// Ingests all pairs by way of `feed`.
@@ -70,10 +67,7 @@ impl PairBatch {
     /// As [`Feed::ingest`].
     pub fn feed(&self, feed: &mut Feed) -> Result<(), Error> {
         feed.ingest(&self.v4)?;
-        match self.v6.is_empty() {
-            true => Ok(()),
-            false => feed.ingest(&self.v6),
-        }
+        feed.ingest(&self.v6)
     }
 
     /// Returns the pairs of two IPv4 hosts.

@@ -43,14 +43,14 @@ pub enum View<'a> {
 }
 
 impl View<'_> {
-    pub(crate) const fn family(&self) -> Family {
+    pub(crate) fn family(&self) -> Family {
         match self {
             Self::Cudarc(_) => Family::V4,
-            Self::Cudarc6(_) => Family::V6,
+            Self::Cudarc6(pairs) => Family::V6.of(pairs.len()),
             #[cfg(feature = "cust")]
             Self::Cust(_) => Family::V4,
             #[cfg(feature = "cust")]
-            Self::Cust6(_) => Family::V6,
+            Self::Cust6(pairs) => Family::V6.of(pairs.len()),
         }
     }
 }

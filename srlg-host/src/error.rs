@@ -80,7 +80,7 @@ pub enum Error {
         "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"
     )]
     OtherDevice { ours: String, theirs: u32 },
-    /// Pairs of IPv6 were given to a detector of the paper's scheme; they were not ingested.
+    /// Pairs of IPv6, one at least, were given to a detector of the paper's scheme; they were not ingested.
     #[error(
         "the paper's scheme takes IPv4 pairs alone, and an `Ip6Pair` was ingested: give `IpPair`s, or \
          take `Config::default()`, which takes both"

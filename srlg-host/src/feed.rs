@@ -80,7 +80,7 @@ impl Feed {
     /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports; the CPU reports nothing else.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         // Here: what was kept and cannot be ingested would stand in the way of all later questions.
-        P::FAMILY.check(&self.params)?;
+        P::slice(pairs).family().check(&self.params)?;
         pairs.chunks(PAIRS_PER_FEED_CALL).try_for_each(|pairs| self.ingest_or_keep(pairs))
     }
 

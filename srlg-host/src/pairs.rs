@@ -38,7 +38,10 @@ impl Sealed for Ip6Pair {
 
     #[inline(always)]
     fn slice(pairs: &[Self]) -> PairSlice<'_> {
-        PairSlice::V6(pairs)
+        match Self::FAMILY.of(pairs.len()) {
+            Family::V4 => PairSlice::V4(&[]),
+            Family::V6 => PairSlice::V6(pairs),
+        }
     }
 }
 
@@ -59,6 +62,12 @@ impl Family {
             Self::V4 => size_of::<IpPair>(),
             Self::V6 => size_of::<Ip6Pair>(),
         }
+    }
+
+    /// The type of so many pairs of this one: none at all are none of IPv4, which every detector takes.
+    #[inline]
+    pub(crate) const fn of(self, count: usize) -> Self {
+        if count == 0 { Self::V4 } else { self }
     }
 
     /// Refuses pairs that detectors with `params` do not take.

@@ -85,7 +85,7 @@ impl<P: Pair> PinnedPairs<P> {
     ) -> Result<Self, Error> {
         let bytes = len.checked_mul(size_of::<P>());
         let bytes = bytes.ok_or(Error::PinnedMemory { bytes: usize::MAX })?;
-        let memory = PinnedMemory { memory: pin(bytes)?, family: P::FAMILY, bytes };
+        let memory = PinnedMemory { memory: pin(bytes)?, family: P::FAMILY.of(len), bytes };
         Ok(Self { memory, of: PhantomData })
     }
 

@@ -4,7 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Error, Hash, Ip6Pair, IpPair, SliceReport, SlidingDetector, Snapshot};
+use srlg::{
+    Config, Device, Error, Feed, Hash, Ip6Pair, IpPair, PairBatch, SliceReport, SlidingDetector,
+    Snapshot,
+};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::kept::with_cells;
@@ -203,6 +206,17 @@ fn assert_refused(came: &Result<(), Error>) {
     assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
 }
 
+/// No pairs are of no family: `detector` takes them whichever way they come.
+fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
+    let none: [Ip6Pair; 0] = [];
+    detector.ingest(&none).unwrap();
+    detector.ingest_late(&none, 1).unwrap();
+    detector.ingest_pinned(&detector.pinned_pairs::<Ip6Pair>(0).unwrap()).unwrap();
+    feed.ingest(&none).unwrap();
+    PairBatch::new().ingest(detector).unwrap();
+    PairBatch::new().feed(feed).unwrap();
+}
+
 #[test]
 fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
@@ -219,6 +233,7 @@ fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
         assert_refused(&asked.ingest_late(&v6, 1));
         assert_refused(&asked.ingest_pinned(&pinned));
         assert_refused(&feed.ingest(&v6));
+        take_none_of_ipv6(&asked, &mut feed);
         asked.ingest(&pairs[200..]).unwrap();
         plain.ingest(&pairs).unwrap();
         assert!(asked.snapshot().unwrap() == plain.snapshot().unwrap());
@@ -227,6 +242,7 @@ fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
         let during = |report: SliceReport| {
             assert_eq!(report, expected);
             assert_refused(&feed.ingest(&v6));
+            PairBatch::new().feed(&mut feed)?;
             feed.ingest(&pairs)
         };
         asked.advance_to(slice + 1, during).unwrap();

@@ -1,6 +1,6 @@
 //! Hosts of both families on any device: half of the hosts of the same traffic are of IPv6.
 
-use srlg::{Config, Device, SlidingDetector};
+use srlg::{Config, Device, Ip6Pair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;
@@ -11,6 +11,7 @@ on_every_device!(
     hosts_of_both_families_in_batches,
     hosts_of_both_families_in_turn,
     hosts_of_both_families_from_pinned_memory,
+    no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
 /// How the pairs of a slice come into a detector, so many slices late.
@@ -103,4 +104,14 @@ fn hosts_of_both_families_in_turn(device: Device) {
 
 fn hosts_of_both_families_from_pinned_memory(device: Device) {
     check(device, 63, pinned);
+}
+
+fn no_pair_of_ipv6_in_the_paper_s_scheme(device: Device) {
+    let [_, paper] = presets(5);
+    let detector = detector(device, paper);
+    assert!(detector.ingest(&[Ip6Pair::default()]).is_err());
+    for feed in [in_batches, pinned] {
+        feed(&detector, &FamilyPairs::default(), 0);
+    }
+    detector.flush().unwrap();
 }

@@ -74,10 +74,7 @@ impl Kept {
             Ok(())
         }
         last(&mut self.v4, backend, most)?;
-        match self.v6.is_empty() {
-            true => Ok(()), // the paper's scheme takes not even none of them
-            false => last(&mut self.v6, backend, most),
-        }
+        last(&mut self.v6, backend, most)
     }
 
     fn len(&self) -> usize {

@@ -15,6 +15,7 @@ use super::{contacts, cpu, on, small, small_paper};
 use crate::backend::{Backend, Pairs};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
+use crate::error::Error;
 use crate::pairs::{Family, PairSlice};
 use events::{HOSTS, configs, events, happen};
 
@@ -76,6 +77,18 @@ fn pinned_pairs_count_in_the_slice_that_closes_next() {
             assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());
         }
     }
+}
+
+#[test]
+fn a_detector_of_the_paper_s_scheme_takes_no_pair_of_ipv6_but_none_at_all() {
+    let gpu = on(&Simulated::new(1), small_paper()).unwrap();
+    gpu.ingest::<Ip6Pair>(&[]).unwrap();
+    gpu.ingest_pinned(&gpu.pinned_pairs::<Ip6Pair>(0).unwrap()).unwrap();
+    let refused = [
+        gpu.ingest(&[Ip6Pair::default()]),
+        gpu.ingest_pinned(&gpu.pinned_pairs::<Ip6Pair>(1).unwrap()),
+    ];
+    assert!(refused.iter().all(|it| matches!(it, Err(Error::Ip6InPaper))), "{refused:?}");
 }
 
 // An upload buffer of 416 bytes has room for 13 pairs of any two hosts, or 52 of IPv4, and is sent when the other type comes.
