@@ -57,8 +57,9 @@ impl KeptHosts {
         self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
     }
 
-    /// Reads the rest of a body. There may be more than the limit of the reader: limits are each detector's own.
-    pub(crate) fn read(rest: &[u8]) -> Result<Self, FormatError> {
+    /// Reads the rest of a body, for a detector with `params`. There may be more than its limit: limits are each
+    /// detector's own.
+    pub(crate) fn read(rest: &[u8], params: &Params) -> Result<Self, FormatError> {
         let wrong = |what| Err(FormatError::Contents { what });
         let Ok((count, rest)) = U32::read_from_prefix(rest) else {
             return wrong("a snapshot ends before the hosts of its last report");
@@ -74,7 +75,13 @@ impl KeptHosts {
         if !hosts.is_sorted_by(|a, b| a < b) {
             return wrong("a snapshot has hosts of a report that do not ascend");
         }
-        Ok(Self(hosts))
+        // Hosts of IPv6 are last.
+        match hosts.last() {
+            Some(&IpAddr::V6(host)) if params.finder().cells().is_none() => {
+                Err(FormatError::Ip6InPaper { host })
+            }
+            _ => Ok(Self(hosts)),
+        }
     }
 }
 

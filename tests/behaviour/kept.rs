@@ -1,9 +1,10 @@
 //! Super points of the last report stay candidates: what crowded cells alone would lose is reported on.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg::{
-    Config, Device, Error, IpPair, Overload, Scheme, SliceReport, SlidingDetector, Snapshot,
+    Config, Device, Error, FormatError, IpPair, Overload, Scheme, SliceReport, SlidingDetector,
+    Snapshot,
 };
 use srlg_traffic::synthetic::distinct_pairs;
 
@@ -235,5 +236,28 @@ fn bytes_with_bad_kept_hosts_are_refused() {
         let error = read(&bad).unwrap_err();
         assert!(matches!(error, Error::Format(_)), "{error}");
         assert!(error.to_string().contains(why), "{why}: {error}");
+    }
+}
+
+// A body of the tagged scheme may have them; one of the paper's must not bring a host that no pair can be of.
+#[test]
+fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
+    let mut detector = detector(small::paper());
+    detector.ingest(&contacts(1.into(), 100)).unwrap();
+    detector.ingest(&contacts(2.into(), 100)).unwrap();
+    assert_eq!(detector.close_slice().unwrap().super_points.len(), 2);
+    let bytes = detector.snapshot().unwrap().to_bytes().unwrap();
+    let read = |kept: &[u8]| Snapshot::from_bytes(&with_kept(&bytes, kept), detector.params());
+    let (one, v6) = (mapped(1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
+    assert!(read(&list(2, &[one, mapped(3)])).is_ok());
+    for bad in [list(1, &[v6.octets()]), list(2, &[one, v6.octets()])] {
+        let error = read(&bad).unwrap_err();
+        let named = matches!(error, Error::Format(FormatError::Ip6InPaper { host }) if host == v6);
+        assert!(named, "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("2001:db8::7 is among") && text.contains("IPv4 hosts alone"),
+            "{text}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! [`FormatError`]: what can be wrong with bytes that should be a snapshot or a delta.
 
+use std::net::Ipv6Addr;
+
 /// Why bytes are no snapshot or no delta.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -21,6 +23,12 @@ pub enum FormatError {
         "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
     )]
     Checksum { found: u32, named: u32 },
+    /// A snapshot of the paper's scheme has a host that this scheme cannot have reported.
+    #[error(
+        "{host} is among the hosts of the last report, and a snapshot of the paper's scheme has IPv4 \
+         hosts alone: the data were not written by srlg, read another snapshot"
+    )]
+    Ip6InPaper { host: Ipv6Addr },
     /// The checksum is right, and the contents are not.
     #[error("{what}: the data were not written by srlg")]
     Contents { what: &'static str },

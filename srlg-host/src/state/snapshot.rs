@@ -114,7 +114,7 @@ impl Snapshot {
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
         let ([finder, counter], rest) = sections(&body, shapes)?;
         let words = [read(finder)?, read(counter)?];
-        let kept = KeptHosts::read(rest)?;
+        let kept = KeptHosts::read(rest, params)?;
         let (sizes, attachment) = (Sizes::read(sizes)?, attachment.into());
         Ok(Self { fingerprints, sizes, slice, shapes, words, kept, attachment })
     }
