@@ -6,16 +6,18 @@
 //! closed; then some slices more. Invariant: the first close counts what is missed, when no report before
 //! has kept a host.
 
-use srlg_traffic::family::{ip, number};
 use std::io::{self, Write};
+use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, FinderHealth, SliceReport, SlidingDetector};
+use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 
+use crate::family::Feeder;
 use crate::preset::Preset;
 use crate::sample::{Sample, timed};
 use crate::{number, progress};
@@ -45,6 +47,9 @@ pub(crate) struct Alike {
     /// Plan the sizes for each load and this many bytes of recorders
     #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
     memory: Option<u64>,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
@@ -88,20 +93,22 @@ pub(crate) fn run(options: &Alike) -> Result<()> {
 fn outcome(options: &Alike, hosts: u32, load: u32) -> Result<Outcome> {
     let config = Config { seed: options.seed, ..options.sizes(load)? };
     let mut detector = SlidingDetector::new(config, Device::Auto)?;
+    let mut feeder = Feeder::new(options.family);
     let (window, threshold) = (config.window, config.threshold);
     let mut closes = Vec::new();
     let mut first = None;
     let slices = progress::bar((window + options.repeat).into(), "slices");
     for slice in slices.wrap_iter(0..window + options.repeat) {
-        detector.ingest(&background(options.seed, (hosts, load), (slice, window)))?;
-        detector.ingest(&planted(options.planted, threshold, (slice, window)))?;
+        let background = background(options.seed, (hosts, load), (slice, window));
+        feeder.ingest(&detector, &background)?;
+        feeder.ingest(&detector, &planted(options.planted, threshold, (slice, window)))?;
         detector.flush()?;
         if slice + 1 < window {
             detector.skip_to(u64::from(slice) + 1)?;
             continue;
         }
         let high = match first {
-            None => high(&detector, options.planted)?,
+            None => high(&detector, options)?,
             Some(_) => Vec::new(),
         };
         let mut report = None;
@@ -116,18 +123,18 @@ fn outcome(options: &Alike, hosts: u32, load: u32) -> Result<Outcome> {
         }
     }
     let (first, high) = first.expect("a window has slices");
-    let is_reported =
-        |host: &u32| first.super_points.iter().any(|point| number(point.host) == *host);
-    let missed = high.iter().filter(|host| !is_reported(host)).count() as u32;
+    let is_reported = |host: IpAddr| first.super_points.iter().any(|point| point.host == host);
+    let missed = high.iter().filter(|&&host| !is_reported(host)).count() as u32;
     Ok(Outcome { first, high: high.len() as u32, missed, close_ms: Sample::of(closes) })
 }
 
 /// The planted hosts whose estimate reaches θ.
-fn high(detector: &SlidingDetector, planted: u32) -> Result<Vec<u32>> {
+fn high(detector: &SlidingDetector, options: &Alike) -> Result<Vec<IpAddr>> {
     let threshold = f64::from(detector.params().threshold());
     let mut high = Vec::new();
-    for host in (0..planted).map(|number| FIRST_PLANTED + number) {
-        if detector.cardinality(ip(host))?.cardinality >= threshold {
+    for number in 0..options.planted {
+        let host = options.family.host(FIRST_PLANTED + number);
+        if detector.cardinality(host)?.cardinality >= threshold {
             high.push(host);
         }
     }
@@ -209,6 +216,7 @@ impl Outcome {
             "load": load,
             "planted": options.planted,
             "seed": options.seed,
+            "family": options.family.to_string(),
             "preset": options.memory.map_or(options.preset.name(), |_| "planned".to_owned()),
             "memory": options.memory,
             "asked": asked,

@@ -18,6 +18,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
 use srlg_core::Config;
+use srlg_traffic::family::Family;
 
 /// Most nodes, each of which is simulated.
 const MOST_NODES: u32 = 100_000;
@@ -42,6 +43,9 @@ pub(crate) struct Scale {
     /// Repetitions of short measurements, of which the median counts
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
@@ -134,6 +138,7 @@ impl Scale {
             ("memory", self.memory.into()),
             ("repeat", self.repeat.into()),
             ("seed", self.seed.into()),
+            ("family", self.family.to_string().into()),
             ("quick", self.quick.into()),
         ]
     }

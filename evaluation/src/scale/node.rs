@@ -1,6 +1,7 @@
 //! A node: pairs of a slice in, the bytes of a delta out.
 
 use super::Setting;
+use crate::family::Feeder;
 use anyhow::Result;
 use srlg_core::IpPair;
 use srlg_host::{Device, SlidingDetector};
@@ -24,7 +25,7 @@ pub(super) const SLICE: u64 = 1 << 32;
 /// already fewer recorders show anything new, so that its deltas are the largest there are.
 pub(super) fn send(setting: &Setting<'_>, pairs: &[IpPair]) -> Result<Sent> {
     let mut detector = detector(setting)?;
-    detector.ingest(pairs)?;
+    Feeder::new(setting.options.family).ingest(&detector, pairs)?;
     detector.flush()?;
     delta_of(&mut detector)
 }
