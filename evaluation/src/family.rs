@@ -1,8 +1,8 @@
-//! [`Feeder`]: the pairs of traffic, as those of a family, into a detector.
+//! [`Feeder`] and [`batches`]: the pairs of traffic, as those of a family, on their way into a detector.
 
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_host::SlidingDetector;
+use srlg_host::{PairBatch, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 /// Ingests pairs as those of a family, whose numbers of hosts are what the truth goes by.
@@ -35,4 +35,14 @@ impl Feeder {
         detector.ingest_late(&self.split.v4, slices_late)?;
         Ok(detector.ingest_late(&self.split.v6, slices_late)?)
     }
+}
+
+/// `pairs` as those of `family`, in batches of `len`, as a program collects them.
+pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
+    let batch = |pairs: &[IpPair]| {
+        let mut batch = PairBatch::new();
+        batch.extend(pairs.iter().map(|&pair| family.hosts(pair)));
+        batch
+    };
+    pairs.chunks(len).map(batch).collect()
 }

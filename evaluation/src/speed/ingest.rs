@@ -13,7 +13,7 @@ use srlg_host::Device;
 
 #[cfg(feature = "cuda")]
 use super::gpu;
-use super::own::{Own, rate};
+use super::own::{self, Own, rate};
 use super::peers::Share;
 use super::race::{self, Place, ratio};
 use super::report::{Metric, Report};
@@ -51,26 +51,34 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
 }
 
 fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<Place<'a>> {
-    Ok(Place::new("srlg", threads, Own::new(setting, &traffic.slices, threads)?))
+    Ok(Place::new("srlg", threads, Own::new(setting, &traffic.slices, threads, own::pairs)?))
 }
 
-/// The same pairs of IPv6 hosts: what they cost more.
+/// The same pairs, of IPv6 hosts, and half of the inside hosts of either family: what they cost more.
 fn family(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
         return Ok(()); // the paper's scheme takes none
     }
-    let v6 = traffic.v6();
+    let (v6, mixed) = (traffic.v6(), traffic.mixed());
     for threads in THREADS {
-        let own6 = Place::new("srlg", threads, Own::new(setting, &v6, threads)?);
-        let mut places = [own(setting, traffic, threads)?, own6];
+        let own6 = Own::new(setting, &v6, threads, own::pairs)?;
+        let of_both = Own::new(setting, &mixed, threads, own::batches)?;
+        let mut places = [
+            own(setting, traffic, threads)?,
+            Place::new("srlg", threads, own6),
+            Place::new("srlg", threads, of_both),
+        ];
         race::run(&mut places, setting.options.repeat)?;
-        let [v4, v6] = &places;
-        let name = format!("ingest_ip6_{}", traffic.name);
-        let rate = v6.rate(f64::from(setting.pairs) / 1e6);
-        let metric = Metric::new(name.clone(), "M pairs/s", threads, rate);
-        report.add(&metric.load(setting.pairs));
-        let metric = Metric::new(format!("{name}_ratio"), "times", threads, ratio(v6, &[v4]));
-        report.add(&metric.load(setting.pairs).detail("of", "srlg, IPv4"));
+        let [v4, v6, mixed] = &places;
+        for (family, place) in [("ip6", v6), ("mixed", mixed)] {
+            let name = format!("ingest_{family}_{}", traffic.name);
+            let rate = place.rate(f64::from(setting.pairs) / 1e6);
+            let metric = Metric::new(name.clone(), "M pairs/s", threads, rate);
+            report.add(&metric.load(setting.pairs));
+            let ratio = ratio(place, &[v4]);
+            let metric = Metric::new(format!("{name}_ratio"), "times", threads, ratio);
+            report.add(&metric.load(setting.pairs).detail("of", "srlg, IPv4"));
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The detector in a race of ingest: rounds of slices, from one or more threads.
 
 use anyhow::Result;
-use srlg_host::{Pair, SlidingDetector};
+use srlg_host::{Pair, PairBatch, SlidingDetector};
 
 use super::race::Entrant;
 use super::report::Metric;
@@ -9,29 +9,49 @@ use super::setting::{PAIRS_PER_CALL, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 use crate::threads::in_parallel;
 
+/// Lets a detector take what one thread has of a slice.
+type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
+
 /// A detector that takes pairs from ordinary memory.
-pub(super) struct Own<'a, P> {
+pub(super) struct Own<'a, T> {
     detector: SlidingDetector,
-    slices: &'a [Vec<P>],
+    slices: &'a [Vec<T>],
     threads: u32,
+    take: Take<T>,
 }
 
-impl<'a, P: Pair> Own<'a, P> {
-    pub(super) fn new(setting: &Setting<'_>, slices: &'a [Vec<P>], threads: u32) -> Result<Self> {
-        Ok(Self { detector: setting.detector()?, slices, threads })
+impl<'a, T: Sync> Own<'a, T> {
+    pub(super) fn new(
+        setting: &Setting<'_>,
+        slices: &'a [Vec<T>],
+        threads: u32,
+        take: Take<T>,
+    ) -> Result<Self> {
+        Ok(Self { detector: setting.detector()?, slices, threads, take })
     }
 }
 
-impl<P: Pair> Entrant for Own<'_, P> {
+impl<T: Sync> Entrant for Own<'_, T> {
     fn round(&mut self) -> Result<f64> {
-        round(&mut self.detector, self.slices, |detector, pairs| {
-            from_threads(detector, pairs, self.threads)
+        round(&mut self.detector, self.slices, |detector, slice| {
+            let share = slice.len().div_ceil(self.threads as usize).max(1);
+            in_parallel(slice.chunks(share), |share| (self.take)(detector, share))
         })
     }
 
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
+}
+
+/// Lets `detector` take pairs in batches, as a program collects them.
+pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<()> {
+    pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
+}
+
+/// Lets `detector` take batches of pairs of both types.
+pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Result<()> {
+    batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
 }
 
 /// Pairs per second that `ingest` takes from `slices`, wherever they are.
@@ -68,11 +88,4 @@ fn round<Slice>(
         })?;
     }
     Ok(seconds)
-}
-
-fn from_threads<P: Pair>(detector: &SlidingDetector, pairs: &[P], threads: u32) -> Result<()> {
-    let share = pairs.len().div_ceil(threads as usize).max(1);
-    in_parallel(pairs.chunks(share), |pairs| {
-        pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
-    })
 }

@@ -13,11 +13,12 @@
 //!   spoofed source of its own.
 
 use srlg_core::{Ip6Pair, IpPair};
-use srlg_host::Device;
+use srlg_host::{Device, PairBatch};
 use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-use super::setting::Setting;
+use super::setting::{PAIRS_PER_CALL, Setting};
+use crate::family::batches;
 
 /// Packets of a second of the link, about; fewer where a round is shorter.
 const SECOND: u32 = 1_000_000;
@@ -46,6 +47,12 @@ impl Traffic {
             std::mem::take(&mut split.v6)
         });
         slices.collect()
+    }
+
+    /// The slices, half of the inside hosts of IPv6, in batches: a victim of a flood is of either family.
+    pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
+        let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
+        self.slices.iter().map(batches).collect()
     }
 }
 

@@ -20,6 +20,14 @@ const SMALL: [&str; 11] = [
     "2",
 ];
 
+/// What IPv6 hosts cost, and both families at once.
+const FAMILIES: [&str; 4] = [
+    "ingest_ip6_distinct",
+    "ingest_ip6_flood_ratio",
+    "ingest_mixed_packets",
+    "ingest_mixed_packets_ratio",
+];
+
 fn number(object: &Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("no {field} in {object}"))
 }
@@ -38,7 +46,8 @@ fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
     };
     let names: BTreeSet<_> = objects.iter().map(name).collect();
     assert_eq!(names.len(), objects.len(), "{names:?}");
-    for name in ["read_bandwidth", "ingest_pinned_packets", "capture_bytes", "close_slice_ms"] {
+    let some = ["read_bandwidth", "ingest_pinned_packets", "capture_bytes", "close_slice_ms"];
+    for name in some.into_iter().chain(FAMILIES) {
         assert!(names.iter().any(|metric| metric.contains(name)), "no {name} in {names:?}");
     }
 }
