@@ -1,15 +1,17 @@
-//! Pairs per second into a detector, all pairs distinct, one thread; and into the exact
-//! map that it replaces.
+//! Pairs per second into a detector, all pairs distinct, one thread: of IPv4 hosts, and the same pairs of
+//! IPv6 hosts; and into the exact map that it replaces.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use srlg::{Config, Device, Hash, IpPair, SlidingDetector};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use srlg::{Config, Device, Hash, IpPair, Pair, SlidingDetector};
+use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::distinct_pairs;
 
 /// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
-fn ingest_anew(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
+fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");
     let start = Instant::now();
@@ -19,6 +21,20 @@ fn ingest_anew(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     start.elapsed()
 }
 
+/// Measures a detector of `config` under `name`.
+fn of_detector<P: Pair>(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    (name, config): (&str, Config),
+    pairs: &[P],
+) {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
+    group.bench_function(name, |bencher| {
+        bencher.iter_custom(|rounds| {
+            (0..rounds).map(|_| ingest_anew(&mut detector, pairs)).sum::<Duration>()
+        });
+    });
+}
+
 fn ingest(criterion: &mut Criterion) {
     let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let mut group = criterion.benchmark_group("ingest_distinct");
@@ -26,13 +42,14 @@ fn ingest(criterion: &mut Criterion) {
     let hostile = Config { hash: Hash::HalfSip13, ..Config::default() };
     let configs =
         [("paper", Config::paper()), ("default", Config::default()), ("half-sip", hostile)];
-    for (name, config) in configs {
-        let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
-        group.bench_function(name, |bencher| {
-            bencher.iter_custom(|rounds| {
-                (0..rounds).map(|_| ingest_anew(&mut detector, &pairs)).sum::<Duration>()
-            });
-        });
+    for config in configs {
+        of_detector(&mut group, config, &pairs);
+    }
+    let mut split = FamilyPairs::default();
+    Family::V6.split(&pairs, &mut split);
+    // The paper's scheme takes none of IPv6.
+    for config in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
+        of_detector(&mut group, config, &split.v6);
     }
     group.bench_function("HashMap<u32, HashSet<u32>>", |bencher| {
         bencher.iter(|| {
