@@ -14,6 +14,7 @@ use crate::table::machine;
 use crate::{number, progress};
 use anyhow::{Result, ensure};
 use clap::Args;
+use srlg_traffic::family::Family;
 
 /// Most distinct pairs in a window: a `Stream` repeats itself after 2^32 pairs.
 const MOST_PAIRS: u32 = 1_000_000_000;
@@ -29,6 +30,9 @@ pub(crate) struct Growth {
     /// Closes of every setting, of which the median counts
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either; maps are of IPv4 alone
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
@@ -66,14 +70,24 @@ pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
 
 impl Growth {
     fn text(&self) -> String {
-        format!(
-            "{}. `Config::default()` on the CPU, beside exact maps; medians of {} slices of full \
-             windows, in which every pair is a new one. Hosts as in model A. The hash map of hash \
-             maps is left out above {} pairs. With several threads srlg is shared; of the maps each \
-             thread has one, with hosts of its own.",
+        let beside = match self.family {
+            Family::V4 => "beside exact maps",
+            Family::V6 => "all hosts of IPv6",
+            Family::Mixed => "half of the inside hosts of IPv6",
+        };
+        let mut text = format!(
+            "{}. `Config::default()` on the CPU, {beside}; medians of {} slices of full windows, in \
+             which every pair is a new one. Hosts as in model A.",
             machine(),
             self.closes,
-            short(self.most_sets),
-        )
+        );
+        if self.family == Family::V4 {
+            text += &format!(
+                " The hash map of hash maps is left out above {} pairs. With several threads srlg is \
+                 shared; of the maps each thread has one, with hosts of its own.",
+                short(self.most_sets),
+            );
+        }
+        text
     }
 }

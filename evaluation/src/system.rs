@@ -5,6 +5,7 @@ mod srlg;
 pub use srlg::{Srlg, points, stages};
 
 use srlg_core::{Address, IpPair};
+use srlg_host::PairBatch;
 use std::time::Duration;
 
 /// A system that takes the pairs of a slice and reports super points at its end.
@@ -14,6 +15,15 @@ pub trait System {
 
     /// Takes pairs of the running slice.
     fn ingest(&mut self, pairs: &[IpPair]);
+
+    /// Takes `batch`, pairs of the running slice, all of IPv4 where the system knows no other family.
+    ///
+    /// # Panics
+    /// Where the system knows IPv4 alone and the batch has other pairs.
+    fn ingest_batch(&mut self, batch: &PairBatch) {
+        assert!(batch.v6().is_empty(), "{} takes pairs of IPv4", self.name());
+        self.ingest(batch.v4());
+    }
 
     /// Waits until all that was ingested is where reports find it: for measuring.
     fn flush(&mut self) {}

@@ -1,18 +1,20 @@
 //! Measures one system at one place of a sweep.
 //!
 //! Shape: [`cost`], from a [`Step`] to a [`Cost`]. Invariant: clocks run in the system's own
-//! calls alone; they start when the window is full, and the slice before the first that
+//! calls alone, on batches that were made before; they start when the window is full, and the slice before the first that
 //! counts warms up. Every pair is a new one, as these cost the most.
 
 use crate::system::System as Measured;
 use anyhow::Result;
 use srlg_core::{Config, IpPair};
-use srlg_host::{Device, SlidingDetector};
+use srlg_host::{Device, PairBatch, SlidingDetector};
+use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::Stream;
 use std::time::{Duration, Instant};
 
 use super::Growth;
 use super::sweeps::{Step, System};
+use crate::family::batches;
 use crate::sample::{Sample, stage_medians};
 use crate::threads::{in_parallel, split_by_host};
 
@@ -41,16 +43,17 @@ pub(super) fn cost(step: &Step, closes: bool, options: &Growth) -> Result<Cost> 
     let config = Config { window: step.window, seed, ..Config::default() };
     let traffic = Stream::new(seed, step.load);
     if closes {
-        return slices(step, config, traffic, options.closes);
+        return slices(step, config, traffic, options);
     }
     match step.system {
-        System::Srlg => shared(step, config, traffic, options.closes),
-        _ => sharded(step, config, traffic, options.closes),
+        System::Srlg => shared(step, config, traffic, options),
+        _ => sharded(step, config, traffic, options),
     }
 }
 
 /// Consecutive slices of a full window, each closed.
-fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Result<Cost> {
+fn slices(step: &Step, config: Config, traffic: Stream, options: &Growth) -> Result<Cost> {
+    let mut traffic = (traffic, options.family);
     let mut system = step.system.make(config)?;
     let pairs = (step.load / step.window).max(1) as usize;
     for _ in 1..step.window {
@@ -58,7 +61,7 @@ fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Resu
         system.skip_slice();
     }
     let (mut ingests, mut whole, mut stages) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..=closes {
+    for _ in 0..=options.closes {
         ingests.push(ingest(&mut *system, &mut traffic, pairs).as_secs_f64() * 1e9 / pairs as f64);
         let start = Instant::now();
         system.close_slice();
@@ -77,14 +80,19 @@ fn slices(step: &Step, config: Config, mut traffic: Stream, closes: u32) -> Resu
 }
 
 /// Ingests `pairs` pairs; the time that the system took.
-fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Duration {
+fn ingest(
+    system: &mut dyn Measured,
+    (traffic, family): &mut (Stream, Family),
+    pairs: usize,
+) -> Duration {
     let mut time = Duration::ZERO;
     let mut left = pairs;
     while left > 0 {
         let block: Vec<IpPair> = traffic.take(left.min(PAIRS_PER_BLOCK)).collect();
         left -= block.len();
+        let batches = batches(*family, &block, PAIRS_PER_CALL);
         let start = Instant::now();
-        block.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
+        batches.iter().for_each(|batch| system.ingest_batch(batch));
         time += start.elapsed();
     }
     let start = Instant::now();
@@ -93,13 +101,13 @@ fn ingest(system: &mut dyn Measured, traffic: &mut Stream, pairs: usize) -> Dura
 }
 
 /// A detector that all threads use.
-fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Cost> {
+fn shared(step: &Step, config: Config, traffic: Stream, options: &Growth) -> Result<Cost> {
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
-    let ingest_ns = from_threads(step, traffic, rounds, |shares| {
+    let ingest_ns = from_threads(step, traffic, options, |shares| {
         detector.skip_to(detector.slice() + 1)?;
         clocked(|| {
             in_parallel(shares, |share| {
-                share.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
+                share.iter().try_for_each(|batch| Ok(batch.ingest(&detector)?))
             })?;
             Ok(detector.flush()?)
         })
@@ -109,13 +117,13 @@ fn shared(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<C
 }
 
 /// A system for each thread, with the hosts that are its own.
-fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<Cost> {
+fn sharded(step: &Step, config: Config, traffic: Stream, options: &Growth) -> Result<Cost> {
     let systems = (0..step.threads).map(|_| step.system.make(config));
     let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
-    let ingest_ns = from_threads(step, traffic, rounds, |shares| {
+    let ingest_ns = from_threads(step, traffic, options, |shares| {
         clocked(|| {
             in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
-                share.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
+                share.iter().for_each(|batch| system.ingest_batch(batch));
                 Ok(())
             })
         })
@@ -129,16 +137,18 @@ fn sharded(step: &Step, config: Config, traffic: Stream, rounds: u32) -> Result<
 fn from_threads(
     step: &Step,
     mut traffic: Stream,
-    rounds: u32,
-    mut ingest: impl FnMut(&[Vec<IpPair>]) -> Result<Duration>,
+    options: &Growth,
+    mut ingest: impl FnMut(&[Vec<PairBatch>]) -> Result<Duration>,
 ) -> Result<f64> {
     let mut round = |pairs: u32| {
         let pairs: Vec<IpPair> = traffic.by_ref().take(pairs as usize).collect();
-        let time = ingest(&split_by_host(&pairs, step.threads))?;
+        let shares = split_by_host(&pairs, step.threads);
+        let batches = |share: &Vec<IpPair>| batches(options.family, share, PAIRS_PER_CALL);
+        let time = ingest(&shares.iter().map(batches).collect::<Vec<_>>())?;
         Ok(time.as_secs_f64() * 1e9 / pairs.len() as f64)
     };
     round(step.load)?;
-    let times = (0..rounds).map(|_| round((step.load / 4).max(1)));
+    let times = (0..options.closes).map(|_| round((step.load / 4).max(1)));
     Ok(Sample::of(times.collect::<Result<Vec<_>>>()?).median)
 }
 

@@ -1,7 +1,7 @@
 //! Rows of what was measured, and how much it grew.
 //!
 //! Shape: [`of`], from a [`Sweep`] and the [`Cost`]s of its steps to [`Results`]. Invariant: a load
-//! that a system was left out of has no row.
+//! or a family that a system was left out of has no row.
 
 use super::Growth;
 use super::measure::{Close, Cost};
@@ -37,6 +37,7 @@ pub(super) fn of(sweep: &Sweep, costs: &[(Step, Cost)], options: &Growth) -> Res
             ("sweep", sweep.name.into()),
             ("closes", options.closes.into()),
             ("seed", options.seed.into()),
+            ("family", options.family.to_string().into()),
             ("quick", options.quick.into()),
         ],
         ..Results::default()

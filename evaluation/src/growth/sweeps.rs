@@ -8,6 +8,7 @@ use crate::number::short;
 use crate::peers::{ExactPairs, ExactSets};
 use crate::system::{Srlg, System as Measured};
 use srlg_core::Config;
+use srlg_traffic::family::Family;
 
 /// Times and memory as one thing varies.
 pub(super) struct Sweep {
@@ -74,10 +75,15 @@ pub(super) fn all(options: &Growth) -> [Sweep; 3] {
     [loads(base, options), windows(base, options), threads(base, options)]
 }
 
-/// Every system at every place, but for loads that are too large for it.
+/// Every system at every place, but for loads that are too large for it, and families that it does not know.
 fn steps(places: impl IntoIterator<Item = Step>, options: &Growth) -> Vec<Step> {
     let of_all = |step: Step| SYSTEMS.map(|system| Step { system, ..step });
-    let fits = |step: &Step| step.system != System::ExactSets || step.load <= options.most_sets;
+    let fits = |step: &Step| match step.system {
+        System::Srlg => true,
+        _ if options.family != Family::V4 => false,
+        System::ExactPairs => true,
+        System::ExactSets => step.load <= options.most_sets,
+    };
     places.into_iter().flat_map(of_all).filter(fits).collect()
 }
 

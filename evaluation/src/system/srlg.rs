@@ -6,7 +6,7 @@
 
 use super::System;
 use srlg_core::{Address, Config, IpPair};
-use srlg_host::{Device, Error, SliceReport, SlidingDetector, StageTimes};
+use srlg_host::{Device, Error, PairBatch, SliceReport, SlidingDetector, StageTimes};
 use srlg_traffic::family::number;
 use std::time::Duration;
 
@@ -46,6 +46,10 @@ impl System for Srlg {
 
     fn ingest(&mut self, pairs: &[IpPair]) {
         self.detector.ingest(pairs).expect("the CPU reports no errors");
+    }
+
+    fn ingest_batch(&mut self, batch: &PairBatch) {
+        batch.ingest(&self.detector).expect("the tagged scheme takes all pairs");
     }
 
     fn flush(&mut self) {

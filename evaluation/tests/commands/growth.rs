@@ -20,7 +20,9 @@ fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
     fs::write(&readme, fs::read_to_string(&readme).unwrap() + "\nA reading.\n").unwrap();
     let printed = growth(&folder).stdout;
     let text = fs::read_to_string(&readme).unwrap();
-    assert!(text.ends_with("\nA reading.\n") && text.contains("--closes 1 --seed 1 --quick"));
+    assert!(
+        text.ends_with("\nA reading.\n") && text.contains("--closes 1 --family 4 --seed 1 --quick")
+    );
     let of_closes = ["ingest", "close", "memory", "stages"];
     for (sweep, plots) in
         [("load", &of_closes[..]), ("window", &of_closes), ("threads", &of_closes[..1])]
