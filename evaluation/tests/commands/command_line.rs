@@ -1,7 +1,6 @@
 //! Runs the program: what it writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
-use serde_json::Value;
+use crate::program::{assert_fails, fresh, objects, program, run};
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -9,19 +8,6 @@ use std::process::{Output, Stdio};
 
 mod measuring;
 mod speed;
-
-fn run(arguments: &[&str]) -> Output {
-    program().args(arguments).output().unwrap()
-}
-
-/// The objects on the standard output of a run that succeeds.
-fn objects(arguments: &[&str]) -> Vec<Value> {
-    let output = run(arguments);
-    // Nobody watches a progress bar in a pipe.
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 fn generate(options: &[&str], output: &Path) -> Output {
     program().arg("generate").args(options).arg("--output").arg(output).output().unwrap()

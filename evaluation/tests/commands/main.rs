@@ -2,6 +2,7 @@
 
 mod characterise;
 mod command_line;
+mod families;
 mod giants;
 mod growth;
 mod paper;

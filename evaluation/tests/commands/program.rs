@@ -1,11 +1,25 @@
 //! The program under test, its files and its failures.
 
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"))
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    program().args(arguments).output().unwrap()
+}
+
+/// The objects on the standard output of a run that succeeds.
+pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
+    let output = run(arguments);
+    // Nobody watches a progress bar in a pipe.
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// A name in cargo's folder for the files of tests, with nothing under it.

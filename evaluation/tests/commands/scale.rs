@@ -25,7 +25,7 @@ fn a_page_has_a_table_and_plots_of_every_sweep() {
     let output = program().args(QUICK).arg("--output").arg(&folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(folder.join("README.md")).unwrap();
-    assert!(text.contains("--repeat 1 --seed 1 --quick"));
+    assert!(text.contains("--repeat 1 --family 4 --seed 1 --quick"));
     for (sweep, plots) in [
         ("traffic", &["delta-bytes", "delta-make-ms", "delta-merge-ms"][..]),
         ("nodes", &["collector-bytes", "collector-merge-ms"]),

@@ -1,0 +1,91 @@
+//! Runs commands with hosts of IPv6, and of both families: what they tell is as true as of IPv4.
+
+use crate::program::{assert_fails, objects, run};
+use serde_json::Value;
+
+const FAMILIES: [&str; 3] = ["4", "6", "mixed"];
+
+/// The objects of a run of each family, all of which name it.
+fn of_families(arguments: &[&str]) -> [Vec<Value>; 3] {
+    FAMILIES.map(|family| {
+        let objects = objects(&[arguments, &["--json", "--family", family]].concat());
+        assert!(!objects.is_empty() && objects.iter().all(|it| it["family"] == family));
+        objects
+    })
+}
+
+fn value(objects: &[Value], metric: &str) -> f64 {
+    let of_metric = objects.iter().find(|it| it["metric"] == metric);
+    of_metric.and_then(|it| it["value"].as_f64()).unwrap_or_else(|| panic!("no {metric}"))
+}
+
+/// That no two families have the same: their hosts have other hashes.
+fn assert_distinct([v4, v6, mixed]: [f64; 3]) {
+    assert!(v4 != v6 && v6 != mixed && mixed != v4, "{v4} {v6} {mixed}");
+}
+
+// 49 super points, of errors of 0.8 %: hosts of 29 and of 30 opposite hosts are four of these apart.
+#[test]
+fn accuracy_finds_the_super_points_of_either_family_with_errors_like_those_of_ipv4() {
+    let runs = of_families(&["accuracy", "--load", "50k", "--window", "9", "--threshold", "30"]);
+    for objects in &runs {
+        assert!(objects.iter().all(|it| it["super_points"] == 49));
+        for rate in ["fpr_mean", "fnr_mean", "finder_miss"] {
+            assert_eq!(value(objects, rate), 0.0, "{rate}");
+        }
+        assert!(value(objects, "rmse_low") < 1.6 && value(objects, "rmse_high") < 0.8);
+    }
+    assert_distinct(runs.map(|objects| value(&objects, "rmse_low")));
+}
+
+// Of 40 hosts of θ half have an estimate of θ, with a deviation of 3.2 hosts: four of them.
+#[test]
+fn planted_hosts_of_either_family_are_reported_among_hosts_that_are_all_alike() {
+    let small = ["--hosts", "1k", "--loads", "20k", "--planted", "40", "--memory", "1M"];
+    let runs = of_families(&[&["alike", "--repeat", "1"], &small[..]].concat());
+    for [row] in runs.each_ref().map(|objects| <&[Value; 1]>::try_from(&objects[..]).unwrap()) {
+        let high = row["high"].as_u64().unwrap();
+        assert!((8..=32).contains(&high), "{row}");
+        assert_eq!((&row["missed"], &row["candidates"]), (&0.into(), &40.into()));
+    }
+    assert_distinct(runs.map(|objects| objects[0]["in_use"].as_f64().unwrap()));
+}
+
+#[test]
+fn deltas_of_either_family_have_as_many_recorders_as_those_of_ipv4() {
+    let small = ["scale", "--quick", "--repeat", "1", "--pairs", "500"];
+    let sizes = ["--load", "100k", "--memory", "4M"];
+    let recorders = of_families(&[&small[..], &sizes].concat()).map(|objects| {
+        let of_metric = objects.iter().filter(|it| it["metric"] == "recorders");
+        of_metric.map(|it| it["value"].as_f64().unwrap()).sum::<f64>()
+    });
+    // Of some 8,000 that pairs touch 1 or 2 in 100 are touched twice, of each family others.
+    assert!(recorders.iter().all(|it| (it / recorders[0] - 1.0).abs() < 0.01), "{recorders:?}");
+    assert_distinct(recorders);
+}
+
+#[test]
+fn memory_of_either_family_does_not_grow_and_maps_are_of_ipv4_alone() {
+    let runs = of_families(&["growth", "--quick", "--closes", "1"]);
+    let memories = runs.each_ref().map(|objects| {
+        let of_memory = objects.iter().filter(|it| it["metric"] == "memory_bytes");
+        let own: Vec<_> =
+            of_memory.filter(|it| it["system"] == "srlg").map(|it| &it["value"]).collect();
+        assert!(own.len() > 2 && own.iter().all(|bytes| *bytes == own[0]), "{own:?}");
+        own[0]
+    });
+    assert_eq!(memories, [memories[0]; 3]);
+    let systems = runs.each_ref().map(|objects| objects.iter().any(|it| it["system"] != "srlg"));
+    assert_eq!(systems, [true, false, false]);
+}
+
+#[test]
+fn families_that_are_none_are_refused() {
+    for command in ["accuracy", "alike", "giants", "scale", "speed", "growth"] {
+        let output = run(&[command, "--family", "5"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains("give 4, 6 or mixed"), "{error}");
+    }
+    let paper = ["accuracy", "--load", "1k", "--window", "2", "--preset", "paper"];
+    assert_fails(&run(&[&paper[..], &["--family", "6"]].concat()), "takes IPv4 pairs alone");
+}
