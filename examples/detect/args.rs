@@ -4,41 +4,31 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Parser, ValueEnum};
-use ipnet::IpNet;
+use clap::{ArgGroup, Parser, ValueEnum};
 use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
-use srlg_capture::{Prefixes, Role, parse_network};
+use srlg_contact::ViewOptions;
 
 /// Finds hosts in contact with many distinct others within a sliding window.
 ///
 /// Without --input a minute of backbone-like traffic is generated and the estimates are
 /// compared with the truth.
 #[derive(Debug, Parser)]
-#[command(name = "detect", version)]
+#[command(name = "detect", version, group(ArgGroup::new("contacts").args(["input"])))]
 pub struct Args {
     /// pcap, pcapng, gzip of either, or CSV with the header time_ms,src,dst; - is standard input
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 
-    /// Measured network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
-    #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "input")]
-    pub inside: Vec<IpNet>,
-
-    /// Contacts that count for a host: any, those it sent a packet in, or those it received one in
-    #[arg(long, default_value = "any", value_parser = roles(), requires = "input")]
-    pub role: Role,
-
-    /// Networks that count as hosts.
+    /// What is measured.
     #[command(flatten)]
-    pub prefixes: Prefixes,
+    pub view: ViewOptions,
 
     /// Distinct opposite hosts that make a super point
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
     /// Length of a slice: 1s, 500ms, 5m
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice, requires = "input")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice, requires = "contacts")]
     pub slice: Duration,
 
     /// Slices in the window
@@ -46,11 +36,11 @@ pub struct Args {
     pub window: u32,
 
     /// Slices that a packet may be late and still count in its own [default: window - 1]
-    #[arg(long, value_name = "SLICES", requires = "input")]
+    #[arg(long, value_name = "SLICES", requires = "contacts")]
     pub late: Option<u32>,
 
     /// A time stamp further ahead than this is rejected as broken [default: only those from later than tomorrow]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "input")]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "contacts")]
     pub max_gap: Option<Duration>,
 
     /// Where to run: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
@@ -70,7 +60,7 @@ pub struct Args {
     pub hostile: bool,
 
     /// table: a line per host, with its peak; ndjson, csv: a line per super point and slice
-    #[arg(long, value_enum, default_value = "table", requires = "input")]
+    #[arg(long, value_enum, default_value = "table", requires = "contacts")]
     pub output: Format,
 
     /// Opposite hosts to show below each super point: up to N out of a sample of 64, the last seen first, each with the slice in which that was; the preset paper has no sample
@@ -78,7 +68,7 @@ pub struct Args {
     pub peers: usize,
 
     /// In the table, too, a line per super point and slice
-    #[arg(long, requires = "input")]
+    #[arg(long, requires = "contacts")]
     pub every_slice: bool,
 }
 
@@ -121,11 +111,6 @@ impl Args {
             (true, None) => Config { hash: Hash::HalfSip13, seed: random_seed()?, ..preset },
         })
     }
-}
-
-/// Roles by their names, which `--help` lists.
-fn roles() -> impl TypedValueParser<Value = Role> {
-    PossibleValuesParser::new(Role::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Role>())
 }
 
 fn parse_slice(text: &str) -> Result<Duration> {

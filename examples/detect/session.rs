@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use srlg::{Device, Overload, PairBatch, Placement, SliceClock, SliceReport, SlidingDetector};
-use srlg_capture::{Contact, InsideFilter};
+use srlg_contact::{Contact, View};
 
 use crate::args::{Args, Preset};
 use crate::output::Output;
@@ -21,7 +21,7 @@ const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
 pub struct Session {
     detector: SlidingDetector,
     clock: SliceClock,
-    inside: InsideFilter,
+    view: View,
     batch: PairBatch,
     late: PairBatch,
     reports: Reports,
@@ -68,7 +68,7 @@ impl Session {
         Ok(Self {
             detector: args.detector()?,
             clock,
-            inside: InsideFilter::new(&args.inside, args.role).with_prefixes(args.prefixes)?,
+            view: View::new(&args.view)?,
             batch: PairBatch::new(),
             late: PairBatch::new(),
             reports: Reports {
@@ -145,7 +145,7 @@ impl Session {
         let is_refused =
             self.reports.paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
         self.refused += u64::from(is_refused);
-        let pairs = (!is_refused).then(|| self.inside.pairs(contact));
+        let pairs = (!is_refused).then(|| self.view.pairs(&contact));
         let most = pairs.as_ref().map_or(0, |pairs| pairs.size_hint().1.unwrap_or(0));
         self.unmeasured += u64::from(!is_refused && most == 0);
         self.pairs += most as u64;

@@ -11,10 +11,10 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::Skip;
-use crate::contact::{Packet, Seen};
 use crate::error::{CaptureError, Stop};
-use crate::host::Host;
 use crate::input::Input;
+use crate::packet::{Packet, Seen};
+use srlg_contact::Host;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
 /// Longest line that is parsed, many times the longest sensible one.

@@ -9,7 +9,7 @@
 //! jumbograms.
 
 use crate::Skip;
-use crate::host::Host;
+use srlg_contact::Host;
 
 /// Source and destination, or why there are none.
 pub(crate) type Hosts = Result<(Host, Host), Skip>;
@@ -62,7 +62,7 @@ mod tests {
 
     use super::{by_version, ipv4, ipv6};
     use crate::Skip;
-    use crate::host::Host;
+    use srlg_contact::Host;
 
     const IPV4: [u8; 20] =
         [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];

@@ -25,31 +25,19 @@
 //! ```
 
 mod byte_order;
-mod contact;
 mod counts;
 mod csv;
 mod error;
 mod frame;
-mod host;
 mod input;
-mod inside;
 mod interface;
 mod ip;
-mod network;
-mod networks;
+mod packet;
 mod pcap;
 mod pcapng;
-mod prefixes;
-mod ranges;
 mod reader;
-mod role;
 
-pub use contact::Contact;
 pub use counts::{Counts, Skip};
 pub use error::{CaptureError, Cause, Truncation};
-pub use inside::InsideFilter;
-pub use network::{BadNetwork, parse_network};
-pub use networks::Networks;
-pub use prefixes::{BadPrefix, Prefixes};
 pub use reader::{Format, Reader};
-pub use role::{Role, UnknownRole};
+pub use srlg_contact::Contact;

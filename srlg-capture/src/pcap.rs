@@ -10,10 +10,10 @@
 
 use crate::Skip;
 use crate::byte_order::ByteOrder;
-use crate::contact::{Packet, Seen};
 use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::Input;
+use crate::packet::{Packet, Seen};
 
 const MICROSECOND_MAGIC: u32 = 0xa1b2_c3d4;
 const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;

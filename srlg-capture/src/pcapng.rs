@@ -11,11 +11,11 @@
 
 use crate::Skip;
 use crate::byte_order::ByteOrder;
-use crate::contact::{Packet, Seen};
 use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::{CAPACITY, Input};
 use crate::interface::Interface;
+use crate::packet::{Packet, Seen};
 
 /// The same in both byte orders, so that it can be found before the order is known.
 const SECTION: u32 = 0x0a0d_0d0a;

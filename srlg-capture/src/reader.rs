@@ -7,11 +7,13 @@
 use std::fmt;
 use std::io::Read;
 
-use crate::contact::{Contact, Packet, Seen};
+use srlg_contact::Contact;
+
 use crate::counts::Counts;
 use crate::csv::Csv;
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::input::Input;
+use crate::packet::{Packet, Seen};
 use crate::pcap::Pcap;
 use crate::pcapng::PcapNg;
 

@@ -12,8 +12,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use ipnet::IpNet;
-use srlg_capture::{Counts, InsideFilter, Prefixes, Reader, Role, parse_network};
+use clap::ArgGroup;
+use srlg_capture::{Counts, Reader};
+use srlg_contact::{View, ViewOptions};
 use tracing::warn;
 
 use super::Measured;
@@ -30,22 +31,15 @@ const TICK: Duration = Duration::from_millis(20);
 /// What a probe reads.
 #[derive(Debug, clap::Args)]
 #[group(id = "source", required = true, args = ["input", "generate"])]
+#[command(group(ArgGroup::new("contacts").args(["input"])))]
 pub struct Args {
     /// pcap, pcapng, gzip of either, or CSV with the header `time_ms,src,dst`; - is standard input
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 
-    /// Measured network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
-    #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "input")]
-    pub inside: Vec<IpNet>,
-
-    /// Contacts that count for a host: any, those it sent a packet in (source), or those it received one in (destination)
-    #[arg(long, default_value = "any", requires = "input")]
-    pub role: Role,
-
-    /// Networks that count as hosts.
+    /// What is measured.
     #[command(flatten)]
-    pub prefixes: Prefixes,
+    pub view: ViewOptions,
 
     /// The input goes on now: a slice ends by this machine's clock, whether packets come or not
     #[arg(long, requires = "input", conflicts_with = "pace")]
@@ -87,22 +81,17 @@ impl Args {
     }
 
     fn read_file(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let inside = self.filter()?;
+        let view = View::new(&self.view)?;
         while let Some(contact) = reader.next_contact()? {
-            measurement.take(contact.time_ns, inside.pairs(contact))?;
+            measurement.take(contact.time_ns, view.pairs(&contact))?;
         }
         let counts = ended(&reader);
         Ok(Measured { totals: measurement.finish()?, counts: Some(counts) })
     }
 
-    /// Which hosts are measured, and as what.
-    fn filter(&self) -> Result<InsideFilter> {
-        Ok(InsideFilter::new(&self.inside, self.role).with_prefixes(self.prefixes)?)
-    }
-
     /// Reads in a thread of its own, so that slices end while no packet comes.
     fn follow(&self, mut reader: Reader, mut measurement: Measurement) -> Result<Measured> {
-        let inside = self.filter()?;
+        let view = View::new(&self.view)?;
         let grace = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
         let (sender, receiver) = sync_channel(WAITING);
         let reading =
@@ -116,7 +105,7 @@ impl Args {
             })?;
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(contact) => measurement.take(contact.time_ns, inside.pairs(contact))?,
+                Ok(contact) => measurement.take(contact.time_ns, view.pairs(&contact))?,
                 Err(RecvTimeoutError::Timeout) => measurement.pass(now()?.saturating_sub(grace))?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: one host is one value, however its address was spelt.
 //!
-//! Decoders hand hosts on in this form. An [`IpAddr`] is written in pieces of 1, 4 and 8 bytes, and
+//! Decoders hand hosts on in this form: an [`IpAddr`] is written in pieces of 1, 4 and 8 bytes, and
 //! whoever copies it waits until they have been stored, a third of the time of a packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,33 +10,39 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Bits 32 to 63 of an IPv4-mapped address; those above are 0.
 const MAPPED: u64 = 0xffff;
 
-/// An address of either family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+/// Holds an address of either family as two numbers of 64 bits: cheap to copy and to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Host {
     high: u64,
     low: u64,
 }
 
 impl Host {
+    /// Returns the IPv4 host of `bits`, `0x0a00_0001` for 10.0.0.1.
     #[inline]
-    pub(crate) fn v4(bits: u32) -> Self {
+    #[must_use]
+    pub fn v4(bits: u32) -> Self {
         Self { high: 0, low: MAPPED << 32 | u64::from(bits) }
     }
 
+    /// Returns the IPv6 host of `bits`; the IPv4 host where they are an IPv4-mapped address.
     #[inline]
-    pub(crate) fn v6(bits: u128) -> Self {
+    #[must_use]
+    pub fn v6(bits: u128) -> Self {
         Self { high: (bits >> 64) as u64, low: bits as u64 }
     }
 
-    /// The bits of the address as one of IPv4, if it is one.
+    /// Returns the bits of the address as one of IPv4, if it is one.
     #[inline]
-    pub(crate) fn as_v4(self) -> Option<u32> {
+    #[must_use]
+    pub fn as_v4(self) -> Option<u32> {
         (self.high == 0 && self.low >> 32 == MAPPED).then_some(self.low as u32)
     }
 
-    /// The bits of the address as one of IPv6.
+    /// Returns the bits of the address as one of IPv6, IPv4-mapped for a host of IPv4.
     #[inline]
-    pub(crate) fn as_v6(self) -> u128 {
+    #[must_use]
+    pub fn as_v6(self) -> u128 {
         u128::from(self.high) << 64 | u128::from(self.low)
     }
 }

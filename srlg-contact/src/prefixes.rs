@@ -20,7 +20,7 @@ pub struct Prefixes {
             long = "host-prefix4",
             value_name = "BITS",
             default_value_t = 32,
-            requires = "input",
+            requires = "contacts",
             help = "Measure IPv4 networks of this prefix length as hosts"
         )
     )]
@@ -32,7 +32,7 @@ pub struct Prefixes {
             long = "host-prefix6",
             value_name = "BITS",
             default_value_t = 128,
-            requires = "input",
+            requires = "contacts",
             help = "Measure IPv6 networks of this prefix length as hosts"
         )
     )]
@@ -44,7 +44,7 @@ pub struct Prefixes {
             long = "peer-prefix4",
             value_name = "BITS",
             default_value_t = 32,
-            requires = "input",
+            requires = "contacts",
             help = "Count IPv4 networks of this prefix length as opposite hosts"
         )
     )]
@@ -56,7 +56,7 @@ pub struct Prefixes {
             long = "peer-prefix6",
             value_name = "BITS",
             default_value_t = 128,
-            requires = "input",
+            requires = "contacts",
             help = "Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like"
         )
     )]

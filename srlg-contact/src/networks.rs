@@ -21,7 +21,7 @@ use crate::ranges::{NONE, Ranges};
 /// Maps networks of both families to values.
 ///
 /// ```
-/// use srlg_capture::{Networks, parse_network};
+/// use srlg_contact::{Networks, parse_network};
 ///
 /// let sites = Networks::new([
 ///     (parse_network("10.0.0.0/8")?, "anywhere"),

@@ -1,0 +1,183 @@
+//! Which contacts make pairs, and of which hosts.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use crate::contact::Contact;
+use crate::host::Host;
+use crate::named::{Counted, Role, Side};
+use crate::networks::Networks;
+use crate::prefixes::{BadPrefix, Mask, Prefixes};
+
+/// Says what a [`View`] measures. By default each address of both families is a host that is measured,
+/// by all its contacts.
+///
+/// With the feature `clap` these are options of a command, which need a group of options `contacts`, those that name
+/// inputs.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct ViewOptions {
+    /// Networks whose hosts are inside; none: all of both families.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "CIDR",
+            value_parser = crate::network::parse_network,
+            requires = "contacts",
+            help = "Inside network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]"
+        )
+    )]
+    pub inside: Vec<IpNet>,
+    /// Hosts that are measured.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            default_value_t,
+            value_parser = choices(Side::ALL),
+            requires = "contacts",
+            help = "Hosts that are measured: inside ones, or outside ones by their contacts with those inside"
+        )
+    )]
+    pub measure: Side,
+    /// Part of a measured host in the contacts that count for it.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            default_value_t,
+            value_parser = choices(Role::ALL),
+            requires = "contacts",
+            help = "Contacts that count for a host: any, those it sent a packet in (source), or those it received one in (destination)"
+        )
+    )]
+    pub role: Role,
+    /// Contacts that count at all.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            default_value_t,
+            value_parser = choices(Counted::ALL),
+            requires = "contacts",
+            help = "Contacts that count at all: all, those that their source is known to have begun (initiated), or TCP with a SYN and no ACK (tcp-syn)"
+        )
+    )]
+    pub only: Counted,
+    /// Bits of an address that make a host.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub prefixes: Prefixes,
+}
+
+/// Tells why [`ViewOptions`] are no view.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadView {
+    /// A prefix length is out of range.
+    #[error(transparent)]
+    Prefix(#[from] BadPrefix),
+    /// Outside hosts are measured, but no network says what is inside.
+    #[error("outside hosts are to be measured, but no network is inside: give inside networks")]
+    NoOutside,
+}
+
+/// Makes pairs of contacts.
+///
+/// ```
+/// use srlg_contact::{Contact, Prefixes, Side, View, ViewOptions, parse_network};
+///
+/// let options = ViewOptions {
+///     inside: vec![parse_network("10.0.0.0/8")?, parse_network("2001:db8::/32")?],
+///     prefixes: Prefixes { peer6: 64, ..Prefixes::default() },
+///     ..ViewOptions::default()
+/// };
+/// let contact = Contact::new(0, "2001:db8::1".parse()?, "2a00:1:2:3:4:5:6:7".parse()?);
+/// let pair = ("2001:db8::1".parse()?, "2a00:1:2:3::".parse()?);
+/// assert_eq!(View::new(&options)?.pairs(&contact).collect::<Vec<_>>(), [pair]);
+///
+/// let outside = View::new(&ViewOptions { measure: Side::Outside, ..options })?;
+/// let pair = ("2a00:1:2:3:4:5:6:7".parse()?, "2001:db8::".parse()?);
+/// assert_eq!(outside.pairs(&contact).collect::<Vec<_>>(), [pair]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct View {
+    networks: Networks<()>,
+    side: Side,
+    role: Role,
+    counted: Counted,
+    host: Mask,
+    peer: Mask,
+}
+
+impl View {
+    /// Makes the view that `options` describe.
+    ///
+    /// # Errors
+    /// [`BadView`] when a prefix length is out of range, or outside hosts are measured of no networks.
+    pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
+        let ViewOptions { inside, measure: side, role, only: counted, prefixes } = options;
+        if *side == Side::Outside && inside.is_empty() {
+            return Err(BadView::NoOutside);
+        }
+        let all = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
+            .map(|host: IpAddr| IpNet::new(host, 0).expect("0 is a length of either family"));
+        let inside = if inside.is_empty() { &all } else { inside.as_slice() };
+        let [host, peer] = prefixes.masks()?;
+        let networks = Networks::new(inside.iter().map(|network| (*network, ())));
+        Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer })
+    }
+
+    /// Yields the measured host and the opposite host of `contact`: no pair, one or, with both
+    /// endpoints inside, two.
+    ///
+    /// Whether a host is inside is decided by its whole address, whatever the prefix lengths are; a pair holds the first
+    /// addresses of the networks that count as hosts. A host has no contact with itself: where the length of measured
+    /// hosts makes one network of both endpoints, there is no pair. Where it does not, but the length of opposite hosts
+    /// does, the neighbours of a host are one opposite host.
+    #[inline]
+    pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
+        let (source, destination) = (Host::from(contact.source), Host::from(contact.destination));
+        let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
+        let counts = sender != receiver && self.counts(contact);
+        let is_measured = |host, opposite, role| {
+            counts
+                && (self.role == Role::Any || self.role == role)
+                && match self.side {
+                    Side::Inside => self.networks.holds(host),
+                    Side::Outside => !self.networks.holds(host) && self.networks.holds(opposite),
+                }
+        };
+        let pair = |host: Host, opposite| (host.into(), self.peer.network_of(opposite).into());
+        let sent =
+            is_measured(source, destination, Role::Source).then(|| pair(sender, destination));
+        let received =
+            is_measured(destination, source, Role::Destination).then(|| pair(receiver, source));
+        sent.into_iter().chain(received)
+    }
+
+    /// Whether `contact` counts at all.
+    #[inline]
+    fn counts(&self, contact: &Contact) -> bool {
+        match self.counted {
+            Counted::All => true,
+            Counted::Initiated => contact.is_initiated() == Some(true),
+            Counted::TcpSyn => contact.is_syn_only(),
+        }
+    }
+}
+
+/// Choices by their names, which `--help` lists.
+#[cfg(feature = "clap")]
+fn choices<T>(all: &'static [(&'static str, T)]) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + std::str::FromStr<Err = crate::named::UnknownName> + 'static,
+{
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(all.iter().map(|(name, _)| *name)).try_map(|name| name.parse::<T>())
+}
+
+#[cfg(test)]
+mod tests;
