@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// Why a packet, or a CSV row, is no contact. The first reason that applies counts, in the
+/// Why a packet, or a CSV row, is no contact, or no datagram where those are asked for. The first reason that applies counts, in the
 /// order: record (`NoInterface`, `NoTime`, `BadTime`), link type, headers from outside in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -30,11 +30,17 @@ pub enum Skip {
     NoInterface,
     /// A CSV row that is not `time_ms,src,dst`, or is longer than 1,024 bytes.
     BadRow,
+    /// No datagram, where datagrams are asked for: the packet carries another protocol than UDP.
+    NotUdp,
+    /// No whole datagram: a fragment of one.
+    Fragment,
+    /// No whole datagram: bytes of its payload were not captured.
+    CutPayload,
 }
 
 impl Skip {
     /// All reasons, in the order in which summaries list them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::NotIp,
         Self::LinkType,
         Self::CutHeader,
@@ -43,6 +49,9 @@ impl Skip {
         Self::BadTime,
         Self::NoInterface,
         Self::BadRow,
+        Self::NotUdp,
+        Self::Fragment,
+        Self::CutPayload,
     ];
 
     /// Name of the reason in summaries; stable between versions.
@@ -56,6 +65,9 @@ impl Skip {
             Self::BadTime => "bad-time",
             Self::NoInterface => "no-interface",
             Self::BadRow => "bad-row",
+            Self::NotUdp => "not-udp",
+            Self::Fragment => "fragment",
+            Self::CutPayload => "cut-payload",
         }
     }
 }
@@ -65,7 +77,7 @@ impl Skip {
 pub struct Counts {
     /// Whole frames, or CSV data rows, skipped ones included; blank CSV lines are none.
     pub packets: u64,
-    /// Packets that were delivered as contacts.
+    /// Packets that were delivered, as contacts or as datagrams.
     pub contacts: u64,
     skips: [u64; Skip::ALL.len()],
 }
@@ -77,7 +89,7 @@ impl Counts {
     }
 
     /// Counts one packet and hands its outcome on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
         self.packets += 1;
         match &outcome {

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::Skip;
 use crate::error::{CaptureError, Stop};
 use crate::input::Input;
-use crate::packet::{Packet, Seen};
+use crate::packet::Seen;
 use srlg_contact::Host;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
@@ -49,7 +49,10 @@ impl Csv {
     }
 
     #[inline]
-    pub(crate) fn next_packet(&mut self, input: &mut Input) -> Result<Option<Packet>, Stop> {
+    pub(crate) fn next_row(
+        &mut self,
+        input: &mut Input,
+    ) -> Result<Option<Result<Seen, Skip>>, Stop> {
         while !input.is_finished()? {
             let Some(Line { text, with_end }) = find_line(input)? else {
                 discard_line(input)?;
@@ -113,7 +116,7 @@ fn discard_line(input: &mut Input) -> Result<(), Stop> {
 }
 
 #[inline]
-fn parse_row(line: &[u8]) -> Packet {
+fn parse_row(line: &[u8]) -> Result<Seen, Skip> {
     let line = str::from_utf8(line).map_err(|_| Skip::BadRow)?;
     let mut fields = line.split(',');
     let (Some(time), Some(source), Some(destination), None) =
@@ -123,7 +126,7 @@ fn parse_row(line: &[u8]) -> Packet {
     };
     let time_ns = parse_time(time)?;
     let hosts = (parse_host(source)?, parse_host(destination)?);
-    Ok(Seen { time_ns, hosts })
+    Ok(Seen { time_ns, hosts, packet: None })
 }
 
 /// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.

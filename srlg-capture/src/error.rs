@@ -25,6 +25,11 @@ pub enum CaptureError {
         /// The first line, at most 64 characters of it.
         found: String,
     },
+    /// Datagrams were asked of a contact list.
+    #[error(
+        "a contact list holds no packets: exports of flows are read from a pcap or pcapng capture"
+    )]
+    NoPackets,
     /// A gzip stream is damaged before the first bytes of its content.
     #[error("gzip stream without content ({cause}): fetch the file again")]
     Gzip {

@@ -1,25 +1,52 @@
 //! The outermost IP header: the end of every walk through a frame.
 //!
-//! Shape: bytes in, a directed pair of hosts or the reason why there is none out.
-//! Invariant: only the fixed header is looked at, 20 bytes of IPv4 or 40 of IPv6; a snap length
+//! Shape: bytes in, [`Headers`] or the reason why there are none out.
+//! Invariant: only the fixed header decides whether there is a contact, 20 bytes of IPv4 or 40 of IPv6; a snap length
 //! may cut the rest.
 //!
 //! The addresses of IPv6 stand before all extension headers, so these may be any number, of any
-//! kind, damaged or cut. Its payload length is not looked at: nothing depends on it, and it is 0 in
-//! jumbograms.
+//! kind, damaged or cut. Its payload length may be any, as it is 0 in jumbograms.
 
-use crate::Skip;
 use srlg_contact::Host;
 
-/// Source and destination, or why there are none.
-pub(crate) type Hosts = Result<(Host, Host), Skip>;
+use crate::Skip;
+use crate::transport::{self, Segment, Transport};
+
+/// The outermost headers of a packet, from IP on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers<'a> {
+    /// Sender.
+    pub source: Host,
+    /// Receiver.
+    pub destination: Host,
+    /// All that was captured of it from the IP header on.
+    packet: &'a [u8],
+}
+
+impl<'a> Headers<'a> {
+    /// Returns what the transport header tells; nothing where extension headers of IPv6 are cut.
+    #[inline(always)]
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.segment().map_or(Transport::default(), |segment| segment.transport())
+    }
+
+    /// What follows IP and its extension headers.
+    #[inline(always)]
+    pub(crate) fn segment(&self) -> Option<Segment<'a>> {
+        match self.packet[0] >> 4 {
+            4 => Some(transport::ipv4(self.packet)),
+            _ => transport::ipv6(self.packet),
+        }
+    }
+}
 
 const IPV4_FIXED_HEADER: usize = 20;
 const IPV6_FIXED_HEADER: usize = 40;
 
-/// Hosts of a packet that is announced as IPv4. Fragments have them too.
-#[inline]
-pub(crate) fn ipv4(packet: &[u8]) -> Hosts {
+/// Headers of a packet that is announced as IPv4. Fragments have them too.
+#[inline(always)]
+pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV4_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
     let header_length = u16::from(header[0] & 0x0f) * 4;
     let total_length = u16::from_be_bytes([header[2], header[3]]);
@@ -29,12 +56,12 @@ pub(crate) fn ipv4(packet: &[u8]) -> Hosts {
     let address = |at: usize| {
         Host::v4(u32::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
     };
-    Ok((address(12), address(16)))
+    Ok(Headers { source: address(12), destination: address(16), packet })
 }
 
-/// Hosts of a packet that is announced as IPv6. Fragments have them too.
-#[inline]
-pub(crate) fn ipv6(packet: &[u8]) -> Hosts {
+/// Headers of a packet that is announced as IPv6. Fragments have them too.
+#[inline(always)]
+pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV6_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
     if header[0] >> 4 != 6 {
         return Err(Skip::BadHeader);
@@ -42,12 +69,12 @@ pub(crate) fn ipv6(packet: &[u8]) -> Hosts {
     let address = |at: usize| {
         Host::v6(u128::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
     };
-    Ok((address(8), address(24)))
+    Ok(Headers { source: address(8), destination: address(24), packet })
 }
 
 /// A packet whose first nibble tells the version; `other` is the verdict on the rest.
-#[inline]
-pub(crate) fn by_version(packet: &[u8], other: Skip) -> Hosts {
+#[inline(always)]
+pub(crate) fn by_version(packet: &[u8], other: Skip) -> Result<Headers<'_>, Skip> {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => ipv4(packet),
         Some(6) => ipv6(packet),
@@ -60,9 +87,26 @@ pub(crate) fn by_version(packet: &[u8], other: Skip) -> Hosts {
 mod tests {
     use std::net::IpAddr;
 
-    use super::{by_version, ipv4, ipv6};
     use crate::Skip;
     use srlg_contact::Host;
+
+    type Hosts = Result<(Host, Host), Skip>;
+
+    fn hosts_of(headers: Result<super::Headers<'_>, Skip>) -> Hosts {
+        headers.map(|headers| (headers.source, headers.destination))
+    }
+
+    fn ipv4(packet: &[u8]) -> Hosts {
+        hosts_of(super::ipv4(packet))
+    }
+
+    fn ipv6(packet: &[u8]) -> Hosts {
+        hosts_of(super::ipv6(packet))
+    }
+
+    fn by_version(packet: &[u8], other: Skip) -> Hosts {
+        hosts_of(super::by_version(packet, other))
+    }
 
     const IPV4: [u8; 20] =
         [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];

@@ -5,6 +5,8 @@
 //! either, and CSV with the header `time_ms,src,dst`. The content decides the format, never a
 //! file name. Contacts come in file order, which need not be time order.
 //!
+//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, for whoever decodes exports of flows.
+//!
 //! What is no contact is counted by reason ([`Counts`], [`Skip`]) and never an error. A file
 //! that ends inside a record, or whose framing is damaged, ends there with a [`Truncation`]:
 //! all whole records before it have been delivered.
@@ -27,6 +29,7 @@
 mod byte_order;
 mod counts;
 mod csv;
+mod datagram;
 mod error;
 mod frame;
 mod input;
@@ -36,8 +39,13 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
+mod transport;
 
 pub use counts::{Counts, Skip};
+pub use datagram::Datagram;
 pub use error::{CaptureError, Cause, Truncation};
+pub use frame::headers;
+pub use ip::Headers;
 pub use reader::{Format, Reader};
 pub use srlg_contact::Contact;
+pub use transport::Transport;

@@ -13,7 +13,7 @@ use crate::byte_order::ByteOrder;
 use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::Input;
-use crate::packet::{Packet, Seen};
+use crate::packet::See;
 
 const MICROSECOND_MAGIC: u32 = 0xa1b2_c3d4;
 const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
@@ -45,8 +45,12 @@ impl Pcap {
         )
     }
 
-    #[inline]
-    pub(crate) fn next_packet(&mut self, input: &mut Input) -> Result<Option<Packet>, Stop> {
+    #[inline(always)]
+    pub(crate) fn next_packet<T>(
+        &mut self,
+        input: &mut Input,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Stop> {
         let link_type = match self.link_type {
             Some(known) => known,
             None => self.read_file_header(input)?,
@@ -59,7 +63,7 @@ impl Pcap {
             return Err(Stop::damaged(input.offset(), Cause::CapturedLength(captured)));
         }
         let length = RECORD_HEADER + captured as usize;
-        let packet = self.decode(link_type, input.need(length)?);
+        let packet = self.decode(link_type, input.need(length)?, see);
         input.consume(length);
         Ok(Some(packet))
     }
@@ -73,8 +77,8 @@ impl Pcap {
         Ok(link_type)
     }
 
-    #[inline]
-    fn decode(&self, link_type: u16, record: &[u8]) -> Packet {
+    #[inline(always)]
+    fn decode<T>(&self, link_type: u16, record: &[u8], see: impl See<T>) -> Result<T, Skip> {
         let seconds = self.order.u32(record, 0);
         let ticks = self.order.u32(record, 4);
         let fraction_ns = u64::from(ticks) * u64::from(self.tick_ns);
@@ -82,7 +86,6 @@ impl Pcap {
             return Err(Skip::BadTime);
         }
         let time_ns = u64::from(seconds) * 1_000_000_000 + fraction_ns;
-        let hosts = frame::hosts(link_type, &record[RECORD_HEADER..])?;
-        Ok(Seen { time_ns, hosts })
+        see(time_ns, frame::headers(link_type, &record[RECORD_HEADER..])?)
     }
 }

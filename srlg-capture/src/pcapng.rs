@@ -15,7 +15,7 @@ use crate::error::{Cause, Stop};
 use crate::frame;
 use crate::input::{CAPACITY, Input};
 use crate::interface::Interface;
-use crate::packet::{Packet, Seen};
+use crate::packet::See;
 
 /// The same in both byte orders, so that it can be found before the order is known.
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -59,7 +59,11 @@ impl PcapNg {
     }
 
     #[inline]
-    pub(crate) fn next_packet(&mut self, input: &mut Input) -> Result<Option<Packet>, Stop> {
+    pub(crate) fn next_packet<T>(
+        &mut self,
+        input: &mut Input,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Stop> {
         while !input.is_finished()? {
             let head = self.read_head(input)?;
             if !head.is_held() {
@@ -70,11 +74,14 @@ impl PcapNg {
             let block = input.need(head.length)?;
             let (body, tail) = block.split_at(head.length - BLOCK_TAIL);
             self.check_tail(&head, tail, offset)?;
-            let packet = self.apply(head.kind, body);
+            let found = self.apply(head.kind, body);
+            let Some(interface) = found else {
+                input.consume(head.length);
+                continue;
+            };
+            let packet = interface.and_then(|interface| self.packet(interface, body, see));
             input.consume(head.length);
-            if packet.is_some() {
-                return Ok(packet);
-            }
+            return Ok(Some(packet));
         }
         Ok(None)
     }
@@ -116,12 +123,12 @@ impl PcapNg {
         Ok(())
     }
 
-    /// Takes one whole block in; `body` is all of it but the tail.
+    /// Takes one whole block in; `body` is all of it but the tail. The interface of a packet, if it is one.
     #[inline]
-    fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Packet> {
+    fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Result<usize, Skip>> {
         match kind {
-            ENHANCED_PACKET => Some(self.packet(self.order.u32(body, 8) as usize, body)),
-            OBSOLETE_PACKET => Some(self.packet(self.order.u16(body, 8).into(), body)),
+            ENHANCED_PACKET => Some(Ok(self.order.u32(body, 8) as usize)),
+            OBSOLETE_PACKET => Some(Ok(self.order.u16(body, 8).into())),
             SIMPLE_PACKET => Some(Err(Skip::NoTime)),
             SECTION => {
                 self.interfaces.clear();
@@ -138,14 +145,13 @@ impl PcapNg {
 
     /// Enhanced and obsolete packet blocks differ only in how wide the interface number is.
     #[inline]
-    fn packet(&self, interface: usize, body: &[u8]) -> Packet {
+    fn packet<T>(&self, interface: usize, body: &[u8], see: impl See<T>) -> Result<T, Skip> {
         let interface = self.interfaces.get(interface).ok_or(Skip::NoInterface)?;
         let [high, low] = [12, 16].map(|at| u64::from(self.order.u32(body, at)));
         let time_ns = interface.time_ns(high << 32 | low).ok_or(Skip::BadTime)?;
         let captured = self.order.u32(body, 20) as usize;
         let frame = body[FRAME..].get(..captured).ok_or(Skip::BadHeader)?;
-        let hosts = frame::hosts(interface.link_type, frame)?;
-        Ok(Seen { time_ns, hosts })
+        see(time_ns, frame::headers(interface.link_type, frame)?)
     }
 }
 

@@ -9,11 +9,13 @@ use std::io::Read;
 
 use srlg_contact::Contact;
 
+use crate::Skip;
 use crate::counts::Counts;
 use crate::csv::Csv;
+use crate::datagram::{self, Datagram};
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::input::Input;
-use crate::packet::{Packet, Seen};
+use crate::packet::{See, Seen};
 use crate::pcap::Pcap;
 use crate::pcapng::PcapNg;
 
@@ -29,15 +31,21 @@ pub enum Format {
 }
 
 enum Decoder {
+    Packets(Packets),
+    Csv(Csv),
+}
+
+enum Packets {
     Pcap(Pcap),
     PcapNg(PcapNg),
-    Csv(Csv),
 }
 
 /// Streams the contacts of one capture.
 pub struct Reader {
     input: Input,
     decoder: Decoder,
+    /// Of the last datagram.
+    payload: Vec<u8>,
     counts: Counts,
     ended: bool,
     truncation: Option<Truncation>,
@@ -54,14 +62,21 @@ impl Reader {
     pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
         let mut input = Input::open(Box::new(input))?;
         let decoder = Decoder::detect(&mut input)?;
-        Ok(Self { input, decoder, counts: Counts::default(), ended: false, truncation: None })
+        Ok(Self {
+            input,
+            decoder,
+            payload: Vec::new(),
+            counts: Counts::default(),
+            ended: false,
+            truncation: None,
+        })
     }
 
     /// Format of the capture, inside gzip if there is any.
     pub fn format(&self) -> Format {
         match self.decoder {
-            Decoder::Pcap(_) => Format::Pcap,
-            Decoder::PcapNg(_) => Format::PcapNg,
+            Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
+            Decoder::Packets(Packets::PcapNg(_)) => Format::PcapNg,
             Decoder::Csv(_) => Format::Csv,
         }
     }
@@ -73,22 +88,58 @@ impl Reader {
     ///
     /// # Errors
     /// [`CaptureError::Read`] when the source fails; reading ends there.
-    #[inline]
+    #[inline(always)]
     pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
         Ok(self.next_seen()?.map(Contact::from))
     }
 
     fn next_seen(&mut self) -> Result<Option<Seen>, CaptureError> {
         while !self.ended {
-            match self.decoder.next_packet(&mut self.input) {
-                Ok(Some(packet)) => {
-                    if let Some(seen) = self.counts.record(packet) {
-                        return Ok(Some(seen));
-                    }
-                }
-                Ok(None) => self.ended = true,
-                Err(stop) => self.end_early(stop)?,
+            let next = match &mut self.decoder {
+                Decoder::Packets(packets) => packets.next(&mut self.input, Seen::packet),
+                Decoder::Csv(csv) => csv.next_row(&mut self.input),
+            };
+            if let Some(seen) = self.record(next)? {
+                return Ok(Some(seen));
             }
+        }
+        Ok(None)
+    }
+
+    /// The next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
+    /// Exports of flows are such, in a capture of what a collector receives.
+    ///
+    /// What is no datagram is counted and passed over. Fragments are not put together.
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list; reading ends there.
+    pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
+        while !self.ended {
+            let Decoder::Packets(packets) = &mut self.decoder else {
+                self.ended = true;
+                return Err(CaptureError::NoPackets);
+            };
+            let payload = &mut self.payload;
+            let next = packets.next(&mut self.input, |time_ns, headers| {
+                datagram::copy(time_ns, &headers, payload)
+            });
+            if let Some(head) = self.record(next)? {
+                return Ok(Some(head.with(&self.payload)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts what came, or remembers how reading ended.
+    #[inline(always)]
+    fn record<T>(
+        &mut self,
+        next: Result<Option<Result<T, Skip>>, Stop>,
+    ) -> Result<Option<T>, CaptureError> {
+        match next {
+            Ok(Some(outcome)) => return Ok(self.counts.record(outcome)),
+            Ok(None) => self.ended = true,
+            Err(stop) => self.end_early(stop)?,
         }
         Ok(None)
     }
@@ -127,10 +178,10 @@ impl Decoder {
     fn detect(input: &mut Input) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {
-            return Ok(Self::Pcap(pcap));
+            return Ok(Self::Packets(Packets::Pcap(pcap)));
         }
         if PcapNg::detect(start) {
-            return Ok(Self::PcapNg(PcapNg::default()));
+            return Ok(Self::Packets(Packets::PcapNg(PcapNg::default())));
         }
         let first = start[..start.len().min(8)].to_vec();
         match (first.is_empty(), input.damage()) {
@@ -140,13 +191,18 @@ impl Decoder {
             (false, _) => Err(unknown_format(&first)),
         }
     }
+}
 
-    #[inline]
-    fn next_packet(&mut self, input: &mut Input) -> Result<Option<Packet>, Stop> {
+impl Packets {
+    #[inline(always)]
+    fn next<T>(
+        &mut self,
+        input: &mut Input,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Stop> {
         match self {
-            Self::Pcap(pcap) => pcap.next_packet(input),
-            Self::PcapNg(pcapng) => pcapng.next_packet(input),
-            Self::Csv(csv) => csv.next_packet(input),
+            Self::Pcap(pcap) => pcap.next_packet(input, see),
+            Self::PcapNg(pcapng) => pcapng.next_packet(input, see),
         }
     }
 }

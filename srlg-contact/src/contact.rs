@@ -62,7 +62,7 @@ impl Contact {
     }
 
     /// Makes the same contact of two [`Host`]s.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn of(time_ns: u64, source: Host, destination: Host) -> Self {
         Self {

@@ -19,28 +19,28 @@ pub struct Host {
 
 impl Host {
     /// Returns the IPv4 host of `bits`, `0x0a00_0001` for 10.0.0.1.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn v4(bits: u32) -> Self {
         Self { high: 0, low: MAPPED << 32 | u64::from(bits) }
     }
 
     /// Returns the IPv6 host of `bits`; the IPv4 host where they are an IPv4-mapped address.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn v6(bits: u128) -> Self {
         Self { high: (bits >> 64) as u64, low: bits as u64 }
     }
 
     /// Returns the bits of the address as one of IPv4, if it is one.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn as_v4(self) -> Option<u32> {
         (self.high == 0 && self.low >> 32 == MAPPED).then_some(self.low as u32)
     }
 
     /// Returns the bits of the address as one of IPv6, IPv4-mapped for a host of IPv4.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn as_v6(self) -> u128 {
         u128::from(self.high) << 64 | u128::from(self.low)
@@ -48,7 +48,7 @@ impl Host {
 }
 
 impl From<IpAddr> for Host {
-    #[inline]
+    #[inline(always)]
     fn from(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => Self::v4(address.to_bits()),
@@ -58,7 +58,7 @@ impl From<IpAddr> for Host {
 }
 
 impl From<Host> for IpAddr {
-    #[inline]
+    #[inline(always)]
     fn from(host: Host) -> Self {
         match host.as_v4() {
             Some(bits) => Self::V4(Ipv4Addr::from_bits(bits)),

@@ -2,9 +2,16 @@
 
 use std::net::IpAddr;
 
-use super::hosts;
+use srlg_contact::Host;
+
+use super::headers;
 use crate::Skip;
-use crate::ip::Hosts;
+
+type Hosts = Result<(Host, Host), Skip>;
+
+fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
+    headers(link_type, frame).map(|headers| (headers.source, headers.destination))
+}
 
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 

@@ -9,12 +9,52 @@ use etherparse::err::ipv4::HeaderSliceError as Ipv4Error;
 use etherparse::err::ipv6::HeaderSliceError as Ipv6Error;
 use etherparse::err::packet::SliceError;
 use etherparse::{EtherType, LaxIpv4Slice, LaxIpv6Slice, LaxLinkExtSlice, LaxSlicedPacket};
-use etherparse::{Ethernet2Slice, ether_type};
+use etherparse::{Ethernet2Slice, TransportSlice, ether_type};
+use srlg_capture::Contact;
 
-pub(crate) type Hosts = Result<(IpAddr, IpAddr), &'static str>;
+pub(crate) type Walked = Result<Outer, &'static str>;
 
-/// Hosts of a `frame` of a link type.
-pub(crate) fn hosts(link: i32, frame: &[u8]) -> Hosts {
+/// What a walk comes to.
+#[derive(Clone, Copy)]
+pub(crate) struct Outer {
+    source: IpAddr,
+    destination: IpAddr,
+    /// Port of the receiver, and flags of TCP, where etherparse finds either header whole.
+    transport: Option<(u16, Option<u8>)>,
+}
+
+impl Outer {
+    pub(crate) fn contact(self, time_ns: u64) -> Contact {
+        Contact::new(time_ns, self.source, self.destination)
+    }
+
+    /// Whether `contact` tells what etherparse finds behind IP.
+    pub(crate) fn agrees(self, contact: &Contact) -> bool {
+        self.transport.is_none_or(|(port, flags)| {
+            let protocol = if flags.is_some() { 6 } else { 17 };
+            contact.packets == Some(1)
+                && contact.protocol == Some(protocol)
+                && contact.tcp_flags == flags
+                && contact.destination_port == Some(port)
+        })
+    }
+}
+
+/// `contact` without what stands behind IP.
+pub(crate) fn bare(contact: Contact) -> Contact {
+    Contact::new(contact.time_ns, contact.source, contact.destination)
+}
+
+fn transport(packet: &[u8]) -> Option<(u16, Option<u8>)> {
+    match LaxSlicedPacket::from_ip(packet).ok()?.transport? {
+        TransportSlice::Tcp(tcp) => Some((tcp.destination_port(), Some(tcp.slice()[13]))),
+        TransportSlice::Udp(udp) => Some((udp.destination_port(), None)),
+        _ => None,
+    }
+}
+
+/// The outermost IP header of a `frame` of a link type.
+pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
     match link {
         0 | 108 => match split(frame, 4)? {
             ([2, 0, 0, 0] | [0, 0, 0, 2], packet) => ipv4(packet),
@@ -49,7 +89,7 @@ fn split(bytes: &[u8], header: usize) -> Result<(&[u8], &[u8]), &'static str> {
     bytes.split_at_checked(header).ok_or("cut-header")
 }
 
-fn ether(kind: EtherType, payload: &[u8]) -> Hosts {
+fn ether(kind: EtherType, payload: &[u8]) -> Walked {
     let packet = LaxSlicedPacket::from_ether_type(kind, payload);
     // The reader does not enter MACsec, which mostly is encrypted.
     let is_macsec = |ext: &LaxLinkExtSlice<'_>| matches!(ext, LaxLinkExtSlice::Macsec(_));
@@ -73,7 +113,7 @@ fn ether(kind: EtherType, payload: &[u8]) -> Hosts {
     }
 }
 
-fn ppp(bytes: &[u8]) -> Hosts {
+fn ppp(bytes: &[u8]) -> Walked {
     match split(bytes, 2)? {
         ([0x00, 0x21], packet) => ipv4(packet),
         ([0x00, 0x57], packet) => ipv6(packet),
@@ -82,12 +122,12 @@ fn ppp(bytes: &[u8]) -> Hosts {
     }
 }
 
-fn mpls(stack: &[u8]) -> Hosts {
+fn mpls(stack: &[u8]) -> Walked {
     let depth = stack.chunks_exact(4).position(|entry| entry[2] % 2 == 1).ok_or("cut-header")?;
     by_version(&stack[(depth + 1) * 4..], "not-ip")
 }
 
-fn by_version(packet: &[u8], other: &'static str) -> Hosts {
+fn by_version(packet: &[u8], other: &'static str) -> Walked {
     match packet.first().ok_or("cut-header")? >> 4 {
         4 => ipv4(packet),
         6 => ipv6(packet),
@@ -95,14 +135,16 @@ fn by_version(packet: &[u8], other: &'static str) -> Hosts {
     }
 }
 
-fn ipv4(packet: &[u8]) -> Hosts {
+fn ipv4(packet: &[u8]) -> Walked {
     match LaxIpv4Slice::from_slice(packet) {
         Ok((slice, _)) => {
             let header = slice.header();
             if header.total_len() < u16::from(header.ihl()) * 4 {
                 return Err("bad-header");
             }
-            Ok((header.source_addr().into(), header.destination_addr().into()))
+            let [source, destination] =
+                [IpAddr::from(header.source_addr()), header.destination_addr().into()];
+            Ok(Outer { source, destination, transport: transport(packet) })
         }
         // etherparse wants all options. To the reader it does not matter what they are.
         Err(Ipv4Error::Len(error)) if error.len >= 20 => {
@@ -113,12 +155,14 @@ fn ipv4(packet: &[u8]) -> Hosts {
     }
 }
 
-fn ipv6(packet: &[u8]) -> Hosts {
+fn ipv6(packet: &[u8]) -> Walked {
     match LaxIpv6Slice::from_slice(packet) {
         // What it finds wrong with extension headers, it tells beside the slice.
         Ok((slice, _)) => {
             let header = slice.header();
-            Ok((header.source_addr().into(), header.destination_addr().into()))
+            let [source, destination] =
+                [IpAddr::from(header.source_addr()), header.destination_addr().into()];
+            Ok(Outer { source, destination, transport: transport(packet) })
         }
         Err(Ipv6Error::Len(_)) => Err("cut-header"),
         Err(Ipv6Error::Content(_)) => Err("bad-header"),

@@ -68,13 +68,17 @@ fn compare(name: &str, file: Vec<u8>) {
     let mut reader = Reader::new(std::io::Cursor::new(file.clone())).unwrap();
     let contacts = drain(&mut reader);
     let (packets, cut) = oracle::read(&unpacked(name, file));
-    let expected: Vec<Contact> = packets.iter().filter_map(|packet| packet.ok()).collect();
+    let outers: Vec<_> = packets.iter().filter_map(|packet| packet.ok()).collect();
     assert_eq!(reader.counts().packets, packets.len() as u64, "packets of {name}");
     for reason in Skip::ALL {
-        let skipped = packets.iter().filter(|packet| **packet == Err(reason.name())).count();
+        let skipped = packets.iter().filter(|packet| packet.err() == Some(reason.name())).count();
         assert_eq!(reader.counts().skipped(reason), skipped as u64, "{reason:?} of {name}");
     }
-    assert_eq!(contacts, expected, "{name}");
+    let expected: Vec<_> = outers.iter().map(|(time_ns, outer)| outer.contact(*time_ns)).collect();
+    assert_eq!(contacts.iter().copied().map(frames::bare).collect::<Vec<_>>(), expected, "{name}");
+    for (contact, (_, outer)) in contacts.iter().zip(&outers) {
+        assert!(outer.agrees(contact), "{name}: {contact:?}");
+    }
     assert_eq!(reader.truncation().is_some(), cut, "{name}");
     let [v4, v6] = [IpAddr::is_ipv4, IpAddr::is_ipv6].map(|family| pairs(&contacts, family));
     println!("{name}: {}; pairs: {} IPv4, {} IPv6", reader.counts(), v4.len(), v6.len());

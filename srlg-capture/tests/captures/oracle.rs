@@ -1,18 +1,17 @@
 //! An independent reading of capture files: pcap-parser walks the records, etherparse the frames.
 //!
-//! Shape: whole file in, a contact or the name of a skip reason per packet out. It knows only
+//! Shape: whole file in, headers or the name of a skip reason per packet out. It knows only
 //! what the test files hold, and panics on anything else.
 
 use pcap_parser::nom::Err as Unparsed;
 use pcap_parser::pcap::{self, parse_pcap_frame, parse_pcap_frame_be};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGSlice};
-use srlg_capture::Contact;
 
-use crate::frames::hosts;
+use crate::frames::{Outer, walk};
 
-/// A contact, or why there is none.
-pub(crate) type Packet = Result<Contact, &'static str>;
+/// When a packet came and what is in it, or why it is no contact.
+pub(crate) type Packet = Result<(u64, Outer), &'static str>;
 
 /// All whole packets of a file, pcap or pcapng, and whether its last record is cut.
 pub(crate) fn read(file: &[u8]) -> (Vec<Packet>, bool) {
@@ -29,7 +28,7 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
         match parse(rest) {
             Ok((after, record)) => {
                 let time = time_ns(record.ts_sec, record.ts_usec, tick_ns);
-                packets.push(contact(time, header.network.0, record.data));
+                packets.push(outer(time, header.network.0, record.data));
                 rest = after;
             }
             Err(Unparsed::Incomplete(_)) => return (packets, true),
@@ -39,9 +38,9 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
     (packets, false)
 }
 
-fn contact(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8]) -> Packet {
+fn outer(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8]) -> Packet {
     let time_ns = time_ns?;
-    hosts(link, frame).map(|(source, destination)| Contact::new(time_ns, source, destination))
+    Ok((time_ns, walk(link, frame)?))
 }
 
 fn time_ns(seconds: u32, ticks: u32, tick_ns: u64) -> Result<u64, &'static str> {
@@ -69,7 +68,7 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
                 let (link, ticks) = interfaces[packet.if_id as usize];
                 let (seconds, fraction) = packet.decode_ts(0, ticks);
                 let time = time_ns(seconds, fraction, 1_000_000_000 / ticks);
-                packets.push(contact(time, link, packet.packet_data()));
+                packets.push(outer(time, link, packet.packet_data()));
             }
             Block::SimplePacket(_) => packets.push(Err("no-time")),
             _ => {}

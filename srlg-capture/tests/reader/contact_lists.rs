@@ -2,14 +2,14 @@
 
 use srlg_capture::{CaptureError, Contact, Reader, Skip};
 
-use crate::{contact, read};
+use crate::{listed, read};
 
 const HEADER: &str = "time_ms,src,dst\n";
 const ROW: &str = "5,10.0.0.1,10.1.0.1";
 
 #[test]
 fn line_ends_and_blank_lines_do_not_matter() {
-    let expected = [contact(5_000_000, 1); 2];
+    let expected = [listed(5_000_000, 1); 2];
     for (file, newline) in [("\n", "LF"), ("\r\n", "CR LF")].map(|(newline, name)| {
         let lines = ["time_ms,src,dst", "", ROW, "", "", ROW, ""];
         (lines.join(newline), name)
@@ -62,7 +62,7 @@ fn lines_of_both_families_may_be_mixed() {
     let [v4, v6, peer] =
         ["10.0.0.1", "2001:db8::1", "2001:db8::2"].map(|host| host.parse().unwrap());
     let time = 5_000_000;
-    let expected = [contact(time, 1), Contact::new(time, v6, peer), Contact::new(time, v4, peer)];
+    let expected = [listed(time, 1), Contact::new(time, v6, peer), Contact::new(time, v4, peer)];
     assert_eq!(read(file).contacts, expected);
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use srlg_capture::{CaptureError, Format, Reader};
 
 use crate::build::{self, Fields, MICROSECONDS};
-use crate::{contact, read};
+use crate::{listed, read};
 
 fn many_records(count: u32) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 1);
@@ -113,6 +113,6 @@ fn half_a_row_before_damage_is_no_contact() {
     let mut packed = build::gzip(rows);
     packed.truncate(packed.len() - 8);
     let outcome = read(packed);
-    assert_eq!(outcome.contacts, [contact(1_000_000, 1)]);
+    assert_eq!(outcome.contacts, [listed(1_000_000, 1)]);
     assert_eq!(outcome.truncation.unwrap().offset, 36);
 }

@@ -3,6 +3,7 @@
 mod build;
 mod contact_lists;
 mod damage;
+mod datagrams;
 mod formats;
 mod gzip;
 mod hostile;
@@ -37,5 +38,12 @@ fn drain(mut reader: Reader) -> Outcome {
 
 /// The contact of frame number `host` of [`build`].
 fn contact(time_ns: u64, host: u8) -> Contact {
+    let mut contact = listed(time_ns, host);
+    (contact.packets, contact.protocol) = (Some(1), Some(17));
+    contact
+}
+
+/// The same contact of a list.
+fn listed(time_ns: u64, host: u8) -> Contact {
     Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
 }

@@ -1,0 +1,123 @@
+//! Segments of whole, padded, cut and fragmented packets.
+
+use super::*;
+
+/// An IPv4 packet of `protocol` with `options` words of options, and `fragment` as its field of that name.
+fn ipv4_packet(protocol: u8, options: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
+    let header = 20 + 4 * usize::from(options);
+    let mut packet = vec![0; header];
+    packet[0] = 0x45 + options;
+    packet[2..4].copy_from_slice(&((header + payload.len()) as u16).to_be_bytes());
+    packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+    packet[9] = protocol;
+    [&packet, payload].concat()
+}
+
+fn ipv6_packet(next: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 40];
+    packet[0] = 0x60;
+    packet[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+    packet[6] = next;
+    [&packet, payload].concat()
+}
+
+const TCP_HEADER: [u8; 20] = [1, 2, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x12, 0, 0, 0, 0, 0, 0];
+const UDP_DATAGRAM: [u8; 10] = [8, 7, 0, 53, 0, 10, 0, 0, 0xab, 0xcd];
+
+fn told(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> Transport {
+    Transport { protocol: Some(protocol), tcp_flags, destination_port }
+}
+
+#[test]
+fn ports_and_flags_are_those_behind_the_header_and_its_options() {
+    for options in [0, 1, 10] {
+        let packet = ipv4_packet(6, options, 0, &TCP_HEADER);
+        assert_eq!(ipv4(&packet).transport(), told(6, Some(0x12), Some(80)));
+    }
+    for protocol in [17, 33, 132, 136] {
+        let packet = ipv4_packet(protocol, 0, 0, &UDP_DATAGRAM);
+        assert_eq!(ipv4(&packet).transport(), told(protocol, None, Some(53)));
+    }
+    for protocol in [1, 47, 50, 255] {
+        let packet = ipv4_packet(protocol, 0, 0, &TCP_HEADER);
+        assert_eq!(ipv4(&packet).transport(), told(protocol, None, None));
+    }
+}
+
+#[test]
+fn padding_behind_a_packet_is_none_of_it() {
+    let packet = [ipv4_packet(6, 0, 0, &[]), vec![0xff; 26]].concat();
+    assert_eq!(ipv4(&packet).transport(), told(6, None, None));
+    let packet = [ipv6_packet(6, &TCP_HEADER[..8]), vec![0xff; 26]].concat();
+    assert_eq!(ipv6(&packet).unwrap().transport(), told(6, None, Some(80)));
+}
+
+#[test]
+fn what_was_not_captured_is_not_told() {
+    for (length, flags, port) in
+        [(20, None, None), (23, None, None), (24, None, Some(80)), (34, Some(0x12), Some(80))]
+    {
+        let packet = ipv4_packet(6, 0, 0, &TCP_HEADER);
+        assert_eq!(ipv4(&packet[..length]).transport(), told(6, flags, port), "{length}");
+    }
+    // The header claims options that are not there.
+    assert_eq!(ipv4(&ipv4_packet(6, 10, 0, &TCP_HEADER)[..30]).transport(), told(6, None, None));
+}
+
+#[test]
+fn later_fragments_have_a_protocol_alone() {
+    let first = ipv4_packet(17, 0, 0x2000, &UDP_DATAGRAM);
+    assert_eq!(ipv4(&first).transport(), told(17, None, Some(53)));
+    assert_eq!(ipv4(&first).udp(), Err(Skip::Fragment));
+    let later = ipv4_packet(17, 0, 1, &UDP_DATAGRAM);
+    assert_eq!(ipv4(&later).transport(), told(17, None, None));
+    let fragment = |offset: u16| {
+        let header = [17, 0, (offset >> 8) as u8, offset as u8, 0, 0, 0, 9];
+        ipv6_packet(44, &[&header[..], &UDP_DATAGRAM].concat())
+    };
+    assert_eq!(ipv6(&fragment(0)).unwrap().udp().unwrap().0, [0x0807, 53], "an atomic fragment");
+    assert_eq!(ipv6(&fragment(1)).unwrap().udp(), Err(Skip::Fragment));
+    assert_eq!(ipv6(&fragment(1)).unwrap().transport(), told(17, None, Some(53)));
+    assert_eq!(ipv6(&fragment(8)).unwrap().transport(), told(17, None, None));
+}
+
+#[test]
+fn extension_headers_are_walked_and_cut_ones_tell_nothing() {
+    let chain: Vec<u8> = [
+        [60, 0, 1, 4, 0, 0, 0, 0].as_slice(), // hop by hop, then destination options
+        &[51, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // of 16 bytes, then authentication
+        &[6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // of 12 bytes, then TCP
+        &TCP_HEADER,
+    ]
+    .concat();
+    let packet = ipv6_packet(0, &chain);
+    assert_eq!(ipv6(&packet).unwrap().transport(), told(6, Some(0x12), Some(80)));
+    for length in 40..40 + 36 {
+        assert!(ipv6(&packet[..length]).is_none_or(|segment| segment.bytes.is_empty()), "{length}");
+    }
+    // Headers without end.
+    assert!(ipv6(&ipv6_packet(0, &[0; 1024])).is_none());
+    // ESP hides what follows.
+    assert_eq!(ipv6(&ipv6_packet(50, &TCP_HEADER)).unwrap().transport(), told(50, None, None));
+}
+
+#[test]
+fn a_jumbogram_reaches_to_the_end_of_the_frame() {
+    let mut packet = ipv6_packet(17, &UDP_DATAGRAM);
+    packet[4..6].fill(0);
+    assert_eq!(ipv6(&packet).unwrap().udp(), Ok(([0x0807, 53], &[0xab, 0xcd][..])));
+}
+
+#[test]
+fn a_datagram_is_whole_or_says_what_it_lacks() {
+    let packet = ipv4_packet(17, 0, 0, &UDP_DATAGRAM);
+    assert_eq!(ipv4(&packet).udp(), Ok(([0x0807, 53], &[0xab, 0xcd][..])));
+    for length in 20..30 {
+        let reason = if length < 28 { Skip::CutHeader } else { Skip::CutPayload };
+        assert_eq!(ipv4(&packet[..length]).udp(), Err(reason), "{length}");
+    }
+    let mut lying = packet.clone();
+    lying[25] = 7;
+    assert_eq!(ipv4(&lying).udp(), Err(Skip::BadHeader));
+    assert_eq!(ipv4(&ipv4_packet(6, 0, 0, &TCP_HEADER)).udp(), Err(Skip::NotUdp));
+}
