@@ -20,7 +20,7 @@ pub enum Skip {
     /// A header lies: IP version other than announced, an IPv4 header length below 20 bytes or a
     /// total length below the header length, a pcapng packet larger than its block.
     BadHeader,
-    /// The record has no time stamp: a pcapng simple packet block.
+    /// The record has no time stamp: a pcapng simple packet block, a row of a log without one.
     NoTime,
     /// The time stamp is impossible: a fraction of a whole second or more, before 1970, or beyond
     /// the 64 bit of nanoseconds that end in the year 2554.
@@ -28,7 +28,8 @@ pub enum Skip {
     /// A pcapng packet names an interface that its section has not described, or one past the
     /// first 65,536.
     NoInterface,
-    /// A CSV row that is not `time_ms,src,dst`, or is longer than 1,024 bytes.
+    /// A CSV row that is not `time_ms,src,dst` or is longer than 1,024 bytes; a row of a log that cannot be read or is longer than
+    /// 65,536 bytes.
     BadRow,
     /// No datagram, where datagrams are asked for: the packet carries another protocol than UDP.
     NotUdp,
@@ -36,11 +37,17 @@ pub enum Skip {
     Fragment,
     /// No whole datagram: bytes of its payload were not captured.
     CutPayload,
+    /// A direction of a logged conversation, or a flow, without packets.
+    NoPackets,
+    /// A row of a log that names no two hosts.
+    NoHosts,
+    /// A record of Suricata about something else than a flow.
+    OtherEvent,
 }
 
 impl Skip {
     /// All reasons, in the order in which summaries list them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::NotIp,
         Self::LinkType,
         Self::CutHeader,
@@ -52,6 +59,9 @@ impl Skip {
         Self::NotUdp,
         Self::Fragment,
         Self::CutPayload,
+        Self::NoPackets,
+        Self::NoHosts,
+        Self::OtherEvent,
     ];
 
     /// Name of the reason in summaries; stable between versions.
@@ -68,6 +78,9 @@ impl Skip {
             Self::NotUdp => "not-udp",
             Self::Fragment => "fragment",
             Self::CutPayload => "cut-payload",
+            Self::NoPackets => "no-packets",
+            Self::NoHosts => "no-hosts",
+            Self::OtherEvent => "other-event",
         }
     }
 }
@@ -75,7 +88,8 @@ impl Skip {
 /// How many packets a reader has seen so far, and what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Whole frames, or CSV data rows, skipped ones included; blank CSV lines are none.
+    /// Whole frames, or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
+    /// own.
     pub packets: u64,
     /// Packets that were delivered, as contacts or as datagrams.
     pub contacts: u64,

@@ -4,15 +4,13 @@
 //! to a line. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
 //! or IPv6, the latter with or without brackets; each field may be of another family.
 //! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
-//!
-//! The crate csv is not used: its records grow with the longest line, and it cannot tell a last
-//! line without an end from one that a damaged gzip stream has cut.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::Skip;
-use crate::error::{CaptureError, Stop};
+use crate::error::Stop;
 use crate::input::Input;
+use crate::lines;
 use crate::packet::Seen;
 use srlg_contact::Host;
 
@@ -21,31 +19,15 @@ const HEADER: &[u8] = b"time_ms,src,dst";
 const MAX_LINE: usize = 1024;
 
 /// Decoder of one contact list.
-pub(crate) struct Csv;
-
-/// Length of a line that starts at the front of the input.
-struct Line {
-    text: usize,
-    with_end: usize,
+pub(crate) struct Csv {
+    /// Whether the header has been passed.
+    is_headed: bool,
 }
 
 impl Csv {
-    /// Whether the first bytes are text, so that the header is worth a look.
-    pub(crate) fn detect(start: &[u8]) -> bool {
-        start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))
-    }
-
-    pub(crate) fn open(input: &mut Input) -> Result<Self, CaptureError> {
-        let window = input.window(HEADER.len() + 2)?;
-        let length = window.iter().position(|byte| *byte == b'\n');
-        let line = &window[..length.unwrap_or(window.len().min(MAX_LINE))];
-        if without_cr(line) != HEADER {
-            let found = String::from_utf8_lossy(without_cr(line)).chars().take(64).collect();
-            return Err(CaptureError::CsvHeader { found });
-        }
-        let consumed = length.map_or(line.len(), |length| length + 1);
-        input.consume(consumed);
-        Ok(Self)
+    /// The decoder, if the first `line` is the header of a contact list.
+    pub(crate) fn detect(line: &[u8]) -> Option<Self> {
+        (line == HEADER).then_some(Self { is_headed: false })
     }
 
     #[inline]
@@ -53,66 +35,13 @@ impl Csv {
         &mut self,
         input: &mut Input,
     ) -> Result<Option<Result<Seen, Skip>>, Stop> {
-        while !input.is_finished()? {
-            let Some(Line { text, with_end }) = find_line(input)? else {
-                discard_line(input)?;
-                return Ok(Some(Err(Skip::BadRow)));
-            };
-            let line = without_cr(&input.need(with_end)?[..text]);
-            let row = (!line.is_empty()).then(|| parse_row(line));
-            input.consume(with_end);
-            if row.is_some() {
-                return Ok(row);
-            }
+        if !self.is_headed {
+            lines::next(input, MAX_LINE, |_| Some(()))?;
+            self.is_headed = true;
         }
-        Ok(None)
+        let row = lines::next(input, MAX_LINE, |line| (!line.is_empty()).then(|| parse_row(line)))?;
+        Ok(row.map(|row| row.unwrap_or(Err(Skip::BadRow))))
     }
-}
-
-fn without_cr(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// The line at the front of the input; `None` when it is too long. Asks for more bytes only while
-/// the line has no end, so that rows from a pipe are not held back.
-#[inline]
-fn find_line(input: &mut Input) -> Result<Option<Line>, Stop> {
-    let mut seen = 0;
-    loop {
-        let window = input.window(seen + 1)?;
-        let head = &window[..window.len().min(MAX_LINE + 1)];
-        if let Some(more) = head[seen..].iter().position(|byte| *byte == b'\n') {
-            return Ok(Some(Line { text: seen + more, with_end: seen + more + 1 }));
-        }
-        if head.len() > MAX_LINE {
-            return Ok(None);
-        }
-        if head.len() == seen {
-            break;
-        }
-        seen = head.len();
-    }
-    // Half a row can look whole: a damaged gzip stream makes this last line a truncation.
-    if input.damage().is_some() {
-        input.need(seen + 1)?;
-    }
-    Ok(Some(Line { text: seen, with_end: seen }))
-}
-
-/// Consumes a line of any length in constant memory.
-#[cold]
-fn discard_line(input: &mut Input) -> Result<(), Stop> {
-    let offset = input.offset();
-    while !input.is_finished().map_err(|stop| stop.moved_to(offset))? {
-        let window = input.window(1)?;
-        let end = window.iter().position(|byte| *byte == b'\n');
-        let length = end.map_or(window.len(), |end| end + 1);
-        input.consume(length);
-        if end.is_some() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 #[inline]
@@ -131,7 +60,7 @@ fn parse_row(line: &[u8]) -> Result<Seen, Skip> {
 
 /// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
 #[inline]
-fn parse_host(field: &str) -> Result<Host, Skip> {
+pub(crate) fn parse_host(field: &str) -> Result<Host, Skip> {
     let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let host = match in_brackets {
         Some(inner) => inner.parse::<Ipv6Addr>().map(IpAddr::V6),
@@ -140,17 +69,21 @@ fn parse_host(field: &str) -> Result<Host, Skip> {
     host.map(Host::from).map_err(|_| Skip::BadRow)
 }
 
-/// Milliseconds with an optional fraction, in nanoseconds; digits beyond those are cut off.
 fn parse_time(field: &str) -> Result<u64, Skip> {
+    decimal_ns(field, 6)
+}
+
+/// A number of units of 10^`digits` nanoseconds, with an optional fraction; digits beyond nanoseconds are cut off.
+pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(fraction) {
         return Err(Skip::BadRow);
     }
     let whole: u64 = whole.parse().map_err(|_| Skip::BadTime)?;
-    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(6);
-    let fraction_ns = digits.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
-    let whole_ns = whole.checked_mul(1_000_000).ok_or(Skip::BadTime)?;
+    let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(digits);
+    let fraction_ns = fraction.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let whole_ns = whole.checked_mul(10_u64.pow(digits as u32)).ok_or(Skip::BadTime)?;
     whole_ns.checked_add(fraction_ns).ok_or(Skip::BadTime)
 }
 

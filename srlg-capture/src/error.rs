@@ -19,9 +19,12 @@ pub enum CaptureError {
         /// Up to eight bytes, in hexadecimal.
         first_bytes: String,
     },
-    /// The content is text, but the first line is not the header of a contact list.
-    #[error("CSV header is {found:?}: the first line must be exactly time_ms,src,dst")]
-    CsvHeader {
+    /// The content is text, but the first line is that of no list or log.
+    #[error(
+        "first line is {found:?}: give a contact list (first line time_ms,src,dst), a Zeek conn.log, an AWS VPC flow log, or JSON lines \
+         of Zeek or Suricata"
+    )]
+    UnknownText {
         /// The first line, at most 64 characters of it.
         found: String,
     },
@@ -41,7 +44,7 @@ pub enum CaptureError {
     Read(#[from] io::Error),
 }
 
-const FORMATS: &str = "pcap, pcapng, gzip of either, or CSV with the header time_ms,src,dst";
+const FORMATS: &str = "pcap, pcapng, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";
 
 /// Where and why a capture stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

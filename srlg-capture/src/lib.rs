@@ -2,7 +2,7 @@
 //!
 //! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IP packet: when,
 //! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
-//! either, and CSV with the header `time_ms,src,dst`. The content decides the format, never a
+//! either, CSV with the header `time_ms,src,dst`, and logs of conversations: Zeek, AWS VPC, Suricata. The content decides the format, never a
 //! file name. Contacts come in file order, which need not be time order.
 //!
 //! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, for whoever decodes exports of flows.
@@ -35,6 +35,8 @@ mod frame;
 mod input;
 mod interface;
 mod ip;
+mod lines;
+mod logs;
 mod packet;
 mod pcap;
 mod pcapng;

@@ -15,6 +15,8 @@ use crate::csv::Csv;
 use crate::datagram::{self, Datagram};
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::input::Input;
+use crate::lines;
+use crate::logs::Logs;
 use crate::packet::{See, Seen};
 use crate::pcap::Pcap;
 use crate::pcapng::PcapNg;
@@ -28,11 +30,21 @@ pub enum Format {
     PcapNg,
     /// Lines of `time_ms,src,dst`.
     Csv,
+    /// Zeek's conn.log of fields between separators.
+    Zeek,
+    /// Flow log of an AWS VPC.
+    VpcFlowLog,
+    /// JSON lines: Zeek's conn.log, Suricata's EVE log.
+    JsonLines,
 }
+
+/// Bytes of the first line that decide on the format of a text.
+const FIRST_LINE: usize = 4096;
 
 enum Decoder {
     Packets(Packets),
     Csv(Csv),
+    Logs(Box<Logs>),
 }
 
 enum Packets {
@@ -74,10 +86,11 @@ impl Reader {
 
     /// Format of the capture, inside gzip if there is any.
     pub fn format(&self) -> Format {
-        match self.decoder {
+        match &self.decoder {
             Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
             Decoder::Packets(Packets::PcapNg(_)) => Format::PcapNg,
             Decoder::Csv(_) => Format::Csv,
+            Decoder::Logs(logs) => logs.format(),
         }
     }
 
@@ -90,17 +103,21 @@ impl Reader {
     /// [`CaptureError::Read`] when the source fails; reading ends there.
     #[inline(always)]
     pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
-        Ok(self.next_seen()?.map(Contact::from))
-    }
-
-    fn next_seen(&mut self) -> Result<Option<Seen>, CaptureError> {
         while !self.ended {
-            let next = match &mut self.decoder {
+            // Where decoders hand on whole numbers, so that a contact is written once.
+            let seen = match &mut self.decoder {
                 Decoder::Packets(packets) => packets.next(&mut self.input, Seen::packet),
                 Decoder::Csv(csv) => csv.next_row(&mut self.input),
+                Decoder::Logs(logs) => {
+                    let next = logs.next_contact(&mut self.input);
+                    match self.record(next)? {
+                        Some(contact) => return Ok(Some(contact)),
+                        None => continue,
+                    }
+                }
             };
-            if let Some(seen) = self.record(next)? {
-                return Ok(Some(seen));
+            if let Some(seen) = self.record(seen)? {
+                return Ok(Some(seen.into()));
             }
         }
         Ok(None)
@@ -174,7 +191,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Decoder {
-    /// The decoder that claims the first bytes. CSV is asked last: any text is bad CSV.
+    /// The decoder that claims the first bytes. Texts are known by their first line.
     fn detect(input: &mut Input) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {
@@ -187,9 +204,20 @@ impl Decoder {
         match (first.is_empty(), input.damage()) {
             (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
             (true, None) => Err(CaptureError::Empty),
-            (false, _) if Csv::detect(&first) => Ok(Self::Csv(Csv::open(input)?)),
+            (false, _) if is_text(&first) => Self::of_text(&lines::peek(input, FIRST_LINE)?),
             (false, _) => Err(unknown_format(&first)),
         }
+    }
+}
+
+impl Decoder {
+    /// The decoder that claims the first `line` of a text.
+    fn of_text(line: &[u8]) -> Result<Self, CaptureError> {
+        let logs = || Logs::detect(line).map(|logs| Self::Logs(Box::new(logs)));
+        Csv::detect(line).map(Self::Csv).or_else(logs).ok_or_else(|| {
+            let found = String::from_utf8_lossy(line).chars().take(64).collect();
+            CaptureError::UnknownText { found }
+        })
     }
 }
 
@@ -205,6 +233,11 @@ impl Packets {
             Self::PcapNg(pcapng) => pcapng.next_packet(input, see),
         }
     }
+}
+
+/// Whether the first bytes are text, so that the first line is worth a look.
+fn is_text(start: &[u8]) -> bool {
+    start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))
 }
 
 fn unknown_format(first: &[u8]) -> CaptureError {

@@ -2,11 +2,12 @@
 //! is known about each file.
 //!
 //! The files are not part of this repository. `SRLG_DATA` names the folder that holds
-//! `captures/`; without it `../shared/data` beside the workspace is tried, and if that is absent
+//! `captures/` and `flows/`; without it `../shared/data` beside the workspace is tried, and if that is absent
 //! the tests that need it pass with a note. Frames that are made here need no file.
 
 mod frames;
 mod generated;
+mod logs;
 mod oracle;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +21,9 @@ use srlg_capture::{CaptureError, Cause, Contact, Format, Reader, Skip, Truncatio
 /// File, packets, contacts, skips by name.
 type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
 
-fn folder() -> Option<PathBuf> {
+fn folder(name: &str) -> Option<PathBuf> {
     let beside = || [env!("CARGO_MANIFEST_DIR"), "..", "..", "shared", "data"].iter().collect();
-    let folder = std::env::var_os("SRLG_DATA").map_or_else(beside, PathBuf::from).join("captures");
+    let folder = std::env::var_os("SRLG_DATA").map_or_else(beside, PathBuf::from).join(name);
     if folder.is_dir() {
         return Some(folder);
     }
@@ -48,7 +49,7 @@ fn unpacked(name: &str, file: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn every_capture_reads_like_the_oracle_and_no_payload_is_a_capture() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("captures") else { return };
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -92,7 +93,7 @@ fn pairs(contacts: &[Contact], family: fn(&IpAddr) -> bool) -> BTreeSet<(IpAddr,
 
 #[test]
 fn counts_are_those_known_of_each_file() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("captures") else { return };
     let known: [Known; 7] = [
         ("pcap_usec_ddos_synack.pcap", 8_000, 7_996, &[("not-ip", 4)]),
         ("truncated_mid_packet.pcap", 1_264, 1_262, &[("not-ip", 2)]),
@@ -118,7 +119,7 @@ fn counts_are_those_known_of_each_file() {
 
 #[test]
 fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("captures") else { return };
     let open = |name| Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
     assert_eq!(open("pcap_usec_misnamed_syn_optack.pcapng").format(), Format::Pcap);
     assert_eq!(open("broken_mpls_6in6.pcap.gz").format(), Format::Pcap);
@@ -134,7 +135,7 @@ fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
 
 #[test]
 fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("captures") else { return };
     let read = |name| {
         let file = fs::File::open(folder.join(name)).unwrap();
         drain(&mut Reader::new(file).unwrap())
