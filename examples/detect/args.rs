@@ -15,7 +15,7 @@ use srlg_contact::ViewOptions;
 #[derive(Debug, Parser)]
 #[command(name = "detect", version, group(ArgGroup::new("contacts").args(["input"])))]
 pub struct Args {
-    /// pcap, pcapng, gzip of either, or CSV with the header time_ms,src,dst; - is standard input
+    /// pcap, pcapng, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, gzip of any; - is standard input
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 

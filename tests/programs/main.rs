@@ -1,6 +1,7 @@
 //! Whole processes: the examples as a user runs them, and one that is killed while it saves.
 
 mod checkpoints;
+mod contacts;
 mod detect_cli;
 mod examples;
 

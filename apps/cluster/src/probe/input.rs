@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(20);
 #[group(id = "source", required = true, args = ["input", "generate"])]
 #[command(group(ArgGroup::new("contacts").args(["input"])))]
 pub struct Args {
-    /// pcap, pcapng, gzip of either, or CSV with the header `time_ms,src,dst`; - is standard input
+    /// pcap, pcapng, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, gzip of any; - is standard input
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
 
