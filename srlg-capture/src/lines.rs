@@ -39,17 +39,27 @@ pub(crate) fn next<T>(
     Ok(None)
 }
 
-/// The first line, or the first `longest` bytes of it; nothing is consumed, and no more is asked of a pipe than the line.
-pub(crate) fn peek(input: &mut Input, longest: usize) -> io::Result<Vec<u8>> {
-    let mut seen = 0;
+/// The lines up to the first that does not begin with `comment`, or the first `longest` bytes of them; nothing is consumed, and
+/// no more is asked of a pipe than these lines.
+pub(crate) fn peek(input: &mut Input, longest: usize, comment: u8) -> io::Result<Vec<Vec<u8>>> {
+    let (mut lines, mut start, mut seen) = (Vec::new(), 0, 0);
     loop {
         let window = input.window(seen + 1)?;
         let head = &window[..window.len().min(longest)];
-        let end = head.iter().position(|byte| *byte == b'\n');
-        if end.is_some() || head.len() == seen || head.len() == longest {
-            return Ok(without_cr(&head[..end.unwrap_or(head.len())]).to_vec());
-        }
+        let is_last = head.len() == seen || head.len() == longest;
         seen = head.len();
+        while let Some(length) = head[start..].iter().position(|byte| *byte == b'\n') {
+            let line = &head[start..start + length];
+            lines.push(without_cr(line).to_vec());
+            if !line.starts_with(&[comment]) {
+                return Ok(lines);
+            }
+            start += length + 1;
+        }
+        if is_last {
+            lines.push(without_cr(&head[start..]).to_vec());
+            return Ok(lines);
+        }
     }
 }
 

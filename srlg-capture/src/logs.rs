@@ -40,10 +40,13 @@ enum Kind {
 }
 
 impl Logs {
-    /// The decoder that the first `line` asks for.
-    pub(crate) fn detect(line: &[u8]) -> Option<Self> {
+    /// The decoder that the first `lines` ask for: one, unless it begins with #.
+    pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
+        let line = lines.first()?;
         let kind = match line.first()? {
-            b'#' => Kind::Zeek(Zeek::default()),
+            b'#' if lines.iter().any(|line| line.starts_with(b"#fields")) => {
+                Kind::Zeek(Zeek::default())
+            }
             b'{' => Kind::Json,
             _ => Kind::Vpc(Vpc::detect(str::from_utf8(line).ok()?)?),
         };

@@ -38,8 +38,8 @@ pub enum Format {
     JsonLines,
 }
 
-/// Bytes of the first line that decide on the format of a text.
-const FIRST_LINE: usize = 4096;
+/// Bytes at the front of a text that decide on its format.
+const HEAD: usize = 4096;
 
 enum Decoder {
     Packets(Packets),
@@ -204,16 +204,17 @@ impl Decoder {
         match (first.is_empty(), input.damage()) {
             (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
             (true, None) => Err(CaptureError::Empty),
-            (false, _) if is_text(&first) => Self::of_text(&lines::peek(input, FIRST_LINE)?),
+            (false, _) if is_text(&first) => Self::of_text(&lines::peek(input, HEAD, b'#')?),
             (false, _) => Err(unknown_format(&first)),
         }
     }
 }
 
 impl Decoder {
-    /// The decoder that claims the first `line` of a text.
-    fn of_text(line: &[u8]) -> Result<Self, CaptureError> {
-        let logs = || Logs::detect(line).map(|logs| Self::Logs(Box::new(logs)));
+    /// The decoder that claims the first `lines` of a text.
+    fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
+        let line = &lines[0];
+        let logs = || Logs::detect(lines).map(|logs| Self::Logs(Box::new(logs)));
         Csv::detect(line).map(Self::Csv).or_else(logs).ok_or_else(|| {
             let found = String::from_utf8_lossy(line).chars().take(64).collect();
             CaptureError::UnknownText { found }
