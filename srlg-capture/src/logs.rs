@@ -15,9 +15,9 @@ use srlg_contact::Contact;
 
 use crate::Skip;
 use crate::error::Stop;
+use crate::format::Format;
 use crate::input::Input;
 use crate::lines;
-use crate::reader::Format;
 use row::Row;
 use vpc::Vpc;
 use zeek::Zeek;

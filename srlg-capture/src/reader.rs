@@ -14,29 +14,13 @@ use crate::counts::Counts;
 use crate::csv::Csv;
 use crate::datagram::{self, Datagram};
 use crate::error::{CaptureError, Stop, Truncation};
+use crate::format::Format;
 use crate::input::Input;
 use crate::lines;
 use crate::logs::Logs;
 use crate::packet::{See, Seen};
 use crate::pcap::Pcap;
 use crate::pcapng::PcapNg;
-
-/// Format of a capture, found by content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Classic pcap of any byte order and time unit.
-    Pcap,
-    /// pcapng.
-    PcapNg,
-    /// Lines of `time_ms,src,dst`.
-    Csv,
-    /// Zeek's conn.log of fields between separators.
-    Zeek,
-    /// Flow log of an AWS VPC.
-    VpcFlowLog,
-    /// JSON lines: Zeek's conn.log, Suricata's EVE log.
-    JsonLines,
-}
 
 /// Bytes at the front of a text that decide on its format.
 const HEAD: usize = 4096;
