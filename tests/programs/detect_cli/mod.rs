@@ -3,6 +3,7 @@
 mod families;
 mod limits;
 mod reports;
+mod views;
 
 use std::fmt::Write as _;
 use std::fs;
