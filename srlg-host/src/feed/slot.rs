@@ -189,6 +189,11 @@ impl FeedSlot {
     pub(super) fn kept(&self) -> usize {
         lock(&self.kept).len()
     }
+
+    /// What a thread has that ingests what is kept.
+    pub(super) fn hold_kept(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 mod speed;
+mod tries;
 
 use srlg_traffic::family::{ip, number};
 use std::panic::AssertUnwindSafe;
