@@ -107,6 +107,7 @@ impl Session {
             }
             // The clock counts them.
             Placement::TooLate | Placement::Future => Ok(()),
+            Placement::Early { .. } => unreachable!("the clock has no grace"),
         }
     }
 

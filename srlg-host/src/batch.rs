@@ -6,7 +6,7 @@ use srlg_core::{Ip6Pair, IpPair};
 
 use crate::detector::SlidingDetector;
 use crate::error::Error;
-use crate::feed::Feed;
+use crate::feed::{Arrival, Feed};
 
 /// Pairs of any two addresses that are ingested together, each as the type that is fastest for it.
 ///
@@ -68,6 +68,18 @@ impl PairBatch {
     pub fn feed(&self, feed: &mut Feed) -> Result<(), Error> {
         feed.ingest(&self.v4)?;
         feed.ingest(&self.v6)
+    }
+
+    /// Ingests all pairs by way of `feed` as contacts of the slice of number `slice`; tells where that is.
+    ///
+    /// # Errors
+    /// As [`Feed::ingest_at`].
+    pub fn feed_at(&self, feed: &mut Feed, slice: u64) -> Result<Arrival, Error> {
+        let arrival = feed.ingest_at(slice, &self.v4)?;
+        if self.v6.is_empty() || !arrival.is_ingested() {
+            return Ok(arrival);
+        }
+        feed.ingest_at(slice, &self.v6)
     }
 
     /// Returns the pairs of two IPv4 hosts.

@@ -4,36 +4,16 @@
 //! that all nodes number them alike. Time only moves forward; what comes late still
 //! lands in its own slice while the tolerance allows, and what cannot be true is
 //! rejected. Both are counted, never lost in silence.
+//!
+//! With a grace the running slice lags behind: it is the one that was `grace` before the newest time
+//! that the clock was told.
+
+mod placement;
 
 use std::time::Duration;
 
 use crate::error::Error;
-
-/// Where a timestamp belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
-    /// The first timestamp: `slice` is now running.
-    Start {
-        /// Number of the slice.
-        slice: u64,
-    },
-    /// In the running slice.
-    Running,
-    /// In an earlier slice, within the tolerance.
-    Late {
-        /// How many slices before the running one, at least 1.
-        slices: u32,
-    },
-    /// In a later slice, which is now running: close slices up to it first.
-    Ahead {
-        /// Number of the slice.
-        slice: u64,
-    },
-    /// Later than the tolerance allows: dropped and counted.
-    TooLate,
-    /// Too far in the future to be believed: rejected and counted.
-    Future,
-}
+pub use placement::Placement;
 
 /// Turns timestamps into slices.
 ///
@@ -50,11 +30,53 @@ pub enum Placement {
 /// assert_eq!(clock.place(9999 * second), Placement::Future);
 /// # Ok::<(), srlg_host::Error>(())
 /// ```
+///
+/// A report counts what came before its close. Where records come late and their slice shall count
+/// them all the same, give the clock a grace, and keep what is early:
+///
+/// ```
+/// use srlg_host::{Config, Device, IpPair, Placement, SliceClock, SlidingDetector};
+/// use std::time::Duration;
+///
+/// let second = 1_000_000_000;
+/// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// let mut clock = SliceClock::new(Duration::from_secs(1), 5, Duration::from_secs(3600))?
+///     .with_grace(Duration::from_secs(2)); // two slices
+/// let records = [(100, 1), (101, 2), (100, 3), (102, 4), (101, 5), (103, 6)];
+/// let (mut held, mut reports) = (Vec::new(), Vec::new());
+/// for (time, bip) in records {
+///     held.push((time * second, IpPair { aip: 7, bip }));
+///     let mut waiting = std::mem::take(&mut held);
+///     while let Some((time_ns, pair)) = waiting.pop() {
+///         match clock.place(time_ns) {
+///             Placement::Start { slice } => {
+///                 detector.skip_to(slice)?;
+///                 detector.ingest(&[pair])?;
+///             }
+///             Placement::Running => detector.ingest(&[pair])?,
+///             Placement::Late { slices } => detector.ingest_late(&[pair], slices)?,
+///             Placement::Early { .. } => held.push((time_ns, pair)),
+///             Placement::Ahead { slice } => {
+///                 detector.advance_to(slice, |report| Ok::<_, srlg_host::Error>(reports.push(report.slice)))?;
+///                 waiting.append(&mut held); // the slice of some may run now
+///                 waiting.push((time_ns, pair));
+///             }
+///             Placement::TooLate | Placement::Future => {} // the clock counts them
+///         }
+///     }
+/// }
+/// assert_eq!(reports, [100]); // closed by the record of 103, with both pairs of 100
+/// // Where no record comes the time of day ends slices: ask every now and then.
+/// assert_eq!(clock.pass(105 * second), Some(103));
+/// # Ok::<(), srlg_host::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SliceClock {
     length: u64,
     late_slices: u32,
     max_ahead: u64,
+    /// How long after its end a slice runs on, in nanoseconds.
+    grace: u64,
     latest: u64,
     /// The running slice, as `[start, end)` in nanoseconds; empty before the first timestamp.
     running: Option<(u64, u64)>,
@@ -64,7 +86,7 @@ pub struct SliceClock {
 
 impl SliceClock {
     /// Makes a clock of slices of `length` that accepts timestamps up to `late_slices` slices
-    /// late, and at most `max_ahead` after the end of the running slice.
+    /// late, and at most `max_ahead` after the end of the running slice and its grace.
     ///
     /// # Errors
     /// [`Error::SliceLength`] when `length` is zero or beyond 584 years.
@@ -77,6 +99,7 @@ impl SliceClock {
             length: nanoseconds,
             late_slices,
             max_ahead: self::nanoseconds(max_ahead),
+            grace: 0,
             latest: u64::MAX,
             running: None,
             too_late: 0,
@@ -91,8 +114,19 @@ impl SliceClock {
         Self { latest: time_ns, ..self }
     }
 
-    /// Places the timestamp `time_ns`, nanoseconds since the epoch, and moves on when it
-    /// is ahead. The current time, with no record, is placed to let time pass.
+    /// Lets every slice run on for `grace` after its end, so that records which are late by no more find
+    /// it running; n slices of grace are n times the length of one.
+    ///
+    /// Records of later slices are [`Placement::Early`] meanwhile, and the caller's to keep: as many as
+    /// come in that time. Reports come later by `grace`. Without it a record of the next slice ends a slice
+    /// at once, and what comes late is in later reports only.
+    #[must_use]
+    pub fn with_grace(self, grace: Duration) -> Self {
+        Self { grace: nanoseconds(grace), ..self }
+    }
+
+    /// Places the timestamp `time_ns`, nanoseconds since the epoch, and moves on when the grace of the
+    /// running slice is over by then.
     #[inline]
     pub fn place(&mut self, time_ns: u64) -> Placement {
         match self.running {
@@ -100,6 +134,32 @@ impl SliceClock {
             Some((start, _)) if time_ns < start => self.place_late(time_ns, start),
             running => self.place_ahead(time_ns, running.map(|(_, end)| end)),
         }
+    }
+
+    /// Lets time pass until `now_ns`, the time of day in nanoseconds since the epoch, with no record;
+    /// returns the slice that runs now, if it is another: close slices up to it.
+    ///
+    /// The caller's clock is believed, whatever the bounds for timestamps are. Before the first timestamp
+    /// nothing runs, and nothing passes.
+    pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
+        let (_, end) = self.running?;
+        let newest = now_ns.saturating_sub(self.grace);
+        (newest >= end).then(|| self.begin(newest))
+    }
+
+    /// Returns the number of the slice that `time_ns` is in, for
+    /// [`Feed::ingest_at`](crate::Feed::ingest_at) by threads that do not have the clock.
+    #[must_use]
+    pub fn slice_of(&self, time_ns: u64) -> u64 {
+        time_ns / self.length
+    }
+
+    /// Lets the slice of `time_ns` run; its number.
+    fn begin(&mut self, time_ns: u64) -> u64 {
+        let slice = self.slice_of(time_ns);
+        let start = slice * self.length;
+        self.running = Some((start, start.saturating_add(self.length)));
+        slice
     }
 
     fn place_late(&mut self, time_ns: u64, start: u64) -> Placement {
@@ -114,18 +174,18 @@ impl SliceClock {
     }
 
     fn place_ahead(&mut self, time_ns: u64, end: Option<u64>) -> Placement {
-        let bound =
-            end.map_or(self.latest, |end| self.latest.min(end.saturating_add(self.max_ahead)));
+        let ahead = self.grace.saturating_add(self.max_ahead);
+        let bound = end.map_or(self.latest, |end| self.latest.min(end.saturating_add(ahead)));
         if time_ns > bound {
             self.future += 1;
             return Placement::Future;
         }
-        let slice = time_ns / self.length;
-        let start = slice * self.length;
-        self.running = Some((start, start.saturating_add(self.length)));
-        match end {
-            None => Placement::Start { slice },
-            Some(_) => Placement::Ahead { slice },
+        if end.is_none() {
+            return Placement::Start { slice: self.begin(time_ns) };
+        }
+        match self.pass(time_ns) {
+            Some(slice) => Placement::Ahead { slice },
+            None => Placement::Early { slice: self.slice_of(time_ns) },
         }
     }
 
@@ -153,65 +213,4 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn clock() -> SliceClock {
-        SliceClock::new(Duration::from_millis(500), 2, Duration::from_secs(60)).unwrap()
-    }
-
-    const MS: u64 = 1_000_000;
-
-    #[test]
-    fn slices_are_aligned_to_the_epoch_whatever_comes_first() {
-        let mut clock = clock();
-        assert_eq!(clock.place(1_749 * MS), Placement::Start { slice: 3 });
-        assert_eq!(clock.place(1_500 * MS), Placement::Running);
-        assert_eq!(clock.place(2_000 * MS - 1), Placement::Running);
-        assert_eq!(clock.place(2_000 * MS), Placement::Ahead { slice: 4 });
-    }
-
-    #[test]
-    fn lateness_is_counted_in_slices_and_ends_at_the_tolerance() {
-        let mut clock = clock();
-        clock.place(10_000 * MS);
-        assert_eq!(clock.place(10_000 * MS - 1), Placement::Late { slices: 1 });
-        assert_eq!(clock.place(9_000 * MS), Placement::Late { slices: 2 });
-        assert_eq!(clock.place(9_000 * MS - 1), Placement::TooLate);
-        assert_eq!(clock.place(0), Placement::TooLate);
-        assert_eq!((clock.too_late(), clock.future()), (2, 0));
-    }
-
-    #[test]
-    fn future_is_rejected_and_does_not_move_the_clock() {
-        let mut clock = clock();
-        clock.place(10_000 * MS);
-        assert_eq!(clock.place(10_500 * MS + 60_000 * MS + 1), Placement::Future);
-        assert_eq!(clock.place(u64::MAX), Placement::Future);
-        assert_eq!(clock.place(10_001 * MS), Placement::Running);
-        assert_eq!(clock.place(70_000 * MS), Placement::Ahead { slice: 140 });
-        assert_eq!(clock.future(), 2);
-    }
-
-    #[test]
-    fn latest_guards_the_first_timestamp_too() {
-        let mut clock = clock().with_latest(1_000 * MS);
-        assert_eq!(clock.place(1_001 * MS), Placement::Future);
-        assert_eq!(clock.place(1_000 * MS), Placement::Start { slice: 2 });
-    }
-
-    #[test]
-    fn last_representable_slice_does_not_overflow() {
-        let mut clock = clock();
-        let slice = u64::MAX / (500 * MS);
-        assert_eq!(clock.place(u64::MAX - 1), Placement::Start { slice });
-        assert_eq!(clock.place(u64::MAX - 2), Placement::Running);
-    }
-
-    #[test]
-    fn slices_without_length_are_refused() {
-        for length in [Duration::ZERO, Duration::MAX] {
-            assert!(SliceClock::new(length, 0, Duration::ZERO).is_err());
-        }
-    }
-}
+mod tests;

@@ -46,8 +46,8 @@ use crate::report::{Health, SamplePeer, SliceReport};
 /// ```
 pub struct SlidingDetector {
     params: Params,
+    /// The device, and the running slice.
     backend: LentBackend,
-    slice: u64,
     health: Health,
     /// Hosts that are candidates of the next report in any case.
     kept: KeptHosts,
@@ -67,7 +67,7 @@ impl SlidingDetector {
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let health = close::untouched_health(&params);
         let kept = KeptHosts::default();
-        Self { params, backend: LentBackend::new(backend), slice: 0, health, kept }
+        Self { params, backend: LentBackend::new(backend, params), health, kept }
     }
 
     /// Sets the maximum number of threads that a close uses, 1 at first. Fewer are used if the system
@@ -91,9 +91,9 @@ impl SlidingDetector {
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         let start = Instant::now();
-        let Self { params, backend, slice, health, kept } = self;
-        let mut backend = backend.exclusive()?;
-        let mut report = close(params, &mut backend, (slice, health, kept))?;
+        let Self { params, backend, health, kept } = self;
+        let mut backend = backend.exclusive_until(backend.slice().saturating_add(1))?;
+        let mut report = close(params, &mut backend, (health, kept))?;
         drop(backend);
         report.stages.complete(start.elapsed());
         Ok(report)
@@ -116,17 +116,17 @@ impl SlidingDetector {
         mut on_report: impl FnMut(SliceReport) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check_not_past(slice)?;
-        let Self { params, backend, slice: running, health, kept } = self;
-        let mut backend = backend.exclusive()?;
-        while *running < slice {
-            let report = close(params, &mut backend, (running, health, kept))?;
+        let Self { params, backend, health, kept } = self;
+        let mut backend = backend.exclusive_until(slice)?;
+        while backend.slice() < slice {
+            let report = close(params, &mut backend, (health, kept))?;
             let silent = report.candidates == 0 && report.health.overload.is_none();
             on_report(report)?;
             if silent {
                 break;
             }
         }
-        Ok(skip(params, &mut *backend, running, slice)?)
+        Ok(skip(params, &mut backend, slice)?)
     }
 
     /// Moves the window until `slice` is running, without any report, however far.
@@ -135,13 +135,13 @@ impl SlidingDetector {
     /// [`Error::SliceInPast`] when `slice` has been closed already.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.check_not_past(slice)?;
-        let Self { params, backend, slice: running, .. } = self;
-        skip(params, &mut *backend.exclusive()?, running, slice)
+        skip(&self.params, &mut self.backend.exclusive_until(slice)?, slice)
     }
 
     fn check_not_past(&self, slice: u64) -> Result<(), Error> {
-        if slice < self.slice {
-            return Err(Error::SliceInPast { running: self.slice, asked: slice });
+        let running = self.slice();
+        if slice < running {
+            return Err(Error::SliceInPast { running, asked: slice });
         }
         Ok(())
     }
@@ -179,9 +179,9 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
-        let span = self.params.span(self.slice, self.params.window());
+        let span = self.params.span(self.slice(), self.params.window());
         let backend = self.backend.settled()?;
-        let peers = sample_peers(&self.params, backend, &[host], (span, self.slice))?;
+        let peers = sample_peers(&self.params, backend, &[host], (span, self.slice()))?;
         Ok(peers.into_iter().flatten().collect())
     }
 
@@ -202,13 +202,13 @@ impl SlidingDetector {
         if !(1..=max).contains(&window) {
             return Err(Error::QueryWindow { window, max });
         }
-        Ok(self.params.span(self.slice, window))
+        Ok(self.params.span(self.slice(), window))
     }
 
     /// The running slice: 0 at first, one more with every close.
     #[must_use]
     pub fn slice(&self) -> u64 {
-        self.slice
+        self.backend.slice()
     }
 
     /// The device that the detector runs on; never [`Device::Auto`].
@@ -234,31 +234,27 @@ impl SlidingDetector {
 fn close(
     params: &Params,
     backend: &mut Exclusive<'_>,
-    (running, health, kept): (&mut u64, &mut Health, &mut KeptHosts),
+    (health, kept): (&mut Health, &mut KeptHosts),
 ) -> Result<SliceReport, Error> {
-    let next = running.checked_add(1).ok_or(Error::LastSlice { running: *running })?;
-    let ages = params.ages_between(*running, next);
+    let running = backend.slice();
+    let next = running.checked_add(1).ok_or(Error::LastSlice { running })?;
+    let ages = params.ages_between(running, next);
     let start = Instant::now();
-    let mut report = close::report(params, &mut **backend, kept.hosts(), (*running, ages))?;
+    let mut report = close::report(params, &mut **backend, kept.hosts(), (running, ages))?;
     report.stages.complete(start.elapsed());
     (report.stages.hand_in, report.stages.wait) = std::mem::take(&mut backend.delays);
-    *running = next;
+    backend.set_slice(next);
     *health = report.health.clone();
     *kept = KeptHosts::of(&report.super_points, params);
     Ok(report)
 }
 
 /// Moves the window until `slice` is running.
-fn skip(
-    params: &Params,
-    backend: &mut dyn Backend,
-    running: &mut u64,
-    slice: u64,
-) -> Result<(), Error> {
-    let ages = params.ages_between(*running, slice);
+fn skip(params: &Params, backend: &mut Exclusive<'_>, slice: u64) -> Result<(), Error> {
+    let ages = params.ages_between(backend.slice(), slice);
     if ages != Ages::default() {
         backend.age(ages, None)?;
     }
-    *running = slice;
+    backend.set_slice(slice);
     Ok(())
 }

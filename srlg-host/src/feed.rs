@@ -2,8 +2,8 @@
 //!
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `lent` holds a share of the backend (an [`Arc`]) while no slice is being closed, and a feed locks
-//! it while it ingests; `kept` holds the pairs that came during a close.
-//! [`LentBackend`](lent::LentBackend) has the slots of all feeds.
+//! it while it ingests; `kept` holds the pairs that came during a close, and when they were in contact.
+//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`Running`] slice.
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -15,7 +15,8 @@
 //! ```
 //!
 //! A close, in this order:
-//! 1. The closer ingests what any feed still keeps, while feeds go on.
+//! 1. The closer ingests what any feed still keeps, while feeds go on, and leaves word in `kept`
+//!    which slice will run afterwards.
 //! 2. It sets `wanted` in all slots. A feed looks at that before it locks `lent`, and while it is
 //!    set appends to `kept` instead, so the closer waits for the call that is under way and for no
 //!    other: [`PAIRS_PER_FEED_CALL`] pairs, and as many that were kept.
@@ -30,46 +31,48 @@
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
 //! - Pairs of a call that returned before a close began are in the recorders when step 3 is over:
 //!   either the call ingested them, or they were in `kept` before step 1. Pairs that are kept
-//!   during a close are ingested after it, hence of the slice that runs then: step 1 of the next
-//!   close is the last occasion.
-//! - Nobody waits long. A feed waits when `kept` is full, for one close: the next one takes the
+//!   during a close are ingested after it, while the slice runs that step 1 left word of: step 1 of the
+//!   next close is the last occasion. What has a slice of its own is told by that slice to be
+//!   running, late or refused, and is ingested as late as it is when it is ingested.
+//! - A feed asked not to wait takes no lock but those that are free, and never has a turn.
+//! - Nobody waits long. Any other feed waits when `kept` is full, for one close: the next one takes the
 //!   share of a waiting feed only after the feed has had its turn. The closer waits for calls that
 //!   are under way. `kept` is locked to append, and by the thread that ingests from it; a feed
 //!   whose slot is open skips what another thread ingests.
 //! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or keeps pairs that could
 //!   have gone in; they are ingested like all that were kept.
 
+mod arrival;
+mod door;
+mod kept;
 pub(crate) mod lent;
+mod running;
 mod slot;
 
 use std::sync::Arc;
-use std::thread;
 
-use srlg_core::{Ages, IpPair, Params};
-
-use crate::backend::Pairs;
 use crate::error::Error;
 use crate::pairs::Pair;
-use slot::{FeedSlot, FeedState, Lent, PAIRS_PER_FEED_CALL};
+pub use arrival::Arrival;
+use door::Door;
+use running::{Running, Time};
+use slot::{FeedSlot, PAIRS_PER_FEED_CALL};
 
 /// Ingests pairs from one thread, for as long as the detector is there; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
 ///
-/// Dropping a feed loses no pair: what it buffered is ingested then, or, where a slice is being
-/// closed at that moment, before the next slice closes.
+/// Dropping a feed loses no pair: what it buffered, of whichever slice, is ingested then, or, where a
+/// slice is being closed at that moment, before the next slice closes or a query is answered.
 pub struct Feed {
-    slot: Arc<FeedSlot>,
-    /// Whether some pairs may be kept in the slot.
-    may_keep: bool,
-    params: Params,
+    door: Door,
 }
 
 impl Feed {
-    fn new(slot: Arc<FeedSlot>, params: Params) -> Self {
-        Self { slot, may_keep: false, params }
+    fn new(slot: Arc<FeedSlot>, running: Arc<Running>) -> Self {
+        Self { door: Door::new(slot, running) }
     }
 
-    /// Records that each pair was in contact in the running slice, as
+    /// Records that each of `pairs` was in contact in the running slice, as
     /// [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) does.
     ///
     /// While another thread closes a slice, pairs are buffered for the next slice; when the buffer
@@ -79,57 +82,114 @@ impl Feed {
     /// # Errors
     /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports; the CPU reports nothing else.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
-        // Here: what was kept and cannot be ingested would stand in the way of all later questions.
-        P::slice(pairs).family().check(&self.params)?;
-        pairs.chunks(PAIRS_PER_FEED_CALL).try_for_each(|pairs| self.ingest_or_keep(pairs))
+        self.check::<P>(pairs)?;
+        let mut pieces = pairs.chunks(PAIRS_PER_FEED_CALL);
+        pieces.try_for_each(|pairs| self.door.put(Time::Running, pairs).map(drop))
     }
 
-    fn ingest_or_keep<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
-        let Self { slot, may_keep, .. } = self;
-        if !slot.is_wanted() {
-            let lent = slot.lent();
-            if !matches!(lent.state, FeedState::Closed) {
-                let done = scan(slot, &lent, may_keep, pairs);
-                drop(lent);
-                if slot.is_wanted() {
-                    // The closer waits for this call: where cores are few, for this core, too.
-                    thread::yield_now();
-                }
-                return done;
+    /// Records that each of `pairs` was in contact in the slice of number `slice`, and tells where that
+    /// is. As the number is absolute, a close just before or during the call shifts nothing.
+    ///
+    /// Pairs that are [`Late`](Arrival::Late) are recorded as
+    /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late) does. Those of a slice that
+    /// is being closed are late by one, and those of the next are [`Running`](Arrival::Running): both are
+    /// buffered as in [`ingest`](Self::ingest), and the call blocks where that does.
+    ///
+    /// Where a close comes in the midst of many pairs, the answer is that of the last; nothing more is
+    /// ingested of pairs that have become [`TooLate`](Arrival::TooLate).
+    ///
+    /// ```
+    /// # use srlg_host::{Arrival, Config, Device, IpPair, SlidingDetector};
+    /// let mut detector = SlidingDetector::new(Config { window: 60, ..Config::default() }, Device::Cpu)?;
+    /// detector.skip_to(1000)?;
+    /// let mut feed = detector.feed(1 << 16)?;
+    /// let pairs: Vec<_> = (0..5000).map(|bip| IpPair { aip: 7, bip }).collect();
+    /// assert_eq!(feed.ingest_at(998, &pairs)?, Arrival::Late { slices: 2 });
+    /// assert_eq!(feed.ingest_at(1000, &pairs)?, Arrival::Running);
+    /// assert_eq!(feed.ingest_at(940, &pairs)?, Arrival::TooLate); // of 60 slices, 941 is the oldest
+    /// assert_eq!(feed.ingest_at(1001, &pairs)?, Arrival::Future); // give them again when it runs
+    /// # Ok::<(), srlg_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ingest`](Self::ingest).
+    pub fn ingest_at<P: Pair>(&mut self, slice: u64, pairs: &[P]) -> Result<Arrival, Error> {
+        self.check::<P>(pairs)?;
+        let mut rest = pairs;
+        loop {
+            let (piece, later) = rest.split_at(rest.len().min(PAIRS_PER_FEED_CALL));
+            let arrival = self.door.put(Time::Slice(slice), piece)?;
+            if later.is_empty() || !arrival.is_ingested() {
+                return Ok(arrival);
+            }
+            rest = later;
+        }
+    }
+
+    /// Ingests as many of `pairs` as it can without waiting, as [`ingest`](Self::ingest) does; returns
+    /// how many: all of them, unless the buffer is full during a close, or at that moment another
+    /// thread ingests what is in it.
+    ///
+    /// The rest, `pairs[taken..]`, is the caller's, to drop and count or to give again. On a GPU the
+    /// call may wait for pairs on their way to it.
+    ///
+    /// ```
+    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
+    /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+    /// # let mut feed = detector.feed(1 << 16)?;
+    /// # let pairs = [IpPair { aip: 1, bip: 2 }; 10];
+    /// let mut dropped = 0;
+    /// let taken = feed.try_ingest(&pairs)?;
+    /// dropped += pairs.len() - taken;
+    /// assert_eq!(dropped, 0); // no slice is being closed
+    /// # Ok::<(), srlg_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ingest`](Self::ingest). Some pairs may have been ingested before; to give all of them again
+    /// does no harm.
+    pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
+        self.try_all(Time::Running, pairs).map(|(_, taken)| taken)
+    }
+
+    /// Ingests as many of `pairs`, of the slice of number `slice`, as it can without waiting, as
+    /// [`ingest_at`](Self::ingest_at) does; tells where they belong, and how many it took.
+    ///
+    /// # Errors
+    /// As [`try_ingest`](Self::try_ingest).
+    pub fn try_ingest_at<P: Pair>(
+        &mut self,
+        slice: u64,
+        pairs: &[P],
+    ) -> Result<(Arrival, usize), Error> {
+        self.try_all(Time::Slice(slice), pairs)
+    }
+
+    /// Returns the number of the running slice, without any lock; while a slice is being closed, its
+    /// number still. Another may run when the caller looks at it: [`ingest_at`](Self::ingest_at) does not mind.
+    #[must_use]
+    #[inline]
+    pub fn slice(&self) -> u64 {
+        self.door.running().slice()
+    }
+
+    // At the door: what was kept and cannot be ingested would stand in the way of all later questions.
+    fn check<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
+        P::slice(pairs).family().check(self.door.running().params())
+    }
+
+    fn try_all<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
+        self.check::<P>(pairs)?;
+        let mut taken = 0;
+        loop {
+            let rest = &pairs[taken..];
+            let piece = &rest[..rest.len().min(PAIRS_PER_FEED_CALL)];
+            let (arrival, count) = self.door.try_put(time, piece)?;
+            taken += count;
+            if count < piece.len() || taken == pairs.len() {
+                return Ok((arrival, taken));
             }
         }
-        let kept = slot.keep(pairs);
-        *may_keep = true;
-        match &pairs[kept..] {
-            [] => Ok(()),
-            rest => scan(slot, &slot.wait(), may_keep, rest),
-        }
-    }
-}
-
-/// Ingests some of what is kept in `slot`, and `pairs`.
-fn scan<P: Pair>(
-    slot: &FeedSlot,
-    lent: &Lent,
-    may_keep: &mut bool,
-    pairs: &[P],
-) -> Result<(), Error> {
-    let FeedState::Open(backend) = &lent.state else { return Err(Error::DetectorDropped) };
-    if *may_keep {
-        *may_keep = slot.hand_in_some(&**backend)?;
-    }
-    backend.scan(Pairs::Plain(P::slice(pairs)), Ages::default())
-}
-
-impl Drop for Feed {
-    // What stays in the slot, since a slice is being closed or the device fails, is left to the
-    // thread that next asks for the recorders: it gets the error, too.
-    fn drop(&mut self) {
-        let Self { slot, may_keep, .. } = self;
-        while *may_keep
-            && !slot.is_wanted()
-            && scan::<IpPair>(slot, &slot.lent(), may_keep, &[]).is_ok()
-        {}
     }
 }
 

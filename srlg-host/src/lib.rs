@@ -45,7 +45,7 @@ pub use device::Device;
 #[cfg(feature = "cuda")]
 pub use device_pairs::DevicePairs;
 pub use error::Error;
-pub use feed::Feed;
+pub use feed::{Arrival, Feed};
 pub use finder::{FinderHealth, Overload};
 pub use pairs::Pair;
 pub use pinned::PinnedPairs;

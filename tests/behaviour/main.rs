@@ -5,6 +5,7 @@ mod dev_traces;
 mod estimates;
 mod families;
 mod family_ways;
+mod feeds;
 mod flash_crowd;
 mod flood;
 mod format;

@@ -32,7 +32,7 @@ impl SlidingDetector {
     /// As [`ingest`](Self::ingest).
     pub fn ingest_late<P: Pair>(&self, pairs: &[P], slices_late: u32) -> Result<(), Error> {
         let pairs = Pairs::Plain(P::slice(pairs));
-        self.backend.shared().scan(pairs, self.params.ages(self.slice, slices_late))
+        self.backend.shared().scan(pairs, self.params.ages(self.slice(), slices_late))
     }
 
     /// Returns a buffer for `len` pairs that the device reads fastest, to be filled and given to
@@ -88,7 +88,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::FeedMemory`].
     pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
-        self.backend.feed(capacity, self.params)
+        self.backend.feed(capacity)
     }
 
     /// Waits until all that was ingested has reached the recorders: for measuring. No answer

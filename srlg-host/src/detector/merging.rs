@@ -18,7 +18,7 @@ impl SlidingDetector {
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
-        Ok(Snapshot::new(&self.params, self.slice, words, self.kept.clone()))
+        Ok(Snapshot::new(&self.params, self.slice(), words, self.kept.clone()))
     }
 
     /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
@@ -28,12 +28,12 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
-        let mut backend = self.backend.exclusive()?;
+        let mut backend = self.backend.exclusive_until(snapshot.slice())?;
         // After these ages no recorder remembers anything.
         backend.age(Ages::FOREVER, None)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
+        backend.set_slice(snapshot.slice());
         drop(backend);
-        self.slice = snapshot.slice();
         self.kept = snapshot.kept.clone().within_limit(&self.params);
         self.health = close::untouched_health(&self.params);
         Ok(())
@@ -79,7 +79,7 @@ impl SlidingDetector {
             backend.recent(array, range, coder)?;
         }
         drop(backend);
-        Ok(Delta::new(&self.params, self.slice, slices, touched))
+        Ok(Delta::new(&self.params, self.slice(), slices, touched))
     }
 
     /// Merges what the last slices of another detector touched, `delta`. A delta of an earlier slice is
@@ -90,7 +90,7 @@ impl SlidingDetector {
     pub fn merge(&mut self, delta: &Delta) -> Result<(), Error> {
         delta.fingerprints.check(Stored::Delta, None, &self.params)?;
         let steps = self.steps_since(Stored::Delta, delta.slice())?;
-        let (ours, window) = (self.slice, self.params.window());
+        let (ours, window) = (self.slice(), self.params.window());
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
@@ -101,10 +101,10 @@ impl SlidingDetector {
 
     /// By how much the words of what was `stored` in `slice` have grown since.
     fn steps_since(&self, stored: Stored, slice: u64) -> Result<[u64; ARRAYS], Error> {
-        if slice > self.slice {
-            return Err(Error::FromFuture { stored, ours: self.slice, theirs: slice });
+        if slice > self.slice() {
+            return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });
         }
-        Ok(self.params.age_steps(self.params.ages_between(slice, self.slice)))
+        Ok(self.params.age_steps(self.params.ages_between(slice, self.slice())))
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use srlg_core::Params;
 
 use super::Feed;
+use super::kept::Kept;
+use super::running::Running;
 use super::slot::{FeedSlot, FeedState, lock};
 use crate::backend::Backend;
 use crate::error::Error;
@@ -16,11 +18,20 @@ use crate::error::Error;
 pub(crate) struct LentBackend {
     backend: Arc<dyn Backend>,
     slots: Mutex<Vec<Arc<FeedSlot>>>,
+    running: Arc<Running>,
 }
 
 impl LentBackend {
-    pub(crate) fn new(backend: Box<dyn Backend>) -> Self {
-        Self { backend: Arc::from(backend), slots: Mutex::default() }
+    /// That of a detector with `params`; slice 0 is running.
+    pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
+        let running = Arc::new(Running::new(params));
+        Self { backend: Arc::from(backend), slots: Mutex::default(), running }
+    }
+
+    /// The running slice.
+    #[inline]
+    pub(crate) fn slice(&self) -> u64 {
+        self.running.slice()
     }
 
     /// The backend, for whatever any threads may do at once.
@@ -31,32 +42,44 @@ impl LentBackend {
 
     /// The same, once it has all pairs that feeds kept.
     pub(crate) fn settled(&self) -> Result<&dyn Backend, Error> {
-        let backend = self.shared();
-        lock(&self.slots).iter().try_for_each(|slot| slot.hand_in(backend))?;
-        Ok(backend)
+        self.settle(self.slice())?;
+        Ok(self.shared())
     }
 
-    /// Another feed of a detector with `params`, which keeps up to `capacity` pairs of each type.
-    pub(crate) fn feed(&self, capacity: usize, params: Params) -> Result<Feed, Error> {
-        let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), capacity)?);
+    /// Ingests what feeds kept; what they keep from then on is ingested while `next` runs.
+    fn settle(&self, next: u64) -> Result<(), Error> {
+        let slots = lock(&self.slots);
+        slots.iter().try_for_each(|slot| slot.hand_in(self.shared(), &self.running, next))
+    }
+
+    /// Another feed, which keeps up to `capacity` pairs of each type.
+    pub(crate) fn feed(&self, capacity: usize) -> Result<Feed, Error> {
+        let kept = Kept::new(capacity, self.slice())?;
+        let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), kept));
         let mut slots = lock(&self.slots);
         slots.retain(is_needed);
         slots.push(Arc::clone(&slot));
-        Ok(Feed::new(slot, params))
+        Ok(Feed::new(slot, Arc::clone(&self.running)))
     }
 
-    /// The backend, settled, while nobody else has it.
+    /// The backend, settled, while nobody else has it, in the running slice.
     pub(crate) fn exclusive(&mut self) -> Result<Exclusive<'_>, Error> {
+        self.exclusive_until(self.slice())
+    }
+
+    /// The same, to let time pass until `next` runs. Feeds keep pairs for that slice meanwhile; should
+    /// it not come to that, they are of the slice that runs in its place.
+    pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<Exclusive<'_>, Error> {
         let start = Instant::now();
-        self.settled()?;
+        self.settle(next)?;
         let settled = Instant::now();
-        let Self { backend, slots } = self;
+        let Self { backend, slots, running } = self;
         let slots = slots.get_mut().unwrap_or_else(PoisonError::into_inner);
         slots.retain(is_needed);
         slots.iter().for_each(|slot| slot.want());
         slots.iter().for_each(|slot| slot.take_back());
         let delays = (settled - start, settled.elapsed());
-        Ok(Exclusive { backend, slots, delays, was_panicking: std::thread::panicking() })
+        Ok(Exclusive { backend, slots, running, delays, was_panicking: std::thread::panicking() })
     }
 }
 
@@ -77,9 +100,22 @@ impl Drop for LentBackend {
 pub(crate) struct Exclusive<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
+    running: &'a Running,
     /// How long it took to settle the backend, and to get it from all feeds.
     pub(crate) delays: (Duration, Duration),
     was_panicking: bool,
+}
+
+impl Exclusive<'_> {
+    /// The running slice.
+    pub(crate) fn slice(&self) -> u64 {
+        self.running.slice()
+    }
+
+    /// Lets `slice` run, to which the recorders have been aged.
+    pub(crate) fn set_slice(&mut self, slice: u64) {
+        self.running.set(slice);
+    }
 }
 
 impl Deref for Exclusive<'_> {

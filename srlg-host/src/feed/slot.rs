@@ -6,11 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use srlg_core::{Ages, Ip6Pair, IpPair};
-
-use crate::backend::{Backend, Pairs};
+use super::arrival::Arrival;
+use super::kept::Kept;
+use super::running::{Running, Time};
+use crate::backend::Backend;
 use crate::error::Error;
-use crate::pairs::{Pair, PairSlice};
+use crate::pairs::Pair;
 
 /// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
 /// millisecond, for which a close may have to wait.
@@ -29,57 +30,6 @@ pub(super) struct FeedSlot {
     turn: Condvar,
     /// Pairs that came during a close.
     kept: Mutex<Kept>,
-    /// The most pairs of each type that are kept.
-    capacity: usize,
-}
-
-/// Pairs of both types.
-struct Kept {
-    v4: Vec<IpPair>,
-    v6: Vec<Ip6Pair>,
-}
-
-impl Kept {
-    /// Nothing, with room for `capacity` pairs of each type.
-    fn new(capacity: usize) -> Result<Self, Error> {
-        let (mut v4, mut v6) = (Vec::new(), Vec::new());
-        let reserved = v4.try_reserve_exact(capacity).and(v6.try_reserve_exact(capacity));
-        reserved.map_err(|_| Error::FeedMemory { capacity })?;
-        Ok(Self { v4, v6 })
-    }
-
-    /// Appends as many of `pairs` as `capacity` leaves room for; how many.
-    fn keep(&mut self, pairs: PairSlice<'_>, capacity: usize) -> usize {
-        fn append<P: Copy>(kept: &mut Vec<P>, pairs: &[P], capacity: usize) -> usize {
-            let count = pairs.len().min(capacity - kept.len());
-            kept.extend_from_slice(&pairs[..count]);
-            count
-        }
-        match pairs {
-            PairSlice::V4(pairs) => append(&mut self.v4, pairs, capacity),
-            PairSlice::V6(pairs) => append(&mut self.v6, pairs, capacity),
-        }
-    }
-
-    /// Ingests the last `most` pairs of each type. Where that fails they are still there.
-    fn hand_in(&mut self, backend: &dyn Backend, most: usize) -> Result<(), Error> {
-        fn last<P: Pair>(
-            kept: &mut Vec<P>,
-            backend: &dyn Backend,
-            most: usize,
-        ) -> Result<(), Error> {
-            let left = kept.len().saturating_sub(most);
-            backend.scan(Pairs::Plain(P::slice(&kept[left..])), Ages::default())?;
-            kept.truncate(left);
-            Ok(())
-        }
-        last(&mut self.v4, backend, most)?;
-        last(&mut self.v6, backend, most)
-    }
-
-    fn len(&self) -> usize {
-        self.v4.len() + self.v6.len()
-    }
 }
 
 pub(super) struct Lent {
@@ -99,17 +49,15 @@ pub(super) enum FeedState {
 }
 
 impl FeedSlot {
-    /// An open slot with room for `capacity` pairs of each type.
-    pub(super) fn new(backend: Arc<dyn Backend>, capacity: usize) -> Result<Self, Error> {
-        let kept = Kept::new(capacity)?;
+    /// An open slot with room for `kept`.
+    pub(super) fn new(backend: Arc<dyn Backend>, kept: Kept) -> Self {
         let lent = Lent { state: FeedState::Open(backend), is_awaited: false };
-        Ok(Self {
+        Self {
             wanted: AtomicBool::new(false),
             lent: Mutex::new(lent),
             turn: Condvar::new(),
             kept: Mutex::new(kept),
-            capacity,
-        })
+        }
     }
 
     pub(super) fn is_wanted(&self) -> bool {
@@ -120,9 +68,32 @@ impl FeedSlot {
         lock(&self.lent)
     }
 
-    /// Keeps as many of `pairs` as there is room for; how many.
-    pub(super) fn keep<P: Pair>(&self, pairs: &[P]) -> usize {
-        lock(&self.kept).keep(P::slice(pairs), self.capacity)
+    /// What is lent, for the feed to ingest, unless it is wanted, taken back, or in the closer's hands.
+    #[inline]
+    pub(super) fn enter(&self) -> Option<MutexGuard<'_, Lent>> {
+        let lent = if self.is_wanted() { None } else { try_lock(&self.lent) };
+        lent.filter(|lent| !matches!(lent.state, FeedState::Closed))
+    }
+
+    /// Keeps as many of `pairs`, of `time`, as there is room for, unless they cannot be ingested; how
+    /// many.
+    pub(super) fn keep<P: Pair>(
+        &self,
+        running: &Running,
+        time: Time,
+        pairs: &[P],
+    ) -> (Arrival, usize) {
+        lock(&self.kept).keep(running, time, P::slice(pairs))
+    }
+
+    /// Does the same, unless another thread ingests what is kept.
+    pub(super) fn try_keep<P: Pair>(
+        &self,
+        running: &Running,
+        time: Time,
+        pairs: &[P],
+    ) -> Option<(Arrival, usize)> {
+        Some(try_lock(&self.kept)?.keep(running, time, P::slice(pairs)))
     }
 
     /// Whether any pair is kept.
@@ -131,19 +102,28 @@ impl FeedSlot {
     }
 
     /// Ingests some of the kept pairs, unless another thread does; whether there were any.
-    pub(super) fn hand_in_some(&self, backend: &dyn Backend) -> Result<bool, Error> {
-        let mut kept = match self.kept.try_lock() {
-            Ok(kept) => kept,
-            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(false),
-        };
-        kept.hand_in(backend, PAIRS_PER_FEED_CALL)?;
+    pub(super) fn hand_in_some(
+        &self,
+        backend: &dyn Backend,
+        running: &Running,
+    ) -> Result<bool, Error> {
+        let Some(mut kept) = try_lock(&self.kept) else { return Ok(false) };
+        kept.hand_in(backend, running, PAIRS_PER_FEED_CALL)?;
         Ok(kept.len() > 0)
     }
 
-    /// Ingests all kept pairs. Where that fails they are still kept.
-    pub(super) fn hand_in(&self, backend: &dyn Backend) -> Result<(), Error> {
-        lock(&self.kept).hand_in(backend, usize::MAX)
+    /// Ingests all kept pairs; those that come from then on are ingested while `next` runs. Where that
+    /// fails they are still kept.
+    pub(super) fn hand_in(
+        &self,
+        backend: &dyn Backend,
+        running: &Running,
+        next: u64,
+    ) -> Result<(), Error> {
+        let mut kept = lock(&self.kept);
+        kept.hand_in(backend, running, usize::MAX)?;
+        kept.begin(next);
+        Ok(())
     }
 
     /// Waits, as the feed, until the slot is open or has ended, and then has its turn, whether or
@@ -193,11 +173,26 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Does the same, unless another thread has it.
+#[inline]
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 #[cfg(test)]
 impl FeedSlot {
     /// How many pairs are kept.
     pub(super) fn kept(&self) -> usize {
         lock(&self.kept).len()
+    }
+
+    /// What a thread has that ingests what is kept.
+    pub(super) fn hold_kept(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
     }
 }
 

@@ -1,11 +1,14 @@
 mod speed;
+mod tries;
 
 use srlg_traffic::family::{ip, number};
 use std::panic::AssertUnwindSafe;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_core::{ARRAYS, COUNTER, FINDER};
+use srlg_core::{ARRAYS, COUNTER, FINDER, IpPair};
 
+use super::slot::FeedState;
 use super::*;
 use crate::backend::Backend;
 use crate::state::Words;
@@ -116,7 +119,7 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
     let mut left = Vec::new();
     for bip in 0..4 {
-        left.push((feed.slot.kept(), feed.may_keep));
+        left.push((feed.door.slot.kept(), feed.door.may_keep));
         feed.ingest(&[IpPair { aip: 2, bip }]).unwrap();
         plain.ingest(&[IpPair { aip: 2, bip }]).unwrap();
     }
@@ -130,7 +133,7 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
 fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
     let (mut fed, mut plain) = (detector(), detector());
     let mut feed = fed.feed(10_000).unwrap();
-    let slot = Arc::clone(&feed.slot);
+    let slot = Arc::clone(&feed.door.slot);
     slot.want();
     let closer = slot.lent();
     for peers in [1, 500, 9_000] {
@@ -163,7 +166,7 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     plain.ingest(&pairs(1, 500)).unwrap();
     for _ in 0..5 {
         let mut feed = fed.feed(0).unwrap();
-        let slot = Arc::clone(&feed.slot);
+        let slot = Arc::clone(&feed.door.slot);
         let during = fed.backend_mut().exclusive().unwrap();
         let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
         while !slot.lent().is_awaited() {

@@ -145,8 +145,7 @@ impl Measurement {
 
     /// Lets time pass until `time_ns`, in which there was no contact.
     pub(super) fn pass(&mut self, time_ns: u64) -> Result<()> {
-        // Only forward: what the clock calls late or running is no news.
-        if self.slice.is_some() { self.place(time_ns).map(drop) } else { Ok(()) }
+        self.clock.pass(time_ns).map_or(Ok(()), |slice| self.advance_to(slice))
     }
 
     /// Ends the last slice, if there was any.
@@ -173,6 +172,7 @@ impl Measurement {
             Placement::Running => Ok(Some(0)),
             Placement::Late { slices } => Ok(Some(slices)),
             Placement::TooLate | Placement::Future => Ok(None),
+            Placement::Early { .. } => unreachable!("the clock has no grace"),
             Placement::Start { slice } => {
                 self.begin(slice)?;
                 if let Some(mark) = self.mark.filter(|mark| slice <= *mark) {

@@ -121,8 +121,9 @@ fn time_does_not_pass_before_the_first_contact_and_never_backwards() {
     measurement.pass(50 * SECOND).unwrap();
     take(&mut measurement, contacts(100..101));
     measurement.pass(98 * SECOND).unwrap();
+    measurement.pass(50 * SECOND).unwrap();
     assert_eq!(outbox.len(), 0);
-    measurement.finish().unwrap();
+    assert_eq!(measurement.finish().unwrap().too_late, 0, "no packet was");
     assert_eq!(outbox.from(0, 99), [100]);
 }
 

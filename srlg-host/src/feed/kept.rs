@@ -1,0 +1,115 @@
+//! [`Kept`]: the pairs of one feed that came during a close.
+//!
+//! Shape: pairs of each type in the order in which they came, in runs that are of the same time.
+//! Invariant: all memory is taken at once, for `capacity` pairs of each type and as many runs.
+
+use srlg_core::{Ip6Pair, IpPair};
+
+use super::arrival::Arrival;
+use super::running::{Running, Time};
+use crate::backend::{Backend, Pairs};
+use crate::error::Error;
+use crate::pairs::{Pair, PairSlice};
+
+/// Pairs of both types.
+pub(super) struct Kept {
+    v4: Runs<IpPair>,
+    v6: Runs<Ip6Pair>,
+    /// The most pairs of each type that are kept.
+    capacity: usize,
+    /// The slice that runs when pairs that come now are ingested.
+    next: u64,
+}
+
+/// Pairs of one type.
+struct Runs<P> {
+    pairs: Vec<P>,
+    /// When they were in contact, and how many pairs in turn.
+    runs: Vec<(Time, usize)>,
+}
+
+impl Kept {
+    /// Nothing, with room for `capacity` pairs of each type, while the slice `next` runs.
+    pub(super) fn new(capacity: usize, next: u64) -> Result<Self, Error> {
+        let (v4, v6) = (Runs::new(capacity)?, Runs::new(capacity)?);
+        Ok(Self { v4, v6, capacity, next })
+    }
+
+    /// Appends as many of `pairs`, of `time`, as there is room for, unless they cannot be ingested;
+    /// how many.
+    pub(super) fn keep(
+        &mut self,
+        running: &Running,
+        time: Time,
+        pairs: PairSlice<'_>,
+    ) -> (Arrival, usize) {
+        let arrival = running.arrival(time, self.next);
+        let kept = match pairs {
+            _ if !arrival.is_ingested() => 0,
+            PairSlice::V4(pairs) => self.v4.append(time, pairs, self.capacity),
+            PairSlice::V6(pairs) => self.v6.append(time, pairs, self.capacity),
+        };
+        (arrival, kept)
+    }
+
+    /// Ingests the last `most` pairs of each type. Where that fails they are still there.
+    pub(super) fn hand_in(
+        &mut self,
+        backend: &dyn Backend,
+        running: &Running,
+        most: usize,
+    ) -> Result<(), Error> {
+        self.v4.hand_in(backend, running, most)?;
+        self.v6.hand_in(backend, running, most)
+    }
+
+    /// Pairs that come from now on are ingested while `next` runs.
+    pub(super) fn begin(&mut self, next: u64) {
+        self.next = next;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.v4.pairs.len() + self.v6.pairs.len()
+    }
+}
+
+impl<P: Pair> Runs<P> {
+    fn new(capacity: usize) -> Result<Self, Error> {
+        let (mut pairs, mut runs) = (Vec::new(), Vec::new());
+        let reserved = pairs.try_reserve_exact(capacity).and(runs.try_reserve_exact(capacity));
+        reserved.map_err(|_| Error::FeedMemory { capacity })?;
+        Ok(Self { pairs, runs })
+    }
+
+    fn append(&mut self, time: Time, pairs: &[P], capacity: usize) -> usize {
+        let count = pairs.len().min(capacity - self.pairs.len());
+        self.pairs.extend_from_slice(&pairs[..count]);
+        match self.runs.last_mut() {
+            Some((last, length)) if *last == time => *length += count,
+            _ if count > 0 => self.runs.push((time, count)),
+            _ => {}
+        }
+        count
+    }
+
+    fn hand_in(
+        &mut self,
+        backend: &dyn Backend,
+        running: &Running,
+        mut most: usize,
+    ) -> Result<(), Error> {
+        while let (1.., Some((time, length))) = (most, self.runs.last_mut()) {
+            let count = most.min(*length);
+            let left = self.pairs.len() - count;
+            let pairs = P::slice(&self.pairs[left..]);
+            backend.scan(Pairs::Plain(pairs), running.ages(*time))?;
+            self.pairs.truncate(left);
+            *length -= count;
+            if *length == 0 {
+                self.runs.pop();
+            }
+            most -= count;
+        }
+        Ok(())
+    }
+}

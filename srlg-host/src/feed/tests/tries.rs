@@ -1,0 +1,64 @@
+//! Feeds that never wait. Each test would hang if they did: the thread that they would wait for is the
+//! one that calls them.
+
+use super::*;
+
+#[test]
+fn a_feed_that_does_not_wait_takes_what_it_has_room_for_during_a_close() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feed = fed.feed(5_000).unwrap();
+    let during = fed.backend_mut().exclusive_until(1).unwrap();
+    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), 5_000);
+    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), 0);
+    assert_eq!(feed.try_ingest_at(1, &pairs(1, 9_000)).unwrap(), (Arrival::Running, 0));
+    assert_eq!(feed.try_ingest_at(0, &pairs(1, 9_000)).unwrap(), (Arrival::Late { slices: 1 }, 0));
+    drop(during);
+    assert_eq!(feed.try_ingest(&pairs(2, 9_000)).unwrap(), 9_000, "there is a backend again");
+    plain.ingest(&pairs(1, 9_000)[..5_000]).unwrap();
+    plain.ingest(&pairs(2, 9_000)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
+    let (mut fed, mut plain, mut feed) = kept(500);
+    let slot = Arc::clone(&feed.door.slot);
+    let closer = slot.lent();
+    let reader = slot.hold_kept();
+    assert_eq!(feed.try_ingest(&pairs(2, 300)).unwrap(), 0);
+    assert_eq!(feed.try_ingest_at(1, &pairs(2, 300)).unwrap(), (Arrival::Future, 0));
+    drop(closer);
+    assert_eq!(feed.try_ingest(&pairs(3, 300)).unwrap(), 300, "what is kept can wait");
+    drop(reader);
+    plain.ingest(&pairs(3, 300)).unwrap();
+    assert_equal(&mut fed, &mut plain);
+}
+
+// Many a close: what is taken is all that counts, and all of it does.
+#[test]
+fn what_is_taken_without_waiting_counts_and_nothing_else() {
+    let (mut fed, mut plain) = (detector(), detector());
+    let mut feed = fed.feed(700).unwrap();
+    let taken = thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            let calls = (0..3_000).map(|aip| (aip, pairs(aip, aip % 400)));
+            calls.map(|(aip, pairs)| (aip, feed.try_ingest(&pairs).unwrap())).collect::<Vec<_>>()
+        });
+        while !receiver.is_finished() {
+            drop(fed.backend_mut().exclusive().unwrap());
+        }
+        receiver.join().unwrap()
+    });
+    for (aip, taken) in taken {
+        plain.ingest(&pairs(aip, aip % 400)[..taken]).unwrap();
+    }
+    assert_equal(&mut fed, &mut plain);
+}
+
+#[test]
+fn a_feed_that_does_not_wait_says_that_the_detector_is_gone() {
+    let (fed, _, mut feed) = kept(10);
+    drop(fed);
+    assert!(matches!(feed.try_ingest(&pairs(1, 1)), Err(Error::DetectorDropped)));
+    assert!(matches!(feed.try_ingest_at(0, &pairs(1, 1)), Err(Error::DetectorDropped)));
+}
