@@ -38,7 +38,7 @@ impl PairBatch {
     /// Adds the pair of the inside host `aip` and its opposite host `bip`.
     #[inline]
     pub fn push(&mut self, aip: IpAddr, bip: IpAddr) {
-        match (aip, bip) {
+        match (aip.to_canonical(), bip.to_canonical()) {
             (IpAddr::V4(aip), IpAddr::V4(bip)) => self.v4.push(IpPair::new(aip, bip)),
             _ => self.v6.push(Ip6Pair::new(aip, bip)),
         }
@@ -57,8 +57,9 @@ impl PairBatch {
     /// # Errors
     /// As [`SlidingDetector::ingest_late`].
     pub fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
-        detector.ingest_late(&self.v4, slices_late)?;
-        detector.ingest_late(&self.v6, slices_late)
+        // Those that may be refused come first: then none are ingested.
+        detector.ingest_late(&self.v6, slices_late)?;
+        detector.ingest_late(&self.v4, slices_late)
     }
 
     /// Ingests all pairs by way of `feed`.
@@ -66,8 +67,8 @@ impl PairBatch {
     /// # Errors
     /// As [`Feed::ingest`].
     pub fn feed(&self, feed: &mut Feed) -> Result<(), Error> {
-        feed.ingest(&self.v4)?;
-        feed.ingest(&self.v6)
+        feed.ingest(&self.v6)?;
+        feed.ingest(&self.v4)
     }
 
     /// Ingests all pairs by way of `feed` as contacts of the slice of number `slice`; tells where that is.
@@ -75,11 +76,11 @@ impl PairBatch {
     /// # Errors
     /// As [`Feed::ingest_at`].
     pub fn feed_at(&self, feed: &mut Feed, slice: u64) -> Result<Arrival, Error> {
-        let arrival = feed.ingest_at(slice, &self.v4)?;
-        if self.v6.is_empty() || !arrival.is_ingested() {
+        let arrival = feed.ingest_at(slice, &self.v6)?;
+        if self.v4.is_empty() || !arrival.is_ingested() {
             return Ok(arrival);
         }
-        feed.ingest_at(slice, &self.v6)
+        feed.ingest_at(slice, &self.v4)
     }
 
     /// Returns the pairs of two IPv4 hosts.

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::feed::lent::{Exclusive, LentBackend};
 use crate::kept::KeptHosts;
 use crate::open;
+use crate::pairs::Family;
 use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport};
 
@@ -165,8 +166,9 @@ impl SlidingDetector {
     /// window.
     ///
     /// # Errors
-    /// [`Error::QueryWindow`], and what the device reports.
+    /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
+        Family::of_host(host).check(&self.params)?;
         let span = self.span(window)?;
         let (tallies, row_weights) =
             self.backend.settled()?.query(self.params.host_id(host), span)?;

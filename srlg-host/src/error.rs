@@ -80,10 +80,10 @@ pub enum Error {
         "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"
     )]
     OtherDevice { ours: String, theirs: u32 },
-    /// Pairs of IPv6, one at least, were given to a detector of the paper's scheme; they were not ingested.
+    /// A host of IPv6, or an [`Ip6Pair`](crate::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
     #[error(
-        "the paper's scheme takes IPv4 pairs alone, and an `Ip6Pair` was ingested: give `IpPair`s, or \
-         take `Config::default()`, which takes both"
+        "the paper's scheme takes IPv4 alone, and a host of IPv6 or an `Ip6Pair` was given: give hosts of IPv4 and `IpPair`s, \
+         or take `Config::default()`, which takes both families"
     )]
     Ip6InPaper,
     /// A window of a query is not covered by what the detector remembers.

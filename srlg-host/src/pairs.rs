@@ -1,5 +1,7 @@
 //! Pairs of either type, as detectors take them.
 
+use std::net::IpAddr;
+
 use srlg_core::{Ip6Pair, IpPair, Params};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -68,6 +70,14 @@ impl Family {
     #[inline]
     pub(crate) const fn of(self, count: usize) -> Self {
         if count == 0 { Self::V4 } else { self }
+    }
+
+    /// The type that pairs of `host` need.
+    pub(crate) const fn of_host(host: IpAddr) -> Self {
+        match host.to_canonical() {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
     }
 
     /// Refuses pairs that detectors with `params` do not take.

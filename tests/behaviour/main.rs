@@ -4,6 +4,7 @@ mod adversary;
 mod dev_traces;
 mod estimates;
 mod families;
+mod families_limits;
 mod family_ways;
 mod feeds;
 mod flash_crowd;

@@ -87,5 +87,5 @@ fn families_that_are_none_are_refused() {
         assert!(output.status.code() == Some(2) && error.contains("give 4, 6 or mixed"), "{error}");
     }
     let paper = ["accuracy", "--load", "1k", "--window", "2", "--preset", "paper"];
-    assert_fails(&run(&[&paper[..], &["--family", "6"]].concat()), "takes IPv4 pairs alone");
+    assert_fails(&run(&[&paper[..], &["--family", "6"]].concat()), "takes IPv4 alone");
 }

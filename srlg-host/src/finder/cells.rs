@@ -4,6 +4,7 @@
 //! Where there are more candidates than the limit, those with most cells stay: the large super points are still
 //! found, in bounded time, and the quality says so.
 
+use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
 
 use srlg_core::finder::CellsParams;
@@ -67,8 +68,9 @@ pub(super) fn candidates(
     let holders = runs.map(|run| Holder { owner: run[0], limbs: [0; 4], cells: run.len() as u32 });
     let mut found: Vec<Holder> = holders.filter(|holder| holder.cells >= c_min).collect();
     spell(params, least_v6(c_min), held, &mut found);
-    // Owners are hashes: which of those with as many cells come first is up to chance, but always the same.
-    found.sort_unstable_by(|a, b| b.cells.cmp(&a.cells).then(a.cmp(b)));
+    // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
+    let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
+    found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
     let asked = limited(&mut found, c_min, params.candidate_limit() as usize);
     let hosts = found.into_iter().map(|Holder { owner, limbs, .. }| match params.host(owner) {
         Some(address) => Ipv4Addr::from_bits(address).into(),

@@ -13,7 +13,7 @@
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
 use crate::ids::HostId;
-use crate::pair::Limbs;
+use crate::pair::{Limbs, unmapped};
 
 /// Cells that spell an address.
 pub const SPELLING: usize = 4;
@@ -167,7 +167,9 @@ impl CellsParams {
         if (1..SPELLING).any(is_twice) {
             return None;
         }
-        Some(spell(slots, cells.map(|(place, word)| self.body(place, word) as u32)))
+        let limbs = spell(slots, cells.map(|(place, word)| self.body(place, word) as u32));
+        // A host of IPv4 holds cells of its own kind.
+        unmapped(limbs).is_none().then_some(limbs)
     }
 }
 

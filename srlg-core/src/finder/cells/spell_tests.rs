@@ -165,3 +165,17 @@ fn times_of_spelling() {
         println!("2^{cell_bits} cells, {each} each: {spelt} hosts, {took:?}");
     }
 }
+
+// No contact makes such cells, but bytes of a stranger may.
+#[test]
+fn cells_that_spell_a_mapped_address_are_no_host() {
+    let params = params(config(18, 1024));
+    let spelt = |host: Limbs| {
+        let mut cells: Vec<_> = (0..64).map(|slot| touch_of(&params, host, slot, 0)).collect();
+        let mut hosts = Vec::new();
+        params.spell(&mut cells, |host, _| hosts.push(host));
+        hosts
+    };
+    assert_eq!(spelt([0, 0, 0xfffe, 0x0a00_0001]), [[0, 0, 0xfffe, 0x0a00_0001]]);
+    assert!(spelt([0, 0, 0xffff, 0x0a00_0001]).is_empty());
+}

@@ -1,7 +1,7 @@
 //! Words of cells: made of a contact, and read again.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
-use crate::hash::by_family;
+use crate::hash::{by_family, mix64};
 use crate::ids::PairIds;
 use crate::pair::{ADDRESS_BITS, Address, BATCH};
 
@@ -25,6 +25,13 @@ pub struct Owner(u64);
 const V6: u64 = 1 << 32;
 
 impl Owner {
+    /// Returns a uniform number of this owner, of either family: an order among owners that is up to chance.
+    #[must_use]
+    pub const fn order(self) -> u32 {
+        // The image of an IPv4 host is uniform itself; a fingerprint has fewer bits.
+        if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
+    }
+
     /// Which of `2^bits` counters counts the cells of this owner.
     #[inline(always)]
     #[must_use]
