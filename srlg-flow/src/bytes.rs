@@ -1,0 +1,31 @@
+//! Integers of network byte order, taken off the front of bytes.
+
+/// Takes `N` bytes off the front of `bytes`.
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+/// Takes `length` bytes off the front of `bytes`.
+pub(crate) fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (head, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(head)
+}
+
+pub(crate) fn u8(bytes: &mut &[u8]) -> Option<u8> {
+    take(bytes).map(u8::from_be_bytes)
+}
+
+pub(crate) fn u16(bytes: &mut &[u8]) -> Option<u16> {
+    take(bytes).map(u16::from_be_bytes)
+}
+
+pub(crate) fn u32(bytes: &mut &[u8]) -> Option<u32> {
+    take(bytes).map(u32::from_be_bytes)
+}
+
+pub(crate) fn u64(bytes: &mut &[u8]) -> Option<u64> {
+    take(bytes).map(u64::from_be_bytes)
+}

@@ -1,0 +1,169 @@
+//! What is missing between datagrams, by their sequence numbers.
+//!
+//! Shape: what is counted (flows, datagrams, records) is the caller's; 32 bits, wrapping.
+//! Invariant: what is told lost and then comes late is lost no longer.
+
+/// How far back a number is that of a datagram which was overtaken.
+const REORDERED: u32 = 64;
+
+/// Counts what is missing of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7,
+/// datagrams in v9 and sFlow, records in IPFIX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Missing, and not come since.
+    pub lost: u64,
+    /// Datagrams that others overtook.
+    pub reordered: u64,
+    /// Times that the exporter began anew.
+    pub resets: u64,
+}
+
+impl Losses {
+    /// Follows the losses of one sequence from `before` to `after`.
+    pub(crate) fn change(&mut self, before: Self, after: Self) {
+        self.lost = self.lost.saturating_add(after.lost).saturating_sub(before.lost);
+        self.reordered += after.reordered - before.reordered;
+        self.resets += after.resets - before.resets;
+    }
+}
+
+/// How many units a datagram holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) all: u32,
+    /// Those that are no options records, which not all exporters count.
+    pub(crate) flows: u32,
+}
+
+/// Where a sequence is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sequence {
+    /// Number and units of the datagram before.
+    before: Option<(u32, Count)>,
+    uptime_ms: u32,
+    pub(crate) losses: Losses,
+}
+
+impl Count {
+    /// `all` units, all of them flows; never nothing.
+    pub(crate) const fn of(all: u32) -> Option<Self> {
+        Some(Self { all, flows: all })
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { all: self.all + other.all, flows: self.flows + other.flows }
+    }
+
+    /// Whether a sequence grew by as many.
+    fn is(self, growth: u32) -> bool {
+        growth == self.all || growth == self.flows
+    }
+}
+
+impl Sequence {
+    /// Takes in a datagram of `number` that holds `count` units, or an unknown number of them, and
+    /// was sent when its exporter had been up for `uptime_ms`, of exporters that tell.
+    ///
+    /// A number is that of the units before the datagram; softflowd's of IPFIX has its own in it.
+    pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
+        if let Some((last, before)) = self.before {
+            let expected = last.wrapping_add(before.all);
+            let (gap, back) = (number.wrapping_sub(expected), expected.wrapping_sub(number));
+            let growth = number.wrapping_sub(last);
+            let follows = before.is(growth) || count.is_some_and(|count| count.is(growth));
+            // Uptime falls where it wraps, too: then it was large, and the sequence goes on.
+            let fell = uptime_ms.is_some_and(|now| (now.wrapping_sub(self.uptime_ms) as i32) < 0);
+            if !follows && back < REORDERED {
+                self.losses.reordered += 1;
+                let late = count.map_or(0, |count| u64::from(count.all));
+                self.losses.lost = self.losses.lost.saturating_sub(late);
+                return;
+            }
+            if !follows && (fell || gap > u32::MAX / 2) {
+                self.losses.resets += 1;
+            } else if !follows {
+                self.losses.lost += u64::from(gap);
+            }
+        }
+        self.uptime_ms = uptime_ms.unwrap_or(0);
+        self.before = count.map(|count| (number, count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Count, Losses, Sequence};
+
+    /// Losses after datagrams of `count` units with these numbers.
+    fn losses(count: u32, numbers: &[u32]) -> Losses {
+        let mut sequence = Sequence::default();
+        numbers.iter().for_each(|number| sequence.take(*number, Count::of(count), None));
+        sequence.losses
+    }
+
+    fn lost(lost: u64) -> Losses {
+        Losses { lost, ..Losses::default() }
+    }
+
+    #[test]
+    fn gaps_are_counted_in_units_over_the_wrap() {
+        assert_eq!(losses(30, &[0, 30, 60]), lost(0));
+        assert_eq!(losses(30, &[0, 60, 90]), lost(30));
+        assert_eq!(losses(1, &[u32::MAX - 1, u32::MAX, 0, 1]), lost(0));
+        assert_eq!(losses(1, &[u32::MAX - 1, 2]), lost(3));
+    }
+
+    #[test]
+    fn what_comes_late_is_lost_no_longer() {
+        assert_eq!(losses(1, &[0, 2, 1, 3]), Losses { lost: 0, reordered: 1, resets: 0 });
+        assert_eq!(losses(1, &[0, 5, 1, 2, 6]), Losses { lost: 2, reordered: 2, resets: 0 });
+        assert_eq!(losses(1, &[100, 101, 102 - 63]), Losses { lost: 0, reordered: 1, resets: 0 });
+    }
+
+    #[test]
+    fn a_number_far_back_is_a_new_beginning() {
+        let reset = Losses { lost: 0, reordered: 0, resets: 1 };
+        assert_eq!(losses(1, &[100, 101, 102 - 64, 39]), reset);
+        assert_eq!(losses(1, &[3_000_000_000, 1, 2]).lost, 1_294_967_296, "less than half around");
+        assert_eq!(losses(1, &[2_000_000_000, 1, 2]), reset);
+    }
+
+    #[test]
+    fn a_fall_of_uptime_is_a_new_beginning_and_its_wrap_is_not() {
+        let after = |datagrams: &[(u32, u32)]| {
+            let mut sequence = Sequence::default();
+            for (number, uptime_ms) in datagrams {
+                sequence.take(*number, Count::of(1), Some(*uptime_ms));
+            }
+            sequence.losses
+        };
+        assert_eq!(after(&[(5, 900_000), (400, 1_000)]).resets, 1);
+        assert_eq!(after(&[(5, 900_000), (400, 1_000)]).lost, 0);
+        assert_eq!(after(&[(5, u32::MAX - 5), (8, 3)]), lost(2));
+    }
+
+    #[test]
+    fn an_unknown_number_of_units_makes_no_claim() {
+        let mut sequence = Sequence::default();
+        sequence.take(10, None, None);
+        sequence.take(500, Count::of(2), None);
+        assert_eq!(sequence.losses, lost(0));
+        sequence.take(503, Count::of(2), None);
+        assert_eq!(sequence.losses, lost(1));
+    }
+
+    #[test]
+    fn options_may_be_counted_or_not_and_the_datagram_itself_too() {
+        let count = |all, flows| Some(Count { all, flows });
+        let after = |numbers: [u32; 3]| {
+            let mut sequence = Sequence::default();
+            let counts = [count(25, 24), count(32, 32), count(20, 19)];
+            numbers.into_iter().zip(counts).for_each(|(it, count)| sequence.take(it, count, None));
+            sequence.losses
+        };
+        assert_eq!(after([0, 25, 57]), lost(0), "as RFC 7011 has it");
+        assert_eq!(after([0, 24, 56]), lost(0), "flows alone");
+        assert_eq!(after([24, 56, 75]), lost(0), "flows, with those of the datagram itself");
+        assert_eq!(after([0, 26, 58]), lost(1));
+    }
+}
