@@ -7,6 +7,7 @@ use srlg_core::{Address, Config, Hash, Ip6Pair, IpPair, RsraSizes, Scheme};
 use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
+use crate::error::Error;
 use crate::pairs::Pair;
 use crate::report::StageTimes;
 
@@ -168,7 +169,9 @@ pub(super) fn happen(
         }
         Event::Query { host, window } => {
             let window = (*window).min(detector.params().window());
-            format!("{:?}", detector.cardinality_within(any_host(*host), window).unwrap())
+            let answer = detector.cardinality_within(any_host(*host), window);
+            assert!(matches!(answer, Ok(_) | Err(Error::Ip6InPaper)), "{answer:?}");
+            format!("{answer:?}")
         }
         Event::Close => {
             let mut report = detector.close_slice().unwrap();
