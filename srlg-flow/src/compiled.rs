@@ -125,12 +125,10 @@ mod tests {
         Compiled::new(fields.iter().map(field), most)
     }
 
+    type Seen<'a> = Vec<(Element, &'a [u8])>;
+
     /// Elements of a record with their bytes, and what is left.
-    #[allow(clippy::type_complexity, reason = "plain parts, which the test compares")]
-    fn read<'a>(
-        compiled: &Compiled,
-        mut bytes: &'a [u8],
-    ) -> Option<(Vec<(Element, &'a [u8])>, &'a [u8])> {
+    fn read<'a>(compiled: &Compiled, mut bytes: &'a [u8]) -> Option<(Seen<'a>, &'a [u8])> {
         let mut seen = Vec::new();
         compiled.read(&mut bytes, |element, _, bytes| seen.push((element, bytes)))?;
         Some((seen, bytes))

@@ -26,6 +26,7 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
+    /// Reads the head of `payload`; nothing where there are fewer records than it says.
     pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
         let rest = &mut payload;
         bytes::u16(rest)?;
@@ -35,6 +36,9 @@ impl<'a> Export<'a> {
         let number = bytes::u32(rest)?;
         let (engine, sampling) = (bytes::u16(rest)?, bytes::u16(rest)?);
         let is_v5 = version == Version::V5;
+        let record_bytes = if is_v5 { 48 } else { 52 };
+        // Of a datagram whose head lies, records are not believed either.
+        let records = rest.get(..usize::from(count) * record_bytes)?;
         Some(Self {
             uptime_ms,
             export_s,
@@ -45,18 +49,14 @@ impl<'a> Export<'a> {
             // Two bits above tell how packets are chosen.
             sampling: NonZeroU32::new(if is_v5 { u32::from(sampling & 0x3fff) } else { 0 }),
             count,
-            record_bytes: if is_v5 { 48 } else { 52 },
-            records: rest,
+            record_bytes,
+            records,
         })
     }
 
-    /// Hands on the contacts of all records that are whole.
+    /// Hands on the contacts of all records.
     pub(crate) fn read<F: FnMut(Contact)>(&self, clock: &Clock, sink: &mut Sink<'_, F>) {
-        let count = usize::from(self.count);
-        let records = self.records.chunks_exact(self.record_bytes).take(count);
-        if records.len() < count {
-            sink.count(Reason::Malformed);
-        }
+        let records = self.records.chunks_exact(self.record_bytes);
         sink.counts.records += records.len() as u64;
         for record in records {
             // What v5 and v7 have in common.

@@ -141,9 +141,11 @@ mod tests {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
+    /// Number, enterprise, length.
+    type Told = (u16, Option<u32>, u16);
+
     /// Ids of the definitions in a set, with their fields' numbers, enterprises and lengths.
-    #[allow(clippy::type_complexity, reason = "plain parts, which the test compares")]
-    fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<(u16, Option<u32>, u16)>)> {
+    fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<Told>)> {
         let bytes = words(set);
         let mut rest = &bytes[..];
         let next = || style.next(&mut rest);

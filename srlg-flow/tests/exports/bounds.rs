@@ -65,6 +65,18 @@ fn templates_of_all_sources_together_are_bounded() {
 }
 
 #[test]
+fn a_template_that_changes_all_the_time_takes_the_room_of_one() {
+    let options = DecoderOptions { template_bytes: 1 << 16, ..DecoderOptions::default() };
+    let mut decoder = Decoder::new(options).unwrap();
+    decoder.decode(source(1), RECEIVED_NS, &v9(0, 0, &[template9(256, &PLAIN)]), |_| {});
+    for number in 0..1_000 {
+        let fields: Vec<Field> = vec![(1, 1 + number % 2); 500];
+        decoder.decode(source(2), RECEIVED_NS, &v9(0, 0, &[template9(256, &fields)]), |_| {});
+    }
+    assert_eq!(counted(&decoder, [Reason::SourceGone, Reason::TemplateGone]), [0, 0]);
+}
+
+#[test]
 fn templates_of_no_length_yield_nothing_at_once() {
     let mut decoder = decoder();
     let empty: Vec<Field> = vec![(8, 0); 1_000];

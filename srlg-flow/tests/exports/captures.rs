@@ -172,7 +172,7 @@ fn sampling_is_what_each_export_tells() {
         let (mut decoder, _) = decoded(&flows, files);
         let contacts = decode(&mut decoder, &export(&flows, files));
         let found =
-            contacts.iter().filter_map(|contact| contact.sampling).map(std::num::NonZero::get);
+            contacts.iter().filter_map(|contact| contact.sampling).map(std::num::NonZeroU32::get);
         let expected: BTreeSet<u32> = rates.iter().copied().collect();
         assert_eq!(found.collect::<BTreeSet<u32>>(), expected, "{}", files[0]);
     }

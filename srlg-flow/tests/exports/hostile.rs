@@ -11,7 +11,8 @@ fn payloads() -> Vec<Vec<u8>> {
     let Some(flows) = folder("flows") else { return Vec::new() };
     let mut all = Vec::new();
     let entries = |folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = entries(flows.clone()).chain(entries(flows.join("payloads"))).collect();
+    let folders = [flows.clone(), flows.join("payloads"), flows.join("../captures")];
+    let mut paths: Vec<_> = folders.into_iter().flat_map(entries).collect();
     paths.sort();
     for path in paths {
         match path.extension().and_then(|it| it.to_str()) {

@@ -9,6 +9,7 @@ mod build;
 mod captures;
 mod directions;
 mod hostile;
+mod legacy;
 mod payloads;
 mod sampling;
 mod sflow;
@@ -55,7 +56,6 @@ fn datagrams(path: &Path) -> Vec<Datagram> {
         let payload = it.payload.to_vec();
         datagrams.push(Datagram { time_ns: it.time_ns, source: it.source, payload });
     }
-    assert_eq!(reader.truncation(), None, "{}", path.display());
     datagrams
 }
 
