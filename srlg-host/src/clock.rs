@@ -31,45 +31,7 @@ pub use placement::Placement;
 /// # Ok::<(), srlg_host::Error>(())
 /// ```
 ///
-/// A report counts what came before its close. Where records come late and their slice shall count
-/// them all the same, give the clock a grace, and keep what is early:
-///
-/// ```
-/// use srlg_host::{Config, Device, IpPair, Placement, SliceClock, SlidingDetector};
-/// use std::time::Duration;
-///
-/// let second = 1_000_000_000;
-/// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-/// let mut clock = SliceClock::new(Duration::from_secs(1), 5, Duration::from_secs(3600))?
-///     .with_grace(Duration::from_secs(2)); // two slices
-/// let records = [(100, 1), (101, 2), (100, 3), (102, 4), (101, 5), (103, 6)];
-/// let (mut held, mut reports) = (Vec::new(), Vec::new());
-/// for (time, bip) in records {
-///     held.push((time * second, IpPair { aip: 7, bip }));
-///     let mut waiting = std::mem::take(&mut held);
-///     while let Some((time_ns, pair)) = waiting.pop() {
-///         match clock.place(time_ns) {
-///             Placement::Start { slice } => {
-///                 detector.skip_to(slice)?;
-///                 detector.ingest(&[pair])?;
-///             }
-///             Placement::Running => detector.ingest(&[pair])?,
-///             Placement::Late { slices } => detector.ingest_late(&[pair], slices)?,
-///             Placement::Early { .. } => held.push((time_ns, pair)),
-///             Placement::Ahead { slice } => {
-///                 detector.advance_to(slice, |report| Ok::<_, srlg_host::Error>(reports.push(report.slice)))?;
-///                 waiting.append(&mut held); // the slice of some may run now
-///                 waiting.push((time_ns, pair));
-///             }
-///             Placement::TooLate | Placement::Future => {} // the clock counts them
-///         }
-///     }
-/// }
-/// assert_eq!(reports, [100]); // closed by the record of 103, with both pairs of 100
-/// // Where no record comes the time of day ends slices: ask every now and then.
-/// assert_eq!(clock.pass(105 * second), Some(103));
-/// # Ok::<(), srlg_host::Error>(())
-/// ```
+/// [`Slicer`](crate::Slicer) does with pairs what their placement asks for.
 #[derive(Clone, Debug)]
 pub struct SliceClock {
     length: u64,

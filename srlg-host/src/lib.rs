@@ -2,7 +2,7 @@
 //! sliding window, and with how many, every slice of time, in fixed memory.
 //!
 //! [`SlidingDetector`] takes pairs and reports super points; [`SliceClock`] turns
-//! timestamps into slices for it. [`Config`] holds every size.
+//! timestamps into slices for it, and [`Slicer`] sorts pairs by them. [`Config`] holds every size.
 
 mod backend;
 mod batch;
@@ -31,6 +31,7 @@ mod pinned;
 mod report;
 mod seed;
 mod share;
+mod slicer;
 mod state;
 mod vectors;
 
@@ -51,6 +52,7 @@ pub use pairs::Pair;
 pub use pinned::PinnedPairs;
 pub use report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
+pub use slicer::{SliceSink, Slicer};
 pub use srlg_core::{
     Config, ConfigError, Estimate, EstimateRange, Hash, Ip6Pair, IpPair, MOST_CANDIDATES, Params,
     Plan, RsraSizes, Scheme,
