@@ -1,27 +1,25 @@
-//! Prints the contacts of files as srlg sees them: `time_ms,src,dst`, a line for each, in the order of the files.
+//! Prints contacts as srlg sees them: `time_ms,src,dst`, a line for each, in the order in which they come.
 //!
 //! `cargo run --release --example contacts -- --input capture.pcap --input conn.log`
 //!
-//! It reads whatever `detect` does: captures, contact lists, logs of Zeek, Suricata and AWS VPCs. What it prints is a contact list
-//! itself. What is no contact is counted by reason on standard error.
+//! It takes whatever `detect` does: captures, contact lists, logs, exports of flows in captures and over the network. What it prints
+//! is a contact list itself. What is no contact is counted by reason on standard error.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use srlg_capture::Reader;
 use srlg_contact::Contact;
+use srlg_input::{Event, Input, InputOptions};
 
-/// Print the contacts of files as `time_ms,src,dst`.
+/// Print contacts as `time_ms,src,dst`.
 #[derive(Debug, Parser)]
 #[command(name = "contacts", version)]
 struct Args {
-    /// Capture, contact list or log, repeatable; - is standard input
-    #[arg(long, value_name = "FILE|-", required = true)]
-    input: Vec<PathBuf>,
+    /// Where contacts come from.
+    #[command(flatten)]
+    source: InputOptions,
 }
 
 fn main() -> ExitCode {
@@ -40,18 +38,24 @@ fn main() -> ExitCode {
 }
 
 fn print(args: &Args, out: &mut impl Write) -> Result<()> {
+    let mut input = Input::open(&args.source)?;
+    input.stop_at_signals()?;
     writeln!(out, "time_ms,src,dst").context("cannot write to standard output")?;
-    for path in &args.input {
-        let name = path.display();
-        let mut reader = Reader::new(open(path)?).with_context(|| name.to_string())?;
-        while let Some(contact) = reader.next_contact().with_context(|| name.to_string())? {
-            print_contact(out, &contact).context("cannot write to standard output")?;
+    while let Some(event) = input.next_event()? {
+        match event {
+            Event::Contact(contact) => print_contact(out, &contact),
+            // Somebody may be reading along.
+            Event::Time(_) => out.flush(),
+            Event::Notice(line) => {
+                tell(format_args!("{line}"));
+                Ok(())
+            }
         }
-        if let Some(truncation) = reader.truncation() {
-            tell(format_args!("warning: {name}: {truncation}"));
-        }
-        tell(format_args!("{name}: {}", reader.counts()));
+        .context("cannot write to standard output")?;
     }
+    let status = input.status();
+    status.to_string().lines().for_each(|line| tell(format_args!("{line}")));
+    status.exporters.iter().for_each(|exporter| tell(format_args!("exporter {exporter}")));
     Ok(())
 }
 
@@ -64,14 +68,6 @@ fn print_contact(out: &mut impl Write, contact: &Contact) -> io::Result<()> {
     } else {
         writeln!(out, "{ms}.{fraction:06},{source},{destination}")
     }
-}
-
-fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdin()));
-    }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    Ok(Box::new(file))
 }
 
 /// A line on standard error; where that is closed or full there is nobody left to tell.

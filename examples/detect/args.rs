@@ -1,23 +1,26 @@
 //! The command line, and the detector that it asks for.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::{ArgGroup, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
 use srlg_contact::ViewOptions;
+use srlg_input::InputOptions;
+
+/// Several threads may hand on what came at one time, one after the other.
+const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Finds hosts in contact with many distinct others within a sliding window.
 ///
-/// Without --input a minute of backbone-like traffic is generated and the estimates are
+/// Without an input a minute of backbone-like traffic is generated and the estimates are
 /// compared with the truth.
 #[derive(Debug, Parser)]
-#[command(name = "detect", version, group(ArgGroup::new("contacts").args(["input"])))]
+#[command(name = "detect", version)]
 pub struct Args {
-    /// pcap, pcapng, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, gzip of any; - is standard input
-    #[arg(long, value_name = "FILE|-")]
-    pub input: Option<PathBuf>,
+    /// Where contacts come from.
+    #[command(flatten)]
+    pub source: InputOptions,
 
     /// What is measured.
     #[command(flatten)]
@@ -38,6 +41,10 @@ pub struct Args {
     /// Slices that a packet may be late and still count in its own [default: window - 1]
     #[arg(long, value_name = "SLICES", requires = "contacts")]
     pub late: Option<u32>,
+
+    /// How long after its end a slice waits for contacts on their way [default: 100ms of what is live, else 0s]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "contacts")]
+    pub grace: Option<Duration>,
 
     /// A time stamp further ahead than this is rejected as broken [default: only those from later than tomorrow]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "contacts")]
@@ -86,6 +93,12 @@ pub enum Format {
 }
 
 impl Args {
+    /// How long after its end a slice waits.
+    pub fn grace(&self) -> Duration {
+        let default = if self.source.is_live() { LIVE_GRACE } else { Duration::ZERO };
+        self.grace.unwrap_or(default)
+    }
+
     /// The detector that the options describe.
     pub fn detector(&self) -> Result<SlidingDetector> {
         let preset = match self.preset {

@@ -8,29 +8,30 @@
 mod args;
 mod demo;
 mod output;
+mod progress;
 mod session;
 mod summary;
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use args::Args;
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use progress::Progress;
 use session::Session;
-use srlg_capture::Reader;
+use srlg_input::{Event, Input};
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    let result = match &args.input {
-        Some(path) => read_capture(&args, path),
-        None => demo::run(&args),
+    let source = &args.source;
+    let result = if source.input.is_empty() && !source.is_live() {
+        demo::run(&args)
+    } else {
+        measure(&args)
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,34 +60,25 @@ pub fn tell(line: std::fmt::Arguments<'_>) {
     let _nobody_listens = writeln!(io::stderr(), "detect: {line}");
 }
 
-fn read_capture(args: &Args, path: &Path) -> Result<()> {
-    let (input, progress) = open(path)?;
-    let mut reader = Reader::new(input).with_context(|| path.display().to_string())?;
-    let mut session = Session::new(args, progress)?;
-    while let Some(contact) = reader.next_contact().with_context(|| path.display().to_string())? {
-        session.take(contact)?;
+fn measure(args: &Args) -> Result<()> {
+    let mut input = Input::open(&args.source)?;
+    input.stop_at_signals()?;
+    let mut session = Session::new(args, Progress::new(&input)?)?;
+    let mut contacts = 0;
+    while let Some(event) = input.next_event()? {
+        match event {
+            Event::Contact(contact) => {
+                session.take(contact)?;
+                contacts += 1;
+                session.progress().show(contacts, &input);
+            }
+            Event::Time(now_ns) => session.pass(now_ns)?,
+            Event::Notice(line) => session.progress().tell(format_args!("{line}")),
+        }
     }
     let totals = session.finish()?;
-    if let Some(truncation) = reader.truncation() {
-        tell(format_args!("warning: {}: {truncation}", path.display()));
-    }
-    summary::print(&totals, reader.counts());
+    summary::print(&totals, &input.status());
     Ok(())
-}
-
-/// The input, and a progress bar over its bytes where it is a file and somebody watches.
-fn open(path: &Path) -> Result<(Box<dyn Read + Send>, ProgressBar)> {
-    if path == Path::new("-") {
-        return Ok((Box::new(io::stdin()), ProgressBar::hidden()));
-    }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
-    if !metadata.is_file() || !io::stderr().is_terminal() {
-        return Ok((Box::new(file), ProgressBar::hidden()));
-    }
-    let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-    let bar = ProgressBar::new(metadata.len()).with_style(ProgressStyle::with_template(style)?);
-    Ok((Box::new(bar.wrap_read(file)), bar))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

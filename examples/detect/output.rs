@@ -5,34 +5,31 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use srlg::{EstimateRange, SamplePeer, SliceReport, SuperPoint};
+use srlg::{SamplePeer, SliceReport, SuperPoint};
+use srlg_contact::Sampling;
 
 use crate::args::{Args, Format};
+use lines::{Line, csv, header, ndjson, row, unsampled};
+
+mod lines;
 
 pub struct Output {
     writer: BufWriter<Stdout>,
     style: Style,
     slice_ms: u64,
-    headed: bool,
+    /// Until it is written.
+    header: Option<String>,
     /// Sample peers of a super point, at most.
     most_peers: usize,
+    /// Whether exporters tell of contacts, which may sample them.
+    are_exports: bool,
 }
 
 enum Style {
     /// One line per host, at the end.
     Peaks(BTreeMap<IpAddr, Peak>),
     /// One line per super point and slice, as they come.
-    Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>, &'static str),
-}
-
-/// A super point in one slice.
-struct Line<'a> {
-    slice: u64,
-    start_ms: u64,
-    end_ms: u64,
-    point: &'a SuperPoint,
-    /// Where any are asked for.
-    peers: Option<&'a [SamplePeer]>,
+    Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>),
 }
 
 /// What is remembered of a host for the table.
@@ -44,25 +41,27 @@ struct Peak {
     slices: u64,
     /// Those of the last slice.
     peers: Vec<SamplePeer>,
+    sampling: Option<Sampling>,
 }
 
 impl Output {
     pub fn new(args: &Args) -> Self {
         let style = match args.output {
-            Format::Ndjson => Style::Lines(ndjson, ""),
-            Format::Csv if args.peers > 0 => Style::Lines(csv, CSV_HEADER_WITH_PEERS),
-            Format::Csv => Style::Lines(csv, CSV_HEADER),
-            Format::Table if args.every_slice => Style::Lines(row, ROW_HEADER),
+            Format::Ndjson => Style::Lines(ndjson),
+            Format::Csv => Style::Lines(csv),
+            Format::Table if args.every_slice => Style::Lines(row),
             Format::Table => Style::Peaks(BTreeMap::new()),
         };
         let slice_ms = args.slice.as_millis() as u64;
         let writer = BufWriter::new(io::stdout());
-        Self { writer, style, slice_ms, headed: false, most_peers: args.peers }
+        let (header, most_peers) = (header(args), args.peers);
+        let are_exports = args.source.is_exports();
+        Self { writer, style, slice_ms, header: Some(header), most_peers, are_exports }
     }
 
-    /// Takes one report.
-    pub fn report(&mut self, report: &SliceReport) -> Result<()> {
-        self.write(report).context("cannot write to standard output")
+    /// Takes one report, and how the contacts were sampled that count in the report.
+    pub fn report(&mut self, report: &SliceReport, sampling: Sampling) -> Result<()> {
+        self.write(report, sampling).context("cannot write to standard output")
     }
 
     /// Writes what waits for the end.
@@ -70,17 +69,19 @@ impl Output {
         self.write_end().context("cannot write to standard output")
     }
 
-    fn write(&mut self, report: &SliceReport) -> io::Result<()> {
+    fn write(&mut self, report: &SliceReport, sampling: Sampling) -> io::Result<()> {
+        let sampling = self.are_exports.then_some(sampling);
         let start_ms = report.slice.saturating_mul(self.slice_ms);
         let end_ms = start_ms.saturating_add(self.slice_ms);
         self.write_header()?;
         for point in &report.super_points {
             let peers = first_peers(point, self.most_peers);
             match &mut self.style {
-                Style::Peaks(peaks) => remember(peaks, report.slice, point, peers),
-                Style::Lines(line, _) => {
+                Style::Peaks(peaks) => remember(peaks, report.slice, point, (peers, sampling)),
+                Style::Lines(line) => {
                     let (slice, peers) = (report.slice, (self.most_peers > 0).then_some(peers));
-                    line(&mut self.writer, &Line { slice, start_ms, end_ms, point, peers })?;
+                    let to = &mut self.writer;
+                    line(to, &Line { slice, start_ms, end_ms, point, peers, sampling })?;
                 }
             }
         }
@@ -89,11 +90,7 @@ impl Output {
     }
 
     fn write_header(&mut self) -> io::Result<()> {
-        if let (false, Style::Lines(_, header)) = (self.headed, &self.style) {
-            self.writer.write_all(header.as_bytes())?;
-        }
-        self.headed = true;
-        Ok(())
+        self.header.take().map_or(Ok(()), |header| self.writer.write_all(header.as_bytes()))
     }
 
     fn write_end(&mut self) -> io::Result<()> {
@@ -103,17 +100,19 @@ impl Output {
             peaks.sort_by(|(_, a), (_, b)| b.cardinality.total_cmp(&a.cardinality));
             let longest = peaks.iter().map(|(host, _)| host.to_string().len()).max();
             let width = longest.unwrap_or(0).max(15);
+            let sampling = if self.are_exports { "   unsampled" } else { "" };
             writeln!(
                 self.writer,
-                "{:<width$}      peak   in slice  first slice   last slice   slices",
+                "{:<width$}      peak   in slice  first slice   last slice   slices{sampling}",
                 "host"
             )?;
             for (host, peak) in peaks {
-                let Peak { cardinality, slice, first, last, slices, peers } = peak;
+                let Peak { cardinality, slice, first, last, slices, peers, sampling } = peak;
                 let host = host.to_string();
+                let unsampled = sampling.map_or_else(String::new, |it| unsampled(*cardinality, it));
                 writeln!(
                     self.writer,
-                    "{host:<width$} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}"
+                    "{host:<width$} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}{unsampled}"
                 )?;
                 indented(&mut self.writer, peers)?;
             }
@@ -126,17 +125,18 @@ fn remember(
     peaks: &mut BTreeMap<IpAddr, Peak>,
     slice: u64,
     point: &SuperPoint,
-    peers: &[SamplePeer],
+    (peers, sampling): (&[SamplePeer], Option<Sampling>),
 ) {
     let cardinality = point.cardinality;
-    let new = Peak { cardinality, slice, first: slice, last: slice, slices: 0, peers: Vec::new() };
+    let (first, last, peers) = (slice, slice, peers.to_vec());
+    let new = Peak { cardinality, slice, first, last, slices: 0, peers: Vec::new(), sampling };
     let peak = peaks.entry(point.host).or_insert(new);
     if cardinality > peak.cardinality {
-        (peak.cardinality, peak.slice) = (cardinality, slice);
+        (peak.cardinality, peak.slice, peak.sampling) = (cardinality, slice, sampling);
     }
     peak.last = slice;
     peak.slices += 1;
-    peak.peers = peers.to_vec();
+    peak.peers = peers;
 }
 
 /// The first `most` sample peers of a super point: those seen last.
@@ -151,55 +151,4 @@ pub fn indented(to: &mut dyn Write, peers: &[SamplePeer]) -> io::Result<()> {
         writeln!(to, "    peer {host:<15} last seen in slice {}", peer.last_seen)?;
     }
     Ok(())
-}
-
-fn is_lower_bound(point: &SuperPoint) -> bool {
-    point.range == EstimateRange::Beyond
-}
-
-fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, end_ms, point, peers } = line;
-    let SuperPoint { host, cardinality, std_error, .. } = point;
-    write!(
-        to,
-        r#"{{"slice":{slice},"start_ms":{start_ms},"end_ms":{end_ms},"host":"{host}","cardinality":{cardinality:.1},"std_error":{std_error:.1}"#
-    )?;
-    if is_lower_bound(point) {
-        to.write_all(b",\"lower_bound\":true")?;
-    }
-    if let Some(peers) = peers {
-        let object = |peer: &SamplePeer| {
-            format!(r#"{{"host":"{}","last_seen":{}}}"#, peer.host, peer.last_seen)
-        };
-        let objects: Vec<_> = peers.iter().map(object).collect();
-        write!(to, r#","peers":[{}]"#, objects.join(","))?;
-    }
-    to.write_all(b"}\n")
-}
-
-const CSV_HEADER: &str = "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound\n";
-const CSV_HEADER_WITH_PEERS: &str =
-    "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound,peers\n";
-
-/// Peers are one column: each with the slice in which it was seen last, `192.0.2.1@7`, and spaces between.
-fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, end_ms, point, peers } = line;
-    let SuperPoint { host, cardinality, std_error, .. } = point;
-    let bound = is_lower_bound(point);
-    write!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{std_error:.1},{bound}")?;
-    if let Some(peers) = peers {
-        let text = |peer: &SamplePeer| format!("{}@{}", peer.host, peer.last_seen);
-        write!(to, ",{}", peers.iter().map(text).collect::<Vec<_>>().join(" "))?;
-    }
-    writeln!(to)
-}
-
-const ROW_HEADER: &str = "slice            start_ms host            cardinality\n";
-
-fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, point, peers, .. } = line;
-    let host = point.host.to_string();
-    let bound = if is_lower_bound(point) { " at least" } else { "" };
-    writeln!(to, "{slice:<10} {start_ms:>14} {host:<15} {:>11.0}{bound}", point.cardinality)?;
-    indented(to, peers.unwrap_or_default())
 }

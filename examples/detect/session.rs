@@ -1,30 +1,27 @@
-//! One run over one capture: contacts in, reports out.
+//! One run over one input: contacts in, reports out.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
-use indicatif::ProgressBar;
-use srlg::{Device, Overload, PairBatch, Placement, SliceClock, SliceReport, SlidingDetector};
-use srlg_contact::{Contact, View};
+use anyhow::{Error, Result};
+use srlg::{
+    Device, Overload, PairBatch, Placement, SliceClock, SliceReport, SliceSink, Slicer,
+    SlidingDetector,
+};
+use srlg_contact::{Contact, Sampling, SamplingWindow, View};
 
 use crate::args::{Args, Preset};
 use crate::output::Output;
-use crate::tell;
-
-/// Pairs are handed to the detector in batches of at most this many.
-const BATCH: usize = 1 << 14;
+use crate::progress::Progress;
 
 /// No capture is from later than a day ahead of this machine's clock.
 const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
 
 pub struct Session {
-    detector: SlidingDetector,
-    clock: SliceClock,
+    slicer: Slicer,
     view: View,
-    batch: PairBatch,
-    late: PairBatch,
-    reports: Reports,
+    is_live: bool,
+    measured: Measured,
     started: Instant,
     pairs: u64,
     unmeasured: u64,
@@ -32,10 +29,19 @@ pub struct Session {
     refused: u64,
 }
 
+/// Slice after slice.
+struct Measured {
+    detector: SlidingDetector,
+    reports: Reports,
+}
+
 /// Where reports go, and what is remembered of them.
 struct Reports {
     output: Output,
-    progress: ProgressBar,
+    progress: Progress,
+    sampling: SamplingWindow,
+    /// Of all slices.
+    sampled: Sampling,
     slices: u64,
     overloaded: u64,
     /// Whether estimates subtract a background, which can be too large.
@@ -54,31 +60,37 @@ pub struct Totals {
     pub overloaded: u64,
     /// The largest of all slices.
     pub background: f64,
+    pub sampled: Sampling,
     pub recorder_bytes: usize,
     pub device: Device,
     pub wall: Duration,
 }
 
 impl Session {
-    pub fn new(args: &Args, progress: ProgressBar) -> Result<Self> {
-        let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
+    pub fn new(args: &Args, progress: Progress) -> Result<Self> {
         let late = args.late.unwrap_or(args.window.saturating_sub(1));
-        let clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?
-            .with_latest(u64::try_from(latest.as_nanos())?);
+        let mut clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?
+            .with_grace(args.grace());
+        if !args.source.is_live() {
+            // Contacts of a live input are of no later time than now.
+            let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + CLOCK_SKEW;
+            clock = clock.with_latest(u64::try_from(latest.as_nanos())?);
+        }
+        let reports = Reports {
+            output: Output::new(args),
+            progress,
+            sampling: SamplingWindow::new(args.window),
+            sampled: Sampling::default(),
+            slices: 0,
+            overloaded: 0,
+            paper: args.preset == Preset::Paper,
+            background: 0.0,
+        };
         Ok(Self {
-            detector: args.detector()?,
-            clock,
+            slicer: Slicer::new(clock),
             view: View::new(&args.view)?,
-            batch: PairBatch::new(),
-            late: PairBatch::new(),
-            reports: Reports {
-                output: Output::new(args),
-                progress,
-                slices: 0,
-                overloaded: 0,
-                paper: args.preset == Preset::Paper,
-                background: 0.0,
-            },
+            is_live: args.source.is_live(),
+            measured: Measured { detector: args.detector()?, reports },
             started: Instant::now(),
             pairs: 0,
             unmeasured: 0,
@@ -86,65 +98,63 @@ impl Session {
         })
     }
 
-    /// Takes the next contact of the capture.
+    /// Takes the next contact of the input.
     pub fn take(&mut self, contact: Contact) -> Result<()> {
-        match self.clock.place(contact.time_ns) {
-            Placement::Running => self.push(contact),
-            Placement::Start { slice } => {
-                self.detector.skip_to(slice)?;
-                self.push(contact)
-            }
-            Placement::Ahead { slice } => {
-                self.flush()?;
-                self.detector.advance_to(slice, |report| self.reports.take(&report))?;
-                self.push(contact)
-            }
-            Placement::Late { slices } => {
-                let pairs = self.count(contact);
-                self.late.clear();
-                self.late.extend(pairs);
-                Ok(self.late.ingest_late(&self.detector, slices)?)
-            }
-            // The clock counts them.
-            Placement::TooLate | Placement::Future => Ok(()),
-            Placement::Early { .. } => unreachable!("the clock has no grace"),
+        let pairs = self.count(contact);
+        let placement = self.slicer.take(contact.time_ns, pairs, &mut self.measured)?;
+        if !matches!(placement, Placement::TooLate | Placement::Future) {
+            let slice = self.slicer.clock().slice_of(contact.time_ns);
+            self.measured.reports.sampling.add(slice, &contact);
         }
+        Ok(())
     }
 
-    /// Closes the last slice, if any packet came at all.
+    /// Takes the time of day, by which slices of a live input end.
+    pub fn pass(&mut self, now_ns: u64) -> Result<()> {
+        self.slicer.start(now_ns, &mut self.measured)?;
+        self.slicer.pass(now_ns, &mut self.measured)
+    }
+
+    /// Shows how much of the input has been read.
+    pub fn progress(&self) -> &Progress {
+        &self.measured.reports.progress
+    }
+
+    /// Closes the last slice, if any contact came at all. Of a live input it has not ended: its report would be one
+    /// of a part of a slice.
     pub fn finish(mut self) -> Result<Totals> {
-        self.flush()?;
-        if self.clock.is_running() {
-            let report = self.detector.close_slice()?;
-            self.reports.take(&report)?;
+        if self.is_live {
+            self.slicer.flush(&mut self.measured)?;
+        } else {
+            self.slicer.finish(&mut self.measured)?;
         }
-        self.reports.output.finish()?;
-        self.reports.progress.finish_and_clear();
+        let Measured { detector, reports } = &mut self.measured;
+        if self.slicer.clock().is_running() && !self.is_live {
+            let report = detector.close_slice()?;
+            reports.take(&report)?;
+        }
+        reports.output.finish()?;
+        reports.progress.finish();
         Ok(Totals {
             pairs: self.pairs,
             unmeasured: self.unmeasured,
             refused: self.refused,
-            too_late: self.clock.too_late(),
-            future: self.clock.future(),
-            slices: self.reports.slices,
-            overloaded: self.reports.overloaded,
-            background: self.reports.background,
-            recorder_bytes: self.detector.memory_bytes(),
-            device: self.detector.device(),
+            too_late: self.slicer.clock().too_late(),
+            future: self.slicer.clock().future(),
+            slices: reports.slices,
+            overloaded: reports.overloaded,
+            background: reports.background,
+            sampled: reports.sampled,
+            recorder_bytes: detector.memory_bytes(),
+            device: detector.device(),
             wall: self.started.elapsed(),
         })
     }
 
-    fn push(&mut self, contact: Contact) -> Result<()> {
-        let pairs = self.count(contact);
-        self.batch.extend(pairs);
-        if self.batch.len() + 2 > BATCH { self.flush() } else { Ok(()) }
-    }
-
     /// The pairs of a contact that are measured, counted.
     fn count(&mut self, contact: Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
-        let is_refused =
-            self.reports.paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
+        let is_refused = self.measured.reports.paper
+            && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
         self.refused += u64::from(is_refused);
         let pairs = (!is_refused).then(|| self.view.pairs(&contact));
         let most = pairs.as_ref().map_or(0, |pairs| pairs.size_hint().1.unwrap_or(0));
@@ -152,11 +162,21 @@ impl Session {
         self.pairs += most as u64;
         pairs.into_iter().flatten()
     }
+}
 
-    fn flush(&mut self) -> Result<()> {
-        self.batch.ingest(&self.detector)?;
-        self.batch.clear();
-        Ok(())
+impl SliceSink for Measured {
+    type Error = Error;
+
+    fn start(&mut self, slice: u64) -> Result<()> {
+        Ok(self.detector.skip_to(slice)?)
+    }
+
+    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
+        Ok(pairs.ingest_late(&self.detector, slices_late)?)
+    }
+
+    fn advance_to(&mut self, slice: u64) -> Result<()> {
+        self.detector.advance_to(slice, |report| self.reports.take(&report))
     }
 }
 
@@ -166,7 +186,9 @@ impl Reports {
         if self.paper {
             self.background = self.background.max(report.health.background);
         }
-        self.output.report(report)?;
+        let sampling = self.sampling.at(report.slice);
+        self.sampled.merge(sampling);
+        self.output.report(report, sampling)?;
         let Some(overload) = report.health.overload else { return Ok(()) };
         self.overloaded += 1;
         if self.overloaded == 1 {
@@ -179,9 +201,8 @@ impl Reports {
                 Overload::Saturated => "no super point could be found",
                 _ => "super points may be missing",
             };
-            self.progress.suspend(|| {
-                tell(format_args!("warning: overload in slice {slice}: {what}; narrow --inside"));
-            });
+            self.progress
+                .tell(format_args!("warning: overload in slice {slice}: {what}; narrow --inside"));
         }
         Ok(())
     }

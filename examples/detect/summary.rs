@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use srlg_capture::Counts;
+use srlg_input::Status;
 
 use crate::session::Totals;
 
@@ -10,15 +10,15 @@ use crate::session::Totals;
 const CLEAR_BACKGROUND: f64 = 0.01;
 
 /// Prints what became of every packet, and what it cost.
-pub fn print(totals: &Totals, counts: &Counts) {
+pub fn print(totals: &Totals, status: &Status) {
     // Nobody is left to tell where standard error is closed or full.
-    let _nobody_listens = write(&mut io::stderr().lock(), totals, counts);
+    let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
 }
 
-fn write(to: &mut impl Write, totals: &Totals, counts: &Counts) -> io::Result<()> {
+fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()> {
     let seconds = totals.wall.as_secs_f64();
     let rate = |count: u64| count as f64 / seconds / 1e6;
-    writeln!(to, "packets    {counts}")?;
+    write_status(to, status)?;
     writeln!(
         to,
         "dropped    {} too late, {} from the future, {} with no measured endpoint",
@@ -28,14 +28,39 @@ fn write(to: &mut impl Write, totals: &Totals, counts: &Counts) -> io::Result<()
         let refused = totals.refused;
         writeln!(to, "ipv6       {refused} contacts left out: the preset paper takes IPv4 alone")?;
     }
+    if !totals.sampled.is_empty() {
+        let sampled = totals.sampled;
+        writeln!(to, "sampling   {sampled}")?;
+    }
     writeln!(to, "pairs      {}", totals.pairs)?;
     writeln!(to, "slices     {} reported, {} in overload", totals.slices, totals.overloaded)?;
-    let (packets, pairs) = (rate(counts.packets), rate(totals.pairs));
-    writeln!(to, "time       {seconds:.2} s, {packets:.2} M packets/s, {pairs:.2} M pairs/s")?;
+    let packets = status.packets.as_ref().map_or(0, |packets| packets.packets);
+    let records = status.flows.as_ref().map_or(packets, |flows| flows.records);
+    let unit = if status.flows.is_some() { "records" } else { "packets" };
+    let (units, pairs) = (rate(records), rate(totals.pairs));
+    writeln!(to, "time       {seconds:.2} s, {units:.2} M {unit}/s, {pairs:.2} M pairs/s")?;
     let recorders = totals.recorder_bytes as f64 / 1e6;
     let device = totals.device;
     writeln!(to, "memory     {recorders:.1} MB of recorders on {device}, {}", peak_memory())?;
     write_warnings(to, totals)
+}
+
+/// A line for each source of contacts, and for each exporter.
+fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
+    let Status { packets, flows, sockets, interface_drops, exporters } = status;
+    if let Some(packets) = packets {
+        writeln!(to, "packets    {packets}")?;
+    }
+    if let Some(drops) = interface_drops {
+        writeln!(to, "lost       {drops} packets dropped by the kernel or the interface")?;
+    }
+    if let Some(sockets) = sockets {
+        writeln!(to, "sockets    {sockets}")?;
+    }
+    if let Some(flows) = flows {
+        writeln!(to, "exports    {flows}")?;
+    }
+    exporters.iter().try_for_each(|exporter| writeln!(to, "exporter   {exporter}"))
 }
 
 fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
@@ -51,7 +76,7 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
     if totals.future > 0 {
         writeln!(
             to,
-            "detect: warning: {} packets have time stamps from the future and were dropped",
+            "detect: warning: {} contacts have time stamps from the future and were dropped",
             totals.future
         )?;
     }

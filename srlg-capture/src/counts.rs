@@ -4,6 +4,7 @@
 //! Invariant: `packets == contacts + sum of skips`; only [`Counts::record`] changes a count.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 /// Why a packet, or a CSV row, is no contact, or no datagram where those are asked for. The first reason that applies counts, in the
 /// order: record (`NoInterface`, `NoTime`, `BadTime`), link type, headers from outside in.
@@ -111,6 +112,17 @@ impl Counts {
             Err(reason) => self.skips[*reason as usize] += 1,
         }
         outcome.ok()
+    }
+}
+
+/// Adds those of another reader.
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.contacts += other.contacts;
+        for (count, more) in self.skips.iter_mut().zip(other.skips) {
+            *count += more;
+        }
     }
 }
 

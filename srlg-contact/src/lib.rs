@@ -22,6 +22,7 @@ mod network;
 mod networks;
 mod prefixes;
 mod ranges;
+mod sampling;
 mod view;
 
 pub use contact::{Contact, TCP, TCP_ACK, TCP_SYN};
@@ -30,4 +31,5 @@ pub use named::{Counted, Role, Side, UnknownName};
 pub use network::{BadNetwork, parse_network};
 pub use networks::Networks;
 pub use prefixes::{BadPrefix, Prefixes};
+pub use sampling::{Sampling, SamplingWindow};
 pub use view::{BadView, View, ViewOptions};

@@ -4,6 +4,7 @@
 //! Invariant: counts only grow, and nothing is left out without a reason.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 /// Why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,8 +109,11 @@ impl Counts {
     pub(crate) fn add(&mut self, reason: Reason) {
         self.reasons[reason as usize] += 1;
     }
+}
 
-    pub(crate) fn add_all(&mut self, other: &Self) {
+/// Adds those of another exporter, or of another decoder.
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, other: &Self) {
         self.datagrams += other.datagrams;
         self.records += other.records;
         self.contacts += other.contacts;

@@ -91,9 +91,9 @@ impl Decoder {
             sink.count(Reason::Malformed);
         }
         let counts = sink.counts;
-        self.counts.add_all(&counts);
+        self.counts += &counts;
         if let Some(exporter) = self.exporters.get(&key) {
-            exporter.counts.add_all(&counts);
+            exporter.counts += &counts;
         }
     }
 

@@ -1,0 +1,89 @@
+//! Why an input cannot be opened, or read on.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use srlg_capture::CaptureError;
+use srlg_flow::BadOptions;
+
+/// Tells why an input cannot be opened, or read on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// No input is named.
+    #[error("no input is named: give a file, an address to listen at, or an interface")]
+    None,
+    /// A file cannot be opened.
+    #[error("cannot open {}: {error}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+    /// A file is of no known format, or cannot be read on.
+    #[error("{name}: {error}")]
+    Capture {
+        /// Name of the file; `-` is standard input.
+        name: String,
+        /// What is wrong.
+        #[source]
+        error: CaptureError,
+    },
+    /// Options of the decoder of exports are out of range.
+    #[error(transparent)]
+    Decoder(#[from] BadOptions),
+    /// A socket cannot be set up.
+    #[error("cannot listen at {address}: {error}")]
+    Listen {
+        /// Where exports should be received.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+    /// A socket fails.
+    #[error("cannot receive at {address} any more: {error}")]
+    Receive {
+        /// Where exports were received.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+    /// Sockets are asked for, and nobody may send to them.
+    #[error(
+        "no exporter is permitted: name the networks that they are in, since exports are datagrams that anybody can send"
+    )]
+    NoExporters,
+    /// An interface cannot be captured from.
+    #[cfg(feature = "live")]
+    #[error(transparent)]
+    Interface(#[from] srlg_capture::LiveError),
+    /// The program has no live capture.
+    #[cfg(not(feature = "live"))]
+    #[error(
+        "{interface}: live capture is not part of this program: build it with the feature live, which needs libpcap"
+    )]
+    NoLive {
+        /// The interface that was asked for.
+        interface: String,
+    },
+    /// The templates of exporters cannot be kept.
+    #[error("cannot keep templates in {}: {error}", path.display())]
+    Templates {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+    /// Signals cannot be handled.
+    #[error("cannot handle signals: {0}")]
+    Signals(#[source] io::Error),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+}

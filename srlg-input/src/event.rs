@@ -1,0 +1,15 @@
+//! What an input yields.
+
+use srlg_contact::Contact;
+
+/// Tells what comes next of an input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Hosts were in contact.
+    Contact(Contact),
+    /// It is this time of day, nanoseconds since the Unix epoch, and all that came before has been told. Only
+    /// what is live says so, some 50 times a second; such contacts are of no later time.
+    Time(u64),
+    /// A line for whoever looks after the program.
+    Notice(String),
+}

@@ -1,0 +1,147 @@
+//! Contacts out of files, one after the other.
+//!
+//! Invariant: all files are there before any is read, and all exports go through one decoder, so that templates of
+//! one file are known in the next.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::vec;
+
+use srlg_capture::{CaptureError, Counts, Reader};
+
+use crate::error::InputError;
+use crate::event::Event;
+use crate::exports::Exports;
+use crate::options::InputOptions;
+use crate::progress::{Counted, Progress};
+use crate::status::{ExporterStatus, Status};
+
+/// Files, of which one is being read.
+pub(crate) struct Files {
+    file: Option<Reading>,
+    waiting: vec::IntoIter<PathBuf>,
+    exports: Exports,
+    /// Whether captures hold exports, whatever else they may hold.
+    are_exports: bool,
+    /// Of the files that have been read.
+    packets: Counts,
+    has_decoded: bool,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+struct Reading {
+    name: String,
+    reader: Reader,
+    is_export: bool,
+}
+
+impl Files {
+    /// Begins with the first file.
+    pub(crate) fn open(options: &InputOptions) -> Result<Self, InputError> {
+        let mut bytes = 0;
+        for path in options.input.iter().filter(|path| !is_standard_input(path)) {
+            let metadata = fs::metadata(path)
+                .map_err(|error| InputError::Open { path: path.clone(), error })?;
+            bytes += if metadata.is_file() { metadata.len() } else { 0 };
+        }
+        let mut files = Self {
+            file: None,
+            waiting: options.input.clone().into_iter(),
+            exports: Exports::new(options.decoding.decoder())?,
+            are_exports: options.exports,
+            packets: Counts::default(),
+            has_decoded: options.exports,
+            read: Arc::default(),
+            bytes,
+        };
+        if files.open_next()? { Ok(files) } else { Err(InputError::None) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
+        loop {
+            if let Some(contact) = self.exports.next_contact() {
+                return Ok(Some(Event::Contact(contact)));
+            }
+            let Some(file) = &mut self.file else {
+                if self.open_next()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let is_read = if file.is_export {
+                let datagram = file.reader.next_datagram().map_err(failed(&file.name))?;
+                datagram.map(|it| self.exports.decode(it.source, it.time_ns, it.payload)).is_some()
+            } else {
+                match file.reader.next_contact().map_err(failed(&file.name))? {
+                    Some(contact) => return Ok(Some(Event::Contact(contact))),
+                    None => false,
+                }
+            };
+            if !is_read && let Some(notice) = self.end_file() {
+                return Ok(Some(notice));
+            }
+        }
+    }
+
+    /// Begins with the next file; whether there is one.
+    #[cold]
+    fn open_next(&mut self) -> Result<bool, InputError> {
+        let Some(path) = self.waiting.next() else { return Ok(false) };
+        let name = path.display().to_string();
+        let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
+        let is_export = self.are_exports;
+        self.file = Some(Reading { name, reader, is_export });
+        Ok(true)
+    }
+
+    fn open_file(&self, path: PathBuf) -> Result<Box<dyn Read + Send>, InputError> {
+        if is_standard_input(&path) {
+            return Ok(Box::new(io::stdin()));
+        }
+        match File::open(&path) {
+            Ok(file) => Ok(Box::new(Counted::new(file, &self.read))),
+            Err(error) => Err(InputError::Open { path, error }),
+        }
+    }
+
+    /// Takes the counts of the file that has been read; what is to be told of its end.
+    #[cold]
+    fn end_file(&mut self) -> Option<Event> {
+        let Reading { name, reader, .. } = self.file.take()?;
+        self.packets += reader.counts();
+        reader
+            .truncation()
+            .map(|truncation| Event::Notice(format!("warning: {name}: {truncation}")))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let mut packets = self.packets.clone();
+        if let Some(file) = &self.file {
+            packets += file.reader.counts();
+        }
+        let decoder = self.exports.decoder();
+        Status {
+            packets: Some(packets),
+            flows: self.has_decoded.then(|| decoder.counts().clone()),
+            exporters: ExporterStatus::of(decoder).collect(),
+            ..Status::default()
+        }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        Progress { read: self.read.load(Relaxed), of: self.bytes }
+    }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn failed(name: &str) -> impl Fn(CaptureError) -> InputError {
+    move |error| InputError::Capture { name: name.to_owned(), error }
+}

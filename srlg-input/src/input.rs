@@ -1,0 +1,121 @@
+//! An input: files, or what goes on now.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::error::InputError;
+use crate::event::Event;
+use crate::files::Files;
+use crate::live::Live;
+use crate::options::InputOptions;
+use crate::progress::Progress;
+use crate::status::Status;
+
+/// Yields the contacts of files, sockets or an interface.
+pub struct Input {
+    source: Source,
+    stop: Stop,
+}
+
+enum Source {
+    Files(Box<Files>),
+    Live(Box<Live>),
+}
+
+/// Asks an [`Input`] that is live to end. Clones ask the same input.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the input to end: its last events are what has come by then.
+    pub fn stop(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Input {
+    /// Opens the input that `options` name: checks that files are there, binds sockets, starts to capture.
+    ///
+    /// # Errors
+    /// [`InputError`], which says what to do about it.
+    pub fn open(options: &InputOptions) -> Result<Self, InputError> {
+        let stop = Stop::default();
+        let source = if options.is_live() {
+            Source::Live(Box::new(Live::open(options, &stop)?))
+        } else {
+            Source::Files(Box::new(Files::open(options)?))
+        };
+        Ok(Self { source, stop })
+    }
+
+    /// Returns what comes next, and `None` at the end; of what is live it waits 20 ms at most.
+    ///
+    /// # Errors
+    /// [`InputError`] where the input cannot be read on.
+    #[inline(always)]
+    pub fn next_event(&mut self) -> Result<Option<Event>, InputError> {
+        match &mut self.source {
+            Source::Files(files) => files.next_event(),
+            Source::Live(live) => live.next_event(),
+        }
+    }
+
+    /// Returns what asks the input to end. Files are read to their end all the same.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Lets the first signal to interrupt or terminate this process end an input that is live, as [`stop`](Self::stop)
+    /// does; the second ends the process at once, with exit code 2. It does nothing for files.
+    ///
+    /// # Errors
+    /// [`InputError::Signals`] where the system does not let the process handle them.
+    pub fn stop_at_signals(&self) -> Result<(), InputError> {
+        if let Source::Live(_) = self.source {
+            for signal in [SIGINT, SIGTERM] {
+                let flag = self.stop.flag();
+                flag::register_conditional_shutdown(signal, 2, Arc::clone(&flag))
+                    .and_then(|_| flag::register(signal, flag))
+                    .map_err(InputError::Signals)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what became of all that came so far.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match &self.source {
+            Source::Files(files) => files.status(),
+            Source::Live(live) => live.status(),
+        }
+    }
+
+    /// Returns how much of the files has been read, which is nothing of what is live.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        match &self.source {
+            Source::Files(files) => files.progress(),
+            Source::Live(_) => Progress::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input").field("status", &self.status()).finish_non_exhaustive()
+    }
+}

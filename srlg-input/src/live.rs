@@ -1,0 +1,185 @@
+//! Contacts of what goes on now: sockets, an interface, a file that is being written.
+//!
+//! Shape: threads read and put contacts on a [`Belt`]; whoever asks takes them from there, and the time of day with
+//! them. Invariant: a contact is of no later time than that at which it was read.
+
+mod belt;
+mod drops;
+mod follow;
+mod homes;
+mod interface;
+mod receive;
+mod sockets;
+mod templates;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use std::{thread, vec};
+
+use srlg_contact::Contact;
+
+use crate::error::InputError;
+use crate::event::Event;
+use crate::input::Stop;
+use crate::options::InputOptions;
+use crate::status::Status;
+
+use belt::Belt;
+use sockets::Sockets;
+
+/// How often drops are counted.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long threads have to end after they were asked to. One that waits for a pipe cannot be asked.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the threads of a source share with the one that asks.
+#[derive(Clone)]
+struct Line {
+    belt: Arc<Belt>,
+    stop: Stop,
+    /// What one thread tells of itself.
+    status: Arc<Mutex<Status>>,
+}
+
+pub(crate) struct Live {
+    line: Line,
+    contacts: vec::IntoIter<Contact>,
+    /// The time of day that is to be told after the contacts.
+    time: Option<u64>,
+    notices: VecDeque<String>,
+    sockets: Option<Sockets>,
+    looked: Instant,
+    /// Until when threads have time to end.
+    deadline: Option<Instant>,
+}
+
+impl Line {
+    /// Starts a thread, which puts contacts on the belt until `work` ends.
+    fn spawn(
+        &self,
+        name: &str,
+        work: impl FnOnce(&Self) -> Result<(), InputError> + Send + 'static,
+    ) -> Result<(), InputError> {
+        let line = self.clone();
+        self.belt.begin();
+        let started =
+            thread::Builder::new().name(name.to_owned()).spawn(move || line.belt.end(work(&line)));
+        started.map(drop).map_err(|error| {
+            self.belt.end(Ok(()));
+            InputError::Thread(error)
+        })
+    }
+
+    fn set_status(&self, status: Status) {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+}
+
+impl Live {
+    pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
+        let line = Line { belt: Arc::default(), stop: stop.clone(), status: Arc::default() };
+        let mut sockets = None;
+        if !options.sockets.listen.is_empty() {
+            sockets = Some(Sockets::open(&options.sockets, options.decoding.decoder(), &line)?);
+        } else if let Some(name) = &options.interface.name {
+            interface::open(name, &options.interface, &line)?;
+        } else {
+            follow::open(options, &line)?;
+        }
+        Ok(Self {
+            line,
+            contacts: Vec::new().into_iter(),
+            time: Some(now_ns()),
+            notices: VecDeque::new(),
+            sockets,
+            looked: Instant::now(),
+            deadline: None,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
+        match self.contacts.next() {
+            Some(contact) => Ok(Some(Event::Contact(contact))),
+            None => self.next_load(),
+        }
+    }
+
+    fn next_load(&mut self) -> Result<Option<Event>, InputError> {
+        loop {
+            if let Some(now) = self.time.take() {
+                return Ok(Some(Event::Time(now)));
+            }
+            if let Some(notice) = self.notices.pop_front() {
+                return Ok(Some(Event::Notice(notice)));
+            }
+            if self.looked.elapsed() >= LOOK {
+                self.look();
+                continue;
+            }
+            // Before the look at the belt, so that all that came before is on it.
+            let now = now_ns();
+            let mut load = self.line.belt.take(Vec::new());
+            self.notices.extend(load.notices);
+            if let Some(failure) = load.failures.pop() {
+                return Err(failure);
+            }
+            if load.contacts.is_empty() && self.has_ended(load.readers) {
+                return self.finish();
+            }
+            self.time = Some(now);
+            self.contacts = load.contacts.into_iter();
+            if let Some(contact) = self.contacts.next() {
+                return Ok(Some(Event::Contact(contact)));
+            }
+        }
+    }
+
+    /// Whether nothing comes any more.
+    fn has_ended(&mut self, readers: usize) -> bool {
+        if self.line.stop.is_asked() {
+            let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
+            return readers == 0 || Instant::now() >= deadline;
+        }
+        readers == 0
+    }
+
+    /// Looks after what no thread does.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        if let Some(sockets) = &mut self.sockets {
+            self.notices.extend(sockets.look());
+        }
+    }
+
+    /// Tells what there is to tell at the end, a line at a time.
+    fn finish(&mut self) -> Result<Option<Event>, InputError> {
+        if let Some(mut sockets) = self.sockets.take() {
+            self.notices.extend(sockets.finish());
+            self.line.set_status(sockets.status());
+        }
+        Ok(self.notices.pop_front().map(Event::Notice))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        match &self.sockets {
+            Some(sockets) => sockets.status(),
+            None => self.line.status.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+/// Threads end when nobody asks any more.
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.line.stop.stop();
+    }
+}
+
+/// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
+fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}

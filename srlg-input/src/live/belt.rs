@@ -1,0 +1,100 @@
+//! What goes from the threads that read to the one that asks.
+//!
+//! Invariant: nothing is dropped here: whoever reads waits while [`MOST`] contacts lie on the belt, and so it is the
+//! kernel that drops and counts.
+
+use std::mem;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use srlg_contact::Contact;
+
+use crate::error::InputError;
+use crate::input::Stop;
+
+/// Contacts that may lie on the belt, but for those of one datagram.
+const MOST: usize = 1 << 16;
+
+/// Whoever waits looks so often whether it should go on waiting.
+pub(crate) const TICK: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+pub(crate) struct Belt {
+    load: Mutex<Load>,
+    filled: Condvar,
+    emptied: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct Load {
+    pub(crate) contacts: Vec<Contact>,
+    pub(crate) notices: Vec<String>,
+    pub(crate) failures: Vec<InputError>,
+    /// Threads that have not ended.
+    pub(crate) readers: usize,
+}
+
+impl Belt {
+    /// Puts contacts on the belt, when there is room; `false` where nobody will take them any more.
+    pub(crate) fn put(&self, contacts: &[Contact], stop: &Stop) -> bool {
+        let mut load = self.lock();
+        while load.contacts.len() >= MOST {
+            if stop.is_asked() {
+                return false;
+            }
+            let waited = self.emptied.wait_timeout(load, TICK);
+            load = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let was_empty = load.contacts.is_empty();
+        load.contacts.extend_from_slice(contacts);
+        drop(load);
+        if was_empty {
+            self.filled.notify_one();
+        }
+        true
+    }
+
+    pub(crate) fn tell(&self, notice: String) {
+        self.lock().notices.push(notice);
+    }
+
+    pub(crate) fn begin(&self) {
+        self.lock().readers += 1;
+    }
+
+    pub(crate) fn end(&self, outcome: Result<(), InputError>) {
+        let mut load = self.lock();
+        load.readers -= 1;
+        load.failures.extend(outcome.err());
+        drop(load);
+        self.filled.notify_one();
+    }
+
+    /// Takes all that lies on the belt, after a tick at the latest, and leaves `empty` there.
+    pub(crate) fn take(&self, empty: Vec<Contact>) -> Load {
+        let mut load = self.lock();
+        if load.is_empty() {
+            let waited = self.filled.wait_timeout(load, TICK);
+            load = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let next = Load { contacts: empty, readers: load.readers, ..Load::default() };
+        let taken = mem::replace(&mut *load, next);
+        drop(load);
+        if taken.contacts.len() >= MOST {
+            self.emptied.notify_all();
+        }
+        taken
+    }
+
+    /// A thread that failed has left the belt as it was.
+    fn lock(&self) -> MutexGuard<'_, Load> {
+        self.load.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Load {
+    fn is_empty(&self) -> bool {
+        let Self { contacts, notices, failures, readers } = self;
+        contacts.is_empty() && notices.is_empty() && failures.is_empty() && *readers > 0
+    }
+}

@@ -1,0 +1,206 @@
+//! Sockets that exporters send to, and all that is looked after for them.
+
+use std::io;
+use std::mem;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use srlg_contact::Networks;
+use srlg_flow::{Counts, Decoder, DecoderOptions};
+
+use crate::error::InputError;
+use crate::options::SocketOptions;
+use crate::status::{ExporterStatus, SocketStatus, Status};
+
+use super::belt::TICK;
+use super::drops::Drops;
+use super::homes::Homes;
+use super::{Line, receive, templates};
+
+/// Between two notices about the same, and between two times that templates are kept.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What all receiving threads share.
+pub(super) struct Shared {
+    pub(super) permitted: Networks<()>,
+    /// One for each socket.
+    pub(super) decoders: Vec<Mutex<Decoder>>,
+    pub(super) homes: Homes,
+    pub(super) received: AtomicU64,
+    refused: AtomicU64,
+    last_refused: Mutex<Option<IpAddr>>,
+}
+
+pub(super) struct Sockets {
+    shared: Arc<Shared>,
+    drops: Mutex<Drops>,
+    templates: Option<PathBuf>,
+    noticed: Instant,
+    /// What the last notice told: refused, dropped.
+    told: (u64, u64),
+}
+
+impl Shared {
+    pub(super) fn refuse(&self, sender: IpAddr) {
+        self.refused.fetch_add(1, Relaxed);
+        *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    }
+}
+
+impl Sockets {
+    /// Binds all sockets and starts to receive.
+    pub(super) fn open(
+        options: &SocketOptions,
+        decoding: DecoderOptions,
+        line: &Line,
+    ) -> Result<Self, InputError> {
+        if options.exporters.is_empty() {
+            return Err(InputError::NoExporters);
+        }
+        let mut bound = Vec::new();
+        for &address in &options.listen {
+            let sockets = bind_all(address, options)
+                .map_err(|error| InputError::Listen { address, error })?;
+            bound.extend(sockets);
+        }
+        let decoders: Result<Vec<_>, _> =
+            bound.iter().map(|_| Decoder::new(decoding).map(Mutex::new)).collect();
+        let shared = Arc::new(Shared {
+            permitted: Networks::new(options.exporters.iter().map(|network| (*network, ()))),
+            decoders: decoders?,
+            homes: Homes::new(bound.len()),
+            received: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            last_refused: Mutex::default(),
+        });
+        if let Some(path) = &options.templates {
+            let damage = templates::load(path, &shared)?;
+            damage.into_iter().for_each(|damage| line.belt.tell(damage));
+        }
+        let mut drops = Drops::new();
+        for (here, (socket, address)) in bound.into_iter().enumerate() {
+            drops.watch(&socket);
+            if let Some(notice) = short_buffer(&socket, address, options.receive_buffer) {
+                line.belt.tell(notice);
+            }
+            if here % options.receivers as usize == 0 {
+                line.belt.tell(format!("receives exports of flows at {address}"));
+            }
+            let (shared, socket) = (Arc::clone(&shared), UdpSocket::from(socket));
+            line.spawn("receive", move |line| {
+                receive::receive(&socket, address, here, &shared, line)
+            })?;
+        }
+        Ok(Self {
+            shared,
+            drops: Mutex::new(drops),
+            templates: options.templates.clone(),
+            noticed: Instant::now(),
+            told: (0, 0),
+        })
+    }
+
+    /// Looks at what was dropped; what there is to tell, once a minute.
+    pub(super) fn look(&mut self) -> Vec<String> {
+        let SocketStatus { refused, dropped, .. } = self.counts();
+        let dropped = dropped.unwrap_or(0);
+        let is_first = self.told == (0, 0) && (refused, dropped) != (0, 0);
+        if !is_first && self.noticed.elapsed() < MINUTE {
+            return Vec::new();
+        }
+        self.noticed = Instant::now();
+        let mut notices = self.save();
+        let (refused_before, dropped_before) = mem::replace(&mut self.told, (refused, dropped));
+        if dropped > dropped_before {
+            let more = dropped - dropped_before;
+            notices.push(format!(
+                "warning: the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
+                 raise --receive-buffer, or --receivers where there are several exporters"
+            ));
+        }
+        if refused > refused_before {
+            let more = refused - refused_before;
+            let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = last.map(|last| last.to_string()).unwrap_or_default();
+            notices.push(format!(
+                "warning: {more} datagrams of senders that --exporters does not name were refused, the last of {last}"
+            ));
+        }
+        notices
+    }
+
+    /// Keeps templates; what went wrong with it.
+    fn save(&self) -> Vec<String> {
+        let Some(path) = &self.templates else { return Vec::new() };
+        let failure = templates::save(path, &self.shared).err();
+        failure.into_iter().map(|error| format!("warning: {error}")).collect()
+    }
+
+    /// Keeps templates for the next run.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        self.save()
+    }
+
+    fn counts(&self) -> SocketStatus {
+        let mut drops = self.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        SocketStatus {
+            received: self.shared.received.load(Relaxed),
+            refused: self.shared.refused.load(Relaxed),
+            dropped: drops.count(),
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let (mut flows, mut exporters) = (Counts::default(), Vec::new());
+        for decoder in &self.shared.decoders {
+            let decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
+            flows += decoder.counts();
+            exporters.extend(ExporterStatus::of(&decoder));
+        }
+        exporters.sort_by_key(|exporter| exporter.address);
+        Status { flows: Some(flows), sockets: Some(self.counts()), exporters, ..Status::default() }
+    }
+}
+
+/// The sockets at an address, each with the address that it is bound to.
+fn bind_all(address: SocketAddr, options: &SocketOptions) -> io::Result<Vec<(Socket, SocketAddr)>> {
+    let is_shared = options.receivers > 1;
+    if is_shared && address.port() != 0 {
+        // Sockets that share a port share it with those of another program, too, which must not go unnoticed.
+        drop(bind(address, options.receive_buffer, false)?);
+    }
+    let first = bind(address, options.receive_buffer, is_shared)?;
+    let address = first.1;
+    let more = (1..options.receivers).map(|_| bind(address, options.receive_buffer, true));
+    [Ok(first)].into_iter().chain(more).collect()
+}
+
+fn bind(address: SocketAddr, buffer: u32, is_shared: bool) -> io::Result<(Socket, SocketAddr)> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    if is_shared {
+        socket.set_reuse_port(true)?;
+    }
+    socket.set_recv_buffer_size(buffer as usize)?;
+    socket.set_read_timeout(Some(TICK))?;
+    socket.bind(&address.into())?;
+    let bound = socket.local_addr()?.as_socket().unwrap_or(address);
+    Ok((socket, bound))
+}
+
+/// What to tell where the kernel keeps less than was asked for.
+fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<String> {
+    // Linux counts its own overhead as well, and says twice what is for datagrams.
+    let got = socket.recv_buffer_size().ok()? / 2;
+    (got < asked as usize).then(|| {
+        format!(
+            "warning: the receive buffer at {address} is {got} bytes, not {asked}: raise net.core.rmem_max by sysctl"
+        )
+    })
+}

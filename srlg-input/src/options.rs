@@ -1,0 +1,163 @@
+//! The options of a command that say where contacts come from.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::ArgGroup;
+use ipnet::IpNet;
+use srlg_contact::parse_network;
+use srlg_flow::{DecoderOptions, Nat, Timestamps};
+
+/// Names an input: files, sockets or an interface.
+///
+/// As options of a command they are a group `contacts`, of which one may be given: `input`, `listen` or `interface`.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(group(ArgGroup::new("contacts").args(["input", "listen", "interface"])))]
+pub struct InputOptions {
+    /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
+    #[arg(long, value_name = "FILE|-")]
+    pub input: Vec<PathBuf>,
+
+    /// The UDP datagrams of the captures are exports of flows: NetFlow v5, v7 or v9, IPFIX, sFlow v5. Several files are one export
+    #[arg(long, requires = "input")]
+    pub exports: bool,
+
+    /// The input goes on now: a slice ends by this machine's clock, whether packets come or not
+    #[arg(long, requires = "input")]
+    pub live: bool,
+
+    /// Exports that exporters send here.
+    #[command(flatten)]
+    pub sockets: SocketOptions,
+
+    /// Packets on an interface.
+    #[command(flatten)]
+    pub interface: InterfaceOptions,
+
+    /// How exports are read.
+    #[command(flatten)]
+    pub decoding: ExportOptions,
+}
+
+/// Names sockets to receive exports at.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SocketOptions {
+    /// UDP address to receive exports of flows at, repeatable: [::]:2055 is that port on all addresses of IPv4 and IPv6
+    #[arg(long, value_name = "ADDR:PORT", requires = "exporters")]
+    pub listen: Vec<SocketAddr>,
+
+    /// Network of exporters, repeatable; datagrams from elsewhere are counted and not read
+    #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "listen")]
+    pub exporters: Vec<IpNet>,
+
+    /// Bytes that the kernel keeps of what a socket has not read yet
+    #[arg(long, value_name = "BYTES", default_value_t = Self::RECEIVE_BUFFER, requires = "listen")]
+    pub receive_buffer: u32,
+
+    /// Threads that receive and decode at each address; exporters are spread over them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), requires = "listen")]
+    pub receivers: u32,
+
+    /// File that keeps templates and sampling rates of exporters while this program does not run
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub templates: Option<PathBuf>,
+}
+
+/// Names an interface to capture from.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InterfaceOptions {
+    /// Network interface to capture packets from; needs a program that was built with the feature live
+    #[arg(long = "interface", id = "interface", value_name = "IF")]
+    pub name: Option<String>,
+
+    /// Packets that are captured, in the language of pcap-filter(7): "ip6 or tcp port 443"
+    #[arg(long, value_name = "EXPRESSION", requires = "interface")]
+    pub filter: Option<String>,
+
+    /// Bytes of a packet that are captured
+    #[arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, requires = "interface")]
+    pub snap_length: u32,
+}
+
+/// Says how exports of flows are read.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ExportOptions {
+    /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
+    #[arg(long, value_name = "pre|post", default_value = "pre", value_parser = nat)]
+    pub nat: Nat,
+
+    /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
+    #[arg(long, value_name = "corrected|trusted|received", default_value = "corrected", value_parser = timestamps)]
+    pub timestamps: Timestamps,
+
+    /// Packets one of which exporters look at, where they do not say [default: unknown]
+    #[arg(long, value_name = "N")]
+    pub sampling: Option<NonZeroU32>,
+}
+
+impl SocketOptions {
+    const RECEIVE_BUFFER: u32 = 16 << 20;
+}
+
+impl InterfaceOptions {
+    const SNAP_LENGTH: u32 = 256;
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            exporters: Vec::new(),
+            receive_buffer: Self::RECEIVE_BUFFER,
+            receivers: 1,
+            templates: None,
+        }
+    }
+}
+
+impl Default for InterfaceOptions {
+    fn default() -> Self {
+        Self { name: None, filter: None, snap_length: Self::SNAP_LENGTH }
+    }
+}
+
+impl InputOptions {
+    /// Returns whether slices end by the time of day.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live || !self.sockets.listen.is_empty() || self.interface.name.is_some()
+    }
+
+    /// Returns whether contacts come out of exports of flows.
+    #[must_use]
+    pub fn is_exports(&self) -> bool {
+        self.exports || !self.sockets.listen.is_empty()
+    }
+}
+
+impl ExportOptions {
+    /// Returns the options of a decoder that reads exports so.
+    #[must_use]
+    pub fn decoder(&self) -> DecoderOptions {
+        let Self { nat, timestamps, sampling } = *self;
+        DecoderOptions { nat, timestamps, sampling, ..DecoderOptions::default() }
+    }
+}
+
+fn nat(text: &str) -> Result<Nat, &'static str> {
+    match text {
+        "pre" => Ok(Nat::Pre),
+        "post" => Ok(Nat::Post),
+        _ => Err("give pre or post"),
+    }
+}
+
+fn timestamps(text: &str) -> Result<Timestamps, &'static str> {
+    match text {
+        "corrected" => Ok(Timestamps::Corrected),
+        "trusted" => Ok(Timestamps::Trusted),
+        "received" => Ok(Timestamps::Received),
+        _ => Err("give corrected, trusted or received"),
+    }
+}
