@@ -47,7 +47,8 @@ const LOOK: Duration = Duration::from_secs(1);
 ///         None => println!("20 ms without a packet"),
 ///     }
 /// }
-/// println!("{}; {} dropped", live.counts(), live.drops()?.buffer_full);
+/// let drops = live.drops()?;
+/// println!("{}; {} dropped", live.counts(), drops.buffer_full);
 /// # Ok::<(), srlg_capture::LiveError>(())
 /// ```
 pub struct Live {
