@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# debian-package.sh PROGRAM ELSEWHERE: sets up a program that Debian has in a package of the same name, by apt-get
-# when run as root. What is there stays. ELSEWHERE says what to install where there is no Debian.
+# debian-package.sh PROGRAM ELSEWHERE [PACKAGE]: sets up a program that Debian has in PACKAGE, or in a package of the
+# same name, by apt-get when run as root. What is there stays. ELSEWHERE says what to install where there is no Debian.
 set -euo pipefail
 
-program=$1 elsewhere=$2
+program=$1 elsewhere=$2 package=${3:-$1}
 
 fail() {
     echo "$program: $*" >&2
@@ -21,10 +21,10 @@ quietly() {
 PATH=$PATH:/usr/sbin
 if ! command -v "$program" >/dev/null; then
     command -v apt-get >/dev/null || fail "this is not Debian: install $elsewhere"
-    [ "$(id -u)" = 0 ] || fail "install it as root: apt-get install $program"
-    echo "installing $program"
+    [ "$(id -u)" = 0 ] || fail "install it as root: apt-get install $package"
+    echo "installing $package"
     quietly "apt-get update fails" apt-get update
-    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $program" \
-        apt-get install -y --no-install-recommends "$program"
+    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $package" \
+        apt-get install -y --no-install-recommends "$package"
 fi
 "$program" --version

@@ -1,4 +1,4 @@
-//! Contacts between hosts of IPv4 and IPv6, streamed out of capture files.
+//! Contacts between hosts of IPv4 and IPv6, streamed out of capture files or off a network interface.
 //!
 //! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IP packet: when,
 //! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
@@ -6,6 +6,8 @@
 //! file name. Contacts come in file order, which need not be time order.
 //!
 //! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, for whoever decodes exports of flows.
+//!
+//! With the feature `live`, `Live` captures on a network interface by libpcap, and yields the same contacts as they happen.
 //!
 //! What is no contact is counted by reason ([`Counts`], [`Skip`]) and never an error. A file
 //! that ends inside a record, or whose framing is damaged, ends there with a [`Truncation`]:
@@ -37,6 +39,8 @@ mod input;
 mod interface;
 mod ip;
 mod lines;
+#[cfg(feature = "live")]
+mod live;
 mod logs;
 mod packet;
 mod pcap;
@@ -50,6 +54,8 @@ pub use error::{CaptureError, Cause, Truncation};
 pub use format::Format;
 pub use frame::headers;
 pub use ip::Headers;
+#[cfg(feature = "live")]
+pub use live::{Drops, Live, LiveError, LiveOptions};
 pub use reader::Reader;
 pub use srlg_contact::Contact;
 pub use transport::Transport;

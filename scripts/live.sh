@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Sets up what live capture needs: libpcap with its headers to build the feature `live` of srlg-capture, tcpreplay and
+# iproute2 for its tests.
+set -euo pipefail
+
+package=$(dirname "$0")/debian-package.sh
+"$package" pcap-config "libpcap 1.5 or later with its headers" libpcap-dev
+"$package" tcpreplay "tcpreplay 4.4 or later"
+# The tests call `ip` of the same package, which has no option --version.
+"$package" ss "iproute2 6 or later" iproute2

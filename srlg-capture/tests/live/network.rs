@@ -1,0 +1,100 @@
+//! Two virtual interfaces, what is sent into one comes out of the other, and tcpreplay that sends.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::{env, fs, io, process};
+
+use crate::traffic::Traffic;
+
+const SENDING: &str = "sending";
+const LISTENING: &str = "listening";
+
+/// The pair of interfaces of this test's namespace.
+pub(crate) struct Network;
+
+impl Network {
+    /// Makes the pair, and nothing else that would send: a host of IPv6 looks for routers and neighbours.
+    pub(crate) fn new() -> Self {
+        for scope in ["all", "default"] {
+            let switch = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
+            match fs::write(&switch, "1") {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    panic!("{switch}: {error}")
+                }
+                _ => {}
+            }
+        }
+        let network = Self;
+        network.ip(&["link", "add", "name", SENDING, "type", "veth", "peer", "name", LISTENING]);
+        for interface in [SENDING, LISTENING] {
+            network.ip(&["link", "set", "dev", interface, "up"]);
+        }
+        network
+    }
+
+    /// Name of the interface at which packets come out.
+    pub(crate) fn listening(&self) -> &'static str {
+        LISTENING
+    }
+
+    /// Calls `ip`, which must succeed.
+    pub(crate) fn ip(&self, words: &[&str]) {
+        let output = Command::new("ip").args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ip {words:?}: {said}");
+    }
+
+    /// Begins to send `traffic`; `rate` is an option of tcpreplay.
+    pub(crate) fn play(&self, traffic: &Traffic, rate: &str) -> Player {
+        self.play_rounds(traffic, rate, 1)
+    }
+
+    /// The same, `rounds` times over.
+    pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
+        // One in each namespace, of which there is one in a process.
+        let file = env::temp_dir().join(format!("srlg-live-{}.pcap", process::id()));
+        fs::write(&file, traffic.file()).unwrap();
+        let mut command = Command::new("tcpreplay");
+        command.args(["--preload-pcap", "--intf1", SENDING, rate]);
+        command.arg(format!("--loop={rounds}")).arg(&file);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Player { child: Some(child), file, expected: traffic.frames.len() * rounds }
+    }
+}
+
+/// A tcpreplay that sends.
+pub(crate) struct Player {
+    /// Until it has ended.
+    child: Option<Child>,
+    file: PathBuf,
+    expected: usize,
+}
+
+impl Player {
+    /// Whether all has been sent; panics if tcpreplay failed, or sent other than all.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return true };
+        if child.try_wait().unwrap().is_none() {
+            return false;
+        }
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let told = format!("Successful packets:        {}\n", self.expected);
+        assert!(
+            output.status.success() && said.contains(&told),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        true
+    }
+}
+
+/// Leaves nothing behind when a test fails.
+impl Drop for Player {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+        let _ = fs::remove_file(&self.file);
+    }
+}
