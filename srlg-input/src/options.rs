@@ -78,6 +78,14 @@ pub struct InterfaceOptions {
     /// Bytes of a packet that are captured
     #[arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, requires = "interface")]
     pub snap_length: u32,
+
+    /// Bytes that the kernel keeps of packets that have not been read yet
+    #[arg(long, value_name = "BYTES", default_value_t = Self::BUFFER, requires = "interface")]
+    pub capture_buffer: u32,
+
+    /// Leave the interface as it is: only frames to this station, and from it, are captured
+    #[arg(long, requires = "interface")]
+    pub not_promiscuous: bool,
 }
 
 /// Says how exports of flows are read.
@@ -102,6 +110,19 @@ impl SocketOptions {
 
 impl InterfaceOptions {
     const SNAP_LENGTH: u32 = 256;
+    const BUFFER: u32 = 32 << 20;
+
+    /// What is captured, and how.
+    #[cfg(feature = "live")]
+    pub(crate) fn capture(&self) -> srlg_capture::LiveOptions {
+        let Self { filter, snap_length, capture_buffer, not_promiscuous, .. } = self;
+        srlg_capture::LiveOptions {
+            filter: filter.clone(),
+            snap_length: *snap_length,
+            promiscuous: !not_promiscuous,
+            buffer_bytes: *capture_buffer,
+        }
+    }
 }
 
 impl Default for SocketOptions {
@@ -118,7 +139,13 @@ impl Default for SocketOptions {
 
 impl Default for InterfaceOptions {
     fn default() -> Self {
-        Self { name: None, filter: None, snap_length: Self::SNAP_LENGTH }
+        Self {
+            name: None,
+            filter: None,
+            snap_length: Self::SNAP_LENGTH,
+            capture_buffer: Self::BUFFER,
+            not_promiscuous: false,
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use srlg_capture::Counts;
 use srlg_host::Device;
+use srlg_input::Status;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
@@ -59,12 +59,8 @@ pub struct Args {
     #[command(flatten)]
     pub input: input::Args,
 
-    /// Slices that a packet may be late and still count in its own
-    #[arg(long, value_name = "SLICES", default_value_t = 10)]
-    pub late: u32,
-
     /// How fast slices end: real, or this many per second [default: as fast as the input comes]
-    #[arg(long, value_name = "real|N")]
+    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface"])]
     pub pace: Option<pace::Pace>,
 
     /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
@@ -79,7 +75,7 @@ pub struct Args {
 /// What became of an input.
 struct Measured {
     totals: Totals,
-    counts: Option<Counts>,
+    status: Status,
 }
 
 /// Measures, spools and sends until the input ends or a signal comes.
@@ -96,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
         info!("goes on after slice {mark}, which {} has", folder.display());
     }
     let keep = args.keep.unwrap_or(network.config.window.max(2)) as usize;
-    let outbox = Arc::new(Outbox::new(spool, keep, args.input.live));
+    let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start")?;
@@ -145,8 +141,9 @@ fn start_measuring(
 ) -> Result<oneshot::Receiver<Result<Measured>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
-        let Args { late, pace, device, ref input, .. } = args;
-        let measurement = Measurement::new(&network, late, pace, device, input.live, outbox);
+        let Args { pace, device, ref input, .. } = args;
+        let lateness = input.lateness(network.config.window);
+        let measurement = Measurement::new(&network, lateness, pace, device, outbox);
         let measured = measurement.and_then(|measurement| input.read(&network, measurement));
         // Whoever asked has gone when a signal came.
         let _nobody_waits = sender.send(measured);
@@ -159,9 +156,8 @@ fn start_measuring(
 }
 
 fn tell(measured: &Measured) {
-    let Measured { totals, counts } = measured;
-    if let Some(counts) = counts {
-        info!("{counts}");
-    }
+    let Measured { totals, status } = measured;
+    status.to_string().lines().for_each(|line| info!("{line}"));
+    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
     info!("{totals}");
 }

@@ -1,7 +1,7 @@
 //! Contacts in, a delta per slice out.
 //!
-//! Shape: [`Measurement::take`] places pairs by their time, [`Measurement::pass`] lets time pass without
-//! any. Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
+//! Shape: a [`Slicer`] sorts pairs into slices by their time, [`Slices`] measures them and sends the slices that end.
+//! Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
 //! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
 //! gone out before and are passed over.
 
@@ -11,46 +11,53 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
-use srlg_host::{Device, PairBatch, Placement, SliceClock, SlidingDetector};
+use anyhow::{Error, Result};
+use srlg_host::{Device, PairBatch, Placement, SliceClock, SliceSink, Slicer, SlidingDetector};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
 use crate::network::Network;
 
-/// Pairs are handed to the detector in batches of at most this many.
-const BATCH: usize = 1 << 14;
-
-/// A time stamp further ahead of this machine's clock is broken: it would move the window on, and everything
+/// A time stamp of a file further ahead of this machine's clock is broken: it would move the window on, and everything
 /// that comes after it would be late.
 const SKEW: Duration = Duration::from_secs(86_400);
 
-/// The same where the packets come from this machine, now.
-const LIVE_SKEW: Duration = Duration::from_secs(2);
-
-/// Between two lines about packets that are dropped.
+/// Between two lines about contacts that are dropped.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measurement {
+    slicer: Slicer,
+    slices: Slices,
+    /// Time stamps up to this one, nanoseconds since the Unix epoch, are known to be believable.
+    believed: u64,
+    future: u64,
+    pairs: u64,
+    /// When it was told last that contacts are dropped.
+    told: Option<Instant>,
+}
+
+/// When contacts may come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lateness {
+    /// Slices that a contact may be late and still count in its own.
+    pub(super) late: u32,
+    /// How long after its end a slice waits for contacts on their way.
+    pub(super) grace: Duration,
+}
+
+/// Slice after slice.
+struct Slices {
     detector: SlidingDetector,
-    clock: SliceClock,
     pacer: Pacer,
     outbox: Arc<Outbox>,
     part_bytes: usize,
-    batch: PairBatch,
-    late: PairBatch,
     /// The running slice; none before the first contact.
-    slice: Option<u64>,
-    skew: Duration,
-    /// Time stamps up to this one, nanoseconds since the Unix epoch, are known to be believable.
-    believed: u64,
+    running: Option<u64>,
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,
     mark: Option<u64>,
     totals: Totals,
-    /// When it was told last that packets are dropped.
-    told: Option<Instant>,
 }
 
 /// What a whole run amounts to.
@@ -70,31 +77,26 @@ pub(super) struct Totals {
 impl Measurement {
     pub(super) fn new(
         network: &Network,
-        late: u32,
+        lateness: Lateness,
         pace: Option<Pace>,
         device: Device,
-        live: bool,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
         // Later than the window no pair counts.
-        let late = late.min(network.config.window - 1);
+        let late = lateness.late.min(network.config.window - 1);
         let clock = SliceClock::new(network.slice(), late, Duration::MAX)?;
-        Ok(Self {
+        let slices = Slices {
             detector: SlidingDetector::new(network.config, device)?,
-            clock,
-            skew: if live { LIVE_SKEW } else { SKEW },
-            believed: 0,
             pacer: Pacer::new(pace, network.slice()),
             mark: outbox.mark(),
             outbox,
             part_bytes: network.part_bytes,
-            batch: PairBatch::new(),
-            late: PairBatch::new(),
-            slice: None,
+            running: None,
             latest: 0,
             totals: Totals::default(),
-            told: None,
-        })
+        };
+        let slicer = Slicer::new(clock.with_grace(lateness.grace));
+        Ok(Self { slicer, slices, believed: 0, future: 0, pairs: 0, told: None })
     }
 
     /// Takes pairs, inside and opposite hosts, that were in contact at `time_ns`.
@@ -104,92 +106,75 @@ impl Measurement {
         pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
     ) -> Result<()> {
         if !self.believes(time_ns)? {
-            self.totals.future += 1;
+            self.future += 1;
             self.tell_dropped("from the future");
             return Ok(());
         }
-        let Some(late) = self.place(time_ns)? else {
+        let count = &mut self.pairs;
+        let counted = pairs.inspect(|_| *count += 1);
+        if self.slicer.take(time_ns, counted, &mut self.slices)? == Placement::TooLate {
             self.tell_dropped("too late");
-            return Ok(());
-        };
-        for (aip, bip) in pairs {
-            self.totals.pairs += 1;
-            if self.is_passed_over() {
-                continue;
-            }
-            if late > 0 {
-                self.latest = self.latest.max(late);
-                self.late.clear();
-                self.late.push(aip, bip);
-                self.late.ingest_late(&self.detector, late)?;
-                continue;
-            }
-            self.batch.push(aip, bip);
-            if self.batch.len() == BATCH {
-                self.flush()?;
-            }
         }
         Ok(())
     }
 
-    /// A capture that goes on has no end at which to say it: after a clock was put back, all of it is dropped.
+    /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
     fn tell_dropped(&mut self, why: &str) {
         if self.told.is_none_or(|told| told.elapsed() >= SILENCE) {
-            let (late, future) = (self.clock.too_late(), self.totals.future);
+            let (late, future) = (self.slicer.clock().too_late(), self.future);
             warn!(
-                "packets {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
+                "contacts {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
             );
             self.told = Some(Instant::now());
         }
     }
 
-    /// Lets time pass until `time_ns`, in which there was no contact.
-    pub(super) fn pass(&mut self, time_ns: u64) -> Result<()> {
-        self.clock.pass(time_ns).map_or(Ok(()), |slice| self.advance_to(slice))
+    /// Lets time pass until `now_ns`, the time of day, by which slices end. The first one is that of the first call.
+    pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
+        self.slicer.start(now_ns, &mut self.slices)?;
+        self.slicer.pass(now_ns, &mut self.slices)
     }
 
     /// Ends the last slice, if there was any.
     pub(super) fn finish(mut self) -> Result<Totals> {
-        if let Some(slice) = self.slice {
-            self.end(slice)?;
-        }
-        self.totals.too_late = self.clock.too_late();
-        Ok(self.totals)
+        self.slicer.finish(&mut self.slices)?;
+        self.slices.end()?;
+        let (pairs, future) = (self.pairs, self.future);
+        Ok(Totals { pairs, future, too_late: self.slicer.clock().too_late(), ..self.slices.totals })
     }
 
-    /// Whether a packet may be from then. It asks this machine's clock only about what is later than all before.
+    /// Whether a contact may be from then. It asks this machine's clock only about what is later than all before.
     fn believes(&mut self, time_ns: u64) -> Result<bool> {
         if time_ns > self.believed {
-            let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + self.skew;
+            let latest = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)? + SKEW;
             self.believed = u64::try_from(latest.as_nanos())?;
         }
         Ok(time_ns <= self.believed)
     }
+}
 
-    /// Moves on to the slice of `time_ns`; by how many slices it is late, if it counts at all.
-    fn place(&mut self, time_ns: u64) -> Result<Option<u32>> {
-        match self.clock.place(time_ns) {
-            Placement::Running => Ok(Some(0)),
-            Placement::Late { slices } => Ok(Some(slices)),
-            Placement::TooLate | Placement::Future => Ok(None),
-            Placement::Early { .. } => unreachable!("the clock has no grace"),
-            Placement::Start { slice } => {
-                self.begin(slice)?;
-                if let Some(mark) = self.mark.filter(|mark| slice <= *mark) {
-                    info!("slices {slice} to {mark} are in the spool already and are passed over");
-                }
-                Ok(Some(0))
-            }
-            Placement::Ahead { slice } => {
-                self.advance_to(slice)?;
-                Ok(Some(0))
-            }
+impl SliceSink for Slices {
+    type Error = Error;
+
+    fn start(&mut self, slice: u64) -> Result<()> {
+        self.begin(slice)?;
+        if let Some(mark) = self.mark.filter(|mark| slice <= *mark) {
+            info!("slices {slice} to {mark} are in the spool already and are passed over");
         }
+        Ok(())
+    }
+
+    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
+        if self.is_passed_over() {
+            return Ok(());
+        }
+        self.latest = self.latest.max(slices_late);
+        Ok(pairs.ingest_late(&self.detector, slices_late)?)
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        let Some(running) = self.slice else { return Ok(()) };
-        self.end(running)?;
+        let Some(running) = self.running else { return Ok(()) };
+        self.end()?;
         let window = u64::from(self.detector.params().window());
         let first = slice.saturating_sub(window).max(running + 1);
         if first > running + 1 {
@@ -199,26 +184,28 @@ impl Measurement {
         }
         for silent in first..slice {
             self.begin(silent)?;
-            self.end(silent)?;
+            self.end()?;
         }
         self.begin(slice)
     }
+}
 
+impl Slices {
     fn begin(&mut self, slice: u64) -> Result<()> {
-        self.slice = Some(slice);
+        self.running = Some(slice);
         if !self.is_passed_over() {
             self.detector.skip_to(slice)?;
         }
         Ok(())
     }
 
-    /// Ends the slice: sends what it touched, and goes on to the next one.
-    fn end(&mut self, slice: u64) -> Result<()> {
+    /// Ends the running slice, if any runs: sends what it touched.
+    fn end(&mut self) -> Result<()> {
+        let Some(slice) = self.running else { return Ok(()) };
         if self.is_passed_over() {
             self.totals.passed_over += 1;
             return Ok(());
         }
-        self.flush()?;
         // Pairs that were late have touched the past, and no further back than they were late.
         let delta = self.detector.take_delta(1 + std::mem::take(&mut self.latest))?;
         let parts = delta.into_parts(self.part_bytes)?;
@@ -229,15 +216,9 @@ impl Measurement {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
-        self.batch.ingest(&self.detector)?;
-        self.batch.clear();
-        Ok(())
-    }
-
     /// Whether the running slice is in the spool already.
     fn is_passed_over(&self) -> bool {
-        self.slice <= self.mark
+        self.running <= self.mark
     }
 }
 
@@ -247,7 +228,7 @@ impl fmt::Display for Totals {
         write!(
             f,
             "{pairs} pairs, {slices} slices of {bytes} bytes in all; {passed_over} slices passed over, \
-             {silent} left out; {too_late} packets too late, {future} from the future"
+             {silent} left out; {too_late} contacts too late, {future} from the future"
         )
     }
 }

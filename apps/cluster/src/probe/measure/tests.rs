@@ -9,6 +9,7 @@ use super::super::spool::Spool;
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;
+const LATENESS: Lateness = Lateness { late: 5, grace: Duration::ZERO };
 
 fn network(part_bytes: usize) -> Network {
     let config = Config {
@@ -24,7 +25,7 @@ fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let (spool, _) = Spool::open(folder).unwrap();
     let outbox = Arc::new(Outbox::new(spool, 1000, false));
     let to = Arc::clone(&outbox);
-    (Measurement::new(network, 5, None, Device::Cpu, false, to).unwrap(), outbox)
+    (Measurement::new(network, LATENESS, None, Device::Cpu, to).unwrap(), outbox)
 }
 
 /// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
