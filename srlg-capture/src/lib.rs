@@ -1,11 +1,11 @@
 //! Contacts between hosts of IPv4 and IPv6, streamed out of capture files.
 //!
 //! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IP packet: when,
-//! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
-//! either, CSV with the header `time_ms,src,dst`, and logs of conversations: Zeek, AWS VPC, Suricata. The content decides the format, never a
+//! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, CSV with the header `time_ms,src,dst`, and logs of conversations: Zeek, AWS VPC, Suricata; and gzip of any. The content decides the format, never a
 //! file name. Contacts come in file order, which need not be time order.
 //!
-//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, for whoever decodes exports of flows.
+//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC 5655), for a decoder
+//! of flow exports.
 //!
 //! What is no contact is counted by reason ([`Counts`], [`Skip`]) and never an error. A file
 //! that ends inside a record, or whose framing is damaged, ends there with a [`Truncation`]:
@@ -36,6 +36,7 @@ mod frame;
 mod input;
 mod interface;
 mod ip;
+mod ipfix;
 mod lines;
 mod logs;
 mod packet;
