@@ -89,7 +89,7 @@ impl Skip {
 /// How many packets a reader has seen so far, and what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Whole frames, or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
+    /// Whole frames, messages or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
     /// own.
     pub packets: u64,
     /// Packets that were delivered, as contacts or as datagrams.

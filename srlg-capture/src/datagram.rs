@@ -1,21 +1,22 @@
-//! The UDP datagrams of a capture.
+//! The UDP datagrams of a capture, and the messages of an IPFIX file.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::Skip;
 use crate::ip::Headers;
 
-/// Holds a whole UDP datagram: when and between whom it went, and what was in it.
+/// Holds a whole UDP datagram: when and between whom it went, and what was in it; or a message of an IPFIX file, which does not
+/// tell who sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Nanoseconds since the Unix epoch.
+    /// Nanoseconds since the Unix epoch. Of a message of an IPFIX file: the time of export in its header, in whole seconds.
     pub time_ns: u64,
-    /// Sender.
+    /// Sender; `0.0.0.0:0` of a message of an IPFIX file.
     pub source: SocketAddr,
-    /// Receiver.
+    /// Receiver; `0.0.0.0:0` of a message of an IPFIX file.
     pub destination: SocketAddr,
-    /// At most 65,527 bytes.
+    /// At most 65,535 bytes.
     pub payload: &'a [u8],
 }
 
@@ -27,6 +28,12 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// Of a message in a file, which was sent from nowhere to nowhere.
+    pub(crate) const fn without_ends(time_ns: u64) -> Self {
+        let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        Self { time_ns, source: nowhere, destination: nowhere }
+    }
+
     pub(crate) fn with(self, payload: &[u8]) -> Datagram<'_> {
         let Self { time_ns, source, destination } = self;
         Datagram { time_ns, source, destination, payload }

@@ -28,11 +28,14 @@ pub enum CaptureError {
         /// The first line, at most 64 characters of it.
         found: String,
     },
-    /// Datagrams were asked of a contact list.
+    /// Datagrams were asked of a contact list or a log.
     #[error(
-        "a contact list holds no packets: exports of flows are read from a pcap or pcapng capture"
+        "a contact list or log holds no datagrams: exports of flows are read from a pcap or pcapng capture, or an IPFIX file"
     )]
     NoPackets,
+    /// Contacts were asked of an IPFIX file.
+    #[error("an IPFIX file holds exports of flows, no packets: decode its messages as exports")]
+    Exports,
     /// A gzip stream is damaged before the first bytes of its content.
     #[error("gzip stream without content ({cause}): fetch the file again")]
     Gzip {
@@ -44,7 +47,7 @@ pub enum CaptureError {
     Read(#[from] io::Error),
 }
 
-const FORMATS: &str = "pcap, pcapng, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";
+const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";
 
 /// Where and why a capture stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +90,16 @@ pub enum Cause {
     /// A pcapng section header without a known byte-order magic, or of a version other than 1.
     #[error("the section header has an unknown byte order or version")]
     Section,
+    /// A message of an IPFIX file is of another version, or shorter than its header.
+    #[error(
+        "an IPFIX message has version 10 and at least 16 bytes, this one claims version {version} and {length} bytes"
+    )]
+    MessageHeader {
+        /// Version that its header claims.
+        version: u16,
+        /// Length that its header claims.
+        length: u16,
+    },
     /// The gzip stream around the capture is cut or damaged. Of a damaged one, packets shortly
     /// before this place may be wrong, as the checksum that would tell comes last; and up to
     /// 48 KiB of sound content before the damage may be missing.

@@ -1,12 +1,14 @@
 //! [`Format`]: what an input is.
 
-/// Format of a capture, list or log, found by content.
+/// Format of a capture, list, log or file of exports, found by content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Classic pcap of any byte order and time unit.
     Pcap,
     /// pcapng.
     PcapNg,
+    /// IPFIX messages one after another (RFC 5655): exports of flows, no packets.
+    IpfixFile,
     /// Lines of `time_ms,src,dst`.
     Csv,
     /// Zeek's conn.log of fields between separators.

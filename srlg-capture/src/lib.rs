@@ -1,11 +1,11 @@
 //! Contacts between hosts of IPv4 and IPv6, streamed out of capture files or off a network interface.
 //!
 //! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`] per IP packet: when,
-//! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, gzip of
-//! either, CSV with the header `time_ms,src,dst`, and logs of conversations: Zeek, AWS VPC, Suricata. The content decides the format, never a
+//! from whom, to whom. It reads pcap (micro- and nanoseconds, both byte orders), pcapng, CSV with the header `time_ms,src,dst`, and logs of conversations: Zeek, AWS VPC, Suricata; and gzip of any. The content decides the format, never a
 //! file name. Contacts come in file order, which need not be time order.
 //!
-//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, for whoever decodes exports of flows.
+//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC 5655), for a decoder
+//! of flow exports.
 //!
 //! With the feature `live`, `Live` captures on a network interface by libpcap, and yields the same contacts as they happen.
 //!
@@ -38,6 +38,7 @@ mod frame;
 mod input;
 mod interface;
 mod ip;
+mod ipfix;
 mod lines;
 #[cfg(feature = "live")]
 mod live;

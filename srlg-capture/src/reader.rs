@@ -16,6 +16,7 @@ use crate::datagram::{self, Datagram};
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::format::Format;
 use crate::input::Input;
+use crate::ipfix;
 use crate::lines;
 use crate::logs::Logs;
 use crate::packet::{See, Seen};
@@ -27,6 +28,7 @@ const HEAD: usize = 4096;
 
 enum Decoder {
     Packets(Packets),
+    IpfixFile,
     Csv(Csv),
     Logs(Box<Logs>),
 }
@@ -36,7 +38,7 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Streams the contacts of one capture.
+/// Streams the contacts or the datagrams of one capture.
 pub struct Reader {
     input: Input,
     decoder: Decoder,
@@ -73,6 +75,7 @@ impl Reader {
         match &self.decoder {
             Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
             Decoder::Packets(Packets::PcapNg(_)) => Format::PcapNg,
+            Decoder::IpfixFile => Format::IpfixFile,
             Decoder::Csv(_) => Format::Csv,
             Decoder::Logs(logs) => logs.format(),
         }
@@ -84,7 +87,7 @@ impl Reader {
     /// and a [`truncation`](Self::truncation).
     ///
     /// # Errors
-    /// [`CaptureError::Read`] when the source fails; reading ends there.
+    /// [`CaptureError::Read`] when the source fails, [`CaptureError::Exports`] of an IPFIX file; reading ends there.
     #[inline(always)]
     pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
         while !self.ended {
@@ -92,6 +95,10 @@ impl Reader {
             let seen = match &mut self.decoder {
                 Decoder::Packets(packets) => packets.next(&mut self.input, Seen::packet),
                 Decoder::Csv(csv) => csv.next_row(&mut self.input),
+                Decoder::IpfixFile => {
+                    self.ended = true;
+                    return Err(CaptureError::Exports);
+                }
                 Decoder::Logs(logs) => {
                     let next = logs.next_contact(&mut self.input);
                     match self.record(next)? {
@@ -107,23 +114,26 @@ impl Reader {
         Ok(None)
     }
 
-    /// The next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
-    /// Exports of flows are such, in a capture of what a collector receives.
+    /// Returns the next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
+    /// Exports of flows are such, in a capture of what a collector receives. The messages of an IPFIX file are datagrams from and to
+    /// `0.0.0.0:0`, as the file does not tell who exported them, at the times of export in their headers.
     ///
     /// What is no datagram is counted and passed over. Fragments are not put together.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list; reading ends there.
+    /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list or a log; reading ends there.
     pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
         while !self.ended {
-            let Decoder::Packets(packets) = &mut self.decoder else {
-                self.ended = true;
-                return Err(CaptureError::NoPackets);
+            let (input, payload) = (&mut self.input, &mut self.payload);
+            let next = match &mut self.decoder {
+                Decoder::Packets(packets) => packets
+                    .next(input, |time_ns, headers| datagram::copy(time_ns, &headers, payload)),
+                Decoder::IpfixFile => ipfix::next_message(input, payload),
+                Decoder::Csv(_) | Decoder::Logs(_) => {
+                    self.ended = true;
+                    return Err(CaptureError::NoPackets);
+                }
             };
-            let payload = &mut self.payload;
-            let next = packets.next(&mut self.input, |time_ns, headers| {
-                datagram::copy(time_ns, &headers, payload)
-            });
             if let Some(head) = self.record(next)? {
                 return Ok(Some(head.with(&self.payload)));
             }
@@ -185,6 +195,9 @@ impl Decoder {
             return Ok(Self::Packets(Packets::PcapNg(PcapNg::default())));
         }
         let first = start[..start.len().min(8)].to_vec();
+        if ipfix::detect(input)? {
+            return Ok(Self::IpfixFile);
+        }
         match (first.is_empty(), input.damage()) {
             (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
             (true, None) => Err(CaptureError::Empty),

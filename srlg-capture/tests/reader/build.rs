@@ -112,6 +112,13 @@ impl Fields {
     }
 }
 
+/// A message of an IPFIX file around `sets`.
+pub(crate) fn ipfix(export_s: u32, sets: &[u8]) -> Vec<u8> {
+    let mut message = Fields::new(true);
+    message.u16(10).u16(sets.len() as u16 + 16).u32(export_s).u32(1).u32(9).raw(sets);
+    message.bytes
+}
+
 pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

@@ -1,16 +1,32 @@
 //! Whatever the bytes, reading ends, in order, without a panic.
 
 use proptest::prelude::*;
-use srlg_capture::Reader;
+use srlg_capture::{Format, Reader};
 
 use crate::build::{self, Fields, MICROSECONDS};
 use crate::drain;
+
+/// Reads the messages of an IPFIX file, none of which is shorter than its header.
+fn read_messages(mut reader: Reader, longest: Option<u64>) {
+    let (mut messages, mut bytes) = (0, 0);
+    while let Some(message) = reader.next_datagram().expect("memory does not fail") {
+        assert!(message.payload.len() >= 16);
+        messages += 1;
+        bytes += message.payload.len() as u64;
+    }
+    assert_eq!(reader.counts().packets, messages);
+    assert!(longest.is_none_or(|longest| bytes <= longest));
+    assert!(reader.truncation().is_none_or(|truncation| truncation.offset == bytes));
+}
 
 /// Reads `bytes` if they are a capture at all; `drain` checks the counts.
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
     let Ok(reader) = Reader::new(std::io::Cursor::new(bytes)) else { return };
+    if reader.format() == Format::IpfixFile {
+        return read_messages(reader, (!packed).then_some(length));
+    }
     let outcome = drain(reader);
     // The smallest records: an empty pcap record, a simple packet, a CSV row of one byte.
     assert!(packed || outcome.counts.packets <= length);
@@ -20,20 +36,22 @@ fn read_any(bytes: Vec<u8>) {
     }
 }
 
-fn valid_files() -> [Vec<u8>; 4] {
+fn valid_files() -> [Vec<u8>; 5] {
     let mut pcap = build::pcap(false, MICROSECONDS, 1);
     let mut pcapng = Fields::new(true);
     pcapng.section(true).interface(1, &[0, 9, 0, 1, 9, 0, 0, 0]).interface(101, &[]);
     let mut csv = b"time_ms,src,dst\n".to_vec();
+    let mut ipfix = Vec::new();
     for host in 0..6 {
         pcap.record(host.into(), 0, &build::frame(host));
         pcapng.packet(0, host.into(), &build::frame(host)).obsolete(1, 0, &build::ipv4(host));
         pcapng.block(5, &[host; 9]).block(3, &[0; 24]);
+        ipfix.extend(build::ipfix(host.into(), &[1, 0, 0, 8, host, 2, 3, 4]));
         csv.extend_from_slice(format!("{host}.5,10.0.0.{host},10.1.0.1\n").as_bytes());
         csv.extend_from_slice(format!("{host},2001:db8::{host},[fe80::1]\n").as_bytes());
     }
     let packed = build::gzip(&pcap.bytes);
-    [pcap.bytes, pcapng.bytes, csv, packed]
+    [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
 /// What makes a reader believe that it knows the format.
@@ -46,6 +64,7 @@ fn prefixes() -> impl Strategy<Value = Vec<u8>> {
         build::pcap(true, MICROSECONDS, 113).bytes,
         section.bytes,
         b"time_ms,src,dst\n".to_vec(),
+        build::ipfix(0, &[1, 0, 0, 4]),
         vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
     ])
 }
@@ -61,7 +80,7 @@ proptest! {
 
     #[test]
     fn mutated_files_come_to_an_end(
-        which in 0_usize..4,
+        which in 0_usize..5,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
         cuts in any::<bool>(),

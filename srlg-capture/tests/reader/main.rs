@@ -7,6 +7,7 @@ mod datagrams;
 mod formats;
 mod gzip;
 mod hostile;
+mod ipfix_files;
 mod truncation;
 
 use srlg_capture::{Contact, Counts, Format, Reader, Skip, Truncation};

@@ -9,6 +9,7 @@ mod build;
 mod captures;
 mod directions;
 mod hostile;
+mod ipfix_files;
 mod legacy;
 mod payloads;
 mod sampling;
