@@ -50,7 +50,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         return error.print().map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
     }
     let text = error.to_string();
-    let reason = text.lines().next().unwrap_or_default();
+    // What is wrong, and below it the options that it is about.
+    let reason: Vec<&str> =
+        text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let reason = reason.join(" ");
     tell(format_args!("{} (--help lists the options)", reason.trim_start_matches("error: ")));
     ExitCode::from(2)
 }

@@ -20,7 +20,6 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
         /// Why not.
-        #[source]
         error: io::Error,
     },
     /// A file is of no known format, or cannot be read on.
@@ -29,8 +28,13 @@ pub enum InputError {
         /// Name of the file; `-` is standard input.
         name: String,
         /// What is wrong.
-        #[source]
         error: CaptureError,
+    },
+    /// A file holds exports of flows, and contacts are asked of it.
+    #[error("{name} is an IPFIX file, which holds exports of flows: read it with --exports")]
+    Exports {
+        /// Name of the file; `-` is standard input.
+        name: String,
     },
     /// Options of the decoder of exports are out of range.
     #[error(transparent)]
@@ -41,7 +45,6 @@ pub enum InputError {
         /// Where exports should be received.
         address: SocketAddr,
         /// Why not.
-        #[source]
         error: io::Error,
     },
     /// A socket fails.
@@ -50,7 +53,6 @@ pub enum InputError {
         /// Where exports were received.
         address: SocketAddr,
         /// Why not.
-        #[source]
         error: io::Error,
     },
     /// Sockets are asked for, and nobody may send to them.
@@ -77,13 +79,12 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
         /// Why not.
-        #[source]
         error: io::Error,
     },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
-    Signals(#[source] io::Error),
+    Signals(io::Error),
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
-    Thread(#[source] io::Error),
+    Thread(io::Error),
 }

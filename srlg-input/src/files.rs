@@ -143,5 +143,11 @@ fn is_standard_input(path: &Path) -> bool {
 }
 
 fn failed(name: &str) -> impl Fn(CaptureError) -> InputError {
-    move |error| InputError::Capture { name: name.to_owned(), error }
+    move |error| {
+        let name = name.to_owned();
+        match error {
+            CaptureError::Exports => InputError::Exports { name },
+            error => InputError::Capture { name, error },
+        }
+    }
 }

@@ -187,11 +187,20 @@ fn bind(address: SocketAddr, buffer: u32, is_shared: bool) -> io::Result<(Socket
     if is_shared {
         socket.set_reuse_port(true)?;
     }
-    socket.set_recv_buffer_size(buffer as usize)?;
+    set_receive_buffer(&socket, buffer as usize)?;
     socket.set_read_timeout(Some(TICK))?;
     socket.bind(&address.into())?;
     let bound = socket.local_addr()?.as_socket().unwrap_or(address);
     Ok((socket, bound))
+}
+
+/// Asks for a receive buffer, beyond the bound of the system where this process may (CAP_NET_ADMIN).
+fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
+        return Ok(());
+    }
+    socket.set_recv_buffer_size(bytes)
 }
 
 /// What to tell where the kernel keeps less than was asked for.
