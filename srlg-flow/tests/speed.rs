@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
+use std::thread;
 use std::time::Instant;
 
 use flowparser_sflow::SflowParser;
@@ -99,15 +100,22 @@ fn sflow(number: u32) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Millions of records a second in the fastest round.
-fn rate(mut round: impl FnMut() -> u64) -> f64 {
+/// Millions of records a second in the fastest round, of `threads` that do the same.
+fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     let rates = (0..ROUNDS).map(|_| {
         let start = Instant::now();
-        let records = round();
-        assert_eq!(records, u64::from(DATAGRAMS * RECORDS));
+        let records: u64 = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(&round)).collect();
+            round() + others.into_iter().map(|other| other.join().unwrap()).sum::<u64>()
+        });
+        assert_eq!(records, threads * u64::from(DATAGRAMS * RECORDS));
         records as f64 / start.elapsed().as_secs_f64() / 1e6
     });
     rates.fold(0.0, f64::max)
+}
+
+fn rate(round: impl Fn() -> u64 + Sync) -> f64 {
+    rate_of(1, round)
 }
 
 fn number(host: IpAddr) -> u64 {
@@ -117,9 +125,10 @@ fn number(host: IpAddr) -> u64 {
     }
 }
 
-fn decode(payloads: &[Vec<u8>]) -> f64 {
+/// The rate of `threads` with a decoder each.
+fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
     let exporter: SocketAddr = "192.0.2.1:2055".parse().unwrap();
-    rate(|| {
+    rate_of(threads, || {
         let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
         let mut sum = 0;
         for payload in payloads {
@@ -138,8 +147,11 @@ fn decode(payloads: &[Vec<u8>]) -> f64 {
 fn records_of_each_protocol() {
     let payloads = |make: &dyn Fn(u32) -> Vec<u8>| (0..DATAGRAMS).map(make).collect::<Vec<_>>();
     let show = |name: &str, payloads: &[Vec<u8>], bare: f64| {
-        let decoded = decode(payloads);
-        println!("{name}: {decoded:.2} M/s, bare {bare:.2} M/s, {:.2} of it", decoded / bare);
+        let [one, two] = [1, 2].map(|threads| decode(threads, payloads));
+        let (of_bare, of_one) = (one / bare, two / one);
+        println!(
+            "{name}: {one:.2} M/s, bare {bare:.2} M/s, {of_bare:.2} of it; two threads {two:.2} M/s, {of_one:.2} of one"
+        );
     };
     let v5s = payloads(&v5);
     let v9s = payloads(&|number| variable(9, number));

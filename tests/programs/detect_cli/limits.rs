@@ -16,7 +16,7 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
     let output = run(&["--input", &input, "--output", "ndjson", "--window", "6"]);
     assert_eq!(points(&output).iter().map(|point| point.0).collect::<Vec<_>>(), [65]);
     assert!(stderr(&output).contains("0 too late, 1 from the future"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("warning: 1 packets"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("warning: 1 contacts"), "{}", stderr(&output));
     let narrow = run(&["--input", &input, "--output", "ndjson", "--max-gap", "1s"]);
     assert!(stderr(&narrow).contains("1 from the future"), "{}", stderr(&narrow));
     let strict = run(&["--input", &input, "--output", "ndjson", "--window", "6", "--late", "3"]);
