@@ -22,6 +22,7 @@ const LATE_PACKETS: u32 = 10;
 
 /// What a probe reads.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 #[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "generate"])))]
 pub struct Args {
     /// Where contacts come from.
