@@ -31,5 +31,5 @@ pub use named::{Counted, Role, Side, UnknownName};
 pub use network::{BadNetwork, parse_network};
 pub use networks::Networks;
 pub use prefixes::{BadPrefix, Prefixes};
-pub use sampling::{Sampling, SamplingWindow};
+pub use sampling::{BadSampling, Sampling, SamplingWindow};
 pub use view::{BadView, View, ViewOptions};

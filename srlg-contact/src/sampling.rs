@@ -5,8 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 
 use crate::contact::Contact;
+
+const NONE: &str = "none";
+const UNKNOWN: &str = "unknown";
+const SOME_UNKNOWN: &str = ", of some unknown";
 
 /// Tells how contacts were sampled: the least and the largest rate, and whether some are unknown.
 ///
@@ -88,16 +93,47 @@ impl Sampling {
     }
 }
 
+/// A text that is no [`Sampling`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} does not tell how contacts were sampled: expected 1:10, 1:10 to 1:100, unknown, or none"
+)]
+pub struct BadSampling {
+    /// What was given.
+    pub text: String,
+}
+
+/// Reads what its `Display` writes.
+impl FromStr for Sampling {
+    type Err = BadSampling;
+
+    fn from_str(text: &str) -> Result<Self, BadSampling> {
+        let read = || {
+            let (rates, is_unknown) = match text.strip_suffix(SOME_UNKNOWN) {
+                Some(rates) => (rates, true),
+                None if text == UNKNOWN => return Some(Self { rates: None, is_unknown: true }),
+                None if text == NONE => return Some(Self::default()),
+                None => (text, false),
+            };
+            let rate = |text: &str| text.strip_prefix("1:")?.parse::<NonZeroU32>().ok();
+            let (least, most) = rates.split_once(" to ").unwrap_or((rates, rates));
+            let (least, most) = (rate(least)?, rate(most)?);
+            (least <= most).then_some(Self { rates: Some((least, most)), is_unknown })
+        };
+        read().ok_or_else(|| BadSampling { text: text.to_owned() })
+    }
+}
+
 /// The rate, or the least and the largest; "none" where no exporter told of anything.
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rates {
             Some((least, most)) if least == most => write!(f, "1:{most}")?,
             Some((least, most)) => write!(f, "1:{least} to 1:{most}")?,
-            None if self.is_unknown => return f.write_str("unknown"),
-            None => return f.write_str("none"),
+            None if self.is_unknown => return f.write_str(UNKNOWN),
+            None => return f.write_str(NONE),
         }
-        if self.is_unknown { f.write_str(", of some unknown") } else { Ok(()) }
+        if self.is_unknown { f.write_str(SOME_UNKNOWN) } else { Ok(()) }
     }
 }
 
@@ -122,6 +158,18 @@ impl SamplingWindow {
         if contact.exporter.is_some() {
             self.slices.entry(slice).or_default().add(contact);
         }
+    }
+
+    /// Takes in how contacts were sampled that count in the slice of number `slice`.
+    pub fn merge(&mut self, slice: u64, sampling: Sampling) {
+        if !sampling.is_empty() {
+            self.slices.entry(slice).or_default().merge(sampling);
+        }
+    }
+
+    /// Returns the slices with exports, and how their contacts were sampled.
+    pub fn slices(&self) -> impl Iterator<Item = (u64, Sampling)> {
+        self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
     }
 
     /// Returns how the contacts were sampled that count in the window which ends with `slice`, and forgets what is
@@ -161,6 +209,16 @@ mod tests {
         assert_eq!(text(&[2000, 4000, 3000]), "1:2000 to 1:4000");
         assert_eq!(text(&[0]), "unknown");
         assert_eq!(text(&[0, 10]), "1:10, of some unknown");
+        for rates in [&[][..], &[1], &[10, 20], &[0], &[10, 0], &[7, 0, 9]] {
+            let mut sampling = Sampling::default();
+            rates.iter().for_each(|rate| sampling.add(&contact(*rate)));
+            assert_eq!(sampling.to_string().parse(), Ok(sampling));
+        }
+        for text in
+            ["", "1:0", "1:x", "10", "1:20 to 1:10", "1:10 to", ", of some unknown", "none "]
+        {
+            assert!(text.parse::<Sampling>().is_err(), "{text:?}");
+        }
         let mut sampling = Sampling::default();
         sampling.add(&Contact { exporter: None, ..contact(0) });
         assert!(sampling.is_empty() && sampling.unsampled_most(7.0) == Some(7.0));

@@ -15,6 +15,10 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header of a delta: which part of its slice it is, as [`Part`] writes it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
+/// Header of a delta: how the contacts of its slice were sampled, as [`Sampling`](srlg_contact::Sampling) writes it;
+/// absent where no exporter told of any.
+pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
+
 /// What the collector tells probes in place of a slice: the broker has lost messages, so send again what is not
 /// on my disk. Who misses it connects anew, and then does so anyway.
 pub const AGAIN: &str = "again";
@@ -26,7 +30,7 @@ pub const COLLECTOR: &str = "collector";
 pub const LONGEST_NAME: usize = 32;
 
 /// Where `probe` publishes its deltas. The payload is the wire form of a delta, or of a part of one,
-/// which is a delta of its own; headers are `Nats-Msg-Id` ([`message_id`]) and [`PART_HEADER`].
+/// which is a delta of its own; headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")

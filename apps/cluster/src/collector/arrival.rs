@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
+use srlg_contact::{BadSampling, Sampling};
 use srlg_host::{Delta, Error, Params};
 
 use super::reader::Message;
 use super::rule::{Arrival, Refusal};
-use crate::subjects::{self, PART_HEADER, Part};
+use crate::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
 /// No slice begins later than this after the clock of this machine: no time zone, and no clock that is nearly right,
 /// is off by more.
@@ -23,6 +24,14 @@ const HIGHEST: u64 = 1 << 56;
 /// Bytes that a delta takes beside its recorders.
 const FRAME: usize = 256;
 
+/// What a message delivers.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) delta: Delta,
+    /// How the contacts of its slice were sampled.
+    pub(super) sampling: Sampling,
+}
+
 /// Why a message is not merged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Rejection {
@@ -30,6 +39,8 @@ pub(super) enum Rejection {
     Unknown { subject: String },
     #[error("the message has no header {PART_HEADER} with a part of a delta")]
     NoPart,
+    #[error("the header {SAMPLING_HEADER}: {0}")]
+    Sampling(#[from] BadSampling),
     #[error(
         "slice {slice} begins more than a day after this machine's clock, {latest} is the last one that does not: which \
          clock is wrong?"
@@ -46,7 +57,7 @@ impl Rejection {
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "unknown_probe",
-            Self::NoPart => "headers",
+            Self::NoPart | Self::Sampling(_) => "headers",
             Self::Future { .. } => "from_the_future",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
@@ -84,15 +95,18 @@ pub(super) fn read(
     probe: usize,
     params: &Params,
     latest: u64,
-) -> Result<Arrival<Delta>, Rejection> {
+) -> Result<Arrival<Measured>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
+    let sampling = message.headers.get(SAMPLING_HEADER).map(|text| text.as_str().parse());
+    let sampling = sampling.transpose()?.unwrap_or_default();
     let delta = Delta::from_bytes(&message.payload, params)?;
     let slice = delta.slice();
     if slice > latest {
         return Err(Rejection::Future { slice, latest });
     }
     let bytes = delta.recorders() * size_of::<u64>() + FRAME;
+    let delta = Measured { delta, sampling };
     Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
 

@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
+use srlg_contact::{Sampling, SamplingWindow};
 use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
 use tracing::{info, warn};
 
@@ -25,6 +26,9 @@ pub(super) struct Attachment {
     pub(super) replay_after: u64,
     /// The last message that was read.
     pub(super) witness: Option<Witness>,
+    /// How contacts were sampled, by slice of the window, as text.
+    #[serde(default)]
+    sampling: Vec<(u64, String)>,
     /// The file of reports, if they go to one, and its length.
     pub(super) reports: Option<ReportFile>,
 }
@@ -32,11 +36,25 @@ pub(super) struct Attachment {
 impl Attachment {
     pub(super) fn new(
         rule: Memory,
-        replay_after: u64,
-        witness: Option<Witness>,
+        (replay_after, witness): (u64, Option<Witness>),
+        sampling: Vec<(u64, Sampling)>,
         reports: Option<ReportFile>,
     ) -> Self {
-        Self { version: VERSION, rule, replay_after, witness, reports }
+        let text = |(slice, sampling): (u64, Sampling)| (slice, sampling.to_string());
+        let sampling = sampling.into_iter().map(text).collect();
+        Self { version: VERSION, rule, replay_after, witness, sampling, reports }
+    }
+
+    /// How contacts were sampled, in a window of `window` slices.
+    ///
+    /// # Errors
+    /// A text that tells no sampling.
+    pub(super) fn sampling(&self, window: u32) -> Result<SamplingWindow> {
+        let mut sampling = SamplingWindow::new(window);
+        for (slice, text) in &self.sampling {
+            sampling.merge(*slice, text.parse().context("the checkpoint contradicts itself")?);
+        }
+        Ok(sampling)
     }
 }
 

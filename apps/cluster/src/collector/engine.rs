@@ -16,12 +16,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use metrics::{counter, histogram};
-use srlg_host::{Checkpoints, Delta, SlidingDetector};
+use srlg_contact::SamplingWindow;
+use srlg_host::{Checkpoints, SlidingDetector};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::arrival::{self, Rejection};
+use super::arrival::{self, Measured, Rejection};
 use super::reader::{Event, Message};
 use super::reports::{self, Frame, Reports};
 use super::rule::{Arrival, Closed, Moment, Rule, Step, Verdict};
@@ -32,7 +33,8 @@ use super::tally::Tally;
 /// See the module.
 pub(super) struct Engine {
     pub(super) detector: SlidingDetector,
-    pub(super) rule: Rule<Delta>,
+    pub(super) rule: Rule<Measured>,
+    pub(super) sampling: SamplingWindow,
     pub(super) checkpoints: Checkpoints,
     pub(super) reports: Reports,
     pub(super) names: Vec<String>,
@@ -156,7 +158,7 @@ impl Engine {
         }
     }
 
-    fn deliver(&mut self, arrival: Arrival<Delta>) -> Result<()> {
+    fn deliver(&mut self, arrival: Arrival<Measured>) -> Result<()> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
@@ -178,9 +180,10 @@ impl Engine {
         Ok(())
     }
 
-    fn merge(&mut self, delta: &Delta) -> Result<()> {
+    fn merge(&mut self, measured: &Measured) -> Result<()> {
         let begun = Instant::now();
-        self.detector.merge(delta).context("cannot merge")?;
+        self.sampling.merge(measured.delta.slice(), measured.sampling);
+        self.detector.merge(&measured.delta).context("cannot merge")?;
         histogram!("srlg_merge_seconds").record(begun.elapsed());
         Ok(())
     }
@@ -204,7 +207,7 @@ impl Engine {
         Ok(())
     }
 
-    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<Delta>>) -> Result<()> {
+    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<Measured>>) -> Result<()> {
         info!("slice {slice} is the first one");
         self.detector.skip_to(slice)?;
         waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
@@ -217,7 +220,8 @@ impl Engine {
         counter!("srlg_slices_closed_total", "cause" => closed.cause.name()).increment(1);
         let (slice_ms, most_peers) = (self.slice_ms, self.most_peers);
         let frame = Frame { names: &self.names, slice_ms, most_peers };
-        self.reports.write(frame, closed, &report)?;
+        let sampling = self.sampling.at(closed.slice);
+        self.reports.write(frame, closed, (&report, sampling))?;
         let named = |probes: &[usize]| probes.iter().map(|&p| self.names[p].clone()).collect();
         let (late, missing): (Vec<String>, Vec<String>) =
             (named(&closed.late), named(&closed.missing));

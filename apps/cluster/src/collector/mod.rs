@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use srlg_contact::SamplingWindow;
 use srlg_host::{Checkpoints, SlidingDetector};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -88,10 +89,16 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
     };
     let (position, witness) =
         kept.as_ref().map_or((0, None), |kept| (kept.replay_after, kept.witness));
+    let window = network.config.window;
+    let sampling = match &kept {
+        Some(kept) => kept.sampling(window)?,
+        None => SamplingWindow::new(window),
+    };
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
         detector,
         rule,
+        sampling,
         checkpoints,
         reports,
         numbers: names.iter().cloned().zip(0..).collect(),

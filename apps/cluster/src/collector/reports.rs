@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use srlg_contact::Sampling;
 use srlg_host::SliceReport;
 use tracing::warn;
 
@@ -74,7 +75,7 @@ impl Reports {
         &mut self,
         frame: Frame<'_>,
         closed: &Closed,
-        report: &SliceReport,
+        report: (&SliceReport, Sampling),
     ) -> Result<()> {
         let mut line = serde_json::to_vec(&line(frame, closed, report))?;
         line.push(b'\n');

@@ -65,7 +65,7 @@ impl Args {
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => {
-                    measurement.take(contact.time_ns, view.pairs(&contact))?;
+                    measurement.take_contact(&contact, view.pairs(&contact))?;
                 }
                 Event::Time(now_ns) => measurement.pass(now_ns)?,
                 Event::Notice(line) => match line.strip_prefix("warning: ") {

@@ -5,6 +5,7 @@
 //! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
 //! gone out before and are passed over.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Error, Result};
+use srlg_contact::{Contact, Sampling};
 use srlg_host::{Device, PairBatch, Placement, SliceClock, SliceSink, Slicer, SlidingDetector};
 use tracing::{info, warn};
 
@@ -57,6 +59,8 @@ struct Slices {
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,
     mark: Option<u64>,
+    /// How contacts were sampled, by slice: of those that have not gone out.
+    sampling: BTreeMap<u64, Sampling>,
     totals: Totals,
 }
 
@@ -93,29 +97,45 @@ impl Measurement {
             part_bytes: network.part_bytes,
             running: None,
             latest: 0,
+            sampling: BTreeMap::new(),
             totals: Totals::default(),
         };
         let slicer = Slicer::new(clock.with_grace(lateness.grace));
         Ok(Self { slicer, slices, believed: 0, future: 0, pairs: 0, told: None })
     }
 
-    /// Takes pairs, inside and opposite hosts, that were in contact at `time_ns`.
+    /// Takes a contact, and its `pairs` of inside and opposite hosts.
+    pub(super) fn take_contact(
+        &mut self,
+        contact: &Contact,
+        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
+    ) -> Result<()> {
+        let is_taken = self.take(contact.time_ns, pairs)?;
+        if is_taken && contact.exporter.is_some() {
+            let slice = self.slicer.clock().slice_of(contact.time_ns);
+            self.slices.sampling.entry(slice).or_default().add(contact);
+        }
+        Ok(())
+    }
+
+    /// Takes pairs, inside and opposite hosts, that were in contact at `time_ns`; whether they count.
     pub(super) fn take(
         &mut self,
         time_ns: u64,
         pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if !self.believes(time_ns)? {
             self.future += 1;
             self.tell_dropped("from the future");
-            return Ok(());
+            return Ok(false);
         }
         let count = &mut self.pairs;
         let counted = pairs.inspect(|_| *count += 1);
-        if self.slicer.take(time_ns, counted, &mut self.slices)? == Placement::TooLate {
+        let placement = self.slicer.take(time_ns, counted, &mut self.slices)?;
+        if placement == Placement::TooLate {
             self.tell_dropped("too late");
         }
-        Ok(())
+        Ok(!matches!(placement, Placement::TooLate | Placement::Future))
     }
 
     /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
@@ -202,6 +222,7 @@ impl Slices {
     /// Ends the running slice, if any runs: sends what it touched.
     fn end(&mut self) -> Result<()> {
         let Some(slice) = self.running else { return Ok(()) };
+        let sampling = self.sampling_up_to(slice);
         if self.is_passed_over() {
             self.totals.passed_over += 1;
             return Ok(());
@@ -212,8 +233,18 @@ impl Slices {
         thread::sleep(self.pacer.wait(Instant::now()));
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        self.outbox.put(slice, &parts)?;
+        self.outbox.put(slice, &parts, sampling)?;
         Ok(())
+    }
+
+    /// How the contacts were sampled that go out with `slice`: its own, and late ones.
+    fn sampling_up_to(&mut self, slice: u64) -> Sampling {
+        let later = self.sampling.split_off(&(slice + 1));
+        let mut sampling = Sampling::default();
+        for (_, of) in std::mem::replace(&mut self.sampling, later) {
+            sampling.merge(of);
+        }
+        sampling
     }
 
     /// Whether the running slice is in the spool already.

@@ -8,11 +8,11 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytes::Bytes;
+use srlg_contact::Sampling;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use super::spool::{Spool, SpoolError};
+use super::spool::{Spool, SpoolError, Stored};
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -53,10 +53,15 @@ impl Outbox {
     }
 
     /// Puts a slice into the spool. It waits as long as there is no room, and as long as the disk is full.
-    pub(super) fn put(&self, slice: u64, parts: &[Vec<u8>]) -> Result<(), Stopped> {
+    pub(super) fn put(
+        &self,
+        slice: u64,
+        parts: &[Vec<u8>],
+        sampling: Sampling,
+    ) -> Result<(), Stopped> {
         let mut state = self.state();
         let mut told = false;
-        while let Err(error) = state.spool.put(slice, parts) {
+        while let Err(error) = state.spool.put(slice, parts, sampling) {
             if !told {
                 warn!("{error}; slice {slice} stays in memory until it can be written");
                 told = true;
@@ -97,15 +102,15 @@ impl Outbox {
         self.state().spool.slices().range(first..).take(most).copied().collect()
     }
 
-    /// The parts of a slice; none where it is gone or damaged, which is told.
+    /// What there is of a slice; no part where it is gone or damaged, which is told.
     ///
     /// # Errors
     /// [`SpoolError::Io`]: it may be read later.
-    pub(super) fn read(&self, slice: u64) -> Result<Vec<Bytes>, SpoolError> {
+    pub(super) fn read(&self, slice: u64) -> Result<Stored, SpoolError> {
         match self.state().spool.read(slice) {
             Err(damaged @ SpoolError::Damaged { .. }) => {
                 warn!("{damaged}");
-                Ok(Vec::new())
+                Ok(Stored::default())
             }
             read => read,
         }

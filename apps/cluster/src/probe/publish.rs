@@ -17,8 +17,9 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
+use super::spool::Stored;
 use crate::connect::{Link, LinkState};
-use crate::subjects::{self, AGAIN, PART_HEADER, Part, STREAM};
+use crate::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
 
 /// Slices that are on their way at once.
 const AHEAD: usize = 16;
@@ -110,16 +111,19 @@ impl Publisher {
 
     /// Sends a slice, all its parts at once, and waits until the broker has them.
     async fn send(&self, slice: u64) -> Result<u64> {
-        let parts = self.outbox.read(slice)?;
+        let Stored { parts, sampling } = self.outbox.read(slice)?;
         let count = parts.len() as u32;
         let mut acks = Vec::with_capacity(parts.len());
         for (number, payload) in (1..).zip(parts) {
             let part = Part { number, count };
-            let message = PublishMessage::build()
+            let mut message = PublishMessage::build()
                 .message_id(subjects::message_id(&self.probe, slice, part, &payload))
                 .payload(payload)
                 .expected_stream(STREAM)
                 .header(PART_HEADER, part.to_string().as_str());
+            if !sampling.is_empty() {
+                message = message.header(SAMPLING_HEADER, sampling.to_string().as_str());
+            }
             acks.push(self.stream.send_publish(self.subject.clone(), message).await?);
         }
         for ack in acks {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use srlg_contact::Sampling;
 
 mod file;
 
@@ -25,6 +26,15 @@ pub struct Spool {
     /// Locked until it is closed, by whatever ends the process.
     _lock: File,
     slices: BTreeSet<u64>,
+}
+
+/// What the spool has of a slice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// The parts of its delta.
+    pub parts: Vec<Bytes>,
+    /// How the contacts were sampled that it measured.
+    pub sampling: Sampling,
 }
 
 /// Why a spool cannot be used.
@@ -68,16 +78,21 @@ impl Spool {
         Ok((spool, damaged))
     }
 
-    /// Puts the parts of a slice's delta on disk; when this returns they are there.
+    /// Puts the `parts` of the delta of `slice` on disk, and how its contacts were sampled; when this returns they are there.
     ///
     /// # Errors
     /// [`SpoolError::Io`]: the slice is not in the spool then, as if it had never been put there.
-    pub fn put(&mut self, slice: u64, parts: &[Vec<u8>]) -> Result<(), SpoolError> {
+    pub fn put(
+        &mut self,
+        slice: u64,
+        parts: &[Vec<u8>],
+        sampling: Sampling,
+    ) -> Result<(), SpoolError> {
         let path = self.path(slice);
         let torn = path.with_extension(TORN);
         let write = || {
             let mut file = File::create(&torn)?;
-            file.write_all(&file::encode(slice, parts))?;
+            file.write_all(&file::encode(slice, sampling, parts))?;
             file.sync_all()
         };
         if let Err(source) = write() {
@@ -91,19 +106,19 @@ impl Spool {
         Ok(())
     }
 
-    /// The parts of a slice's delta; none where the slice is not in the spool.
+    /// Returns what there is of `slice`, without a part where the slice is not in the spool.
     ///
     /// # Errors
     /// [`SpoolError::Damaged`], after which the slice is not in the spool any more, and
     /// [`SpoolError::Io`].
-    pub fn read(&mut self, slice: u64) -> Result<Vec<Bytes>, SpoolError> {
+    pub fn read(&mut self, slice: u64) -> Result<Stored, SpoolError> {
         if !self.slices.contains(&slice) {
-            return Ok(Vec::new());
+            return Ok(Stored::default());
         }
         let path = self.path(slice);
         let bytes = fs::read(&path).map_err(cannot("read", &path))?;
         match file::decode(slice, bytes.into()) {
-            Ok(parts) => Ok(parts),
+            Ok(stored) => Ok(stored),
             Err(why) => {
                 let aside = path.with_extension(DAMAGED);
                 fs::rename(&path, &aside).map_err(cannot("rename", &path))?;

@@ -39,7 +39,8 @@ impl Engine {
         let memory = self.rule.memory(&self.names);
         let running = memory.running;
         let replay_after = self.rule.replay_after(self.position);
-        let attachment = Attachment::new(memory, replay_after, self.witness, reports);
+        let sampling = self.sampling.slices().collect();
+        let attachment = Attachment::new(memory, (replay_after, self.witness), sampling, reports);
         checkpoint::save(&mut self.checkpoints, &self.detector, &attachment).context(
             "no checkpoint; everything since the last one is read from the stream again",
         )?;

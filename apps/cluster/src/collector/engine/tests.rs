@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use async_nats::HeaderMap;
 use clap::Parser;
-use srlg_host::{Config, Device, IpPair};
+use srlg_host::{Config, Delta, Device, IpPair};
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::collector::{Args, open};
 use crate::network::Network;
-use crate::subjects::{self, PART_HEADER, Part};
+use crate::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
 #[derive(Parser)]
 struct Command {
@@ -28,9 +28,16 @@ fn engine(folder: &Path, network: &Network) -> Engine {
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
+    sampled(probe, delta, sequence, None)
+}
+
+fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) -> Event {
     let part = Part { number: 1, count: 1 };
     let mut headers = HeaderMap::new();
     headers.insert(PART_HEADER, part.to_string());
+    if let Some(sampling) = sampling {
+        headers.insert(SAMPLING_HEADER, sampling);
+    }
     Event::Message(Message {
         subject: subjects::delta(probe),
         headers,
@@ -75,4 +82,55 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let rate = count as f64 / begun.elapsed().as_secs_f64();
     println!("{rate:.0} deltas/s of 200 probes, with closes and checkpoints, on one thread");
     assert!(rate >= 200.0, "{rate} deltas/s");
+}
+
+#[test]
+fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
+    let scheme = srlg_host::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 };
+    let config =
+        Config { window: 3, linear_width: 1024, threshold: 64, scheme, ..Config::default() };
+    let probes = vec!["p".to_owned()];
+    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
+    let folder = tempfile::tempdir().unwrap();
+    let mut number = 0;
+    // A restart after each of them; what is no sampling is refused with its delta, and comes again.
+    for run in [
+        &[(1000, Some("1:10"))][..],
+        &[(1001, None), (1002, Some("1:x")), (1002, None)],
+        &[(1003, None)],
+    ] {
+        let (sender, events) = mpsc::channel(8);
+        sender.try_send(Event::Opened { created: 1, unread: 0, anew: false }).unwrap();
+        for &(slice, sampling) in run {
+            number += 1;
+            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+            detector.skip_to(slice).unwrap();
+            detector
+                .ingest(&(0..200).map(|bip| IpPair { aip: 7, bip }).collect::<Vec<_>>())
+                .unwrap();
+            let delta = detector.take_delta(1).unwrap();
+            sender.try_send(sampled("p", &delta, number, sampling)).unwrap();
+        }
+        drop(sender);
+        engine(folder.path(), &network).run(events).unwrap();
+    }
+    let text = std::fs::read_to_string(folder.path().join("reports.ndjson")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let found: Vec<_> = lines
+        .map(|line: serde_json::Value| {
+            let unsampled = &line["super_points"][0]["unsampled"];
+            (
+                line["slice"].as_u64().unwrap(),
+                line["sampling"]["most"].as_u64(),
+                unsampled.is_array(),
+            )
+        })
+        .collect();
+    let expected = [
+        (1000, Some(10), true),
+        (1001, Some(10), true),
+        (1002, Some(10), true),
+        (1003, None, false),
+    ];
+    assert_eq!(found, expected);
 }

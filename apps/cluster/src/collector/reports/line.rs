@@ -1,8 +1,10 @@
 //! [`line()`]: what the reports say of a slice, with the fields of the command `detect` where they mean the same.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use serde::Serialize;
+use srlg_contact::Sampling;
 use srlg_host::{EstimateRange, Overload, SamplePeer, SliceReport, SuperPoint};
 
 use super::super::rule::{Cause, Closed};
@@ -28,7 +30,18 @@ pub(super) struct Line<'a> {
     late: Vec<&'a str>,
     missing: Vec<&'a str>,
     overload: Option<&'static str>,
+    /// Where exporters told of contacts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Rates>,
     super_points: Vec<Point>,
+}
+
+/// Packets one of which was looked at.
+#[derive(Debug, Serialize)]
+struct Rates {
+    least: Option<NonZeroU32>,
+    most: Option<NonZeroU32>,
+    unknown: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,6 +51,9 @@ struct Point {
     std_error: f64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     lower_bound: bool,
+    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsampled: Option<(f64, Option<f64>)>,
     /// Where any are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<Vec<Peer>>,
@@ -50,10 +66,15 @@ struct Peer {
     last_seen: u64,
 }
 
-pub(super) fn line<'a>(frame: Frame<'a>, closed: &Closed, report: &SliceReport) -> Line<'a> {
+pub(super) fn line<'a>(
+    frame: Frame<'a>,
+    closed: &Closed,
+    (report, sampling): (&SliceReport, Sampling),
+) -> Line<'a> {
     let Frame { names, slice_ms, most_peers } = frame;
     let named = |probes: &[usize]| probes.iter().map(|&probe| &names[probe][..]).collect();
     let start_ms = report.slice.saturating_mul(slice_ms);
+    let points = report.super_points.iter();
     Line {
         slice: report.slice,
         start_ms,
@@ -63,11 +84,17 @@ pub(super) fn line<'a>(frame: Frame<'a>, closed: &Closed, report: &SliceReport) 
         late: named(&closed.late),
         missing: named(&closed.missing),
         overload: report.health.overload.map(|overload| words(overload).0),
-        super_points: report.super_points.iter().map(|one| point(one, most_peers)).collect(),
+        sampling: (!sampling.is_empty()).then(|| rates(sampling)),
+        super_points: points.map(|one| point(one, most_peers, sampling)).collect(),
     }
 }
 
-fn point(point: &SuperPoint, most_peers: usize) -> Point {
+fn rates(sampling: Sampling) -> Rates {
+    let (least, most) = sampling.rates().unzip();
+    Rates { least, most, unknown: sampling.is_unknown() }
+}
+
+fn point(point: &SuperPoint, most_peers: usize, sampling: Sampling) -> Point {
     let peer = |peer: &SamplePeer| Peer { host: peer.host, last_seen: peer.last_seen };
     let peers = || point.peers.iter().take(most_peers).map(peer).collect();
     Point {
@@ -75,6 +102,8 @@ fn point(point: &SuperPoint, most_peers: usize) -> Point {
         cardinality: point.cardinality,
         std_error: point.std_error,
         lower_bound: point.range == EstimateRange::Beyond,
+        unsampled: (!sampling.is_empty())
+            .then(|| (point.cardinality, sampling.unsampled_most(point.cardinality))),
         peers: (most_peers > 0).then(peers),
     }
 }
@@ -109,7 +138,7 @@ mod tests {
     use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
     #[test]
-    fn sample_peers_are_in_a_line_where_they_are_asked_for() {
+    fn sample_peers_and_sampling_are_in_a_line_where_there_are_any() {
         let config = Config { threshold: 64, window: 2, ..Config::default() };
         let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
         let pairs: Vec<_> = (0..500).map(|bip| IpPair { aip: 1, bip }).collect();
@@ -124,11 +153,12 @@ mod tests {
             missing: Vec::new(),
         };
         let names = ["a".to_owned()];
-        let written = |most_peers| {
+        let write = |most_peers, sampling: &str| {
             let frame = Frame { names: &names, slice_ms: 1000, most_peers };
-            let mut line = serde_json::to_value(line(frame, &closed, &report)).unwrap();
-            line["super_points"][0].take()
+            let report = (&report, sampling.parse().unwrap());
+            serde_json::to_value(line(frame, &closed, report)).unwrap()
         };
+        let written = |most_peers| write(most_peers, "none")["super_points"][0].take();
         assert_eq!((&written(0)["host"], written(0).get("peers")), (&"0.0.0.1".into(), None));
         let point = written(3);
         let peers = point["peers"].as_array().unwrap();
@@ -137,5 +167,16 @@ mod tests {
             let host: std::net::Ipv4Addr = peer["host"].as_str().unwrap().parse().unwrap();
             assert!(host.to_bits() < 500 && peer["last_seen"] == 7, "{peer}");
         }
+        assert!(write(0, "none").get("sampling").is_none() && point.get("unsampled").is_none());
+        let sampled = write(0, "1:10 to 1:20");
+        let rates = serde_json::json!({"least": 10, "most": 20, "unknown": false});
+        let cardinality = point["cardinality"].as_f64().unwrap();
+        let range = serde_json::json!([cardinality, cardinality * 20.0]);
+        assert_eq!(
+            (&sampled["sampling"], &sampled["super_points"][0]["unsampled"]),
+            (&rates, &range)
+        );
+        let unknown = &write(0, "1:10, of some unknown")["super_points"][0]["unsampled"];
+        assert_eq!(unknown, &serde_json::json!([cardinality, null]));
     }
 }

@@ -50,7 +50,7 @@ fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     for slice in outbox.from(0, usize::MAX) {
-        for part in outbox.read(slice).unwrap() {
+        for part in outbox.read(slice).unwrap().parts {
             let delta = Delta::from_bytes(&part, detector.params()).unwrap();
             assert_eq!(delta.slice(), slice);
             detector.merge(&delta).unwrap();

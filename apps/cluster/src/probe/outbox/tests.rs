@@ -13,7 +13,7 @@ fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
 }
 
 fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {
-    slices.for_each(|slice| outbox.put(slice, &[vec![slice as u8]]).unwrap());
+    slices.for_each(|slice| outbox.put(slice, &[vec![slice as u8]], Sampling::default()).unwrap());
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_cannot_be_read_now_is_an_error_and_not_a_slice_without_parts() {
     std::fs::rename(&file, &aside).unwrap();
     assert!(outbox.read(1).is_err());
     std::fs::rename(&aside, &file).unwrap();
-    assert_eq!(outbox.read(1).unwrap(), [vec![1]]);
+    assert_eq!(outbox.read(1).unwrap().parts, [vec![1]]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
     std::fs::create_dir(folder.path().join("00000000000000000007.tmp")).unwrap();
     for slice in [3, 7] {
         let other = Arc::clone(&outbox);
-        let waiting = thread::spawn(move || other.put(slice, &[vec![0]]));
+        let waiting = thread::spawn(move || other.put(slice, &[vec![0]], Sampling::default()));
         outbox.stop();
         assert!(waiting.join().unwrap().is_err(), "slice {slice}");
     }

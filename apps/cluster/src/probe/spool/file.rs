@@ -1,28 +1,33 @@
 //! The bytes of a file of the spool.
 //!
-//! Shape, little endian: `SRLGSPL1`, the slice (u64), the number of parts (u32), the length of each
-//! (u32), the parts, and the crc32 of all that (u32). Invariant: what decodes is what was
+//! Shape, little endian: `SRLGSPL2`, the slice (u64), the number of texts and parts (u32), the length of each
+//! (u32), the text of the sampling, the parts, and the crc32 of all that (u32). Invariant: what decodes is what was
 //! encoded for that slice.
 
 use bytes::{Buf, Bytes};
+use srlg_contact::Sampling;
 
-const MAGIC: &[u8; 8] = b"SRLGSPL1";
+use super::Stored;
+
+const MAGIC: &[u8; 8] = b"SRLGSPL2";
 const CHECKSUM: usize = 4;
 
-pub(super) fn encode(slice: u64, parts: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn encode(slice: u64, sampling: Sampling, parts: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(slice.to_le_bytes());
+    let text = sampling.to_string();
+    let all = || [text.as_bytes()].into_iter().chain(parts.iter().map(Vec::as_slice));
     // Lengths of what is in memory at once, in parts of some megabytes at most.
-    bytes.extend((parts.len() as u32).to_le_bytes());
-    parts.iter().for_each(|part| bytes.extend((part.len() as u32).to_le_bytes()));
-    parts.iter().for_each(|part| bytes.extend(part));
+    bytes.extend((all().count() as u32).to_le_bytes());
+    all().for_each(|part| bytes.extend((part.len() as u32).to_le_bytes()));
+    all().for_each(|part| bytes.extend(part));
     let checksum = crc32fast::hash(&bytes);
     bytes.extend(checksum.to_le_bytes());
     bytes
 }
 
-/// The parts that were encoded for `slice`, or what is wrong with the bytes.
-pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Vec<Bytes>, &'static str> {
+/// What was encoded for `slice`, or what is wrong with the bytes.
+pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Stored, &'static str> {
     const SHORT: &str = "the file ends early";
     let body = bytes.len().checked_sub(CHECKSUM).ok_or(SHORT)?;
     let mut checksum = bytes.split_off(body);
@@ -44,8 +49,17 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Vec<Bytes>, &'stati
         let length = lengths.get_u32_le() as usize;
         if length <= bytes.len() { Ok(bytes.split_to(length)) } else { Err(SHORT) }
     };
-    let parts = (0..count).map(|_| part()).collect::<Result<_, _>>()?;
-    if bytes.is_empty() { Ok(parts) } else { Err("the file goes on after its last part") }
+    let mut parts = (0..count).map(|_| part()).collect::<Result<Vec<_>, _>>()?;
+    if !bytes.is_empty() {
+        return Err("the file goes on after its last part");
+    }
+    if parts.is_empty() {
+        return Err(SHORT);
+    }
+    let text = parts.remove(0);
+    let sampling = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+    let sampling = sampling.ok_or("the file does not tell how contacts were sampled")?;
+    Ok(Stored { parts, sampling })
 }
 
 #[cfg(test)]
@@ -55,8 +69,9 @@ mod tests {
 
     #[test]
     fn bytes_are_as_documented() {
-        let bytes = encode(0x0102, &[b"ab".to_vec(), b"c".to_vec()]);
-        let head = b"SRLGSPL1\x02\x01\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\x01\0\0\0abc";
+        let sampling = "1:10".parse().unwrap();
+        let bytes = encode(0x0102, sampling, &[b"ab".to_vec(), b"c".to_vec()]);
+        let head = b"SRLGSPL2\x02\x01\0\0\0\0\0\0\x03\0\0\0\x04\0\0\0\x02\0\0\0\x01\0\0\x001:10abc";
         assert_eq!(bytes[..bytes.len() - 4], head[..]);
     }
 
@@ -67,8 +82,10 @@ mod tests {
             at in any::<prop::sample::Index>(),
             bit in 0..8_u32,
         ) {
-            let bytes = encode(7, &parts);
-            prop_assert_eq!(decode(7, bytes.clone().into()).unwrap(), parts);
+            let sampling: Sampling = "1:10 to 1:20, of some unknown".parse().unwrap();
+            let bytes = encode(7, sampling, &parts);
+            let stored = decode(7, bytes.clone().into()).unwrap();
+            prop_assert_eq!((stored.parts, stored.sampling), (parts.iter().cloned().map(Bytes::from).collect(), sampling));
             prop_assert!(decode(8, bytes.clone().into()).is_err());
             let at = at.index(bytes.len());
             prop_assert!(decode(7, bytes[..at].to_vec().into()).is_err());
@@ -83,9 +100,9 @@ mod tests {
         ) {
             let mut bytes = [&MAGIC[..], &7_u64.to_le_bytes(), &body].concat();
             bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-            if let Ok(parts) = decode(7, bytes.clone().into()) {
+            if let Ok(Stored { parts, sampling }) = decode(7, bytes.clone().into()) {
                 let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
-                prop_assert_eq!(encode(7, &parts), bytes);
+                prop_assert_eq!(encode(7, sampling, &parts), bytes);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a spool keeps, gives and forgets.
 
 use super::*;
+use srlg_contact::Sampling;
 
 fn parts(slice: u64) -> Vec<Vec<u8>> {
     vec![slice.to_le_bytes().to_vec(), b"second part".to_vec()]
@@ -24,15 +25,15 @@ fn slices_outlive_the_process_part_by_part() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
     for slice in [9, 10, 11] {
-        spool.put(slice, &parts(slice)).unwrap();
+        spool.put(slice, &parts(slice), Sampling::default()).unwrap();
     }
     drop(spool);
     let mut spool = open(folder.path());
     assert_eq!(spool.mark(), Some(11));
     for slice in [9, 10, 11] {
-        assert_eq!(spool.read(slice).unwrap(), parts(slice));
+        assert_eq!(spool.read(slice).unwrap().parts, parts(slice));
     }
-    assert!(spool.read(12).unwrap().is_empty());
+    assert!(spool.read(12).unwrap().parts.is_empty());
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
     for slice in 1..=3 {
-        spool.put(slice, &parts(slice)).unwrap();
+        spool.put(slice, &parts(slice), Sampling::default()).unwrap();
     }
     spool.remove_up_to(1).unwrap();
     assert_eq!(spool.slices().iter().copied().collect::<Vec<_>>(), [2, 3]);
@@ -73,8 +74,8 @@ fn what_was_never_finished_is_removed_and_files_of_others_stay() {
 fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
-    spool.put(1, &parts(1)).unwrap();
-    spool.put(2, &parts(2)).unwrap();
+    spool.put(1, &parts(1), Sampling::default()).unwrap();
+    spool.put(2, &parts(2), Sampling::default()).unwrap();
     drop(spool);
     let path = folder.path().join("00000000000000000002.delta");
     let mut bytes = fs::read(&path).unwrap();
@@ -84,7 +85,7 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     assert_eq!(damaged.len(), 1);
     let told = damaged[0].to_string();
     assert!(told.contains("slice 2") && told.contains("00000000000000000002.damaged"), "{told}");
-    assert_eq!((spool.mark(), spool.read(2).unwrap().len()), (Some(1), 0));
+    assert_eq!((spool.mark(), spool.read(2).unwrap().parts.len()), (Some(1), 0));
     assert!(path.with_extension(DAMAGED).exists());
 }
 
@@ -95,9 +96,12 @@ fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     // A folder stands where the file would be written.
     let obstacle = folder.path().join("00000000000000000004.tmp");
     fs::create_dir(&obstacle).unwrap();
-    assert!(matches!(spool.put(4, &parts(4)), Err(SpoolError::Io { doing: "write", .. })));
+    assert!(matches!(
+        spool.put(4, &parts(4), Sampling::default()),
+        Err(SpoolError::Io { doing: "write", .. })
+    ));
     assert_eq!(spool.mark(), None);
     fs::remove_dir(&obstacle).unwrap();
-    spool.put(4, &parts(4)).unwrap();
-    assert_eq!(spool.read(4).unwrap(), parts(4));
+    spool.put(4, &parts(4), Sampling::default()).unwrap();
+    assert_eq!(spool.read(4).unwrap().parts, parts(4));
 }
