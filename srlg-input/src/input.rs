@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -14,6 +13,7 @@ use crate::live::Live;
 use crate::options::InputOptions;
 use crate::progress::Progress;
 use crate::status::Status;
+use crate::stop::Stop;
 
 /// Yields the contacts of files, sockets or an interface.
 pub struct Input {
@@ -24,25 +24,6 @@ pub struct Input {
 enum Source {
     Files(Box<Files>),
     Live(Box<Live>),
-}
-
-/// Asks an [`Input`] that is live to end. Clones ask the same input.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Asks the input to end: its last events are what has come by then.
-    pub fn stop(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-
-    pub(crate) fn is_asked(&self) -> bool {
-        self.0.load(Relaxed)
-    }
 }
 
 impl Input {

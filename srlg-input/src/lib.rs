@@ -38,10 +38,12 @@ mod live;
 mod options;
 mod progress;
 mod status;
+mod stop;
 
 pub use error::InputError;
 pub use event::Event;
-pub use input::{Input, Stop};
+pub use input::Input;
 pub use options::{ExportOptions, InputOptions, InterfaceOptions, SocketOptions};
 pub use progress::Progress;
 pub use status::{ExporterStatus, SocketStatus, Status};
+pub use stop::Stop;

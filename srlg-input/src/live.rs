@@ -9,6 +9,7 @@ mod follow;
 mod homes;
 mod interface;
 mod receive;
+mod shared;
 mod sockets;
 mod templates;
 
@@ -21,9 +22,9 @@ use srlg_contact::Contact;
 
 use crate::error::InputError;
 use crate::event::Event;
-use crate::input::Stop;
 use crate::options::InputOptions;
 use crate::status::Status;
+use crate::stop::Stop;
 
 use belt::Belt;
 use sockets::Sockets;

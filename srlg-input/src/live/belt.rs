@@ -10,7 +10,7 @@ use std::time::Duration;
 use srlg_contact::Contact;
 
 use crate::error::InputError;
-use crate::input::Stop;
+use crate::stop::Stop;
 
 /// Contacts that may lie on the belt, but for those of one datagram.
 const MOST: usize = 1 << 16;

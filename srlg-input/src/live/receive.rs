@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::InputError;
 
-use super::sockets::Shared;
+use super::shared::Shared;
 use super::{Line, now_ns};
 
 /// No datagram of UDP is larger.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,21 +19,11 @@ use crate::status::{ExporterStatus, SocketStatus, Status};
 use super::belt::TICK;
 use super::drops::Drops;
 use super::homes::Homes;
+use super::shared::Shared;
 use super::{Line, receive, templates};
 
 /// Between two notices about the same, and between two times that templates are kept.
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// What all receiving threads share.
-pub(super) struct Shared {
-    pub(super) permitted: Networks<()>,
-    /// One for each socket.
-    pub(super) decoders: Vec<Mutex<Decoder>>,
-    pub(super) homes: Homes,
-    pub(super) received: AtomicU64,
-    refused: AtomicU64,
-    last_refused: Mutex<Option<IpAddr>>,
-}
 
 pub(super) struct Sockets {
     shared: Arc<Shared>,
@@ -42,13 +32,6 @@ pub(super) struct Sockets {
     noticed: Instant,
     /// What the last notice told: refused, dropped.
     told: (u64, u64),
-}
-
-impl Shared {
-    pub(super) fn refuse(&self, sender: IpAddr) {
-        self.refused.fetch_add(1, Relaxed);
-        *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-    }
 }
 
 impl Sockets {

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use crate::error::InputError;
 
-use super::sockets::Shared;
+use super::shared::Shared;
 
 /// Takes in what was kept at `path`, if anything was; what is wrong with it.
 pub(super) fn load(path: &Path, shared: &Shared) -> Result<Vec<String>, InputError> {
