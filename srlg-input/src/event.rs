@@ -7,8 +7,8 @@ use srlg_contact::Contact;
 pub enum Event {
     /// Hosts were in contact.
     Contact(Contact),
-    /// It is this time of day, nanoseconds since the Unix epoch, and all that came before has been told. Only
-    /// what is live says so, some 50 times a second; such contacts are of no later time.
+    /// It is this time of day, nanoseconds since the Unix epoch, and all that was read before has been told. Only what is
+    /// live says so, some 50 times a second at least; its contacts are of no later time than that at which they were read.
     Time(u64),
     /// A line for whoever looks after the program.
     Notice(String),
