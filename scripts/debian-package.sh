@@ -27,4 +27,6 @@ if ! command -v "$program" >/dev/null; then
     DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $package" \
         apt-get install -y --no-install-recommends "$package"
 fi
-"$program" --version
+# Some have no such option, and say all they know.
+version=$("$program" --version 2>/dev/null) || version="$program is $(command -v "$program")"
+echo "$version" | head -n 1

@@ -14,15 +14,13 @@ const DROPS: usize = 12;
 pub(super) struct Drops {
     /// Inode, and the count of 32 bits as it was read last.
     sockets: Vec<(u64, u32)>,
-    /// Whether the system has told of any of them.
-    is_told: bool,
     sum: u64,
 }
 
 impl Drops {
     /// Watches no socket yet.
     pub(super) const fn new() -> Self {
-        Self { sockets: Vec::new(), is_told: false, sum: 0 }
+        Self { sockets: Vec::new(), sum: 0 }
     }
 
     /// Watches `socket`, if the system has a number for it.
@@ -33,20 +31,21 @@ impl Drops {
         self.sockets.extend(inode.and_then(|inode| inode.parse().ok()).map(|inode| (inode, 0)));
     }
 
-    /// All drops so far, as far as sockets were open when it was asked; `None` where the system does not tell.
+    /// All drops so far; `None` where the system does not tell.
     pub(super) fn count(&mut self) -> Option<u64> {
+        let mut is_told = false;
         for table in TABLES {
             let Ok(text) = fs::read_to_string(table) else { continue };
             for (inode, drops) in text.lines().filter_map(row) {
                 let Some(socket) = self.sockets.iter_mut().find(|socket| socket.0 == inode) else {
                     continue;
                 };
-                self.is_told = true;
+                is_told = true;
                 self.sum += u64::from(drops.wrapping_sub(socket.1));
                 socket.1 = drops;
             }
         }
-        self.is_told.then_some(self.sum)
+        is_told.then_some(self.sum)
     }
 }
 

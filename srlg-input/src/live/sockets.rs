@@ -27,6 +27,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) struct Sockets {
     shared: Arc<Shared>,
+    /// Kept open, as the system tells no drops of sockets that are closed.
+    _sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<Drops>,
     templates: Option<PathBuf>,
     noticed: Instant,
@@ -64,7 +66,7 @@ impl Sockets {
             let damage = templates::load(path, &shared)?;
             damage.into_iter().for_each(|damage| line.belt.tell(damage));
         }
-        let mut drops = Drops::new();
+        let (mut drops, mut sockets) = (Drops::new(), Vec::new());
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
             if let Some(notice) = short_buffer(&socket, address, options.receive_buffer) {
@@ -73,13 +75,16 @@ impl Sockets {
             if here % options.receivers as usize == 0 {
                 line.belt.tell(format!("receives exports of flows at {address}"));
             }
-            let (shared, socket) = (Arc::clone(&shared), UdpSocket::from(socket));
+            let socket = Arc::new(UdpSocket::from(socket));
+            sockets.push(Arc::clone(&socket));
+            let shared = Arc::clone(&shared);
             line.spawn("receive", move |line| {
                 receive::receive(&socket, address, here, &shared, line)
             })?;
         }
         Ok(Self {
             shared,
+            _sockets: sockets,
             drops: Mutex::new(drops),
             templates: options.templates.clone(),
             noticed: Instant::now(),

@@ -1,0 +1,114 @@
+//! Traffic of a few seconds as a pcap file: a scanner, a flood, a busy server, background, of both families.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// A packet: source, destination, protocol, ports, TCP flags.
+struct Packet {
+    hosts: [IpAddr; 2],
+    protocol: u8,
+    ports: [u16; 2],
+    flags: u8,
+}
+
+/// Inside host `number` of a family.
+fn inside(is_v6: bool, number: u32) -> IpAddr {
+    if is_v6 {
+        Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)).into()
+    } else {
+        Ipv4Addr::from_bits(0x0a00_0000 + number).into()
+    }
+}
+
+/// Outside host `number` of a family.
+fn outside(is_v6: bool, number: u32) -> IpAddr {
+    // An odd factor: hosts come in no order.
+    let mixed = number.wrapping_mul(0x9e37_79b1);
+    if is_v6 {
+        Ipv6Addr::from_bits(0x2a00_0001 << 96 | u128::from(mixed) << 64 | u128::from(number)).into()
+    } else {
+        Ipv4Addr::from_bits(0x6000_0000 | mixed & 0x0fff_ffff).into()
+    }
+}
+
+/// The packets of a family: some 3,800 conversations.
+fn family(is_v6: bool) -> Vec<Packet> {
+    let packet = |hosts, protocol, ports, flags| Packet { hosts, protocol, ports, flags };
+    let mut packets = Vec::new();
+    for number in 0..1_200 {
+        // The scanner's, without an answer; and the flood's.
+        let scanned = [inside(is_v6, 2), outside(is_v6, number)];
+        packets.push(packet(scanned, TCP, [40_000, 445], SYN));
+        let flooded = [outside(is_v6, 10_000 + number), inside(is_v6, 1)];
+        packets.push(packet(flooded, UDP, [1_024 + number as u16, 53], 0));
+    }
+    for number in 0..900 {
+        // The server's, with answers.
+        let client = outside(is_v6, 20_000 + number);
+        let (server, ports) = (inside(is_v6, 3), [2_000 + number as u16, 443]);
+        packets.push(packet([client, server], TCP, ports, SYN));
+        packets.push(packet([server, client], TCP, [ports[1], ports[0]], SYN | ACK));
+        packets.push(packet([client, server], TCP, ports, ACK));
+    }
+    for number in 0..500 {
+        let hosts = [inside(is_v6, 100 + number % 50), outside(is_v6, 30_000 + number)];
+        packets.push(packet(hosts, UDP, [5_000, 123], 0));
+    }
+    packets
+}
+
+impl Packet {
+    /// As a frame of Ethernet.
+    fn frame(&self) -> Vec<u8> {
+        let [source, destination] = self.ports.map(u16::to_be_bytes);
+        let mut segment = [source, destination].concat();
+        if self.protocol == TCP {
+            segment.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, self.flags, 0xff, 0xff, 0, 0, 0, 0]);
+        } else {
+            segment.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+        }
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        let length = segment.len() as u16;
+        match self.hosts {
+            [IpAddr::V4(source), IpAddr::V4(destination)] => {
+                frame.extend([8, 0, 0x45, 0]);
+                frame.extend((length + 20).to_be_bytes());
+                frame.extend([0, 0, 0, 0, 64, self.protocol, 0, 0]);
+                frame.extend([source.octets(), destination.octets()].concat());
+            }
+            [source, destination] => {
+                frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+                frame.extend(length.to_be_bytes());
+                frame.extend([self.protocol, 64]);
+                let [IpAddr::V6(source), IpAddr::V6(destination)] = [source, destination] else {
+                    panic!("hosts of two families")
+                };
+                frame.extend([source.octets(), destination.octets()].concat());
+            }
+        }
+        frame.extend(segment);
+        frame
+    }
+}
+
+/// Writes the traffic of the families to a file of its own for `test`; 2,000 packets a second.
+pub(crate) fn file(test: &str, families: &[bool]) -> PathBuf {
+    let packets = families.iter().flat_map(|&is_v6| family(is_v6));
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
+    let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+    for (number, packet) in (0_u32..).zip(packets) {
+        let frame = packet.frame();
+        let length = frame.len() as u32;
+        let record = [1_750_000_000 + number / 2_000, number % 2_000 * 500, length, length];
+        file.extend(record.into_iter().flat_map(u32::to_le_bytes));
+        file.extend(frame);
+    }
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
+    std::fs::write(&path, file).unwrap();
+    path
+}
