@@ -100,6 +100,7 @@ impl Decoder {
             rates.into_iter().for_each(|(scope, rate)| exporter.samplers.put(scope, rate));
         }
         for SavedSource { key, templates } in sources {
+            self.add_exporter(key.exporter);
             self.add_source(key);
             let options = self.options;
             let Some(source) = self.sources.get(&key) else { continue };

@@ -92,20 +92,34 @@ impl Sockets {
         })
     }
 
-    /// Looks at what was dropped; what there is to tell, once a minute.
+    /// Keeps templates, and looks at what was dropped and refused, once a minute; what there is to tell.
     pub(super) fn look(&mut self) -> Vec<String> {
-        let SocketStatus { refused, dropped, .. } = self.counts();
-        let dropped = dropped.unwrap_or(0);
-        let is_first = self.told == (0, 0) && (refused, dropped) != (0, 0);
+        let is_first = self.told == (0, 0);
         if !is_first && self.noticed.elapsed() < MINUTE {
             return Vec::new();
         }
+        let news = self.news();
+        if news.is_empty() && self.noticed.elapsed() < MINUTE {
+            return news;
+        }
         self.noticed = Instant::now();
-        let mut notices = self.save();
+        [self.save(), news].concat()
+    }
+
+    /// Keeps templates for the next run; what there is to tell at the end.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        [self.save(), self.news()].concat()
+    }
+
+    /// What was dropped and refused since it was told last.
+    fn news(&mut self) -> Vec<String> {
+        let SocketStatus { refused, dropped, .. } = self.counts();
+        let dropped = dropped.unwrap_or(0);
         let (refused_before, dropped_before) = mem::replace(&mut self.told, (refused, dropped));
+        let mut news = Vec::new();
         if dropped > dropped_before {
             let more = dropped - dropped_before;
-            notices.push(format!(
+            news.push(format!(
                 "warning: the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
                  raise --receive-buffer, or --receivers where there are several exporters"
             ));
@@ -114,11 +128,11 @@ impl Sockets {
             let more = refused - refused_before;
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
-            notices.push(format!(
+            news.push(format!(
                 "warning: {more} datagrams of senders that --exporters does not name were refused, the last of {last}"
             ));
         }
-        notices
+        news
     }
 
     /// Keeps templates; what went wrong with it.
@@ -126,11 +140,6 @@ impl Sockets {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = templates::save(path, &self.shared).err();
         failure.into_iter().map(|error| format!("warning: {error}")).collect()
-    }
-
-    /// Keeps templates for the next run.
-    pub(super) fn finish(&mut self) -> Vec<String> {
-        self.save()
     }
 
     fn counts(&self) -> SocketStatus {
