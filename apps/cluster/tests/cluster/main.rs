@@ -7,6 +7,7 @@ mod access;
 mod collecting;
 mod collector;
 mod errors;
+mod exports;
 mod full_disk;
 mod handmade;
 mod input;

@@ -114,6 +114,18 @@ impl Net {
         messages
     }
 
+    /// What each message of the stream tells of sampling.
+    pub async fn samplings(&self) -> Vec<Option<String>> {
+        let mut stream = self.stream().await;
+        let last = stream.info().await.unwrap().state.last_sequence;
+        let mut samplings = Vec::new();
+        for sequence in 1..=last {
+            let message = stream.get_raw_message(sequence).await.unwrap();
+            samplings.push(message.headers.get("Srlg-Sampling").map(ToString::to_string));
+        }
+        samplings
+    }
+
     /// The deltas of `probe` in the stream: payloads by slice and part. What came twice was the same.
     pub async fn deltas(&self, probe: &str) -> BTreeMap<(u64, String), Vec<u8>> {
         let mut deltas = BTreeMap::new();

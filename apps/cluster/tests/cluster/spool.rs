@@ -15,7 +15,7 @@ use crate::node::Node;
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
 /// Probe `a` with a spool at `spool`, on a file.
-fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
+pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
     let mut args: Vec<OsString> = vec!["probe".into(), "a".into()];
     for (option, value) in [
         ("--folder", net.folder().as_os_str()),

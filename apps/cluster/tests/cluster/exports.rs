@@ -1,0 +1,130 @@
+//! Probes on exports of flows: in a capture, and as they are sent.
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant, SystemTime};
+
+use srlg_host::IpPair;
+
+use crate::input::{assert_deltas_are, pairs};
+use crate::net::{Net, run};
+use crate::node::{Node, PATIENCE};
+use crate::spool::probe;
+
+const SLICES: std::ops::Range<u64> = 1000..1060;
+
+/// NetFlow v5 of up to 30 flows that ended at milliseconds of a second, exported at its end; one packet in ten was
+/// looked at.
+fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
+    const UPTIME: u32 = 1_000_000;
+    let mut bytes = vec![0, 5, 0, flows.len() as u8];
+    for word in [UPTIME, second as u32, 999_000_000, 0] {
+        bytes.extend(word.to_be_bytes());
+    }
+    bytes.extend([0, 0, 0x40, 10]);
+    for (ms, IpPair { aip, bip }) in flows {
+        let last = UPTIME - (999 - *ms as u32);
+        for word in [*aip, *bip, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
+            bytes.extend(word.to_be_bytes());
+        }
+    }
+    bytes
+}
+
+/// The datagrams of a slice of a second.
+fn exported(slice: u64) -> Vec<Vec<u8>> {
+    let flows: Vec<_> = (0..).zip(pairs(1, slice)).collect();
+    flows.chunks(30).map(|flows| datagram(slice, flows)).collect()
+}
+
+/// A pcap of bare IP packets with what an exporter sends, at the end of each slice.
+fn capture() -> Vec<u8> {
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101];
+    let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+    for (slice, payload) in
+        SLICES.flat_map(|slice| exported(slice).into_iter().map(move |it| (slice, it)))
+    {
+        let [length, whole] = [8, 28].map(|head| (payload.len() as u16 + head).to_be_bytes());
+        let mut packet = vec![0x45, 0, whole[0], whole[1], 0, 0, 0, 0, 64, 17, 0, 0];
+        packet.extend([192, 0, 2, 1, 192, 0, 2, 2, 8, 7, 8, 7, length[0], length[1], 0, 0]);
+        packet.extend(payload);
+        let captured = packet.len() as u32;
+        let record = [slice as u32, 999_000, captured, captured];
+        file.extend(record.into_iter().flat_map(u32::to_le_bytes));
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn exports_in_a_capture_are_the_deltas_of_their_contacts_and_tell_the_sampling() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let path = net.folder().join("exports.pcap");
+    std::fs::write(&path, capture()).unwrap();
+    let (code, said) = probe(&net, &net.spool(), &path, &["--exports"]).end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("exporter 192.0.2.1: "), "{said}");
+    assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
+    let samplings = run(net.samplings());
+    assert_eq!(samplings, vec![Some("1:10".to_owned()); SLICES.count()]);
+}
+
+#[test]
+fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
+    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
+    let mut probe = Node::start(
+        ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker]
+            .into_iter()
+            .chain([
+                "--listen",
+                "127.0.0.1:0",
+                "--exporters",
+                "127.0.0.1",
+                "--inside",
+                "10.0.0.0/8",
+            ]),
+    );
+    let line = probe.wait_for_line("receives exports of flows at");
+    let at = line.rsplit(' ').next().unwrap();
+    let exporter = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    // Of two seconds ago.
+    for payload in exported(1000) {
+        let mut payload = payload;
+        payload[8..12].copy_from_slice(&(now as u32 - 2).to_be_bytes());
+        exporter.send_to(&payload, at).unwrap();
+    }
+    let started = Instant::now();
+    let samplings = loop {
+        let samplings = run(net.samplings());
+        if samplings.len() >= 4 {
+            break samplings;
+        }
+        assert!(started.elapsed() < PATIENCE, "{samplings:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let sampled: Vec<_> = samplings.iter().flatten().collect();
+    assert_eq!(sampled, ["1:10"], "one slice has the flows: {samplings:?}");
+    let slices: Vec<u64> = run(net.deltas("a")).keys().map(|&(slice, _)| slice).collect();
+    assert_eq!(slices, (slices[0]..).take(slices.len()).collect::<Vec<_>>());
+    probe.terminate();
+    assert_eq!(probe.end().0, Some(0));
+    // The flows are in the slice in which they ended.
+    let detector =
+        || srlg_host::SlidingDetector::new(net.network.config, srlg_host::Device::Cpu).unwrap();
+    let (mut merged, mut told) = (detector(), detector());
+    let (last, deltas) = (slices[slices.len() - 1], run(net.deltas("a")));
+    merged.skip_to(last).unwrap();
+    for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
+        let delta = srlg_host::Delta::from_bytes(payload, merged.params()).unwrap();
+        assert_eq!(delta.slice(), *slice);
+        merged.merge(&delta).unwrap();
+    }
+    told.skip_to(now - 2).unwrap();
+    told.ingest(&pairs(1, 1000)).unwrap();
+    told.skip_to(last).unwrap();
+    assert!(merged.snapshot().unwrap() == told.snapshot().unwrap());
+}
