@@ -5,7 +5,6 @@ use srlg_contact::{Contact, Host};
 use crate::bytes;
 use crate::clock::{Clock, SECOND, Told};
 use crate::counts::Reason;
-use crate::record::is_zero;
 use crate::sink::{Details, Sink};
 use crate::version::Version;
 
@@ -70,8 +69,8 @@ impl<'a> Export<'a> {
         let word = |at: usize| {
             u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
         };
-        let hosts = [Host::v4(word(0)), Host::v4(word(4))];
-        if hosts.into_iter().any(is_zero) {
+        let (source, destination) = (word(0), word(4));
+        if source == 0 || destination == 0 {
             return sink.count(Reason::ZeroHost);
         }
         let (packets, octets) = (word(16), word(20));
@@ -88,6 +87,6 @@ impl<'a> Export<'a> {
             initiated: None,
             sampling: self.sampling,
         };
-        sink.contact(time_ns, hosts, &details);
+        sink.contact(time_ns, [source, destination].map(Host::v4), &details);
     }
 }
