@@ -1,0 +1,138 @@
+//! What is told.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::id::AlertId;
+
+/// Tells what has become of an alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It is new.
+    Start,
+    /// It goes on.
+    Update,
+    /// It is over.
+    End,
+}
+
+/// Tells why an alert is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Why {
+    /// The threshold was passed.
+    Threshold,
+    /// There are twice as many opposite hosts as were told last.
+    Peak,
+    /// It is more severe.
+    Severity,
+    /// It has not been told for long.
+    Repeat,
+    /// There are fewer opposite hosts, and have been for a while.
+    Below,
+    /// Many hosts of its network started: the alert of the network goes on for it.
+    Group,
+    /// No rule is about the host any more.
+    Rule,
+}
+
+/// Tells how far above its threshold an alert is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// At the threshold or above.
+    Warning,
+    /// At 4 times the threshold or above.
+    Major,
+    /// At 16 times the threshold or above, or more than can be counted.
+    Critical,
+}
+
+impl Severity {
+    pub(crate) fn of(cardinality: f64, is_lower_bound: bool, threshold: f64) -> Self {
+        match cardinality / threshold {
+            _ if is_lower_bound => Self::Critical,
+            times if times >= 16.0 => Self::Critical,
+            times if times >= 4.0 => Self::Major,
+            _ => Self::Warning,
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warning => "warning",
+            Self::Major => "major",
+            Self::Critical => "critical",
+        })
+    }
+}
+
+/// Tells whom an alert is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// One host.
+    Host(IpAddr),
+    /// Hosts of one network.
+    Network {
+        /// A /24 of IPv4, or a /48 of IPv6.
+        network: IpNet,
+        /// Hosts that are part of the alert.
+        hosts: u32,
+        /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
+        largest: Vec<(IpAddr, f64)>,
+    },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) => write!(f, "{host}"),
+            Self::Network { network, .. } => write!(f, "{network}"),
+        }
+    }
+}
+
+/// Holds all that is told of an alert when it starts, goes on, or ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alert {
+    /// The same from start to end, and over restarts.
+    pub id: AlertId,
+    /// What has become of it.
+    pub status: Status,
+    /// Why it is told.
+    pub why: Why,
+    /// Name of the tracker.
+    pub view: String,
+    /// Name of the rule.
+    pub rule: String,
+    /// Whom it is about.
+    pub subject: Subject,
+    /// How far above the threshold it is; never less than it was.
+    pub severity: Severity,
+    /// Milliseconds since the Unix epoch at which it started.
+    pub start_ms: u64,
+    /// The same, at which it is told.
+    pub now_ms: u64,
+    /// The same, up to which there were as many opposite hosts; of what ended.
+    pub until_ms: Option<u64>,
+    /// Opposite hosts now; of a network those of its largest host; 0 where there are fewer than are reported.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more than can be counted.
+    pub is_lower_bound: bool,
+    /// The most opposite hosts so far.
+    pub peak: f64,
+    /// When that was.
+    pub peak_ms: u64,
+    /// θ of the rule.
+    pub threshold: f64,
+}

@@ -1,0 +1,308 @@
+//! All hosts and networks of one view.
+//!
+//! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
+//! Invariant: what has a start has an end, once, whatever becomes of hosts, groups and rules in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::alert::{Alert, Severity, Status, Subject, Why};
+use crate::group::{Group, NAMED, Starts, network};
+use crate::host::{Active, Host, Seen, Step};
+use crate::id::AlertId;
+use crate::terms::Rule;
+
+/// Tells of a super point in one slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sighting {
+    /// The host.
+    pub host: IpAddr,
+    /// Its opposite hosts.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more than can be counted.
+    pub is_lower_bound: bool,
+}
+
+impl Sighting {
+    /// Makes the sighting of `host` with `cardinality` opposite hosts, known to `std_error`.
+    #[must_use]
+    pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
+        Self { host, cardinality, std_error, is_lower_bound: false }
+    }
+}
+
+/// Tells how far a slice can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Nothing came of any exporter or interface: what is missing is no sign of an end, and nothing changes.
+    pub is_input_lost: bool,
+    /// Super points may be missing: nothing ends.
+    pub is_overloaded: bool,
+}
+
+/// Follows the alerts of one view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tracker {
+    view: String,
+    hosts: BTreeMap<IpAddr, Host>,
+    starts: Starts,
+    groups: BTreeMap<IpNet, Group>,
+}
+
+/// A slice, as it is worked on.
+struct Slice {
+    now_ms: u64,
+    seen: BTreeMap<IpAddr, Seen>,
+    alerts: Vec<Alert>,
+}
+
+impl Tracker {
+    /// Makes a tracker of `view`, in which nothing has started.
+    #[must_use]
+    pub fn new(view: impl Into<String>) -> Self {
+        let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
+        Self { view: view.into(), hosts, starts, groups }
+    }
+
+    /// Returns the name of the view.
+    #[must_use]
+    pub fn view(&self) -> &str {
+        &self.view
+    }
+
+    /// Returns how many alerts go on, those of networks as one each.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        let hosts =
+            self.hosts.iter().filter(|(host, it)| it.active.is_some() && !self.is_grouped(**host));
+        hosts.count() + self.groups.len()
+    }
+
+    /// Returns the hosts that have passed their threshold lately, or the alert of which goes on.
+    pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
+        self.hosts.keys().copied()
+    }
+
+    /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns what is
+    /// to be told. `rule` gives the rule of a host; hosts that are not among `points` have too few opposite hosts to be
+    /// reported.
+    pub fn close<'a>(
+        &mut self,
+        now_ms: u64,
+        points: &[Sighting],
+        rule: impl Fn(IpAddr) -> Option<&'a Rule>,
+        condition: Condition,
+    ) -> Vec<Alert> {
+        if condition.is_input_lost {
+            self.hosts.values_mut().filter_map(|host| host.active.as_mut()).for_each(Active::hold);
+            return Vec::new();
+        }
+        let seen = points.iter().map(|point| {
+            let Sighting { host, cardinality, std_error, is_lower_bound } = *point;
+            (host.to_canonical(), Seen { cardinality, std_error, is_lower_bound })
+        });
+        let mut slice = Slice { now_ms, seen: seen.collect(), alerts: Vec::new() };
+        self.starts.forget_before(now_ms);
+        let hosts: BTreeSet<IpAddr> = slice.seen.keys().chain(self.hosts.keys()).copied().collect();
+        let mut started = Vec::new();
+        for host in hosts {
+            if self.step(host, rule(host), &mut slice, !condition.is_overloaded) {
+                started.push(host);
+            }
+        }
+        self.group(&started, &rule, &mut slice);
+        self.step_groups(&rule, &mut slice);
+        slice.alerts
+    }
+
+    /// Takes the slice for one host; whether its alert starts, which is not told yet.
+    fn step(
+        &mut self,
+        host: IpAddr,
+        rule: Option<&Rule>,
+        slice: &mut Slice,
+        may_fall: bool,
+    ) -> bool {
+        let now_ms = slice.now_ms;
+        let Some(rule) = rule else {
+            self.end(host, now_ms, Why::Rule, slice);
+            return false;
+        };
+        let seen = slice.seen.get(&host).copied().unwrap_or_default();
+        let is_grouped = self.is_grouped(host);
+        let state = self.hosts.entry(host).or_default();
+        match state.step(rule.name(), rule.terms(), seen, now_ms, may_fall) {
+            Some(Step::Start) => return true,
+            Some(Step::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
+            Some(Step::End(until_ms)) => self.end(host, until_ms, Why::Below, slice),
+            Some(Step::Update(_)) => {}
+            None if state.is_idle() => drop(self.hosts.remove(&host)),
+            None => {}
+        }
+        false
+    }
+
+    /// Ends the alert of a host, if it has one, and forgets the host.
+    fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
+        if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
+            if let Some(group) = self.groups.get_mut(&network(host))
+                && group.members.remove(&host)
+            {
+                group.until_ms = group.until_ms.max(until_ms);
+            } else {
+                self.tell_end(host, until_ms, why, slice);
+            }
+        }
+        self.hosts.remove(&host);
+    }
+
+    /// Tells the starts of hosts by themselves, or of their network where there are many.
+    fn group<'a>(
+        &mut self,
+        started: &[IpAddr],
+        rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
+        slice: &mut Slice,
+    ) {
+        let now_ms = slice.now_ms;
+        for &host in started {
+            match self.groups.get_mut(&network(host)) {
+                Some(group) => drop(group.members.insert(host)),
+                None => self.starts.add(network(host), now_ms, host),
+            }
+        }
+        for (network, mut members) in self.starts.crowded() {
+            if self.groups.contains_key(&network) {
+                continue;
+            }
+            members.retain(|host| self.hosts.get(host).is_some_and(|it| it.active.is_some()));
+            let Some(first) = members.first().and_then(|host| rule(*host)) else { continue };
+            for &host in members.iter().filter(|host| !started.contains(host)) {
+                self.tell_end(host, now_ms, Why::Group, slice);
+            }
+            let threshold = first.terms().threshold;
+            let mut group = Group::new(first.name(), threshold, now_ms, members);
+            let (most, severity) = self.largest(&group, slice);
+            group.step(most, severity, u64::MAX, now_ms);
+            slice.alerts.push(self.of_network(
+                network,
+                &group,
+                Status::Start,
+                Why::Threshold,
+                slice,
+            ));
+            self.groups.insert(network, group);
+        }
+        for &host in started.iter().filter(|host| !self.is_grouped(**host)) {
+            self.tell(host, Status::Start, Why::Threshold, slice);
+        }
+    }
+
+    /// Tells of networks what is to be told again, and ends those without a host.
+    fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.retain(|network, group| {
+            let Some(first) = group.members.first() else {
+                let ended = self.of_network(*network, group, Status::End, Why::Below, slice);
+                slice.alerts.push(ended);
+                return false;
+            };
+            let repeat_ms = rule(*first).map_or(u64::MAX, |rule| rule.terms().repeat_ms);
+            let (most, severity) = self.largest(group, slice);
+            if let Some(why) = group.step(most, severity, repeat_ms, slice.now_ms) {
+                let told = self.of_network(*network, group, Status::Update, why, slice);
+                slice.alerts.push(told);
+            }
+            true
+        });
+        self.groups = groups;
+    }
+
+    fn is_grouped(&self, host: IpAddr) -> bool {
+        self.groups.get(&network(host)).is_some_and(|group| group.members.contains(&host))
+    }
+
+    /// The most opposite hosts of a member, and the most severe one.
+    fn largest(&self, group: &Group, slice: &Slice) -> (f64, Severity) {
+        let most = group.members.iter().filter_map(|host| slice.seen.get(host));
+        let most = most.map(|seen| seen.cardinality).fold(0.0, f64::max);
+        let active = group.members.iter().filter_map(|host| self.hosts.get(host)?.active.as_ref());
+        (most, active.map(|active| active.severity).max().unwrap_or(Severity::Warning))
+    }
+
+    fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
+        let Some(active) = self.hosts.get(&host).and_then(|it| it.active.as_ref()) else { return };
+        let seen = slice.seen.get(&host).copied().unwrap_or_default();
+        let name = host.to_string();
+        slice.alerts.push(Alert {
+            id: AlertId::of(&[&self.view, &active.rule, &name], active.start_ms),
+            status,
+            why,
+            view: self.view.clone(),
+            rule: active.rule.clone(),
+            subject: Subject::Host(host),
+            severity: active.severity,
+            start_ms: active.start_ms,
+            now_ms: slice.now_ms,
+            until_ms: None,
+            cardinality: seen.cardinality,
+            std_error: seen.std_error,
+            is_lower_bound: seen.is_lower_bound,
+            peak: active.peak,
+            peak_ms: active.peak_ms,
+            threshold: active.threshold,
+        });
+    }
+
+    fn tell_end(&self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
+        self.tell(host, Status::End, why, slice);
+        if let Some(alert) = slice.alerts.last_mut() {
+            alert.until_ms = Some(until_ms);
+        }
+    }
+
+    fn of_network(
+        &self,
+        network: IpNet,
+        group: &Group,
+        status: Status,
+        why: Why,
+        slice: &Slice,
+    ) -> Alert {
+        let seen = |host: &IpAddr| slice.seen.get(host).copied().unwrap_or_default();
+        let mut hosts: Vec<(IpAddr, Seen)> =
+            group.members.iter().map(|host| (*host, seen(host))).collect();
+        hosts.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
+        let Seen { cardinality, std_error, is_lower_bound } =
+            hosts.first().map(|(_, seen)| *seen).unwrap_or_default();
+        let largest = hosts.iter().take(NAMED).map(|(host, seen)| (*host, seen.cardinality));
+        let subject = Subject::Network {
+            network,
+            hosts: group.members.len() as u32,
+            largest: largest.collect(),
+        };
+        Alert {
+            id: AlertId::of(&[&self.view, &group.rule, &network.to_string()], group.start_ms),
+            status,
+            why,
+            view: self.view.clone(),
+            rule: group.rule.clone(),
+            subject,
+            severity: group.severity,
+            start_ms: group.start_ms,
+            now_ms: slice.now_ms,
+            until_ms: (status == Status::End).then_some(group.until_ms),
+            cardinality,
+            std_error,
+            is_lower_bound,
+            peak: group.peak,
+            peak_ms: group.peak_ms,
+            threshold: group.threshold,
+        }
+    }
+}
