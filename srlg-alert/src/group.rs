@@ -61,12 +61,18 @@ impl Starts {
         starts.push_back((now_ms, host));
     }
 
-    /// Networks in which too many started to tell them alone, and their hosts.
-    pub(crate) fn crowded(&self) -> Vec<(IpNet, BTreeSet<IpAddr>)> {
-        let crowded = self.0.iter().filter(|(_, starts)| starts.len() > MOST_ALONE);
-        crowded
-            .map(|(net, starts)| (*net, starts.iter().map(|(_, host)| *host).collect()))
-            .collect()
+    /// Networks in which too many started to tell them alone, with those that are about to, `pending`; and the hosts that
+    /// started.
+    pub(crate) fn crowded(
+        &self,
+        pending: &BTreeMap<IpNet, usize>,
+    ) -> Vec<(IpNet, BTreeSet<IpAddr>)> {
+        let crowded = self.0.iter().filter(|(network, starts)| {
+            starts.len() + pending.get(network).copied().unwrap_or(0) > MOST_ALONE
+        });
+        let hosts =
+            |starts: &VecDeque<(u64, IpAddr)>| starts.iter().map(|(_, host)| *host).collect();
+        crowded.map(|(network, starts)| (*network, hosts(starts))).collect()
     }
 }
 

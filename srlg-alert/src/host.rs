@@ -50,6 +50,11 @@ pub(crate) enum Step {
 }
 
 impl Host {
+    /// Whether the threshold was passed lately, and the alert has not started.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.hits != 0 && self.active.is_none()
+    }
+
     /// Whether nothing is to be remembered.
     pub(crate) fn is_idle(&self) -> bool {
         self.hits == 0 && self.active.is_none()

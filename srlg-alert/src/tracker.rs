@@ -176,7 +176,13 @@ impl Tracker {
                 None => self.starts.add(network(host), now_ms, host),
             }
         }
-        for (network, mut members) in self.starts.crowded() {
+        let mut pending = BTreeMap::new();
+        if !started.is_empty() {
+            for (host, _) in self.hosts.iter().filter(|(_, state)| state.is_pending()) {
+                *pending.entry(network(*host)).or_insert(0) += 1;
+            }
+        }
+        for (network, mut members) in self.starts.crowded(&pending) {
             if self.groups.contains_key(&network) {
                 continue;
             }

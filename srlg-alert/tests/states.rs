@@ -171,6 +171,17 @@ fn hosts_that_were_told_alone_end_when_their_network_is_told() {
 }
 
 #[test]
+fn the_first_of_many_waits_for_no_other() {
+    let mut run = Run::new();
+    // One host is a slice ahead of the others.
+    run.close(&carpet(0..1));
+    (0..20).for_each(|_| drop(run.close(&carpet(0..100))));
+    let expected = [(3, Status::Start, Why::Threshold), (4, Status::Update, Why::Peak)];
+    assert_eq!(run.told(), expected, "of the network, and that the others joined");
+    assert!(run.told.iter().all(|it| it.subject.to_string() == "198.51.100.0/24"));
+}
+
+#[test]
 fn a_minute_apart_they_are_told_alone() {
     let mut run = Run::new();
     for host in 0..20 {

@@ -1,6 +1,7 @@
 //! An input: files, or what goes on now.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -82,6 +83,15 @@ impl Input {
         match &self.source {
             Source::Files(files) => files.status(),
             Source::Live(live) => live.status(),
+        }
+    }
+
+    /// Returns the addresses at which exports are received, with the ports that the system has chosen.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        match &self.source {
+            Source::Files(_) => Vec::new(),
+            Source::Live(live) => live.addresses(),
         }
     }
 

@@ -14,6 +14,7 @@ mod sockets;
 mod templates;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{thread, vec};
@@ -162,6 +163,10 @@ impl Live {
             self.line.set_status(sockets.status());
         }
         Ok(self.notices.pop_front().map(Event::Notice))
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.sockets.as_ref().map(Sockets::addresses).unwrap_or_default()
     }
 
     pub(crate) fn status(&self) -> Status {

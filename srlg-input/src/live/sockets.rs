@@ -28,7 +28,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(super) struct Sockets {
     shared: Arc<Shared>,
     /// Kept open, as the system tells no drops of sockets that are closed.
-    _sockets: Vec<Arc<UdpSocket>>,
+    sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<Drops>,
     templates: Option<PathBuf>,
     noticed: Instant,
@@ -84,12 +84,20 @@ impl Sockets {
         }
         Ok(Self {
             shared,
-            _sockets: sockets,
+            sockets,
             drops: Mutex::new(drops),
             templates: options.templates.clone(),
             noticed: Instant::now(),
             told: (0, 0),
         })
+    }
+
+    /// The addresses that they are bound to.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses: Vec<_> =
+            self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+        addresses.dedup();
+        addresses
     }
 
     /// Keeps templates, and looks at what was dropped and refused, once a minute; what there is to tell.

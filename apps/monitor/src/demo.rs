@@ -1,0 +1,132 @@
+//! `srlg-monitor demo`: attacks over loopback, and whether each was told once, from start to end.
+//!
+//! Shape: a thread plays the [`attacks`] as exports ([`exporter`]) to the monitor's own socket; this one is the monitor;
+//! [`verdict`] compares.
+
+mod attacks;
+mod exporter;
+mod verdict;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args as _, FromArgMatches};
+use srlg_input::{Event, Input};
+
+use crate::monitor::Monitor;
+use crate::options::Options;
+use attacks::Attacks;
+use verdict::Verdict;
+
+/// The least that the attacks, the window and the time after which alerts end need.
+const LEAST_SECONDS: u64 = 20;
+
+/// What `srlg-monitor demo` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How long it takes, at least 20
+    #[arg(long, value_name = "N", default_value_t = LEAST_SECONDS)]
+    pub seconds: u64,
+
+    /// File for the alerts, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    pub alerts: Option<PathBuf>,
+
+    /// Seed of the traffic
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Plays and watches.
+///
+/// # Errors
+/// What goes wrong with sockets and files.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    ensure!(
+        args.seconds >= LEAST_SECONDS,
+        "--seconds is {}: give {LEAST_SECONDS} or more, which the attacks and their ends need",
+        args.seconds
+    );
+    let options = options()?;
+    let mut file = args.alerts.as_ref().map(|path| {
+        File::create(path).with_context(|| format!("cannot write to {}", path.display()))
+    });
+    let mut file = file.take().transpose()?;
+    let mut monitor = Monitor::new(&options)?;
+    let mut input = Input::open(&options.source)?;
+    let to = *input.addresses().first().context("no socket is bound")?;
+    let attacks = Attacks::new(args.seed);
+    let mut verdict = Verdict::new(attacks.planted());
+    let mut out = io::stdout().lock();
+    let memory = monitor.memory_bytes() as f64 / 1e6;
+    writeln!(
+        out,
+        "an exporter sends NetFlow v9 to {to} for {} s; detectors take {memory:.1} MB",
+        args.seconds
+    )?;
+    for planted in attacks.planted() {
+        writeln!(out, "planted: {planted}")?;
+    }
+    writeln!(out)?;
+    let length = Duration::from_secs(args.seconds);
+    let exporter = exporter::start(attacks, to, length)?;
+    let started = Instant::now();
+    while started.elapsed() < length {
+        match input.next_event()? {
+            Some(Event::Contact(contact)) => monitor.take(&contact)?,
+            Some(Event::Time(now_ns)) => monitor.pass(now_ns)?,
+            Some(Event::Notice(_)) => {}
+            None => break,
+        }
+        for notice in monitor.notices()? {
+            let alert = &notice.alert;
+            let at = started.elapsed().as_secs_f64();
+            writeln!(
+                out,
+                "{at:5.1} s  {:<6} {:<8} {}",
+                format!("{:?}", alert.status).to_lowercase(),
+                alert.severity.to_string(),
+                notice.text
+            )?;
+            if let Some(file) = &mut file {
+                serde_json::to_writer(&mut *file, &notice)?;
+                writeln!(file)?;
+            }
+            verdict.take(alert);
+        }
+    }
+    exporter.join().ok().context("the exporter failed")??;
+    let status = input.status();
+    writeln!(out, "\n{status}")?;
+    let is_right = verdict.print(&mut out)?;
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// A monitor on loopback, with a short window.
+fn options() -> Result<Options> {
+    let command = Options::augment_args(clap::Command::new("demo"));
+    let matches = command.try_get_matches_from([
+        "demo",
+        "--listen",
+        "127.0.0.1:0",
+        "--exporters",
+        "127.0.0.1",
+        "--inside",
+        "10.0.0.0/8",
+        "--inside",
+        "2001:db8::/32",
+        "--threshold",
+        "500",
+        "--window",
+        "5s",
+        "--slice",
+        "250ms",
+        "--hold",
+        "2s",
+    ])?;
+    Ok(Options::from_arg_matches(&matches)?)
+}

@@ -1,0 +1,121 @@
+//! Background traffic, and four attacks in it.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+/// Steps in a second.
+pub(super) const STEPS: u64 = 10;
+
+/// Seconds after the start in which attacks go on.
+const ATTACKED: std::ops::Range<u64> = 3..9;
+
+/// Peers of each attack in a step: 1,000 a second, twice the threshold.
+const PEERS: u32 = 100;
+
+/// Peers of each host of the carpet in a step.
+const CARPET: u32 = 25;
+
+/// Pairs of the background in a step.
+const BACKGROUND: u32 = 300;
+
+/// What is to be told of an attack.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Planted {
+    pub(super) name: &'static str,
+    pub(super) view: &'static str,
+    pub(super) subject: IpNet,
+}
+
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} ({})", self.name, name(self.subject), self.view)
+    }
+}
+
+/// A host by its address, a network with its length.
+pub(super) fn name(subject: IpNet) -> String {
+    let is_host = subject.prefix_len() == subject.max_prefix_len();
+    if is_host { subject.addr().to_string() } else { subject.to_string() }
+}
+
+/// All that is exported, step by step.
+pub(super) struct Attacks {
+    seed: u64,
+    flooded4: IpAddr,
+    flooded6: IpAddr,
+    scanner: IpAddr,
+    /// Its /24 is the carpet's.
+    carpet: u32,
+}
+
+/// Numbers in no order: SplitMix64.
+fn mixed(number: u64) -> u64 {
+    let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl Attacks {
+    pub(super) fn new(seed: u64) -> Self {
+        let host = |number: u64| mixed(seed << 8 | number) as u32;
+        Self {
+            seed,
+            flooded4: Ipv4Addr::from_bits(0x0a01_0000 | host(1) & 0xffff).into(),
+            flooded6: Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(host(2))).into(),
+            scanner: Ipv4Addr::from_bits(0xc633_6400 | host(3) & 0xff).into(),
+            carpet: 0x0a02_0000 | host(4) & 0xff00,
+        }
+    }
+
+    /// What is to be told.
+    pub(super) fn planted(&self) -> Vec<Planted> {
+        let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
+        [
+            ("a flood of one host", "fan-in", self.flooded4.into()),
+            ("a flood of one host", "fan-in", self.flooded6.into()),
+            ("a scan", "outside", self.scanner.into()),
+            ("a flood of a whole network", "fan-in", carpet),
+        ]
+        .map(|(name, view, subject)| Planted { name, view, subject })
+        .to_vec()
+    }
+
+    /// The pairs of a step, source first.
+    pub(super) fn step(&self, step: u64) -> Vec<(IpAddr, IpAddr)> {
+        let number =
+            |at: u32, of: u64| mixed(mixed(self.seed << 40 | step << 8 | of) ^ u64::from(at));
+        let outside4 =
+            |bits: u64| IpAddr::from(Ipv4Addr::from_bits(0x5000_0000 | bits as u32 & 0x0fff_ffff));
+        let mut pairs: Vec<(IpAddr, IpAddr)> = (0..BACKGROUND)
+            .map(|at| {
+                let bits = number(at, 0);
+                let inside = Ipv4Addr::from_bits(0x0a00_0000 | (bits >> 40) as u32 & 0x07ff);
+                if bits & 1 == 0 {
+                    (outside4(bits >> 8), inside.into())
+                } else {
+                    (inside.into(), outside4(bits >> 8))
+                }
+            })
+            .collect();
+        if !ATTACKED.contains(&(step / STEPS)) {
+            return pairs;
+        }
+        for at in 0..PEERS {
+            pairs.push((outside4(number(at, 1)), self.flooded4));
+            let source = Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(number(at, 2)) << 64);
+            pairs.push((source.into(), self.flooded6));
+            let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
+            pairs.push((self.scanner, scanned.into()));
+        }
+        // Each of the sources to all hosts of the network, fewer than make a scan.
+        for at in 0..CARPET {
+            let source = outside4(number(at, 4));
+            let hosts = (0..256).map(|host| Ipv4Addr::from_bits(self.carpet | host));
+            pairs.extend(hosts.map(|host| (source, host.into())));
+        }
+        pairs
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether each attack was told once, from start to end, and nothing else was.
+
+use std::io::{self, Write};
+
+use srlg_alert::{Alert, Status, Subject};
+
+use super::attacks::{Planted, name};
+
+pub(super) struct Verdict {
+    planted: Vec<(Planted, Vec<Alert>)>,
+    others: Vec<Alert>,
+}
+
+impl Verdict {
+    pub(super) fn new(planted: Vec<Planted>) -> Self {
+        let planted = planted.into_iter().map(|planted| (planted, Vec::new())).collect();
+        Self { planted, others: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, alert: &Alert) {
+        let subject = match alert.subject {
+            Subject::Host(host) => host.into(),
+            Subject::Network { network, .. } => network,
+        };
+        let is_of = |(planted, _): &&mut (Planted, Vec<Alert>)| {
+            planted.subject == subject && planted.view == alert.view
+        };
+        match self.planted.iter_mut().find(is_of) {
+            Some((_, alerts)) => alerts.push(alert.clone()),
+            None => self.others.push(alert.clone()),
+        }
+    }
+
+    /// Prints the verdict; whether all is right.
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<bool> {
+        let mut is_right = self.others.is_empty();
+        for (planted, alerts) in &self.planted {
+            let of = |status| alerts.iter().filter(|alert| alert.status == status).count();
+            let (starts, ends) = (of(Status::Start), of(Status::End));
+            let is_one = alerts.iter().all(|alert| alert.id == alerts[0].id);
+            let is_told = starts == 1 && ends == 1 && is_one;
+            is_right &= is_told;
+            let word = if is_told { "right" } else { "WRONG" };
+            writeln!(out, "{word}: {}: {starts} start, {ends} end", name(planted.subject))?;
+        }
+        for other in &self.others {
+            writeln!(out, "WRONG: {:?} of {} was not planted", other.status, other.subject)?;
+        }
+        Ok(is_right)
+    }
+}
