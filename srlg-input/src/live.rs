@@ -51,6 +51,7 @@ pub(crate) struct Live {
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     notices: VecDeque<String>,
+    failure: Option<InputError>,
     sockets: Option<Sockets>,
     looked: Instant,
     /// Until when threads have time to end.
@@ -95,6 +96,7 @@ impl Live {
             contacts: Vec::new().into_iter(),
             time: Some(now_ns()),
             notices: VecDeque::new(),
+            failure: None,
             sockets,
             looked: Instant::now(),
             deadline: None,
@@ -117,6 +119,9 @@ impl Live {
             if let Some(notice) = self.notices.pop_front() {
                 return Ok(Some(Event::Notice(notice)));
             }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
             if self.looked.elapsed() >= LOOK {
                 self.look();
                 continue;
@@ -125,10 +130,10 @@ impl Live {
             let now = now_ns();
             let mut load = self.line.belt.take(Vec::new());
             self.notices.extend(load.notices);
-            if let Some(failure) = load.failures.pop() {
-                return Err(failure);
-            }
-            if load.contacts.is_empty() && self.has_ended(load.readers) {
+            // After what was read before it.
+            self.failure = self.failure.take().or(load.failures.pop());
+            let is_empty = load.contacts.is_empty() && self.failure.is_none();
+            if is_empty && self.has_ended(load.readers) {
                 return self.finish();
             }
             self.time = Some(now);
@@ -181,6 +186,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.line.stop.stop();
+        self.line.belt.leave();
     }
 }
 

@@ -11,9 +11,11 @@ use srlg_flow::{DecoderOptions, Nat, Timestamps};
 
 /// Names an input: files, sockets or an interface.
 ///
-/// As options of a command they are a group `contacts`, of which one may be given: `input`, `listen` or `interface`.
+/// As options of a command they are a group `contacts`, of which one may be given: `input`, `listen` or `interface`;
+/// and a group `decoded`, those that exports come by.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(group(ArgGroup::new("contacts").args(["input", "listen", "interface"])))]
+#[command(group(ArgGroup::new("decoded").args(["exports", "listen"])))]
 pub struct InputOptions {
     /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
     #[arg(long, value_name = "FILE|-")]
@@ -92,15 +94,15 @@ pub struct InterfaceOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
-    #[arg(long, value_name = "pre|post", default_value = "pre", value_parser = nat)]
+    #[arg(long, value_name = "pre|post", default_value = "pre", value_parser = nat, requires = "decoded")]
     pub nat: Nat,
 
     /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
-    #[arg(long, value_name = "corrected|trusted|received", default_value = "corrected", value_parser = timestamps)]
+    #[arg(long, value_name = "corrected|trusted|received", default_value = "corrected", value_parser = timestamps, requires = "decoded")]
     pub timestamps: Timestamps,
 
     /// Packets one of which exporters look at, where they do not say [default: unknown]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "decoded")]
     pub sampling: Option<NonZeroU32>,
 }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 use srlg_contact::Contact;
 
 use crate::error::InputError;
-use crate::stop::Stop;
 
 /// Contacts that may lie on the belt, but for those of one datagram.
 const MOST: usize = 1 << 16;
@@ -32,18 +31,19 @@ pub(crate) struct Load {
     pub(crate) failures: Vec<InputError>,
     /// Threads that have not ended.
     pub(crate) readers: usize,
+    /// Whether nobody takes anything any more.
+    is_left: bool,
 }
 
 impl Belt {
     /// Puts contacts on the belt, when there is room; `false` where nobody will take them any more.
-    pub(crate) fn put(&self, contacts: &[Contact], stop: &Stop) -> bool {
+    pub(crate) fn put(&self, contacts: &[Contact]) -> bool {
         let mut load = self.lock();
-        while load.contacts.len() >= MOST {
-            if stop.is_asked() {
-                return false;
-            }
-            let waited = self.emptied.wait_timeout(load, TICK);
-            load = waited.unwrap_or_else(PoisonError::into_inner).0;
+        while load.contacts.len() >= MOST && !load.is_left {
+            load = self.emptied.wait(load).unwrap_or_else(PoisonError::into_inner);
+        }
+        if load.is_left {
+            return false;
         }
         let was_empty = load.contacts.is_empty();
         load.contacts.extend_from_slice(contacts);
@@ -70,6 +70,12 @@ impl Belt {
         self.filled.notify_one();
     }
 
+    /// Says that nobody takes anything any more.
+    pub(crate) fn leave(&self) {
+        self.lock().is_left = true;
+        self.emptied.notify_all();
+    }
+
     /// Takes all that lies on the belt, after a tick at the latest, and leaves `empty` there.
     pub(crate) fn take(&self, empty: Vec<Contact>) -> Load {
         let mut load = self.lock();
@@ -94,7 +100,7 @@ impl Belt {
 
 impl Load {
     fn is_empty(&self) -> bool {
-        let Self { contacts, notices, failures, readers } = self;
+        let Self { contacts, notices, failures, readers, .. } = self;
         contacts.is_empty() && notices.is_empty() && failures.is_empty() && *readers > 0
     }
 }

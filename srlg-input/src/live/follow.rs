@@ -23,7 +23,7 @@ fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
         match event {
             Event::Contact(mut contact) => {
                 contact.time_ns = contact.time_ns.min(now_ns());
-                if !line.belt.put(&[contact], &line.stop) {
+                if !line.belt.put(&[contact]) {
                     break;
                 }
             }

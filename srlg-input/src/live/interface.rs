@@ -53,7 +53,7 @@ mod capture {
             let contact = live.next_contact()?;
             if let Some(mut contact) = contact {
                 contact.time_ns = contact.time_ns.min(now_ns());
-                if !line.belt.put(&[contact], &line.stop) {
+                if !line.belt.put(&[contact]) {
                     break;
                 }
             }

@@ -60,7 +60,7 @@ pub(super) fn receive(
                 contacts.push(contact);
             },
         );
-        if !contacts.is_empty() && !line.belt.put(&contacts, &line.stop) {
+        if !contacts.is_empty() && !line.belt.put(&contacts) {
             return Ok(());
         }
         contacts.clear();

@@ -127,3 +127,28 @@ fn a_pipe_that_says_nothing_can_be_left() {
     input.stop().stop();
     assert!(Come::to_end(&mut input).pairs.is_empty());
 }
+
+#[test]
+fn options_that_would_say_nothing_are_refused() {
+    for (args, says) in [
+        (&["--input", "-", "--nat", "post"][..], "--exports"),
+        (&["--input", "-", "--sampling", "10"], "--exports"),
+        (&["--input", "-", "--exports", "--sampling", "0"], "--sampling"),
+        (&["--input", "-", "--exports", "--nat", "both"], "give pre or post"),
+        (&["--input", "-", "--listen", "[::]:0", "--exporters", "::/0"], "cannot be used with"),
+        (
+            &["--listen", "[::]:0", "--exporters", "::/0", "--interface", "lo"],
+            "cannot be used with",
+        ),
+        (&["--listen", "[::]:0", "--exporters", "::/0", "--exports"], "cannot be used with"),
+        (&["--exporters", "::/0"], "--listen"),
+        (&["--receivers", "0", "--listen", "[::]:0", "--exporters", "::/0"], "--receivers"),
+        (&["--filter", "udp"], "--interface"),
+        (&["--live"], "--input"),
+        (&["--exports"], "--input"),
+        (&[], "no input is named"),
+    ] {
+        let error = open(args).unwrap_err();
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+}
