@@ -43,8 +43,14 @@ pub enum CaptureError {
         cause: String,
     },
     /// The source failed; all records that were whole by then have been delivered.
-    #[error("reading the capture failed")]
-    Read(#[from] io::Error),
+    #[error("reading the capture failed: {0}")]
+    Read(io::Error),
+}
+
+impl From<io::Error> for CaptureError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
 }
 
 const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";

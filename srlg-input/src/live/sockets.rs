@@ -1,6 +1,6 @@
 //! Sockets that exporters send to, and all that is looked after for them.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -65,6 +65,12 @@ impl Sockets {
         if let Some(path) = &options.templates {
             let damage = templates::load(path, &shared)?;
             damage.into_iter().for_each(|damage| line.belt.tell(damage));
+            // Now, and not after a minute, it is found that the file cannot be written. A full disk may have room later.
+            match templates::save(path, &shared) {
+                Err(InputError::Templates { error, .. })
+                    if error.kind() == ErrorKind::StorageFull => {}
+                saved => saved?,
+            }
         }
         let (mut drops, mut sockets) = (Drops::new(), Vec::new());
         for (here, (socket, address)) in bound.into_iter().enumerate() {

@@ -174,6 +174,9 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
     let error =
         open(&["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", "/"]).unwrap_err();
     assert!(error.starts_with("cannot keep templates in /: "), "{error}");
+    let absent = ["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", "/no/such/file"];
+    let error = open(&absent).unwrap_err();
+    assert!(error.starts_with("cannot keep templates in /no/such/file: No such file"), "{error}");
 }
 
 #[test]
