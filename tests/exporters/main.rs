@@ -8,9 +8,12 @@ mod example;
 
 mod captures;
 mod collector;
+mod exports;
+mod flows;
 mod loopback;
 mod packets;
 mod programs;
+mod same_hosts;
 
 use std::collections::BTreeSet;
 
