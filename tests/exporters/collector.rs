@@ -1,14 +1,12 @@
 //! `contacts` or `detect`, which receive exports until they are told to stop.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use crate::example;
-
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+use crate::programs::signal;
+use crate::{becomes, example};
 
 /// A program that receives.
 pub(crate) struct Collector {
@@ -39,12 +37,9 @@ impl Collector {
         collector
     }
 
+    /// Waits until this collector `is` so.
     pub(crate) fn wait_for(&self, is: impl Fn(&Self) -> bool) {
-        let started = Instant::now();
-        while !is(self) {
-            assert!(started.elapsed() < PATIENCE, "{}", self.told());
-            thread::sleep(Duration::from_millis(10));
-        }
+        assert!(becomes(|| is(self)), "{}", self.told());
     }
 
     /// What it has printed so far, whole lines.
@@ -52,14 +47,14 @@ impl Collector {
         self.printed.lock().unwrap().clone()
     }
 
+    /// What it has said on standard error so far.
     pub(crate) fn told(&self) -> String {
         self.told.lock().unwrap().clone()
     }
 
     /// Interrupts the program, and returns all that it printed and told. It must succeed.
     pub(crate) fn stop(mut self) -> (String, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(signal(&self.child, "INT"));
         let status = self.child.wait().unwrap();
         self.readers.drain(..).for_each(|reader| reader.join().unwrap());
         assert!(status.success(), "{status}: {}", self.told());

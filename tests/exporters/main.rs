@@ -1,24 +1,55 @@
 //! What exporters make of traffic, and srlg of what they export, is what was in the packets.
 //!
-//! Exporters are Debian's, on loopback (`scripts/exporters.sh`). Where one lacks, a test says so and passes; with
-//! `SRLG_REQUIRE_EXPORTERS=1` it fails.
+//! - `same_hosts`: traffic that is made here, as packets and as exports of every format.
+//! - `captures`: packets that others captured, and what exporters made of them. They are not part of this repository;
+//!   `SRLG_DATA` names their folder.
+//! - `softflowd`, `pmacctd`, `fprobe`: exporters of Debian (`scripts/exporters.sh`), live on loopback, each test in
+//!   namespaces of its own, which takes root.
+//!
+//! Where something lacks, a test says so and passes; with `SRLG_REQUIRE_EXPORTERS=1` the last ones fail.
 
 #[path = "../example.rs"]
 mod example;
 
 mod captures;
 mod collector;
-mod loopback;
+mod exports;
+mod flows;
+mod fprobe;
+mod namespace;
 mod packets;
+mod pmacctd;
 mod programs;
+mod received;
+mod same_hosts;
+mod softflowd;
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use collector::Collector;
 use example::example;
 
 /// Source and destination of contacts.
 type Pairs = BTreeSet<(String, String)>;
+
+/// Says a line aloud: what is printed of a test that passes nobody sees.
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// Waits until something `is` so; whether it came to that in half a minute.
+fn becomes(mut is: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while !is() {
+        if started.elapsed() > Duration::from_secs(30) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
 
 /// The pairs of a contact list.
 fn pairs(list: &str) -> Pairs {

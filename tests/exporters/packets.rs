@@ -8,12 +8,17 @@ const UDP: u8 = 17;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// A packet: source, destination, protocol, ports, TCP flags.
-struct Packet {
-    hosts: [IpAddr; 2],
-    protocol: u8,
-    ports: [u16; 2],
-    flags: u8,
+/// When the first packet is sent, seconds since the Unix epoch: 400 s into an hour.
+pub(crate) const START_S: u32 = 1_750_000_000;
+const PACKETS_PER_S: u32 = 2_000;
+
+/// A packet: when it is sent after the first, source, destination, protocol, ports, TCP flags.
+pub(crate) struct Packet {
+    pub(crate) after_us: u32,
+    pub(crate) hosts: [IpAddr; 2],
+    pub(crate) protocol: u8,
+    pub(crate) ports: [u16; 2],
+    pub(crate) flags: u8,
 }
 
 /// Inside host `number` of a family.
@@ -36,9 +41,10 @@ fn outside(is_v6: bool, number: u32) -> IpAddr {
     }
 }
 
-/// The packets of a family: some 3,800 conversations.
+/// The packets of a family: 3,800 conversations, 4,700 pairs.
 fn family(is_v6: bool) -> Vec<Packet> {
-    let packet = |hosts, protocol, ports, flags| Packet { hosts, protocol, ports, flags };
+    let packet =
+        |hosts, protocol, ports, flags| Packet { after_us: 0, hosts, protocol, ports, flags };
     let mut packets = Vec::new();
     for number in 0..1_200 {
         // The scanner's, without an answer; and the flood's.
@@ -64,7 +70,7 @@ fn family(is_v6: bool) -> Vec<Packet> {
 
 impl Packet {
     /// As a frame of Ethernet.
-    fn frame(&self) -> Vec<u8> {
+    pub(crate) fn frame(&self) -> Vec<u8> {
         let [source, destination] = self.ports.map(u16::to_be_bytes);
         let mut segment = [source, destination].concat();
         if self.protocol == TCP {
@@ -96,15 +102,29 @@ impl Packet {
     }
 }
 
-/// Writes the traffic of the families to a file of its own for `test`; 2,000 packets a second.
+/// The traffic of the families, in the order of time.
+pub(crate) fn packets(families: &[bool]) -> Vec<Packet> {
+    let mut packets: Vec<Packet> = families.iter().flat_map(|&is_v6| family(is_v6)).collect();
+    for (number, packet) in (0_u32..).zip(&mut packets) {
+        packet.after_us = number * (1_000_000 / PACKETS_PER_S);
+    }
+    packets
+}
+
+/// Writes the traffic of the families to a file of its own for `test`.
 pub(crate) fn file(test: &str, families: &[bool]) -> PathBuf {
-    let packets = families.iter().flat_map(|&is_v6| family(is_v6));
+    let packets = packets(families);
+    capture(test, packets.iter().map(|packet| (packet.after_us, packet.frame())))
+}
+
+/// Writes frames, each with its microseconds after [`START_S`], to a pcap file of its own for `test`.
+pub(crate) fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
-    for (number, packet) in (0_u32..).zip(packets) {
-        let frame = packet.frame();
+    for (after_us, frame) in frames {
         let length = frame.len() as u32;
-        let record = [1_750_000_000 + number / 2_000, number % 2_000 * 500, length, length];
+        let (seconds, rest) = (START_S + after_us / 1_000_000, after_us % 1_000_000);
+        let record = [seconds, rest, length, length];
         file.extend(record.into_iter().flat_map(u32::to_le_bytes));
         file.extend(frame);
     }

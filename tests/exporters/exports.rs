@@ -1,0 +1,221 @@
+//! Exports of flows and packets, byte by byte from the formats' specifications, and captures of them.
+//!
+//! Nothing here knows the decoder: what is wrong here is not wrong there in the same way.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use crate::flows::Flow;
+use crate::packets::{Packet, START_S, capture};
+
+/// Seconds after the first packet at which flows are exported, later than the last packet.
+const EXPORT_S: u32 = 10;
+/// Milliseconds for which the exporter has been up at the first packet.
+const UPTIME_MS: u32 = 100_000;
+/// Of a message: few enough bytes for Ethernet.
+const RECORDS: usize = 15;
+/// Of reverse elements, RFC 5103.
+const REVERSE_ENTERPRISE: u32 = 29_305;
+/// First bit of an element's number: an enterprise follows.
+const REVERSE: u16 = 0x8000;
+
+/// A field of a template: number, length.
+type Field = (u16, u16);
+
+/// Octets, packets, TCP flags; protocol and ports. The same numbers in NetFlow v9 and IPFIX.
+const COUNTS: [Field; 3] = [(1, 4), (2, 4), (6, 1)];
+const CONVERSATION: [Field; 3] = [(4, 1), (7, 2), (11, 2)];
+/// Uptime of the first and the last packet, of NetFlow v9.
+const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
+/// Milliseconds since the Unix epoch of the same, of IPFIX.
+const TIMES: [Field; 2] = [(152, 8), (153, 8)];
+
+fn be16(words: &[u16]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn be32(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn octets(hosts: [IpAddr; 2]) -> Vec<u8> {
+    let octets = |host| match host {
+        IpAddr::V4(host) => host.octets().to_vec(),
+        IpAddr::V6(host) => host.octets().to_vec(),
+    };
+    hosts.map(octets).concat()
+}
+
+/// Template of a family, and the elements of its addresses.
+fn of_family(is_v6: bool) -> (u16, [Field; 2]) {
+    if is_v6 { (257, [(27, 16), (28, 16)]) } else { (256, [(8, 4), (12, 4)]) }
+}
+
+fn set(id: u16, content: &[u8]) -> Vec<u8> {
+    let padding = vec![0; content.len().next_multiple_of(4) - content.len()];
+    let length = (4 + content.len() + padding.len()) as u16;
+    [&be16(&[id, length])[..], content, &padding].concat()
+}
+
+/// A set of the templates of both families, each with `fields` after its addresses.
+fn templates(id: u16, fields: &[Field]) -> Vec<u8> {
+    let template = |is_v6| {
+        let (template, addresses) = of_family(is_v6);
+        let mut bytes = be16(&[template, (addresses.len() + fields.len()) as u16]);
+        for &(number, length) in addresses.iter().chain(fields) {
+            bytes.extend(be16(&[number, length]));
+            if number & REVERSE != 0 {
+                bytes.extend(be32(&[REVERSE_ENTERPRISE]));
+            }
+        }
+        bytes
+    };
+    set(id, &[template(false), template(true)].concat())
+}
+
+fn counts(flow: &Flow) -> Vec<u8> {
+    [&be32(&[flow.octets, flow.packets])[..], &[flow.flags]].concat()
+}
+
+fn conversation(flow: &Flow) -> Vec<u8> {
+    [&[flow.protocol][..], &be16(&flow.ports)].concat()
+}
+
+fn times(flow: &Flow) -> Vec<u8> {
+    let times = flow.times_ms.map(|ms| u64::from(START_S) * 1_000 + u64::from(ms));
+    times.map(u64::to_be_bytes).concat()
+}
+
+/// Datagrams of NetFlow v5 of flows of IPv4.
+pub(crate) fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
+    let record = |flow: &Flow| {
+        let [first, last] = flow.times_ms.map(|ms| UPTIME_MS + ms);
+        let mut bytes = [octets(flow.hosts), vec![0; 8]].concat();
+        bytes.extend(be32(&[flow.packets, flow.octets, first, last]));
+        bytes.extend(be16(&flow.ports));
+        bytes.extend([0, flow.flags, flow.protocol, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        bytes
+    };
+    let datagram = |(number, flows): (usize, &[Flow])| {
+        let mut bytes = be16(&[5, flows.len() as u16]);
+        let uptime = UPTIME_MS + EXPORT_S * 1_000;
+        bytes.extend(be32(&[uptime, START_S + EXPORT_S, 0, (number * 30) as u32, 0]));
+        flows.iter().for_each(|flow| bytes.extend(record(flow)));
+        bytes
+    };
+    flows.chunks(30).enumerate().map(datagram).collect()
+}
+
+/// Sets of data of records, each with its template: [`RECORDS`] of one template in each.
+fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+    let (of_v6, of_v4): (Vec<_>, Vec<_>) = records.partition(|(is_v6, _)| *is_v6);
+    let sets = [of_v4, of_v6].into_iter().flat_map(|records| {
+        let of_set = |records: &[(bool, Vec<u8>)]| {
+            let content = records.iter().flat_map(|(_, bytes)| bytes.clone()).collect::<Vec<u8>>();
+            (records.len(), set(of_family(records[0].0).0, &content))
+        };
+        records.chunks(RECORDS).map(of_set).collect::<Vec<_>>()
+    });
+    sets.collect()
+}
+
+/// Datagrams of NetFlow v9, the templates in the first.
+pub(crate) fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
+    let record = |flow: &Flow| {
+        let uptimes = be32(&flow.times_ms.map(|ms| UPTIME_MS + ms));
+        let bytes = [octets(flow.hosts), counts(flow), conversation(flow), uptimes].concat();
+        (flow.hosts[0].is_ipv6(), bytes)
+    };
+    let message = |number: usize, records: usize, set: &[u8]| {
+        let mut bytes = be16(&[9, records as u16]);
+        let uptime = UPTIME_MS + EXPORT_S * 1_000;
+        bytes.extend(be32(&[uptime, START_S + EXPORT_S, number as u32, 7]));
+        bytes.extend(set);
+        bytes
+    };
+    let templates = templates(0, &[&COUNTS[..], &CONVERSATION, &UPTIMES].concat());
+    let sets = [(2, templates)].into_iter().chain(data(flows.iter().map(record)));
+    sets.enumerate().map(|(number, (records, set))| message(number, records, &set)).collect()
+}
+
+/// Messages of IPFIX of these data, the templates of `fields` in the first.
+fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<Vec<u8>> {
+    let mut before = 0;
+    let message = |(records, set): (usize, Vec<u8>)| {
+        let mut bytes = be16(&[10, 16 + set.len() as u16]);
+        bytes.extend(be32(&[START_S + EXPORT_S, before, 7]));
+        bytes.extend(set);
+        // Records of data in all messages before.
+        before += records as u32;
+        bytes
+    };
+    [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
+}
+
+/// Messages of IPFIX.
+pub(crate) fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
+    let record = |flow: &Flow| {
+        let bytes = [octets(flow.hosts), counts(flow), conversation(flow), times(flow)].concat();
+        (flow.hosts[0].is_ipv6(), bytes)
+    };
+    messages(&[&COUNTS[..], &CONVERSATION, &TIMES].concat(), flows.iter().map(record))
+}
+
+/// Messages of IPFIX of both directions together: what the reverse one had is 0 where there was none.
+pub(crate) fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
+    let record = |(forward, reverse): &(Flow, Option<Flow>)| {
+        let backward = reverse.as_ref().map_or(vec![0; 25], |it| [counts(it), times(it)].concat());
+        let uniflow = [counts(forward), conversation(forward), times(forward)].concat();
+        let bytes = [octets(forward.hosts), uniflow, backward].concat();
+        (forward.hosts[0].is_ipv6(), bytes)
+    };
+    let reverse = [&COUNTS[..], &TIMES].concat();
+    let reverse = reverse.iter().map(|&(number, length)| (number | REVERSE, length));
+    let fields = [&COUNTS[..], &CONVERSATION, &TIMES].concat().into_iter().chain(reverse);
+    messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
+}
+
+/// Datagrams of sFlow v5, each with the microseconds of its last packet: every packet is a sample with its raw header.
+pub(crate) fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
+    let framed = |format: u32, content: &[u8]| {
+        [&be32(&[format, content.len() as u32])[..], content].concat()
+    };
+    let sample = |number: usize, packet: &Packet| {
+        let frame = packet.frame();
+        let padding = vec![0; frame.len().next_multiple_of(4) - frame.len()];
+        // Ethernet, its length with a checksum, the checksum that is not in the header, the header.
+        let head = be32(&[1, frame.len() as u32 + 4, 4, frame.len() as u32]);
+        let raw = framed(1, &[head, frame, padding].concat());
+        let number = number as u32 + 1;
+        framed(1, &[be32(&[number, 1, 1, number, 0, 1, 2, 1]), raw].concat())
+    };
+    let datagram = |(number, packets): (usize, &[Packet])| {
+        let first = number * 8;
+        let samples = packets.iter().enumerate().flat_map(|(at, it)| sample(first + at, it));
+        let mut bytes = be32(&[5, 1, 0xc000_0201, 0, number as u32 + 1]);
+        let last_us = packets[packets.len() - 1].after_us;
+        bytes.extend(be32(&[UPTIME_MS + last_us / 1_000, packets.len() as u32]));
+        bytes.extend(samples);
+        (last_us, bytes)
+    };
+    packets.chunks(8).enumerate().map(datagram).collect()
+}
+
+/// Writes what an exporter sent when it exported its flows.
+pub(crate) fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
+    sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
+}
+
+/// Writes datagrams, each with its microseconds after the first packet, from 192.0.2.1 to port 2055 of 192.0.2.10.
+pub(crate) fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
+    let frame = |payload: &[u8]| {
+        let length = payload.len() as u16;
+        let mut frame = vec![2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 4, 8, 0, 0x45, 0];
+        frame.extend((length + 28).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 10]);
+        frame.extend(be16(&[40_000, 2_055, length + 8, 0]));
+        frame.extend(payload);
+        frame
+    };
+    capture(test, datagrams.map(|(after_us, payload)| (after_us, frame(&payload))))
+}

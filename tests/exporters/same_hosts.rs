@@ -1,0 +1,124 @@
+//! Traffic as packets, and as exports in every format: the same pairs, and the same super points to the last digit.
+//!
+//! One slice of an hour holds all contacts. Within a slice neither the order of contacts nor repeated pairs change a
+//! report, so equal pairs give equal reports. Over several slices they would not: a packet is a contact at its own time,
+//! a flow at that of its last packet, a sample when its datagram came; recorders would be of other ages, and digits differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::exports::{biflow, file, ipfix, sent, sflow, v5, v9};
+use crate::flows::{biflows, flows};
+use crate::packets::{self, Packet, packets};
+use crate::{Pairs, output, pairs};
+
+const THRESHOLD: &str = "512";
+
+/// What `contacts` and `detect` have to find in `packets`, which are in a file as they are.
+struct Truth {
+    pairs: Pairs,
+    /// Lines of super points, host by host.
+    points: BTreeMap<String, Point>,
+}
+
+/// Cardinality and standard error, in the digits that `detect` prints.
+type Point = (String, String);
+
+fn points(file: &Path, more: &[&str]) -> BTreeMap<String, Point> {
+    let name = file.to_str().unwrap();
+    let options =
+        ["--input", name, "--slice", "1h", "--threshold", THRESHOLD, "--output", "ndjson"];
+    let (printed, told) = output("detect", &[&options[..], more].concat());
+    assert!(told.contains("slices     1 reported"), "{told}");
+    let point = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let digits = ["cardinality", "std_error"].map(|key| line[key].to_string());
+        (line["host"].as_str().unwrap().to_owned(), digits.into())
+    };
+    printed.lines().map(point).collect()
+}
+
+impl Truth {
+    /// Of packets, by a count of them; and of a file of these packets, which is as the count says.
+    fn new(packets: &[Packet], file: &Path) -> Self {
+        let pair = |it: &Packet| it.hosts.map(|host| host.to_string()).into();
+        let expected: Pairs = packets.iter().map(pair).collect();
+        assert_eq!(pairs(&output("contacts", &["--input", file.to_str().unwrap()]).0), expected);
+        let mut peers: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+        for (source, destination) in &expected {
+            peers.entry(source).or_default().insert(destination);
+            peers.entry(destination).or_default().insert(source);
+        }
+        let least = THRESHOLD.parse().unwrap();
+        peers.retain(|_, peers| peers.len() >= least);
+        let points = points(file, &[]);
+        assert!(points.keys().eq(peers.keys().copied()), "{points:?}");
+        for (host, peers) in peers {
+            let (cardinality, error) = &points[host];
+            let error: f64 = error.parse().unwrap();
+            let off = cardinality.parse::<f64>().unwrap() - peers.len() as f64;
+            // Once in two million seeds it is more than five standard errors.
+            assert!(off.abs() < 5.0 * error, "{host}: {off}");
+        }
+        Self { pairs: expected, points }
+    }
+
+    /// Asserts that `file` has the same as exports, of which nothing is lost, and rates that `detect` calls `sampling`.
+    fn is_of(&self, file: &Path, sampling: &str) {
+        let exports = ["--input", file.to_str().unwrap(), "--exports"];
+        let (list, told) = output("contacts", &exports);
+        let found = pairs(&list);
+        let more: Vec<_> = found.symmetric_difference(&self.pairs).take(3).collect();
+        assert!(more.is_empty(), "{} of {}, {more:?}: {told}", found.len(), self.pairs.len());
+        assert!(told.contains("exporter 192.0.2.1: ") && told.contains("; 0 lost"), "{told}");
+        assert!(!told.contains("malformed") && !told.contains("hold no record"), "{told}");
+        assert!(!told.contains("; clock"), "the exporter's clock is right: {told}");
+        assert_eq!(points(file, &["--exports"]), self.points, "{}", file.display());
+        let summary = output("detect", &exports).1;
+        assert!(summary.contains(&format!("sampling   {sampling}\n")), "{summary}");
+    }
+}
+
+/// Packets of the families, and what is to be found in them.
+fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
+    let packets = packets(families);
+    let truth = Truth::new(&packets, &packets::file(test, families));
+    assert_eq!(
+        (truth.pairs.len(), truth.points.len()),
+        (4_700 * families.len(), 3 * families.len())
+    );
+    (packets, truth)
+}
+
+#[test]
+fn netflow_v5_has_the_hosts_of_the_packets_of_ipv4() {
+    let (packets, truth) = traffic("packets-v5", &[false]);
+    truth.is_of(&file("v5", v5(&flows(&packets))), "unknown");
+}
+
+#[test]
+fn netflow_v9_has_the_hosts_of_the_packets() {
+    let (packets, truth) = traffic("packets-v9", &[false, true]);
+    truth.is_of(&file("v9", v9(&flows(&packets))), "unknown");
+}
+
+#[test]
+fn ipfix_has_the_hosts_of_the_packets() {
+    let (packets, truth) = traffic("packets-ipfix", &[false, true]);
+    truth.is_of(&file("ipfix", ipfix(&flows(&packets))), "unknown");
+}
+
+#[test]
+fn biflows_of_ipfix_have_the_hosts_of_the_packets() {
+    let (packets, truth) = traffic("packets-biflow", &[false, true]);
+    let biflows = biflows(&flows(&packets));
+    // Of each family the server's conversations alone have answers.
+    assert_eq!(biflows.iter().filter(|(_, reverse)| reverse.is_some()).count(), 2 * 900);
+    truth.is_of(&file("biflow", biflow(&biflows)), "unknown");
+}
+
+#[test]
+fn sflow_of_every_packet_has_the_hosts_of_the_packets() {
+    let (packets, truth) = traffic("packets-sflow", &[false, true]);
+    truth.is_of(&sent("sflow-datagrams", sflow(&packets).into_iter()), "1:1");
+}
