@@ -1,7 +1,7 @@
 //! `srlg-monitor demo`: attacks over loopback, and whether each was told once, from start to end.
 //!
-//! Shape: a thread plays the [`attacks`] as exports ([`exporter`]) to the monitor's own socket; this one is the monitor;
-//! [`verdict`] compares.
+//! Shape: a thread plays the attacks as exports to the monitor's own socket; this one is the monitor;
+//! the verdict compares.
 
 mod attacks;
 mod exporter;
