@@ -45,7 +45,7 @@ pub struct InputOptions {
 /// Names sockets to receive exports at.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SocketOptions {
-    /// UDP address to receive exports of flows at, repeatable: [::]:2055 is that port on all addresses of IPv4 and IPv6
+    /// UDP address to receive exports of flows at, repeatable: `[::]:2055` is that port on all addresses of IPv4 and IPv6
     #[arg(long, value_name = "ADDR:PORT", requires = "exporters")]
     pub listen: Vec<SocketAddr>,
 
