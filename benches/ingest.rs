@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use srlg::{Config, Device, Hash, IpPair, Pair, SlidingDetector};
+use srlg::config::HashFamily;
+use srlg::ingest::Pair;
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::distinct_pairs;
 
@@ -39,7 +41,7 @@ fn ingest(criterion: &mut Criterion) {
     let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let mut group = criterion.benchmark_group("ingest_distinct");
     group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
-    let hostile = Config { hash: Hash::HalfSip13, ..Config::default() };
+    let hostile = Config { hash: HashFamily::HalfSip13, ..Config::default() };
     let configs =
         [("paper", Config::paper()), ("default", Config::default()), ("half-sip", hostile)];
     for config in configs {
@@ -55,7 +57,7 @@ fn ingest(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut peers: HashMap<u32, HashSet<u32>> = HashMap::new();
             for pair in &pairs {
-                peers.entry(pair.aip).or_default().insert(pair.bip);
+                peers.entry(pair.inside).or_default().insert(pair.opposite);
             }
             peers.len()
         });

@@ -5,7 +5,9 @@
 //! the difference between their counts is one round alone.
 
 use anyhow::{Context, Result, bail, ensure};
-use srlg::{Config, Device, Hash, Ip6Pair, IpPair, Pair, SlidingDetector};
+use srlg::config::HashFamily;
+use srlg::ingest::{Ip6Pair, Pair};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
@@ -30,7 +32,7 @@ fn main() -> Result<()> {
     let [work, rounds] = arguments.as_slice() else { bail!("give WORK and ROUNDS") };
     let rounds: usize = rounds.parse().context("ROUNDS is a number")?;
     ensure!(rounds <= MOST_ROUNDS, "at most {MOST_ROUNDS} rounds");
-    let half_sip = Config { hash: Hash::HalfSip13, ..Config::default() };
+    let half_sip = Config { hash: HashFamily::HalfSip13, ..Config::default() };
     let units = match work.as_str() {
         "distinct" => ingest(Config::default(), &distinct(), CALL, rounds)?,
         "packets" => ingest(Config::default(), &packets(), CALL, rounds)?,

@@ -1,16 +1,17 @@
 //! Snapshots and deltas to bytes and back, one thread; the default preset with 5 M distinct pairs
-//! in the window. Sizes go to standard error.
+//! in the window. Sizes are part of the names.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use srlg::{Config, Delta, Device, IpPair, SlidingDetector, Snapshot};
+use srlg::state::{Delta, Snapshot};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Deltas, by about how many recorders they have, and the pairs of a slice that touch so many.
-const DELTAS: [(&str, usize); 2] = [("50k", 28_300), ("1M", 590_000)];
+/// Pairs of a slice that touch some 50,000 recorders, and some million.
+const DELTAS: [usize; 2] = [28_300, 590_000];
 
 /// A detector whose window has 5 M distinct pairs, and `pairs` more in its running slice.
 fn filled(pairs: usize) -> SlidingDetector {
@@ -27,39 +28,38 @@ fn filled(pairs: usize) -> SlidingDetector {
 }
 
 fn deltas(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("delta");
-    for (name, pairs) in DELTAS {
+    for pairs in DELTAS {
         let mut detector = filled(pairs);
-        let delta = detector.take_delta(1).expect("a window has a slice");
+        let delta = detector.delta(1).expect("a window has a slice");
         let bytes = delta.to_bytes().expect("a delta is compressed");
-        eprintln!("delta/{name}: {} recorders, {} bytes", delta.recorders(), bytes.len());
-        group.bench_function(format!("take/{name}"), |bencher| {
-            bencher.iter(|| detector.take_delta(1).expect("a window has a slice"));
+        let what = format!("delta of {} recorders, {} bytes", delta.recorders(), bytes.len());
+        let mut group = criterion.benchmark_group(what);
+        group.bench_function("take", |bencher| {
+            bencher.iter(|| detector.delta(1).expect("a window has a slice"));
         });
-        group.bench_function(format!("take and to_bytes/{name}"), |bencher| {
+        group.bench_function("take and to_bytes", |bencher| {
             bencher.iter(|| {
-                let delta = detector.take_delta(1).expect("a window has a slice");
+                let delta = detector.delta(1).expect("a window has a slice");
                 delta.to_bytes().expect("a delta is compressed")
             });
         });
-        group.bench_function(format!("from_bytes and merge/{name}"), |bencher| {
+        group.bench_function("from_bytes and merge", |bencher| {
             let params = *detector.params();
             bencher.iter(|| {
                 let delta = Delta::from_bytes(black_box(&bytes), &params).expect("as written");
-                detector.merge(&delta).expect("of the running slice");
+                detector.merge_delta(&delta).expect("of the running slice");
             });
         });
+        group.finish();
     }
-    group.finish();
 }
 
 fn snapshots(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("snapshot");
-    group.sample_size(20);
     let mut detector = filled(0);
     let take = || detector.snapshot().expect("the CPU copies");
     let bytes = take().to_bytes().expect("a snapshot is compressed");
-    eprintln!("snapshot: {} bytes", bytes.len());
+    let mut group = criterion.benchmark_group(format!("snapshot of {} bytes", bytes.len()));
+    group.sample_size(20);
     group.bench_function("take", |bencher| bencher.iter(take));
     group.bench_function("take and to_bytes", |bencher| {
         bencher.iter(|| take().to_bytes().expect("a snapshot is compressed"));

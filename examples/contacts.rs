@@ -50,6 +50,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
                 tell(format_args!("{line}"));
                 Ok(())
             }
+            _ => Ok(()),
         }
         .context("cannot write to standard output")?;
     }

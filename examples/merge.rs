@@ -5,7 +5,8 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use srlg::{Config, Delta, Device, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::state::Delta;
+use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
 /// One host of ours, in contact with these of its peers.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
@@ -39,11 +40,11 @@ fn main() -> Result<(), Error> {
     witness.ingest(&at_east)?;
 
     // At the end of a slice each site sends what that slice changed: bytes, over any network.
-    let messages = [west.take_delta(1)?.to_bytes()?, east.take_delta(1)?.to_bytes()?];
+    let messages = [west.delta(1)?.to_bytes()?, east.delta(1)?.to_bytes()?];
     // Here they arrive twice and in another order, which changes nothing.
     for bytes in messages.iter().chain(messages.iter().rev()) {
         let delta = Delta::from_bytes(bytes, centre.params())?;
-        centre.merge(&delta)?;
+        centre.merge_delta(&delta)?;
     }
 
     print("west", &west.close_slice()?);

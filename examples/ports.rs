@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::{Config, Device, Error, Ip6Pair, SlidingDetector};
+use srlg::ingest::Ip6Pair;
+use srlg::{Config, Device, Error, SlidingDetector};
 
 /// A connection: who opens it, to which address and port.
 type Connection = (IpAddr, IpAddr, u16);

@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use srlg::{Config, Device, Error, Feed, IpPair, SlidingDetector};
+use srlg::ingest::Feed;
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 /// Threads that receive: one per queue of a network card, say.
 const RECEIVERS: u32 = 3;

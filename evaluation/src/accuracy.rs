@@ -1,24 +1,27 @@
 //! `accuracy`: a detector against the exact truth, window by window.
 //!
-//! Shape: the traffic flows through a detector and through the oracle; once the window is
-//! full every report is scored. Candidates come from the detector, never from the truth.
+//! Shape: each stream of traffic flows through a detector and through the oracle; once the window is
+//! full every report is scored. Candidates come from the detector, never from the truth. What the streams came to is
+//! told by [`metrics`].
 //! Invariant: what is not reported is split into hosts that were no candidates and hosts whose
 //! estimate was too low. False rates are means over the windows that have a super point, each with
 //! the same weight; the probability that the finder misses a host of θ is the mean of what the
 //! windows say themselves; all else is taken of all windows together.
 
-use std::io::{self, Write};
+mod metrics;
+
 use std::time::Duration;
 
 use crate::system::points;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde_json::{Value, json};
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, Estimate, SlidingDetector};
 use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
+
+use metrics::Stream;
 
 use crate::family::Feeder;
 use crate::preset::Preset;
@@ -47,9 +50,15 @@ pub(crate) struct Accuracy {
     /// Plan the sizes for the load and this many bytes of recorders
     #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
     memory: Option<u64>,
-    /// Print one JSON object per metric
+    /// Streams of traffic, of the seed and those after it, each with hashes of its own
+    #[arg(long, default_value = "1", value_parser = number::count)]
+    streams: u32,
+    /// Print one JSON object per metric and stream
     #[arg(long)]
     json: bool,
+    /// Print a table with one row
+    #[arg(long, conflicts_with = "json")]
+    row: bool,
 }
 
 /// A detector, the truth, and how they compare so far.
@@ -59,6 +68,8 @@ struct Run {
     family: Family,
     exact: ExactWindow,
     threshold: u32,
+    /// Of the traffic and of the hashes.
+    seed: u64,
     rates: MeanRates,
     /// True super points of all windows.
     super_points: u64,
@@ -101,11 +112,25 @@ impl Errors {
 }
 
 pub(crate) fn run(options: &Accuracy) -> Result<()> {
-    let Synthetic { window, threshold, traffic, seed } = options.synthetic;
+    let Synthetic { window, seed, .. } = options.synthetic;
     let scored = (options.windows - 1).checked_mul(options.stride);
     let slices = scored.and_then(|scored| window.checked_add(scored));
     let slices = slices.context("--windows, --stride or --window is too large")?;
     ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
+    ensure!(
+        seed.checked_add(options.streams.into()).is_some(),
+        "--seed is too large for --streams"
+    );
+    let mut streams = Vec::new();
+    for seed in (seed..).take(options.streams as usize) {
+        streams.push(stream(options, seed, slices)?);
+    }
+    metrics::print(options, &streams).context("cannot write to the standard output")
+}
+
+/// What one stream of traffic came to.
+fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Stream> {
+    let Synthetic { window, threshold, traffic, .. } = options.synthetic;
     let config = Config { threshold, window, seed, ..options.sizes()? };
     let mut run = Run {
         detector: SlidingDetector::new(config, Device::Auto)?,
@@ -113,6 +138,7 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         family: options.family,
         exact: ExactWindow::new(window),
         threshold,
+        seed,
         rates: MeanRates::default(),
         super_points: 0,
         low: Errors::default(),
@@ -128,7 +154,7 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
         run.slice(&packets, scored)?;
     }
-    run.print(options).context("cannot write to the standard output")
+    Ok(Stream::of(&run, options))
 }
 
 impl Accuracy {
@@ -172,57 +198,5 @@ impl Run {
         self.super_points += truth.len() as u64;
         self.exact.skip(1);
         Ok(())
-    }
-
-    fn print(&self, options: &Accuracy) -> io::Result<()> {
-        let missed =
-            (self.super_points > 0).then(|| self.no_candidates as f64 / self.super_points as f64);
-        let windows = f64::from(options.windows);
-        let percent = |value: Option<f64>| value.map(|ratio| ratio * 100.0);
-        let micros = (self.candidates > 0)
-            .then(|| self.estimation.as_secs_f64() * 1e6 / self.candidates as f64);
-        let metrics = [
-            ("tfr_mean", percent(self.rates.total()), "%"),
-            ("tfr_max", percent(self.rates.worst()), "%"),
-            ("fpr_mean", percent(self.rates.positive()), "%"),
-            ("fnr_mean", percent(self.rates.negative()), "%"),
-            ("finder_miss", percent(missed), "%"),
-            ("finder_miss_at_theta", percent(Some(self.miss_probability / windows)), "%"),
-            ("windows_overloaded", percent(Some(f64::from(self.overloaded) / windows)), "%"),
-            ("rmse_low", percent(self.low.mean(self.low.squares).map(f64::sqrt)), "%"),
-            ("rmse_high", percent(self.high.mean(self.high.squares).map(f64::sqrt)), "%"),
-            ("bias", percent(self.low.mean(self.low.sum)), "%"),
-            ("coverage95", percent(self.low.mean(self.low.covered)), "%"),
-            ("us_per_candidate", micros, "us"),
-        ];
-        let mut out = io::stdout().lock();
-        for (metric, value, unit) in metrics {
-            if options.json {
-                writeln!(out, "{}", self.json(metric, value, unit, options))?;
-            } else {
-                let value = value.map_or("none".to_owned(), |value| format!("{value:.3} {unit}"));
-                writeln!(out, "{metric:<20} {value}")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn json(&self, metric: &str, value: Option<f64>, unit: &str, options: &Accuracy) -> Value {
-        let mut object = json!({
-            "metric": metric,
-            "value": value,
-            "unit": unit,
-            "load": options.load,
-            "windows": options.windows,
-            "stride": options.stride,
-            "family": options.family.to_string(),
-            "preset": options.memory.map_or(options.preset.name(), |_| "planned".to_owned()),
-            "super_points": self.super_points,
-            "recorder_bytes": self.detector.memory_bytes(),
-        });
-        for (name, value) in options.synthetic.details() {
-            object[name] = value;
-        }
-        object
     }
 }

@@ -20,6 +20,7 @@ use srlg_traffic::synthetic::mix;
 use crate::family::Feeder;
 use crate::preset::Preset;
 use crate::sample::{Sample, timed};
+use crate::table::{Lines, percent};
 use crate::{number, progress};
 
 /// Inside hosts are numbered from here on.
@@ -71,7 +72,7 @@ pub(crate) fn run(options: &Alike) -> Result<()> {
     ensure!(options.planted <= 1 << 20, "--planted must be at most 1048576");
     let mut out = io::stdout().lock();
     if !options.json {
-        writeln!(out, "{HEAD}")?;
+        writeln!(out, "{}", TABLE.head())?;
     }
     for &hosts in &options.hosts {
         for &load in &options.loads {
@@ -148,7 +149,7 @@ fn background(seed: u64, (hosts, load): (u32, u32), (slice, window): (u32, u32))
     let pair = |number: u64| {
         let random = mix(seed ^ mix(number));
         let host = (u64::from(random as u32) * u64::from(hosts)) >> 32;
-        IpPair { aip: FIRST_HOST.wrapping_add(host as u32), bip: (random >> 32) as u32 }
+        IpPair { inside: FIRST_HOST.wrapping_add(host as u32), opposite: (random >> 32) as u32 }
     };
     pairs.map(pair).collect()
 }
@@ -163,7 +164,8 @@ fn planted(count: u32, threshold: u32, (slice, window): (u32, u32)) -> Vec<IpPai
         let peer = |contact: u64| mix(u64::from(number) << 32 | contact) as u32;
         let contacts = until(place)..until(place + 1);
         pairs.extend(
-            contacts.map(|contact| IpPair { aip: FIRST_PLANTED + number, bip: peer(contact) }),
+            contacts
+                .map(|contact| IpPair { inside: FIRST_PLANTED + number, opposite: peer(contact) }),
         );
     }
     pairs
@@ -178,7 +180,21 @@ impl Alike {
     }
 }
 
-const HEAD: &str = "     hosts      pairs  asked  in use  miss at theta  high  missed  found from  candidates  close ms  search  estimate  overload";
+const TABLE: Lines<13> = Lines::new([
+    "hosts",
+    "distinct pairs",
+    "cells asked",
+    "cells in use",
+    "missed at θ, as reports say",
+    "high",
+    "missed",
+    "found from",
+    "candidates",
+    "close, ms",
+    "search",
+    "estimate",
+    "overload",
+]);
 
 impl Outcome {
     /// The least that was asked of a candidate, and the share of the finder that was in use.
@@ -195,16 +211,21 @@ impl Outcome {
         let Self { first, high, missed, close_ms } = self;
         let health = &first.health;
         let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
-        format!(
-            "{hosts:>10} {load:>10} {asked:>6} {in_use:>7.3} {:>14.2e} {high:>5} {missed:>7} {:>11.0} {:>11} {:>9.1} {:>7.1} {:>9.1}  {:?}",
-            health.miss_probability,
-            health.found_from,
-            first.candidates,
-            close_ms.median,
-            ms(first.stages.search),
-            ms(first.stages.estimate),
-            health.overload,
-        )
+        TABLE.row(&[
+            number::short(hosts),
+            number::short(load),
+            asked.to_string(),
+            percent(100.0 * in_use),
+            format!("{:.5} %", 100.0 * health.miss_probability),
+            high.to_string(),
+            missed.to_string(),
+            format!("{:.0}", health.found_from),
+            first.candidates.to_string(),
+            format!("{:.1}", close_ms.median),
+            format!("{:.1}", ms(first.stages.search)),
+            format!("{:.1}", ms(first.stages.estimate)),
+            health.overload.map_or_else(String::new, |overload| format!("`{overload:?}`")),
+        ])
     }
 
     fn json(&self, options: &Alike, (hosts, load): (u32, u32)) -> serde_json::Value {

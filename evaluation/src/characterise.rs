@@ -22,7 +22,7 @@ pub(crate) struct Characterise {
     /// Seed of the first stream and its hashes; the next streams have the next ones
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Tiny sizes, to see that it works: the figures mean nothing
+    /// Tiny sizes, to see that the command works: the figures mean nothing
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -23,7 +23,9 @@ use crate::giants::{self, Giants};
 use crate::growth::{self, Growth};
 use crate::output::Output;
 use crate::paper::{self, Paper};
+use crate::picture::{self, Picture};
 use crate::plans::{self, Plans};
+use crate::report::{self, Report};
 use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
@@ -66,6 +68,10 @@ enum Command {
     Growth(Growth),
     /// Show what many nodes cost: bytes, a collector's time, trees of collectors: tables and plots
     Scale(Scale),
+    /// Draw the picture of the README: a planted flood, as it was and as a detector saw it
+    Picture(Picture),
+    /// Take the figures of docs/ again, and write them where they stand
+    Report(Report),
     /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
@@ -80,7 +86,7 @@ enum Command {
 
 #[derive(Args)]
 struct Generate {
-    /// Everything random follows from it
+    /// Seed of all random numbers
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
     /// Slices of one second
@@ -127,6 +133,8 @@ pub fn run() -> ExitCode {
         Command::Speed(options) => speed::run(&options),
         Command::Growth(options) => growth::run(&options, repeating),
         Command::Scale(options) => scale::run(&options, repeating),
+        Command::Picture(options) => picture::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Generate(options) => generate(&options),
         Command::Convert { trace, output } => convert(&trace, &output),
     };
@@ -212,7 +220,7 @@ fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
 fn write_packet(out: &mut Output, format: Format, time_us: u64, pair: IpPair) -> io::Result<()> {
     match format {
         Format::Pcap => pcap_writer::write_packet(out, time_us, pair),
-        Format::Csv => write_csv_line(out, time_us / 1000, pair.aip, pair.bip),
+        Format::Csv => write_csv_line(out, time_us / 1000, pair.inside, pair.opposite),
     }
 }
 

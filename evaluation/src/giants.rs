@@ -17,6 +17,7 @@ use srlg_traffic::synthetic::mix;
 
 use crate::accuracy::Errors;
 use crate::family::Feeder;
+use crate::table::Lines;
 use crate::{number, progress};
 
 /// Hosts that are counted are numbered from here on, those of the background below.
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
     let bar = progress::bar(rows as u64 * u64::from(options.trials), "trials");
     let mut out = io::stdout().lock();
     if !options.json {
-        writeln!(out, "{HEAD}")?;
+        writeln!(out, "{}", TABLE.head())?;
     }
     for manner in manners {
         for &cardinality in &options.cardinalities {
@@ -100,7 +101,7 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
             }
             let row = match options.json {
                 true => outcome.json(options, (cardinality, manner)).to_string(),
-                false => outcome.row((cardinality, manner)),
+                false => outcome.row(options, (cardinality, manner)),
             };
             writeln!(out, "{row}").context("cannot write to the standard output")?;
         }
@@ -109,6 +110,14 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
 }
 
 impl Giants {
+    /// What makes the sizes of the detector.
+    fn sizes(&self) -> String {
+        let memory = self.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
+        let lines = self.lines.map(|lines| format!("{lines} lines"));
+        let sizes: Vec<String> = memory.into_iter().chain(lines).collect();
+        if sizes.is_empty() { "default".to_owned() } else { sizes.join(", ") }
+    }
+
     fn config(&self) -> Result<Config> {
         let mut config = Config::default();
         if let Some(memory) = self.memory {
@@ -133,7 +142,7 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
     let until = |slice: u32| (u128::from(load) * u128::from(slice) / u128::from(window)) as u64;
     let pair = |number: u64| {
         let random = mix(seed ^ mix(number));
-        IpPair { aip: random as u32 % FIRST, bip: (random >> 32) as u32 }
+        IpPair { inside: random as u32 % FIRST, opposite: (random >> 32) as u32 }
     };
     let slices = progress::bar(2 * u64::from(window), "slices of background");
     for slice in slices.wrap_iter(0..2 * window) {
@@ -160,7 +169,7 @@ fn touch(
             (Manner::Old, late) if late + 1 == window => 0..cardinality,
             _ => continue,
         };
-        let pair = |contact: u32| IpPair { aip: host, bip: opposite(host, contact) };
+        let pair = |contact: u32| IpPair { inside: host, opposite: opposite(host, contact) };
         let pairs: Vec<IpPair> = contacts.map(pair).collect();
         feeder.ingest_late(detector, &pairs, late as u32)?;
     }
@@ -175,7 +184,19 @@ fn opposite(host: u32, contact: u32) -> u32 {
     x ^ x >> 16
 }
 
-const HEAD: &str = "manner       n  trials  rmse %  bias %  stated %  covered %  beyond  above";
+const TABLE: Lines<11> = Lines::new([
+    "contacts",
+    "distinct pairs of others",
+    "sizes",
+    "opposite hosts",
+    "trials",
+    "RMSE, %",
+    "bias, %",
+    "stated, %",
+    "interval of 95 % held, %",
+    "beyond range",
+    "bounds above the truth",
+]);
 
 impl Outcome {
     fn add(
@@ -203,15 +224,22 @@ impl Outcome {
             .map(|share| share.map(|share| 100.0 * share))
     }
 
-    fn row(&self, (cardinality, manner): (u32, Manner)) -> String {
+    fn row(&self, options: &Giants, (cardinality, manner): (u32, Manner)) -> String {
         let cells = self.percents().map(|it| it.map_or("none".to_owned(), |it| format!("{it:.2}")));
         let [rmse, bias, stated, covered] = cells;
-        let trials = self.errors.count as u32 + self.beyond;
-        let name = format!("{manner:?}").to_lowercase();
-        format!(
-            "{name:<6} {cardinality:>8} {trials:>6} {rmse:>7} {bias:>7} {stated:>9} {covered:>10} {:>7} {:>6}",
-            self.beyond, self.above
-        )
+        TABLE.row(&[
+            format!("{manner:?}").to_lowercase(),
+            format!("{} M", options.load as f64 / 1e6),
+            options.sizes(),
+            number::short(cardinality),
+            (self.errors.count as u32 + self.beyond).to_string(),
+            rmse,
+            bias,
+            stated,
+            covered,
+            self.beyond.to_string(),
+            self.above.to_string(),
+        ])
     }
 
     fn json(&self, options: &Giants, (cardinality, manner): (u32, Manner)) -> serde_json::Value {

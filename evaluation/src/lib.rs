@@ -20,15 +20,16 @@ mod comparison;
 mod family;
 mod giants;
 mod growth;
-mod number;
 mod output;
 mod page;
 mod paper;
 mod pcap_writer;
+mod picture;
 mod plans;
 mod plot;
 mod preset;
 mod progress;
+mod report;
 mod sample;
 mod scale;
 mod speed;
@@ -37,6 +38,8 @@ mod synthetic;
 mod table;
 mod threads;
 mod traces;
+
+use srlg_traffic::number;
 
 /// Longest stream, in slices: 92 days.
 const MOST_SLICES: u32 = 8_000_000;

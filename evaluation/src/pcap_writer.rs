@@ -33,7 +33,7 @@ pub(crate) fn write_packet(out: &mut impl Write, time_us: u64, pair: IpPair) -> 
         let reason = "the time is past the year 2106, which pcap cannot tell: start earlier";
         return Err(io::Error::new(ErrorKind::InvalidInput, reason));
     };
-    let name = u64::from(pair.aip) << 32 | u64::from(pair.bip);
+    let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
     let captured = SHORTEST + below(LONGEST_CAPTURED - SHORTEST + 1, name ^ time_us);
     let on_wire = captured + below(LONGEST_ON_WIRE - captured + 1, name ^ time_us ^ 1 << 63);
     for word in [seconds, (time_us % 1_000_000) as u32, captured, on_wire] {
@@ -44,7 +44,7 @@ pub(crate) fn write_packet(out: &mut impl Write, time_us: u64, pair: IpPair) -> 
 
 /// The first bytes of a packet of `on_wire` bytes.
 fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
-    let name = u64::from(pair.aip) << 32 | u64::from(pair.bip);
+    let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
     let mut frame = [0; LONGEST_CAPTURED as usize];
     // Locally administered addresses of two routers, then the type of IPv4.
@@ -53,8 +53,8 @@ fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     ip[0] = 0x45;
     ip[2..4].copy_from_slice(&(on_wire as u16 - ETHERNET as u16).to_be_bytes());
     ip[8..10].copy_from_slice(&[64, protocol]);
-    ip[12..16].copy_from_slice(&pair.aip.to_be_bytes());
-    ip[16..20].copy_from_slice(&pair.bip.to_be_bytes());
+    ip[12..16].copy_from_slice(&pair.inside.to_be_bytes());
+    ip[16..20].copy_from_slice(&pair.opposite.to_be_bytes());
     let checksum = !ones_complement_sum(ip);
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     transport[..2].copy_from_slice(&(32_768 + below(28_000, name) as u16).to_be_bytes());
@@ -89,12 +89,12 @@ const fn below(bound: u32, name: u64) -> u32 {
 mod tests {
     use super::*;
 
-    const PAIR: IpPair = IpPair { aip: 0x0E20_0001, bip: 0x0102_0304 };
+    const PAIR: IpPair = IpPair { inside: 0x0E20_0001, opposite: 0x0102_0304 };
 
     #[test]
     fn header_checksum_closes_the_sum() {
-        for bip in 0..1000 {
-            let frame = frame(IpPair { bip, ..PAIR }, 60 + bip);
+        for opposite in 0..1000 {
+            let frame = frame(IpPair { opposite, ..PAIR }, 60 + opposite);
             // A receiver sums the header with its checksum and expects all ones.
             assert_eq!(ones_complement_sum(&frame[14..34]), 0xFFFF);
         }

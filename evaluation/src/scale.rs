@@ -49,7 +49,7 @@ pub(crate) struct Scale {
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Tiny sizes, to see that it works: the figures mean nothing
+    /// Tiny sizes, to see that the command works: the figures mean nothing
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

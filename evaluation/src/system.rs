@@ -62,7 +62,8 @@ mod tests {
     /// What is reported of eight slices when none of the first seven is, or all of them are.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
-            let pairs = (0..300).map(|bip| IpPair { aip: slice, bip: bip << slice });
+            let pairs =
+                (0..300).map(|opposite| IpPair { inside: slice, opposite: opposite << slice });
             system.ingest(&pairs.collect::<Vec<_>>());
             if skip {
                 system.skip_slice();

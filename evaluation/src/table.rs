@@ -22,6 +22,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Whether these are the headings.
+    pub(crate) fn has_headings(&self, headings: &[&str]) -> bool {
+        self.rows[0].iter().eq(headings)
+    }
+
     fn width(&self, column: usize) -> usize {
         self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
     }
@@ -31,21 +36,54 @@ impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths: Vec<_> = (0..self.rows[0].len()).map(|column| self.width(column)).collect();
         for (number, row) in self.rows.iter().enumerate() {
-            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                match column {
-                    0 => write!(out, "| {cell:<width$} |")?,
-                    _ => write!(out, " {cell:>width$} |")?,
-                }
-            }
-            writeln!(out)?;
+            writeln!(out, "{}", line(row, &widths))?;
             if number == 0 {
-                write!(out, "|{:-<1$}|", "", widths[0] + 2)?;
-                widths[1..].iter().try_for_each(|width| write!(out, "{:-<1$}:|", "", width + 1))?;
-                writeln!(out)?;
+                writeln!(out, "{}", rule(&widths))?;
             }
         }
         Ok(())
     }
+}
+
+/// Lines of a table that are written one by one, each as soon as it is known.
+pub(crate) struct Lines<const COLUMNS: usize> {
+    headings: [&'static str; COLUMNS],
+}
+
+impl<const COLUMNS: usize> Lines<COLUMNS> {
+    /// The first column is for names, the others for figures.
+    pub(crate) const fn new(headings: [&'static str; COLUMNS]) -> Self {
+        Self { headings }
+    }
+
+    /// The headings, and the line below them.
+    pub(crate) fn head(&self) -> String {
+        let headings = self.headings.map(str::to_owned);
+        format!("{}\n{}", self.row(&headings), rule(&self.widths()))
+    }
+
+    /// A line of figures, under their headings where these are as wide.
+    pub(crate) fn row(&self, cells: &[String; COLUMNS]) -> String {
+        line(cells, &self.widths())
+    }
+
+    fn widths(&self) -> [usize; COLUMNS] {
+        self.headings.map(|heading| heading.chars().count())
+    }
+}
+
+/// A line of cells: the first is a name, the others are figures.
+fn line(cells: &[String], widths: &[usize]) -> String {
+    let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
+        if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
+    });
+    format!("|{}", cells.collect::<String>())
+}
+
+/// The line below headings.
+fn rule(widths: &[usize]) -> String {
+    let figures = widths[1..].iter().map(|width| format!("{:-<1$}:|", "", width + 1));
+    format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
 }
 
 /// Percent, with more digits where they are few.
@@ -76,6 +114,13 @@ mod tests {
         table.row(vec!["a".to_owned(), "1024".to_owned()]);
         let lines = ["| host |    θ |", "|------|-----:|", "| a    | 1024 |"];
         assert!(table.to_string().lines().eq(lines), "{table}");
+    }
+
+    #[test]
+    fn lines_stand_under_their_headings() {
+        let lines = Lines::new(["host", "θ"]);
+        assert_eq!(lines.head(), "| host | θ |\n|------|--:|");
+        assert_eq!(lines.row(&["a".to_owned(), "1".to_owned()]), "| a    | 1 |");
     }
 
     #[test]

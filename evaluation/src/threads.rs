@@ -32,7 +32,7 @@ pub(crate) fn split_by_host<'a>(
     let mut split = vec![Vec::new(); shares as usize];
     for pair in pairs {
         // Multiplicative hashing: the high bits depend on all of the address.
-        let hash = u64::from(pair.aip.wrapping_mul(0x9E37_79B1));
+        let hash = u64::from(pair.inside.wrapping_mul(0x9E37_79B1));
         split[((hash * u64::from(shares)) >> 32) as usize].push(*pair);
     }
     split
@@ -61,7 +61,7 @@ mod tests {
         let pairs: Vec<IpPair> = distinct_pairs(1, 1000, 40_000).collect();
         let shares = split_by_host(&pairs, 4);
         let hosts = |share: &Vec<IpPair>| {
-            let mut hosts: Vec<_> = share.iter().map(|pair| pair.aip).collect();
+            let mut hosts: Vec<_> = share.iter().map(|pair| pair.inside).collect();
             hosts.sort_unstable();
             hosts.dedup();
             hosts.len()

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
-use srlg::{Config, Device, Hash, SlidingDetector, random_seed};
+use srlg::config::{HashFamily, random_seed};
+use srlg::{Config, Device, SlidingDetector};
 use srlg_contact::ViewOptions;
 use srlg_input::InputOptions;
 
@@ -120,8 +121,8 @@ impl Args {
     fn hashing(&self, preset: Config) -> Result<Config> {
         Ok(match (self.hostile, self.seed) {
             (false, seed) => Config { seed: seed.unwrap_or(0), ..preset },
-            (true, Some(seed)) => Config { hash: Hash::HalfSip13, seed, ..preset },
-            (true, None) => Config { hash: Hash::HalfSip13, seed: random_seed()?, ..preset },
+            (true, Some(seed)) => Config { hash: HashFamily::HalfSip13, seed, ..preset },
+            (true, None) => Config { hash: HashFamily::HalfSip13, seed: random_seed()?, ..preset },
         })
     }
 }

@@ -6,14 +6,15 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use srlg::{IpPair, PairBatch, SliceReport, SlidingDetector};
+use srlg::ingest::PairBatch;
+use srlg::{IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::family::{Family, number};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::Score;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 use crate::args::{Args, Preset};
-use crate::output::{first_peers, indented};
+use crate::output::{indented, with_peers};
 use crate::summary::peak_memory;
 
 const SLICES: u32 = 60;
@@ -134,7 +135,7 @@ fn host(number: u32, v6: Option<u32>) -> IpAddr {
 /// The same packets as pairs to ingest: those of the inside host `v6`, and their opposite hosts, are of IPv6.
 fn batch(packets: &[IpPair], v6: Option<u32>) -> PairBatch {
     let mut batch = PairBatch::new();
-    let family = |pair: &IpPair| if v6 == Some(pair.aip) { Family::V6 } else { Family::V4 };
+    let family = |pair: &IpPair| if v6 == Some(pair.inside) { Family::V6 } else { Family::V4 };
     batch.extend(packets.iter().map(|pair| family(pair).hosts(*pair)));
     batch
 }
@@ -172,7 +173,7 @@ fn print_points(
                 let (estimate, deviation) = (point.cardinality, point.std_error);
                 let error = (estimate / f64::from(exact) - 1.0) * 100.0;
                 writeln!(out, "{estimate:>10.0} ±{deviation:<5.0} {error:>+7.1}%")?;
-                indented(out, first_peers(point, most_peers))?;
+                indented(out, &with_peers(point, most_peers).peers)?;
             }
             None => writeln!(out, "    missed")?,
         }

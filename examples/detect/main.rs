@@ -77,6 +77,7 @@ fn measure(args: &Args) -> Result<()> {
             }
             Event::Time(now_ns) => session.pass(now_ns)?,
             Event::Notice(line) => session.progress().tell(format_args!("{line}")),
+            _ => {}
         }
     }
     let totals = session.finish()?;

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use srlg::{SamplePeer, SliceReport, SuperPoint};
+use srlg::report::SamplePeer;
+use srlg::{SliceReport, SuperPoint};
 use srlg_contact::Sampling;
 
 use crate::args::{Args, Format};
@@ -41,7 +42,8 @@ struct Peak {
     slices: u64,
     /// Those of the last slice.
     peers: Vec<SamplePeer>,
-    sampling: Option<Sampling>,
+    /// The count without sampling, as text; empty where no exporter tells.
+    unsampled: String,
 }
 
 impl Output {
@@ -75,13 +77,13 @@ impl Output {
         let end_ms = start_ms.saturating_add(self.slice_ms);
         self.write_header()?;
         for point in &report.super_points {
-            let peers = first_peers(point, self.most_peers);
+            let point = &with_peers(point, self.most_peers);
             match &mut self.style {
-                Style::Peaks(peaks) => remember(peaks, report.slice, point, (peers, sampling)),
+                Style::Peaks(peaks) => remember(peaks, report.slice, point, sampling),
                 Style::Lines(line) => {
-                    let (slice, peers) = (report.slice, (self.most_peers > 0).then_some(peers));
+                    let (slice, has_peers) = (report.slice, self.most_peers > 0);
                     let to = &mut self.writer;
-                    line(to, &Line { slice, start_ms, end_ms, point, peers, sampling })?;
+                    line(to, &Line { slice, start_ms, end_ms, point, has_peers, sampling })?;
                 }
             }
         }
@@ -107,9 +109,8 @@ impl Output {
                 "host"
             )?;
             for (host, peak) in peaks {
-                let Peak { cardinality, slice, first, last, slices, peers, sampling } = peak;
+                let Peak { cardinality, slice, first, last, slices, peers, unsampled } = peak;
                 let host = host.to_string();
-                let unsampled = sampling.map_or_else(String::new, |it| unsampled(*cardinality, it));
                 writeln!(
                     self.writer,
                     "{host:<width$} {cardinality:>9.0} {slice:>10} {first:>12} {last:>12} {slices:>8}{unsampled}"
@@ -125,23 +126,28 @@ fn remember(
     peaks: &mut BTreeMap<IpAddr, Peak>,
     slice: u64,
     point: &SuperPoint,
-    (peers, sampling): (&[SamplePeer], Option<Sampling>),
+    sampling: Option<Sampling>,
 ) {
     let cardinality = point.cardinality;
-    let (first, last, peers) = (slice, slice, peers.to_vec());
-    let new = Peak { cardinality, slice, first, last, slices: 0, peers: Vec::new(), sampling };
-    let peak = peaks.entry(point.host).or_insert(new);
+    let (first, last, peers) = (slice, slice, point.peers.clone());
+    let text = || sampling.map_or_else(String::new, |it| unsampled(point, it));
+    let peak = peaks.entry(point.host).or_insert_with(|| {
+        let (peers, unsampled) = (Vec::new(), text());
+        Peak { cardinality, slice, first, last, slices: 0, peers, unsampled }
+    });
     if cardinality > peak.cardinality {
-        (peak.cardinality, peak.slice, peak.sampling) = (cardinality, slice, sampling);
+        (peak.cardinality, peak.slice, peak.unsampled) = (cardinality, slice, text());
     }
     peak.last = slice;
     peak.slices += 1;
     peak.peers = peers;
 }
 
-/// The first `most` sample peers of a super point: those seen last.
-pub fn first_peers(point: &SuperPoint, most: usize) -> &[SamplePeer] {
-    &point.peers[..point.peers.len().min(most)]
+/// The super point with `most` sample peers at most: those seen last.
+pub fn with_peers(point: &SuperPoint, most: usize) -> SuperPoint {
+    let mut point = point.clone();
+    point.peers.truncate(most);
+    point
 }
 
 /// A line per peer, below that of its host.

@@ -4,10 +4,9 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Error, Result};
-use srlg::{
-    Device, Overload, PairBatch, Placement, SliceClock, SliceReport, SliceSink, Slicer,
-    SlidingDetector,
-};
+use srlg::ingest::PairBatch;
+use srlg::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg::{Device, SliceReport, SlidingDetector};
 use srlg_contact::{Contact, Sampling, SamplingWindow, View};
 
 use crate::args::{Args, Preset};
@@ -193,16 +192,9 @@ impl Reports {
         self.overloaded += 1;
         if self.overloaded == 1 {
             let slice = report.slice;
-            let what = match overload {
-                Overload::Crowded => {
-                    "more pairs than the cells can hold, small super points may be missing"
-                }
-                Overload::Raised => "too many candidates, small super points may be missing",
-                Overload::Saturated => "no super point could be found",
-                _ => "super points may be missing",
-            };
-            self.progress
-                .tell(format_args!("warning: overload in slice {slice}: {what}; narrow --inside"));
+            self.progress.tell(format_args!(
+                "warning: overload in slice {slice}: {overload}; narrow --inside"
+            ));
         }
         Ok(())
     }

@@ -16,10 +16,10 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn take(detector: &mut SlidingDetector, input: &[u8]) {
-    let envelope = detector.take_delta(1).expect("a window has a slice").to_bytes();
+    let envelope = detector.delta(1).expect("a window has a slice").to_bytes();
     let bytes = bytes_of(input, &envelope.expect("room for a few bytes"), 64);
     let Ok(delta) = Delta::from_bytes(&bytes, detector.params()) else { return };
-    match detector.merge(&delta) {
+    match detector.merge_delta(&delta) {
         Ok(()) | Err(Error::FromFuture { .. } | Error::OlderThanWindow { .. }) => {}
         Err(error) => panic!("{error}"),
     }

@@ -27,7 +27,7 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     detector.merge_snapshot(&snapshot).expect("of the same slice");
     // Whatever cells and lines there are, pairs of either type go in, and hosts of either family can be asked about.
     let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
-    detector.ingest(&[IpPair { aip: 0x0a00_0001, bip: 7 }]).expect("the CPU touches");
+    detector.ingest(&[IpPair { inside: 0x0a00_0001, opposite: 7 }]).expect("the CPU touches");
     match detector.ingest(&[Ip6Pair::new(v6, v4), Ip6Pair::new(v4, v6)]) {
         Ok(()) | Err(Error::Ip6InPaper) => {}
         Err(error) => panic!("{error}"),

@@ -15,6 +15,13 @@ pub(crate) struct Seen {
     pub(crate) is_lower_bound: bool,
 }
 
+impl Seen {
+    /// Whether the threshold is passed.
+    pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
+        self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
+    }
+}
+
 /// A host that is pending, or the alert of which goes on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Host {
@@ -71,8 +78,7 @@ impl Host {
         may_fall: bool,
     ) -> Option<Step> {
         let Seen { cardinality, std_error, is_lower_bound } = seen;
-        let is_hit = is_lower_bound || cardinality - std_error >= terms.threshold;
-        self.hits = self.hits << 1 | u32::from(is_hit);
+        self.hits = self.hits << 1 | u32::from(seen.is_hit(terms));
         self.hits &= u32::MAX >> (32 - terms.of_slices);
         let Some(active) = &mut self.active else {
             if self.hits.count_ones() < terms.for_slices {

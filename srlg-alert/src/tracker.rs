@@ -1,7 +1,8 @@
 //! All hosts and networks of one view.
 //!
 //! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
-//! Invariant: what has a start has an end, once, whatever becomes of hosts, groups and rules in between.
+//! Invariants: what has a start has an end, once, whatever becomes of hosts, groups and rules in between; and at most
+//! [`Tracker::MOST_HOSTS`] hosts are remembered, whoever makes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -53,6 +54,9 @@ pub struct Tracker {
     hosts: BTreeMap<IpAddr, Host>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
+    /// Of the last slice, see [`Tracker::left_out`].
+    #[serde(skip)]
+    left_out: usize,
 }
 
 /// A slice, as it is worked on.
@@ -63,11 +67,15 @@ struct Slice {
 }
 
 impl Tracker {
+    /// Hosts that are followed at most: senders with forged addresses, and detectors that are overloaded, have no end of
+    /// them.
+    pub const MOST_HOSTS: usize = 16_384;
+
     /// Makes a tracker of `view`, in which nothing has started.
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        Self { view: view.into(), hosts, starts, groups }
+        Self { view: view.into(), hosts, starts, groups, left_out: 0 }
     }
 
     /// Returns the name of the view.
@@ -84,14 +92,29 @@ impl Tracker {
         hosts.count() + self.groups.len()
     }
 
+    /// Returns whether an alert about `host` goes on, or about a network that `host` is part of.
+    #[must_use]
+    pub fn is_active(&self, host: IpAddr) -> bool {
+        self.hosts.get(&host).is_some_and(|it| it.active.is_some())
+    }
+
     /// Returns the hosts that have passed their threshold lately, or the alert of which goes on.
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.keys().copied()
     }
 
-    /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns what is
-    /// to be told. `rule` gives the rule of a host; hosts that are not among `points` have too few opposite hosts to be
-    /// reported.
+    /// Returns how many hosts were at their threshold in the last slice and are not followed, as
+    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Those with the most opposite hosts come first.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Takes the super points `points` of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and
+    /// returns the alerts to be told; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
+    ///
+    /// Hosts that are not among `points` have too few opposite hosts to be reported. Where `condition` says that input
+    /// was lost, no alert is returned; where super points may be missing, no alert ends for want of opposite hosts.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -109,7 +132,8 @@ impl Tracker {
         });
         let mut slice = Slice { now_ms, seen: seen.collect(), alerts: Vec::new() };
         self.starts.forget_before(now_ms);
-        let hosts: BTreeSet<IpAddr> = slice.seen.keys().chain(self.hosts.keys()).copied().collect();
+        let new = self.new_hosts(&slice, &rule);
+        let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
         let mut started = Vec::new();
         for host in hosts {
             if self.step(host, rule(host), &mut slice, !condition.is_overloaded) {
@@ -119,6 +143,28 @@ impl Tracker {
         self.group(&started, &rule, &mut slice);
         self.step_groups(&rule, &mut slice);
         slice.alerts
+    }
+
+    /// The hosts that are at their threshold and are not followed yet, as far as there is room for them.
+    fn new_hosts<'a>(
+        &mut self,
+        slice: &Slice,
+        rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
+    ) -> Vec<IpAddr> {
+        let mut new: Vec<(IpAddr, Seen)> = slice
+            .seen
+            .iter()
+            .filter(|(host, _)| !self.hosts.contains_key(host))
+            .filter(|(host, seen)| rule(**host).is_some_and(|rule| seen.is_hit(rule.terms())))
+            .map(|(host, seen)| (*host, *seen))
+            .collect();
+        let room = Self::MOST_HOSTS.saturating_sub(self.hosts.len());
+        self.left_out = new.len().saturating_sub(room);
+        if self.left_out > 0 {
+            new.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
+            new.truncate(room);
+        }
+        new.into_iter().map(|(host, _)| host).collect()
     }
 
     /// Takes the slice for one host; whether its alert starts, which is not told yet.

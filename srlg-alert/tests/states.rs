@@ -190,6 +190,32 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
+/// Forged senders, each of another network, of which more come every slice while nothing may end.
+#[test]
+fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
+    let mut run = Run::new();
+    let overload = Condition { is_overloaded: true, ..Condition::default() };
+    let forged = |number: u32| {
+        let host = IpAddr::from((0x0100_0000 + (number << 8)).to_be_bytes());
+        sighting(host, 2_000.0 + f64::from(number))
+    };
+    let most = Tracker::MOST_HOSTS as u32;
+    for slice in 0..10 {
+        let points: Vec<_> = (0..5_000).map(|at| forged(slice * 5_000 + at)).collect();
+        (0..3).for_each(|_| drop(run.close_with(&points, overload)));
+        assert!(run.tracker.hosts().count() <= Tracker::MOST_HOSTS);
+    }
+    assert_eq!(run.tracker.left_out(), 5_000);
+    assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each that is followed started once");
+    let of_last: Vec<_> = run.told.iter().filter(|it| it.now_ms > 9_000).collect();
+    let last = 20_000 - (most - 15_000);
+    assert!(of_last.iter().all(|it| it.cardinality >= 2_000.0 + f64::from(last)));
+    // What is followed ends, and others have its place.
+    (0..20).for_each(|_| drop(run.close(&[])));
+    assert_eq!((run.tracker.hosts().count(), run.tracker.left_out()), (0, 0));
+    assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
+}
+
 /// Numbers that look random, equal on every machine: SplitMix64.
 struct Random(u64);
 

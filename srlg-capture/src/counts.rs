@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Why a packet, or a CSV row, is no contact, or no datagram where those are asked for. The first reason that applies counts, in the
+/// Tells why a packet, or a CSV row, is no contact, or no datagram where those are asked for. The first reason that applies counts, in the
 /// order: record (`NoInterface`, `NoTime`, `BadTime`), link type, headers from outside in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -65,7 +65,7 @@ impl Skip {
         Self::OtherEvent,
     ];
 
-    /// Name of the reason in summaries; stable between versions.
+    /// Returns the name of the reason in summaries; stable between versions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotIp => "not-ip",
@@ -86,7 +86,7 @@ impl Skip {
     }
 }
 
-/// How many packets a reader has seen so far, and what became of them.
+/// Tells how many packets a reader has seen so far, and what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Whole frames, messages or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
@@ -98,7 +98,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Packets skipped for `reason`.
+    /// Returns the number of packets skipped for `reason`.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skips[reason as usize]
     }

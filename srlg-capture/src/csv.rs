@@ -1,7 +1,7 @@
 //! CSV: the header `time_ms,src,dst`, then one contact a line.
 //!
 //! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, three
-//! to a line. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
+//! to a line. A byte order mark before the header is passed over. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
 //! or IPv6, the latter with or without brackets; each field may be of another family.
 //! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
 
@@ -15,6 +15,8 @@ use crate::packet::Seen;
 use srlg_contact::Host;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
+/// What some programs write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Longest line that is parsed, many times the longest sensible one.
 const MAX_LINE: usize = 1024;
 
@@ -27,6 +29,7 @@ pub(crate) struct Csv {
 impl Csv {
     /// The decoder, if the first `line` is the header of a contact list.
     pub(crate) fn detect(line: &[u8]) -> Option<Self> {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         (line == HEADER).then_some(Self { is_headed: false })
     }
 

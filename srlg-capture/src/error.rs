@@ -6,7 +6,7 @@
 
 use std::io;
 
-/// Why a capture cannot be read, or be read on.
+/// Tells why a capture cannot be read, or cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -55,7 +55,7 @@ impl From<io::Error> for CaptureError {
 
 const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";
 
-/// Where and why a capture stopped early.
+/// Tells where and why a capture stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped at byte {offset} of the unpacked capture: {cause}")]
 pub struct Truncation {
@@ -66,7 +66,7 @@ pub struct Truncation {
     pub cause: Cause,
 }
 
-/// What ended a capture early.
+/// Tells what ended a capture early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {

@@ -1,7 +1,8 @@
 //! [`Format`]: what an input is.
 
-/// Format of a capture, list, log or file of exports, found by content.
+/// Names the format of a capture, list, log or file of exports, found by content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// Classic pcap of any byte order and time unit.
     Pcap,

@@ -12,7 +12,7 @@ use srlg_contact::Host;
 use crate::Skip;
 use crate::transport::{self, Segment, Transport};
 
-/// The outermost headers of a packet, from IP on.
+/// Holds the outermost headers of a packet, from IP on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
     /// Sender.

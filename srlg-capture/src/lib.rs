@@ -28,6 +28,8 @@
 //! # Ok::<(), srlg_capture::CaptureError>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod byte_order;
 mod counts;
 mod csv;

@@ -11,7 +11,7 @@ use srlg_contact::Contact;
 
 use crate::Skip;
 use crate::counts::Counts;
-use crate::csv::Csv;
+use crate::csv::{BYTE_ORDER_MARK, Csv};
 use crate::datagram::{self, Datagram};
 use crate::error::{CaptureError, Stop, Truncation};
 use crate::format::Format;
@@ -50,7 +50,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Starts reading: peeks at the content, unwraps gzip, decides on the format.
+    /// Starts reading `input`: peeks at the content, unwraps gzip, decides on the format.
     ///
     /// A header that is cut short is no error here but a [`Truncation`] at the first
     /// [`next_contact`](Self::next_contact).
@@ -70,7 +70,7 @@ impl Reader {
         })
     }
 
-    /// Format of the capture, inside gzip if there is any.
+    /// Returns the format of the capture, inside gzip if there is any.
     pub fn format(&self) -> Format {
         match &self.decoder {
             Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// The next contact in file order; `None` at the end, and ever after.
+    /// Reads the next contact in file order; `None` at the end, and ever after.
     ///
     /// What is no contact is counted and passed over; a capture that stops early ends with `None`
     /// and a [`truncation`](Self::truncation).
@@ -155,12 +155,12 @@ impl Reader {
         Ok(None)
     }
 
-    /// Counts of the packets read so far.
+    /// Returns the counts of the packets read so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Where and why the capture stopped early; `None` while reading and after a good end.
+    /// Returns where and why the capture stopped early; `None` while reading and after a good end.
     pub fn truncation(&self) -> Option<&Truncation> {
         self.truncation.as_ref()
     }
@@ -235,6 +235,7 @@ impl Packets {
 
 /// Whether the first bytes are text, so that the first line is worth a look.
 fn is_text(start: &[u8]) -> bool {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))
 }
 

@@ -13,7 +13,7 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// What the transport header of a packet tells.
+/// Holds what the transport header of a packet tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// IP protocol (IANA's number), behind all extension headers.

@@ -61,7 +61,7 @@ impl Contact {
         Self::of(time_ns, source.into(), destination.into())
     }
 
-    /// Makes the same contact of two [`Host`]s.
+    /// Makes the contact of `source` with `destination` at `time_ns` as [`new`](Self::new) does, of two [`Host`]s.
     #[inline(always)]
     #[must_use]
     pub fn of(time_ns: u64, source: Host, destination: Host) -> Self {

@@ -15,6 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod contact;
 mod host;
 mod named;
@@ -27,6 +29,8 @@ mod view;
 
 pub use contact::{Contact, TCP, TCP_ACK, TCP_SYN};
 pub use host::Host;
+#[doc(no_inline)]
+pub use ipnet::IpNet;
 pub use named::{Counted, Role, Side, UnknownName};
 pub use network::{BadNetwork, parse_network};
 pub use networks::Networks;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that names none of the choices.
+/// Holds a text that names none of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no choice: give {choices}")]
 pub struct UnknownName {
@@ -73,6 +73,7 @@ named! {
 
 named! {
     /// Chooses the contacts that count at all by who began them.
+    #[non_exhaustive]
     Counted {
         /// All.
         #[default]

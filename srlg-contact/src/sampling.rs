@@ -40,6 +40,21 @@ pub struct Sampling {
     is_unknown: bool,
 }
 
+/// Writes `least` and `most`, null where no rate is known, and whether some are `unknown`.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Sampling {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let (least, most) = self.rates.unzip();
+        let mut object = serializer.serialize_struct("Sampling", 3)?;
+        object.serialize_field("least", &least)?;
+        object.serialize_field("most", &most)?;
+        object.serialize_field("unknown", &self.is_unknown)?;
+        object.end()
+    }
+}
+
 impl Sampling {
     /// Takes in how `contact` was sampled, if an exporter told of the contact.
     #[inline]
@@ -53,7 +68,7 @@ impl Sampling {
         }
     }
 
-    /// Takes in how other contacts were sampled.
+    /// Takes in `other`, which tells how other contacts were sampled.
     pub fn merge(&mut self, other: Self) {
         if let Some((least, most)) = other.rates {
             self.add_rates(least, most);
@@ -93,7 +108,7 @@ impl Sampling {
     }
 }
 
-/// A text that is no [`Sampling`].
+/// Names a text that is no [`Sampling`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} does not tell how contacts were sampled: expected 1:10, 1:10 to 1:100, unknown, or none"
@@ -160,7 +175,7 @@ impl SamplingWindow {
         }
     }
 
-    /// Takes in how contacts were sampled that count in the slice of number `slice`.
+    /// Takes in `sampling`, which tells how contacts were sampled that count in the slice of number `slice`.
     pub fn merge(&mut self, slice: u64, sampling: Sampling) {
         if !sampling.is_empty() {
             self.slices.entry(slice).or_default().merge(sampling);

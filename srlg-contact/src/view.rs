@@ -139,6 +139,15 @@ impl View {
     /// does, the neighbours of a host are one opposite host.
     #[inline]
     pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
+        let [sent, received] = self.sent_and_received(contact);
+        sent.into_iter().chain(received)
+    }
+
+    /// Returns the [`pairs`](Self::pairs) of `contact` by the part of the measured host: the one of its source, and the one
+    /// of its destination.
+    #[inline]
+    #[must_use]
+    pub fn sent_and_received(&self, contact: &Contact) -> [Option<(IpAddr, IpAddr)>; 2] {
         let (source, destination) = (Host::from(contact.source), Host::from(contact.destination));
         let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
         let counts = sender != receiver && self.counts(contact);
@@ -155,7 +164,13 @@ impl View {
             is_measured(source, destination, Role::Source).then(|| pair(sender, destination));
         let received =
             is_measured(destination, source, Role::Destination).then(|| pair(receiver, source));
-        sent.into_iter().chain(received)
+        [sent, received]
+    }
+
+    /// Returns whether `host` is inside, by its whole address.
+    #[must_use]
+    pub fn is_inside(&self, host: IpAddr) -> bool {
+        self.networks.holds(Host::from(host))
     }
 
     /// Whether `contact` counts at all.

@@ -18,7 +18,7 @@ pub const FINDER: usize = 0;
 /// Number of the array that counts their peers.
 pub const COUNTER: usize = 1;
 
-/// The size of an array.
+/// Holds the number and the width of the recorders of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayShape {
     /// Number of recorders.
@@ -33,7 +33,7 @@ impl ArrayShape {
         Self { recorders, width: <R::Word as Word>::WIDTH }
     }
 
-    /// Bytes of all recorders.
+    /// Returns the number of bytes of all recorders.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.recorders * self.width.bytes()
@@ -41,14 +41,14 @@ impl ArrayShape {
 }
 
 impl Params {
-    /// Bytes of all recorders.
+    /// Returns the number of bytes of all recorders.
     #[must_use]
     pub fn recorder_bytes(&self) -> usize {
         let [finder, counter] = self.arrays();
         finder.bytes() + counter.bytes()
     }
 
-    /// By how much the words of each array grow in `ages`.
+    /// Returns by how much the words of each array grow in `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

@@ -4,10 +4,21 @@
 //! the paper and turns it into [`Params`](crate::Params), the only way in. The rules of a finder or
 //! a counter are where its params are.
 
-use crate::hash::Hash;
+#[cfg(feature = "serde")]
+mod seed;
 
-/// Which finder goes with which counter, and their sizes.
+use core::fmt;
+
+use crate::hash::HashFamily;
+
+/// Chooses a finder and a counter, and their sizes.
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", deny_unknown_fields)
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scheme {
     /// The paper's: RSRA and SLEA, an age in slices, 16 bits everywhere. Estimates subtract what
     /// foreign touches set on average.
@@ -35,7 +46,12 @@ pub enum Scheme {
     },
 }
 
-/// Sizes of an RSRA. Symbols are the paper's.
+/// Holds the sizes of an RSRA. Symbols are the paper's.
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RsraSizes {
     /// r: rows.
@@ -60,14 +76,21 @@ impl RsraSizes {
         Self { rows: 5, column_bits: 17, width: 8, bit_stride: 5, hot_limit: 1 << 14 };
 }
 
-/// Sizes of a detector. Symbols are the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Holds the sizes of a detector. Symbols are the paper's. `Debug` leaves out the seed, which may be a secret.
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// What a recorder remembers.
     pub scheme: Scheme,
-    /// θ: a host with at least this many distinct opposite hosts is a super point.
+    /// θ: a host with at least this many distinct opposite hosts is a super point. From 8 (in the paper's scheme from
+    /// the width of a rough estimator) to twice `linear_width`, by default 65,536.
     pub threshold: u32,
-    /// k: slices in the window.
+    /// k: slices in the window, 1 to 65,534. In the tagged scheme windows of more than 511 are exact to an epoch of several
+    /// slices, and so are queries of shorter windows.
     pub window: u32,
     /// η': recorders of one linear estimator. Of some hundred and fewer, estimates come out a few
     /// percent too high.
@@ -75,21 +98,22 @@ pub struct Config {
     /// Candidates per slice that a search accepts; more is an overload. A close takes a look at the
     /// linear estimator of each, and of each super point of the report before, of which as many are kept.
     pub candidate_limit: u32,
-    /// The family of every hash. [`Hash::HalfSip13`] and a secret seed are for traffic that
+    /// The family of every hash. [`HashFamily::HalfSip13`] and a secret seed are for traffic that
     /// somebody might send to mislead the detector.
-    pub hash: Hash,
+    pub hash: HashFamily,
     /// Seed of every hash. Nodes whose states are merged need the same one.
+    #[cfg_attr(feature = "serde", serde(with = "seed"))]
     pub seed: u64,
 }
 
 impl Config {
-    /// Section 5 of the paper: 31.6 MB of recorders, θ = 1024, 300 slices.
+    /// Returns the sizes of section 5 of the paper: 31.6 MB of recorders, θ = 1024, 300 slices.
     #[must_use]
     pub const fn paper() -> Self {
         Self::paper_with(RsraSizes::PAPER)
     }
 
-    /// The same with another RSRA.
+    /// Returns the sizes of [`paper`](Self::paper) with another RSRA, `finder`.
     #[must_use]
     pub const fn paper_with(finder: RsraSizes) -> Self {
         Self {
@@ -98,9 +122,23 @@ impl Config {
             window: 300,
             linear_width: 1 << 14,
             candidate_limit: 1 << 16,
-            hash: Hash::Murmur,
+            hash: HashFamily::Murmur,
             seed: 0,
         }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, threshold, window, linear_width, candidate_limit, hash, seed: _ } = self;
+        f.debug_struct("Config")
+            .field("scheme", scheme)
+            .field("threshold", threshold)
+            .field("window", window)
+            .field("linear_width", linear_width)
+            .field("candidate_limit", candidate_limit)
+            .field("hash", hash)
+            .finish_non_exhaustive()
     }
 }
 

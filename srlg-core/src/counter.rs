@@ -23,7 +23,7 @@ pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
 pub use tagged::{Lines, Positions, TaggedCounter, TaggedParams};
 
-/// The part of a detector's params that belongs to its counter.
+/// Holds the part of a detector's params that belongs to its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum CounterPart {
@@ -33,7 +33,7 @@ pub enum CounterPart {
     Rows(RowsParams),
 }
 
-/// A way of counting opposite hosts.
+/// Describes a way of counting opposite hosts: its params and recorders, how pairs change them and how they are read.
 pub trait Counter: Send + Sync + 'static {
     /// Its sizes and keys.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
@@ -41,7 +41,7 @@ pub trait Counter: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// Its params, which are `part`.
+    /// Returns the params of this counter, which `part` holds.
     ///
     /// # Panics
     /// When `part` belongs to another counter.
@@ -50,9 +50,10 @@ pub trait Counter: Send + Sync + 'static {
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;
 
-    /// Updates what the first `count` of `pairs` change, which were in contact `age` epochs ago:
-    /// at once, while any other threads do, or by a call of `later` for each touch that
-    /// [`apply_exclusive`](Self::apply_exclusive) has to apply. A counter does one of them always.
+    /// Updates in `array` what the pairs of `batch` change, which were in contact `age` epochs ago: at once, while any
+    /// other threads do, or by a call of `later` for each touch that [`apply_exclusive`](Self::apply_exclusive) has to
+    /// apply. A counter does one of the two always. Of the pairs of `batch` the first ones count, as many as the number
+    /// of `batch`; whether the others are touched is up to the counter.
     fn touch(
         array: View<'_, Self::Params, Self::Recorder>,
         batch: (&impl Batch, usize),
@@ -60,19 +61,19 @@ pub trait Counter: Send + Sync + 'static {
         later: impl FnMut(Self::Touch),
     );
 
-    /// The number of a recorder that `touch` changes; all others that it changes are in the same
+    /// Returns the number of a recorder that `touch` changes; all other recorders that `touch` changes are in the same
     /// [line](tagged::LINE).
     fn place(touch: Self::Touch) -> u32;
 
-    /// Applies `touches`, while no other thread changes recorders of their lines.
+    /// Applies `touches` to `array`, while no other thread changes recorders of their lines.
     fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// What is counted of one host on a CPU.
     type Counted: Counted<Params = Self::Params>;
 
-    /// Counts the positions of `look` into `counted`. Calls `ahead` with the number of a recorder of each line
-    /// some time before that line is read, so that the caller can prefetch it, and picks what is in the window
-    /// of a group of lines by `pick`: [`tagged::pick`], or what does the same.
+    /// Counts the positions of `look` in `array` into `counted`. Calls `ahead` with the number of a recorder of each
+    /// line some time before that line is read, so that the caller can prefetch the line, and picks what is in the
+    /// window of a group of lines by `pick`: [`tagged::pick`], or what does the same.
     ///
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
@@ -84,7 +85,7 @@ pub trait Counter: Send + Sync + 'static {
         counted: &mut Self::Counted,
     );
 
-    /// Returns the tally of `positions` of `host` over `span`.
+    /// Returns the tally of `positions` of `host` in `array` over `span`.
     ///
     /// # Panics
     /// As [`count`](Self::count).
@@ -101,7 +102,7 @@ pub trait Counter: Send + Sync + 'static {
     }
 }
 
-/// Positions of the linear estimator of one host, to be counted.
+/// Names the positions of the linear estimator of one host that are to be counted.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The host.
@@ -112,19 +113,19 @@ pub struct Look {
     pub next: (HostId, u32),
 }
 
-/// What was counted of one host so far.
+/// Holds what was counted of one host so far.
 pub trait Counted {
     /// The counter's.
     type Params;
 
-    /// Returns nothing yet, over `span`.
+    /// Returns a count over `span` of no positions yet.
     fn new(span: Span) -> Self;
 
     /// Forgets what was counted.
     fn clear(&mut self);
 
     /// Returns whether a host of whose [glimpse](crate::Params::glimpse_positions) this was counted may be a
-    /// super point. What `scratch`, a tally over the same span, holds afterwards is of no use.
+    /// super point by `params`. What `scratch`, a tally over the same span, holds afterwards is of no use.
     fn may_reach(&self, params: &Self::Params, scratch: &mut Tally) -> bool;
 
     /// Returns the tally of what was counted.
@@ -134,7 +135,7 @@ pub trait Counted {
     fn tally_into(&self, tally: &mut Tally);
 }
 
-/// What a device returns about one region of one host: integers, from which
+/// Holds what a device returns about one region of one host: integers, from which
 /// [`Params::estimate`](crate::Params::estimate) makes a cardinality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "no allocation here; tallies live in small batches")]

@@ -12,7 +12,7 @@
 /// Largest age of a recorder of 16 bits: 'long ago, or never'.
 pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
 
-/// How long ago something was, in the epochs of either array.
+/// Tells how long ago something was, in the epochs of either array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Ages {
@@ -27,7 +27,7 @@ impl Ages {
     pub const FOREVER: Self = Self { finder: u32::MAX, counter: u32::MAX };
 }
 
-/// A window in epochs.
+/// Describes a window in epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {
@@ -58,7 +58,7 @@ pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
 }
 
 impl Span {
-    /// A window of `ages` whole epochs of `slices` slices, the same for finder and counter.
+    /// Returns a window of `ages` whole epochs of `slices` slices, the same for finder and counter.
     #[must_use]
     pub const fn whole(ages: u32, slices: u32) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A rule that a [`Config`](super::Config) breaks, with its values and the way out.
+/// Names a rule that a [`Config`](super::Config) breaks, with its values and the way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]

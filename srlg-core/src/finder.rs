@@ -24,7 +24,7 @@ pub use rsra::{Rsra, RsraFinder, touch_rsra};
 /// The probability from which on hosts count as not found: 1 % of them are missed.
 pub const NOT_FOUND: f64 = 0.01;
 
-/// The part of a detector's params that belongs to its finder.
+/// Holds the part of a detector's params that belongs to its finder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum FinderPart {
@@ -34,7 +34,7 @@ pub enum FinderPart {
     Rsra(RsraParams),
 }
 
-/// A way of finding hosts.
+/// Describes a way of finding hosts: its params and recorders, and how pairs change them.
 pub trait Finder: Send + Sync + 'static {
     /// Its sizes and keys.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
@@ -42,13 +42,13 @@ pub trait Finder: Send + Sync + 'static {
     /// What its array consists of.
     type Recorder: Recorder;
 
-    /// Its params, which are `part`.
+    /// Returns the params of this finder, which `part` holds.
     ///
     /// # Panics
     /// When `part` belongs to another finder.
     fn params(part: &FinderPart) -> &Self::Params;
 
-    /// Updates the recorders of `pairs`, which were in contact `age` epochs ago, while any other
+    /// Updates in `array` the recorders of `pairs`, which were in contact `age` epochs ago, while any other
     /// threads may.
     fn touch(array: View<'_, Self::Params, Self::Recorder>, pairs: &impl Batch, age: u32);
 }

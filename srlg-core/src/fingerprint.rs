@@ -7,7 +7,7 @@ use crate::params::Params;
 use crate::sizes::{SCHEME, SIZES, Size};
 
 impl Params {
-    /// All sizes; the seed is none.
+    /// Returns all sizes; the seed is none.
     #[must_use]
     pub fn sizes(&self) -> [Size; SIZES] {
         let common = [
@@ -51,8 +51,8 @@ impl Params {
     ///
     /// It is written beside what a detector has seen, and does not say the seed. It lets somebody
     /// test a guess of the seed, as what a known host touches does. So a seed that can be
-    /// guessed is no secret, nor is any seed under [`Hash::Murmur`](crate::Hash::Murmur), which can be inverted. Under
-    /// [`Hash::HalfSip13`](crate::Hash::HalfSip13) nobody is known to do better than to guess all of its 64 bits.
+    /// guessed is no secret, nor is any seed under [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted. Under
+    /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13) nobody is known to do better than to guess all of its 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
         let hash = |address| u64::from(self.hash.of(address, self.seed_key));
@@ -62,7 +62,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Hash, RsraSizes, Scheme};
+    use crate::{Config, HashFamily, RsraSizes, Scheme};
 
     // Expected value: an independent Python implementation, see CONTRIBUTING.md.
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         };
         for other in [
             Config { seed: 1, ..paper },
-            Config { hash: Hash::HalfSip13, ..paper },
+            Config { hash: HashFamily::HalfSip13, ..paper },
             Config { threshold: 2048, ..paper },
             rsra(RsraSizes { rows: 6, ..sizes }),
             rsra(RsraSizes { column_bits: 18, ..sizes }),

@@ -3,7 +3,7 @@
 //!
 //! [`hash`] is Murmur3's 32-bit finaliser with a key word added before, between and
 //! after its multiplications. It is a bijection of 32-bit words for every key and costs
-//! three 32-bit multiplications. [`Hash::HalfSip13`] costs more, is no bijection, and is made
+//! three 32-bit multiplications. [`HashFamily::HalfSip13`] costs more, is no bijection, and is made
 //! for traffic whose sender wants collisions. No estimator needs a bijection.
 //!
 //! Both vectorise, and are the same integer arithmetic on a CPU and on a GPU. The keys come
@@ -16,24 +16,33 @@ mod limbs;
 #[cfg(test)]
 pub(crate) mod limbs_tests;
 
+use core::fmt;
+
 use crate::pair::Address;
 use half_sip::half_sip;
 
-/// A family of keyed hashes.
+/// Chooses a family of keyed hashes.
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Hash {
+#[non_exhaustive]
+pub enum HashFamily {
     /// Murmur3's finaliser with three key words: fast, and even on any traffic that was not
     /// chosen for the seed. Somebody who knows the seed can choose such traffic.
     #[default]
     Murmur,
     /// HalfSipHash-1-3, for hostile traffic: without the seed nobody is known to find addresses
     /// that collide more often than chance. It takes a secret seed; its 64 bits are the key's.
+    #[cfg_attr(feature = "serde", serde(rename = "half-sip-1-3"))]
     HalfSip13,
 }
 
-impl Hash {
-    /// Uniform 32-bit hash of `address` under `key`.
+impl HashFamily {
+    /// Returns the uniform 32-bit hash of `address` under `key`.
     #[inline(always)]
     #[must_use]
     pub fn of(self, address: Address, key: Key) -> u32 {
@@ -50,12 +59,12 @@ impl Hash {
 macro_rules! by_family {
     ($all:expr, |$params:ident| $work:expr) => {
         match $all.hash {
-            $crate::Hash::Murmur => {
-                let $params = &$all.hashing_by($crate::Hash::Murmur);
+            $crate::HashFamily::Murmur => {
+                let $params = &$all.hashing_by($crate::HashFamily::Murmur);
                 $work
             }
-            $crate::Hash::HalfSip13 => {
-                let $params = &$all.hashing_by($crate::Hash::HalfSip13);
+            $crate::HashFamily::HalfSip13 => {
+                let $params = &$all.hashing_by($crate::HashFamily::HalfSip13);
                 $work
             }
         }
@@ -69,7 +78,7 @@ macro_rules! hashing {
         impl $params {
             /// These params, which hash by `family` already.
             #[inline(always)]
-            pub(crate) const fn hashing_by(&self, family: $crate::Hash) -> Self {
+            pub(crate) const fn hashing_by(&self, family: $crate::HashFamily) -> Self {
                 Self { hash: family, ..*self }
             }
         }
@@ -77,27 +86,34 @@ macro_rules! hashing {
 }
 pub(crate) use hashing;
 
-/// Key of one member of a family: three words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Chooses one member of a family of hashes, by three words, which its `Debug` keeps to itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Key {
     words: [u32; 3],
 }
 
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Who knows the keys can hide hosts: no log gets them.
+        f.write_str("Key(..)")
+    }
+}
+
 /// Deals keys from a seed (splitmix64); every call gives another key.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct KeySequence {
     state: u64,
 }
 
 impl KeySequence {
-    /// The sequence of keys that belongs to `seed`.
+    /// Returns the sequence of keys that belongs to `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next key.
+    /// Returns the next key.
     pub fn next_key(&mut self) -> Key {
         let (first, second) = (self.next_word(), self.next_word());
         Key { words: [first as u32, (first >> 32) as u32, second as u32] }
@@ -151,7 +167,7 @@ impl Keys {
     }
 }
 
-/// [`Hash::Murmur`]: uniform 32-bit hash of `address` under `key`; a bijection for every key.
+/// Returns [`HashFamily::Murmur`]: the uniform 32-bit hash of `address` under `key`; a bijection for every key.
 #[inline(always)]
 #[must_use]
 pub fn hash(address: Address, key: Key) -> u32 {
@@ -174,7 +190,7 @@ pub fn reduce(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32
 }
 
-/// `LSB(i)`: index of the lowest 1 bit; 32 for 0, which the paper leaves undefined.
+/// Returns `LSB(hash)`: the index of the lowest 1 bit of `hash`; 32 for 0, which the paper leaves undefined.
 #[inline]
 #[must_use]
 pub fn lsb(hash: u32) -> u32 {
@@ -237,7 +253,7 @@ mod tests {
         for (address, expected) in
             [(0, 0xae60_c3f7), (0x0a00_0001, 0x516a_1651), (0xffff_ffff, 0xbcd8_f650)]
         {
-            assert_eq!(Hash::HalfSip13.of(address, Key { words: PINNED_KEY }), expected);
+            assert_eq!(HashFamily::HalfSip13.of(address, Key { words: PINNED_KEY }), expected);
         }
     }
 
@@ -248,7 +264,7 @@ mod tests {
         let key = KeySequence::new(1).next_key();
         let bits = [|h: u32| h >> 24, |h: u32| h & 255];
         for (family, bins_of) in
-            [Hash::Murmur, Hash::HalfSip13].map(|f| bits.map(|b| (f, b))).as_flattened()
+            [HashFamily::Murmur, HashFamily::HalfSip13].map(|f| bits.map(|b| (f, b))).as_flattened()
         {
             let mut bins = [0u32; 256];
             for address in 0..1 << 16 {

@@ -7,7 +7,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::hash::{Hash, Key};
+use crate::hash::{HashFamily, Key};
 use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
 
 /// The keys of ids of IPv6 hosts.
@@ -18,7 +18,7 @@ pub(crate) struct IdKeys(pub(crate) [Key; 2]);
 impl IdKeys {
     /// The id of the host of `limbs`, by hashes of the family `hash`.
     #[inline(always)]
-    pub(crate) fn id(&self, hash: Hash, limbs: Limbs) -> HostId {
+    pub(crate) fn id(&self, hash: HashFamily, limbs: Limbs) -> HostId {
         let [lo, hi] = hash.of_limbs(limbs, &self.0);
         match unmapped(limbs) {
             Some(host) => host.into(),
@@ -28,7 +28,7 @@ impl IdKeys {
 
     /// The same of an address as it is in memory, as two words.
     #[inline(always)]
-    fn id_of_words(&self, hash: Hash, words: [u64; 2]) -> HostId {
+    fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
         // The first of two words of an address is the low half here, and the high one on other machines.
         let [high, low] =
             words.map(|word| if cfg!(target_endian = "big") { word.rotate_left(32) } else { word });
@@ -38,18 +38,18 @@ impl IdKeys {
 
     /// `pair` with its ids, by hashes of the family `hash`.
     #[inline(always)]
-    pub(crate) fn ids(&self, hash: Hash, pair: Ip6Pair) -> Ip6Ids {
-        let Ip6Pair { aip, bip } = pair;
+    pub(crate) fn ids(&self, hash: HashFamily, pair: Ip6Pair) -> Ip6Ids {
+        let Ip6Pair { inside, opposite } = pair;
         Ip6Ids {
-            aip,
-            host: self.id(hash, aip),
-            opposite: self.id(hash, bip).lo,
-            is_opposite_v4: unmapped(bip).is_some(),
+            inside,
+            host: self.id(hash, inside),
+            opposite: self.id(hash, opposite).lo,
+            is_opposite_v4: unmapped(opposite).is_some(),
         }
     }
 }
 
-/// What stands for an inside host: two words, which are the address of an IPv4 host.
+/// Stands for an inside host by two words; of an IPv4 host both words are the address.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -68,7 +68,7 @@ impl From<Address> for HostId {
     }
 }
 
-/// A pair as arrays take it: with its ids.
+/// Gives a pair as arrays take pairs: with its ids.
 pub trait PairIds: Copy + Default + Send + Sync {
     /// Returns the id of the inside host.
     fn host(&self) -> HostId;
@@ -86,12 +86,12 @@ pub trait PairIds: Copy + Default + Send + Sync {
 impl PairIds for IpPair {
     #[inline(always)]
     fn host(&self) -> HostId {
-        self.aip.into()
+        self.inside.into()
     }
 
     #[inline(always)]
     fn opposite(&self) -> u32 {
-        self.bip
+        self.opposite
     }
 
     #[inline(always)]
@@ -105,10 +105,10 @@ impl PairIds for IpPair {
     }
 }
 
-/// An [`Ip6Pair`] with its ids.
+/// Holds the ids of an [`Ip6Pair`], with the address of its inside host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Ids {
-    aip: Limbs,
+    inside: Limbs,
     host: HostId,
     opposite: u32,
     is_opposite_v4: bool,
@@ -127,9 +127,9 @@ impl PairIds for Ip6Ids {
 
     #[inline(always)]
     fn limbs(&self) -> Option<Limbs> {
-        match unmapped(self.aip) {
+        match unmapped(self.inside) {
             Some(_) => None,
-            None => Some(self.aip),
+            None => Some(self.inside),
         }
     }
 
@@ -139,7 +139,7 @@ impl PairIds for Ip6Ids {
     }
 }
 
-/// The pairs of a batch as arrays take them: with their ids.
+/// Gives the pairs of a batch as arrays take pairs: with their ids.
 pub trait Batch {
     /// A pair of it.
     type Pair: PairIds;
@@ -169,7 +169,7 @@ impl<B: Batch> Batch for &B {
     }
 }
 
-/// [`Ip6Pair`]s of a batch with their ids: an array for each part of an id, which vectorises.
+/// Holds the [`Ip6Pair`]s of a batch with their ids: an array for each part of an id, which vectorises.
 #[derive(Debug)]
 pub struct Ip6Batch<'a> {
     pairs: &'a [Ip6Pair; BATCH],
@@ -182,7 +182,7 @@ impl<'a> Ip6Batch<'a> {
     /// `pairs` with their ids, by hashes of the family `hash`.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
-    pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: Hash, keys: &IdKeys) -> Self {
+    pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
         let (mut lo, mut hi, mut opposite) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         // Words of 64 bits, as products of 32 bits have so many: their lanes are those of vectors.
         let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
@@ -202,12 +202,12 @@ impl Batch for Ip6Batch<'_> {
 
     #[inline(always)]
     fn get(&self, i: usize) -> Ip6Ids {
-        let Ip6Pair { aip, bip } = self.pairs[i];
+        let Ip6Pair { inside, opposite } = self.pairs[i];
         Ip6Ids {
-            aip,
+            inside,
             host: HostId { lo: self.lo[i], hi: self.hi[i] },
             opposite: self.opposite[i],
-            is_opposite_v4: unmapped(bip).is_some(),
+            is_opposite_v4: unmapped(opposite).is_some(),
         }
     }
 }

@@ -20,7 +20,7 @@
 //! let recorders: Vec<Recorder16> =
 //!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let lines = Lines::new(tagged, &recorders);
-//! let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 7, bip }).collect();
+//! let pairs: Vec<IpPair> = (0..1000).map(|opposite| IpPair { inside: 7, opposite }).collect();
 //! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
 //! let tally = TaggedCounter::tally(lines, 7.into(), span, 0..tagged.width());
@@ -59,7 +59,7 @@ pub use config::{Config, RsraSizes, Scheme};
 pub use counter::{Estimate, EstimateRange, Tally};
 pub use epoch::{Ages, Span};
 pub use error::ConfigError;
-pub use hash::Hash;
+pub use hash::HashFamily;
 pub use ids::{Batch, HostId, Ip6Batch, Ip6Ids, PairIds};
 pub use packed::Packed;
 pub use pair::{ADDRESS_BITS, Address, BATCH, Ip6Pair, IpPair, Limbs, host, limbs};

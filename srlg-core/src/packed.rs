@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::recorder::ReadRecorder;
 
-/// Neighbouring recorders of type `R` in a word of 32 bits: the same bytes.
+/// Holds neighbouring recorders of type `R` in a word of 32 bits: the same bytes.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
 #[repr(transparent)]
 pub struct Packed<R>(AtomicU32, PhantomData<R>);

@@ -40,18 +40,19 @@ macro_rules! pair {
             KnownLayout,
         )]
         #[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
+        #[cfg_attr(feature = "bytemuck", derive(bytemuck::Pod, bytemuck::Zeroable))]
         #[repr(C)]
         pub struct $name {
             /// The inside host, whose cardinality is measured.
-            pub aip: $address,
+            pub inside: $address,
             /// The opposite host.
-            pub bip: $address,
+            pub opposite: $address,
         }
     };
 }
 
 pair! {
-    /// The pair `<aip, bip>`: a host inside the measured network and its opposite host.
+    /// Names a host inside the measured network and its opposite host: the pair `<inside, opposite>`.
     ///
     /// Eight bytes without padding, so that a slice of pairs can be read from and
     /// sent to anywhere as plain bytes.
@@ -59,15 +60,15 @@ pair! {
 }
 
 impl IpPair {
-    /// The pair of the inside host `aip` and its opposite host `bip`.
+    /// Returns the pair of the inside host `inside` and its opposite host `opposite`.
     #[must_use]
-    pub const fn new(aip: Ipv4Addr, bip: Ipv4Addr) -> Self {
-        Self { aip: aip.to_bits(), bip: bip.to_bits() }
+    pub const fn new(inside: Ipv4Addr, opposite: Ipv4Addr) -> Self {
+        Self { inside: inside.to_bits(), opposite: opposite.to_bits() }
     }
 }
 
 pair! {
-    /// The pair `<aip, bip>` of any two addresses, both of either family.
+    /// Names an inside host and its opposite host by any two addresses, each of either family.
     ///
     /// A host that is written as an IPv4-mapped IPv6 address is the IPv4 host: pairs of such hosts are those of an
     /// [`IpPair`], to the bit. 32 bytes without padding; [`IpPair`] is the fast way in for IPv4.
@@ -75,24 +76,24 @@ pair! {
 }
 
 impl Ip6Pair {
-    /// Returns the pair of the inside host `aip` and its opposite host `bip`, of one family or of two.
+    /// Returns the pair of the inside host `inside` and its opposite host `opposite`, of one family or of two.
     #[must_use]
-    pub const fn new(aip: IpAddr, bip: IpAddr) -> Self {
-        Self { aip: limbs(aip), bip: limbs(bip) }
+    pub const fn new(inside: IpAddr, opposite: IpAddr) -> Self {
+        Self { inside: limbs(inside), opposite: limbs(opposite) }
     }
 
-    /// Returns the pair of the inside host `aip` and whatever `peer` is a hash of, 64 uniform bits: what is counted need not be
+    /// Returns the pair of the inside host `inside` and whatever `peer` is a hash of, 64 uniform bits: what is counted need not be
     /// hosts. Reports have no sample of such peers, as nobody could tell what a hash is of.
     #[must_use]
-    pub const fn with_hash(aip: IpAddr, peer: u64) -> Self {
+    pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // In fd00::/8 (RFC 4193), so that no hash is an IPv4-mapped address.
-        Self { aip: limbs(aip), bip: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
+        Self { inside: limbs(inside), opposite: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
     }
 }
 
 impl From<IpPair> for Ip6Pair {
-    fn from(IpPair { aip, bip }: IpPair) -> Self {
-        Self { aip: mapped(aip), bip: mapped(bip) }
+    fn from(IpPair { inside, opposite }: IpPair) -> Self {
+        Self { inside: mapped(inside), opposite: mapped(opposite) }
     }
 }
 

@@ -10,18 +10,18 @@ use core::net::IpAddr;
 use crate::counter::CounterPart;
 use crate::finder::FinderPart;
 use crate::getters::getters;
-use crate::hash::{Hash, Key, by_family, hashing};
+use crate::hash::{HashFamily, Key, by_family, hashing};
 use crate::ids::{HostId, IdKeys, Ip6Batch, Ip6Ids};
 use crate::pair::{BATCH, Ip6Pair, limbs};
 
-/// The sizes and keys of one detector.
+/// Holds the checked sizes and the keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Params {
     pub(crate) threshold: u32,
     pub(crate) window: u32,
     pub(crate) candidate_limit: u32,
-    pub(crate) hash: Hash,
+    pub(crate) hash: HashFamily,
     /// Names the seed.
     pub(crate) seed_key: Key,
     /// Of ids of IPv6 hosts.
@@ -32,22 +32,22 @@ pub struct Params {
 
 impl Params {
     getters! {
-        /// θ, in distinct opposite hosts.
+        /// Returns θ, in distinct opposite hosts.
         threshold,
-        /// k, in slices.
+        /// Returns k, in slices.
         window,
-        /// Candidates that one search accepts.
+        /// Returns how many candidates one search accepts.
         candidate_limit,
     }
 
-    /// The finder's part.
+    /// Returns the finder's part.
     #[inline]
     #[must_use]
     pub const fn finder(&self) -> &FinderPart {
         &self.finder
     }
 
-    /// The counter's part.
+    /// Returns the counter's part.
     #[inline]
     #[must_use]
     pub const fn counter(&self) -> &CounterPart {
@@ -74,15 +74,15 @@ impl Params {
         by_family!(self, |params| Ip6Batch::new(pairs, params.hash, &params.id_keys))
     }
 
-    /// A hash of `host` by which hosts are put in an order that does not depend on their addresses.
+    /// Returns a hash of `host` by which hosts are put in an order that does not depend on their addresses.
     #[must_use]
     pub fn host_order(&self, host: IpAddr) -> u32 {
         self.hash.of(self.host_id(host).lo, self.seed_key)
     }
 
-    /// The family of every hash.
+    /// Returns the family of every hash.
     #[must_use]
-    pub const fn hash_family(&self) -> Hash {
+    pub const fn hash_family(&self) -> HashFamily {
         self.hash
     }
 }

@@ -13,7 +13,7 @@ use crate::error::ConfigError;
 use counter::{least_lines, line_bytes, lines_of};
 use finder::{FinderPlan, cell_bytes};
 
-/// What [`Config::for_load`] picked.
+/// Holds what [`Config::for_load`] picked, and what to expect of that.
 ///
 /// What is expected is expected of the load that was planned for: contacts even over the window, as many
 /// before it as in it, that never repeat. Of less load, or where contacts repeat, errors are smaller; a host whose
@@ -61,7 +61,8 @@ impl Config {
     /// more where hosts of 2θ would be missed.
     ///
     /// ```
-    /// use srlg_core::{Config, ConfigError};
+    /// use srlg::Config;
+    /// use srlg::config::ConfigError;
     /// let plan = Config::for_load(1024, 300, 2_000_000, 8_000_000)?;
     /// assert!(plan.config.validate()?.recorder_bytes() <= 8_000_000);
     /// assert!(plan.std_error < 0.02 * 1024.0);

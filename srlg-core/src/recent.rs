@@ -14,8 +14,8 @@ use crate::params::Params;
 use crate::recorder::ReadRecorder;
 use crate::word::Word;
 
-/// Which words of an array are recent: those of touches, which are below `recent`, and those of their
-/// echoes, which are below it once `echo` is taken off. The sum of both is no larger than the largest word.
+/// Says which words of an array are recent: those of touches, which are below `recent`, and those of their
+/// echoes, which are below `recent` once `echo` is taken off. The sum of both is no larger than the largest word.
 ///
 /// `echo` is 0 where there are no echoes: what looks like one is a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::word::Word;
 
-/// A recorder as seen by those who only read it: an atomic, or a plain word while nobody touches it.
+/// Shows a recorder to those who only read: an atomic, or a plain word while nobody touches the recorder.
 pub trait ReadRecorder: Sized + Sync {
     /// The plain integer inside; a smaller one is more recent.
     type Word: Word;
@@ -19,10 +19,10 @@ pub trait ReadRecorder: Sized + Sync {
     /// The largest word: a recorder that was never touched, or too long ago.
     const UNTOUCHED: Self::Word = Self::Word::MAX;
 
-    /// The word.
+    /// Returns the word.
     fn word(&self) -> Self::Word;
 
-    /// The word of that value, or [`UNTOUCHED`](Self::UNTOUCHED) when it does not fit.
+    /// Returns `value` as a word, or [`UNTOUCHED`](Self::UNTOUCHED) when `value` does not fit.
     #[inline]
     fn saturated(value: impl Into<u64>) -> Self::Word {
         Self::Word::try_from(value.into()).unwrap_or(Self::UNTOUCHED)
@@ -38,23 +38,24 @@ impl<W: Word> ReadRecorder for W {
     }
 }
 
-/// A recorder as an atomic, touched by any number of threads at once.
+/// Keeps a word in an atomic, which any number of threads may touch at once.
 pub trait Recorder: ReadRecorder + Send {
-    /// A recorder with the given word.
+    /// Returns a recorder with `word`.
     fn new(word: Self::Word) -> Self;
 
     /// Keeps the more recent of the recorder's word and `word`: the minimum.
     fn fetch_min(&self, word: Self::Word);
 
-    /// The same for a recorder whose word was `seen` a moment ago: spares a load.
+    /// Keeps the more recent of `word` and the recorder's word, which was `seen` a moment ago: spares the load of
+    /// [`fetch_min`](Self::fetch_min).
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
-    /// Sets the word, whatever it was: only while no other thread uses the recorder.
+    /// Sets the recorder's word to `word`, even a less recent one: only while no other thread uses the recorder.
     fn set(&self, word: Self::Word);
 
-    /// The word after ageing by `step`: by the epochs that passed, times the number of tags.
+    /// Returns `word` after ageing by `step`: by the epochs that passed, times the growth of a word in one epoch.
     ///
-    /// It saturates as a whole word, which keeps the order of any two words: a minimum
+    /// The sum saturates as a whole word, which keeps the order of any two words: a minimum
     /// before ageing equals the minimum after it.
     #[inline]
     fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
@@ -62,10 +63,10 @@ pub trait Recorder: ReadRecorder + Send {
         word.saturating_add(step)
     }
 
-    /// Ages the recorder by `step`; its word before.
+    /// Ages the recorder by `step`, and returns the word of before.
     fn age_by(&mut self, step: Self::Word) -> Self::Word;
 
-    /// The words of recorders while nobody can touch them. Compilers vectorise loops over plain
+    /// Returns the words of `recorders` while nobody can touch them. Compilers vectorise loops over plain
     /// integers, never over atomics.
     fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
@@ -75,7 +76,7 @@ pub trait Recorder: ReadRecorder + Send {
 /// overflow, it does not vectorise them.
 const RECORDERS_PER_COUNTER: usize = 1 << 15;
 
-/// How many of `recorders` have a word below `limit`.
+/// Returns how many of `recorders` have a word below `limit`.
 #[inline(always)]
 #[must_use]
 pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
@@ -90,7 +91,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     total
 }
 
-/// Ages all `recorders` by `step`; how many had a word below `limit` before.
+/// Adds `step` to the ages of all `recorders`; returns how many had a word below `limit` before.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
@@ -177,19 +178,19 @@ macro_rules! recorder {
 }
 
 recorder!(
-    /// A recorder of 8 bits: an age.
+    /// Keeps a word of 8 bits: an age.
     Recorder8(AtomicU8: u8)
 );
 recorder!(
-    /// A recorder of 16 bits: the paper's age in slices, or an age above a tag.
+    /// Keeps a word of 16 bits: the paper's age in slices, or an age above a tag.
     Recorder16(AtomicU16: u16)
 );
 recorder!(
-    /// A recorder of 32 bits.
+    /// Keeps a word of 32 bits.
     Recorder32(AtomicU32: u32)
 );
 recorder!(
-    /// A recorder of 64 bits: a cell.
+    /// Keeps a word of 64 bits: a cell.
     Recorder64(AtomicU64: u64)
 );
 

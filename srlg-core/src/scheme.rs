@@ -23,7 +23,7 @@ use crate::params::Params;
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// The types that a scheme is made of.
+/// Names the types that a scheme is made of.
 pub trait SchemeTypes: Send + Sync + 'static {
     /// What finds hosts.
     type Finder: Finder;
@@ -37,7 +37,7 @@ pub type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
 /// The recorders of a scheme's counter.
 pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
 
-/// The types of [`Scheme::Tagged`].
+/// Names the types of [`Scheme::Tagged`].
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedTypes;
 
@@ -46,7 +46,7 @@ impl SchemeTypes for TaggedTypes {
     type Counter = TaggedCounter;
 }
 
-/// The types of [`Scheme::Paper`].
+/// Names the types of [`Scheme::Paper`].
 #[derive(Clone, Copy, Debug)]
 pub struct PaperTypes;
 
@@ -94,7 +94,7 @@ pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, Co
     })
 }
 
-/// The sizes of a counter by which two detectors are compared, and which snapshots name.
+/// Holds the sizes of a counter by which two detectors are compared, and which snapshots name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSizes {
     /// Rows of recorders: 1 where there are lines.
@@ -116,7 +116,7 @@ pub struct CounterSizes {
 }
 
 impl FinderPart {
-    /// The params of the cells, in [`Scheme::Tagged`].
+    /// Returns the params of the cells, in [`Scheme::Tagged`].
     #[inline]
     #[must_use]
     pub const fn cells(&self) -> Option<&CellsParams> {
@@ -126,7 +126,7 @@ impl FinderPart {
         }
     }
 
-    /// The params of the RSRA, in [`Scheme::Paper`].
+    /// Returns the params of the RSRA, in [`Scheme::Paper`].
     #[inline]
     #[must_use]
     pub const fn rsra(&self) -> Option<&RsraParams> {
@@ -136,7 +136,7 @@ impl FinderPart {
         }
     }
 
-    /// Slices per epoch.
+    /// Returns the slices per epoch.
     #[must_use]
     pub const fn epoch_slices(&self) -> u32 {
         match self {
@@ -145,7 +145,7 @@ impl FinderPart {
         }
     }
 
-    /// By how much a word grows in an epoch.
+    /// Returns by how much a word grows in an epoch.
     #[must_use]
     pub const fn age_step(&self) -> u64 {
         match self {
@@ -163,7 +163,7 @@ impl FinderPart {
 }
 
 impl CounterPart {
-    /// The params of the tagged counter, in [`Scheme::Tagged`].
+    /// Returns the params of the tagged counter, in [`Scheme::Tagged`].
     #[must_use]
     pub fn tagged(&self) -> Option<&TaggedParams> {
         match self {
@@ -172,7 +172,7 @@ impl CounterPart {
         }
     }
 
-    /// The params of the paper's counter, in [`Scheme::Paper`].
+    /// Returns the params of the paper's counter, in [`Scheme::Paper`].
     #[must_use]
     pub fn rows(&self) -> Option<&RowsParams> {
         match self {
@@ -191,7 +191,7 @@ impl Params {
         }
     }
 
-    /// The counter's sizes.
+    /// Returns the counter's sizes.
     #[must_use]
     pub fn counter_sizes(&self) -> CounterSizes {
         match self.counter {
@@ -242,7 +242,7 @@ impl Params {
         }
     }
 
-    /// Cardinality over `span` of the host with `tallies`, of the fine [region](Self::regions) alone or of all of
+    /// Returns the cardinality over `span` of the host with `tallies`, of the fine [region](Self::regions) alone or of all of
     /// them, where `row_weights[i]` recorders of row `i` of the counter's array are within that span.
     ///
     /// Only where [`needs_row_weights`](Self::needs_row_weights) is `row_weights` looked at.
@@ -260,7 +260,7 @@ impl Params {
         }
     }
 
-    /// Whether estimates depend on how many recorders of each row are in the window.
+    /// Returns whether estimates depend on how many recorders of each row are in the window.
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
@@ -285,8 +285,8 @@ impl Params {
         self.counter.tagged().is_some() && load <= load::MOST_LOAD
     }
 
-    /// Positions of a glimpse, the tally of a few positions that dismisses most candidates; `None`
-    /// where a glimpse tells too little: below some θ, and in the paper's scheme, whose background
+    /// Returns the number of positions of a glimpse, the tally of a few positions that dismisses most candidates;
+    /// `None` where a glimpse tells too little: below some θ, and in the paper's scheme, whose background
     /// looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
@@ -294,7 +294,7 @@ impl Params {
         Some(glimpse::positions(params))
     }
 
-    /// Whether a host whose [glimpse](Self::glimpse_positions) over `span` is `tally` may be a super
+    /// Returns whether a host whose [glimpse](Self::glimpse_positions) over `span` is `tally` may be a super
     /// point.
     #[must_use]
     pub fn may_reach(&self, tally: &Tally, span: Span) -> bool {
@@ -306,7 +306,7 @@ impl Params {
         }
     }
 
-    /// Standard error, in hosts, to expect of an estimate of a host with `cardinality` opposite
+    /// Returns the standard error, in hosts, to expect of an estimate of a host with `cardinality` opposite
     /// hosts where a window holds `distinct_pairs` distinct pairs; `None` where no formula is known.
     #[must_use]
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
@@ -314,19 +314,19 @@ impl Params {
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
-    /// Where the words are that may hold opposite hosts of `host`; `None` for a finder without any.
+    /// Returns where the words are that may hold opposite hosts of `host`; `None` for a finder without any.
     #[must_use]
     pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
         Some(self.finder.cells()?.spots(host))
     }
 
-    /// The opposite host that `word`, which is at `spot`, holds of `host`, whose spot that is.
+    /// Returns the opposite host that `word`, which is at `spot`, holds of `host`, whose spot that is.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         self.finder.cells()?.peer(host, spot, word)
     }
 
-    /// The shape of each array.
+    /// Returns the shape of each array.
     #[must_use]
     pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
         crate::for_scheme!(self, Types => [

@@ -1,6 +1,6 @@
 //! [`Size`]: the sizes by which two detectors are compared, and which snapshots name.
 
-/// A size of a detector.
+/// Names a size of a detector and tells its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// How it is called in [`Config`](crate::Config), or here; empty where a scheme has no such size.

@@ -8,7 +8,7 @@ use crate::ids::IdKeys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
-/// The most candidates that a configuration may accept, and so the most hosts that a snapshot keeps.
+/// Bounds the candidates that a configuration may accept, and so the hosts that a snapshot keeps.
 pub const MOST_CANDIDATES: u32 = 1 << 20;
 
 impl Config {

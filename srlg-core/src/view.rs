@@ -1,12 +1,12 @@
 //! [`View`]: the recorders of an array, seen with the params that say what they mean.
 
-/// Params of an array of a known number of recorders.
+/// Marks the params of an array, which tell the number of its recorders.
 pub trait ArrayParams {
-    /// The number of recorders.
+    /// Returns the number of recorders.
     fn recorders(&self) -> usize;
 }
 
-/// A view of the recorders of an array; copying it copies two pointers.
+/// Shows the recorders of an array, with the params that say what their words mean; a copy copies two pointers.
 #[derive(Debug)]
 pub struct View<'a, P, R> {
     pub(crate) params: &'a P,
@@ -22,7 +22,7 @@ impl<P, R> Clone for View<'_, P, R> {
 impl<P, R> Copy for View<'_, P, R> {}
 
 impl<'a, P: ArrayParams, R> View<'a, P, R> {
-    /// A view of `recorders` as those of `params`.
+    /// Returns a view of `recorders` as those of `params`.
     ///
     /// # Panics
     /// When they are not as many as `params` say.
@@ -34,7 +34,7 @@ impl<'a, P: ArrayParams, R> View<'a, P, R> {
 }
 
 impl<'a, P, R> View<'a, P, R> {
-    /// The recorders.
+    /// Returns the recorders.
     #[inline(always)]
     #[must_use]
     pub const fn recorders(self) -> &'a [R] {

@@ -4,7 +4,7 @@ use crate::epoch::{Ages, Span};
 use crate::params::Params;
 
 impl Params {
-    /// Epochs that begin after the slice `from`, up to the slice `to`.
+    /// Returns how many epochs of each array begin after the slice `from`, up to the slice `to`.
     #[must_use]
     pub fn ages_between(&self, from: u64, to: u64) -> Ages {
         let begun = |epoch_slices: u32| {
@@ -19,7 +19,7 @@ impl Params {
         }
     }
 
-    /// Age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
+    /// Returns the age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
     /// and the age is the largest.
     #[must_use]
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
@@ -29,7 +29,7 @@ impl Params {
         }
     }
 
-    /// The last `window` slices, the last of which is `slice`.
+    /// Returns the last `window` slices, the last of which is `slice`.
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {
         let epoch = u64::from(self.counter_sizes().epoch_slices);

@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use core::ops::BitOr;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// How many bits a recorder has.
+/// Says how many bits a recorder has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 8 bits.
@@ -18,14 +18,14 @@ pub enum Width {
 }
 
 impl Width {
-    /// Bytes of a recorder.
+    /// Returns the number of bytes of a recorder.
     #[must_use]
     pub const fn bytes(self) -> usize {
         1 << self as usize
     }
 }
 
-/// An unsigned integer that a recorder can hold: `u8`, `u16`, `u32` or `u64`.
+/// Describes an unsigned integer that a recorder can hold: `u8`, `u16`, `u32` or `u64`.
 pub trait Word:
     Copy
     + Ord
@@ -47,22 +47,22 @@ pub trait Word:
     /// The largest one.
     const MAX: Self;
 
-    /// The sum, or the largest word when the sum does not fit.
+    /// Returns the sum of the word and `other`, or the largest word when the sum does not fit.
     #[must_use]
     fn saturating_add(self, other: Self) -> Self;
 
-    /// The difference, modulo the number of words.
+    /// Returns the word less `other`, modulo the number of words.
     #[must_use]
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// The byte that counts `256^number`.
+    /// Returns the byte that counts `256^number`.
     ///
     /// # Panics
     /// When the word has no such byte.
     #[must_use]
     fn byte(self, number: usize) -> u8;
 
-    /// The word of which each [`byte`](Self::byte) is what `byte` says for its number.
+    /// Returns the word of which each [`byte`](Self::byte) is what `byte` returns for the number of that byte.
     #[must_use]
     fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self;
 }

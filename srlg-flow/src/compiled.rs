@@ -68,6 +68,12 @@ impl Compiled {
         size_of_val(&*self.steps)
     }
 
+    /// Whether the shortest record fits into `bytes`.
+    #[inline]
+    pub(crate) fn fits(&self, bytes: &[u8]) -> bool {
+        bytes.len() >= self.least
+    }
+
     /// Takes a record off `bytes` and shows what matters of it; nothing where there is no whole one.
     #[inline]
     pub(crate) fn read<'a>(
@@ -75,7 +81,7 @@ impl Compiled {
         bytes: &mut &'a [u8],
         mut see: impl FnMut(Element, FieldDataType, &'a [u8]),
     ) -> Option<()> {
-        if bytes.len() < self.least {
+        if !self.fits(bytes) {
             return None;
         }
         let mut rest = *bytes;

@@ -6,13 +6,14 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
+/// Tells why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// A datagram of no known version.
     Version,
-    /// A datagram that ends too early or whose lengths lie; what comes after that place is not read.
+    /// A datagram that ends too early or whose lengths lie; what comes after that place is not read. Where the length of a field
+    /// lies it is the rest of its set.
     Malformed,
     /// A template that is refused: too many fields, records too long or of no length.
     BadTemplate,

@@ -3,6 +3,7 @@
 //! Shape: two bounded tables, of exporters and of their sources; protocols know nothing of either.
 //! Invariant: [`Decoder::memory_bound`], whatever comes.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use flowparser_sflow::SflowParser;
@@ -179,6 +180,19 @@ impl Decoder {
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
         let entries = self.exporters.iter();
         entries.map(|(key, exporter)| (SocketAddr::new(key.address, key.port), exporter))
+    }
+
+    /// Counts the templates of each exporter that has any; those of options among them.
+    pub fn templates(&self) -> BTreeMap<SocketAddr, usize> {
+        let mut templates = BTreeMap::new();
+        for (key, source) in self.sources.iter() {
+            let count = source.templates().count();
+            if count > 0 {
+                let exporter = SocketAddr::new(key.exporter.address, key.exporter.port);
+                *templates.entry(exporter).or_default() += count;
+            }
+        }
+        templates
     }
 
     /// Returns how many bytes the decoder takes at most, as its options bound them, with what it

@@ -48,6 +48,14 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         return;
     }
     if has_packets(record.reverse_packets, record.reverse_octets) {
+        let time_ns = match record.reverse_first.or(record.reverse_last) {
+            Some(_) => {
+                let (first, last) = (record.reverse_first, record.reverse_last);
+                sink.time_ns(clock.last(first, last, record.init_ms))
+            }
+            // The times are those of both.
+            None => time_ns,
+        };
         let reverse = Details {
             packets: record.reverse_packets,
             tcp_flags: record.reverse_tcp_flags,

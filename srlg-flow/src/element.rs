@@ -20,6 +20,8 @@ pub(crate) enum Element {
     IpVersion,
     First(Unit),
     Last(Unit),
+    ReverseFirst(Unit),
+    ReverseLast(Unit),
     /// When the exporter began, in milliseconds.
     SystemInit,
     /// One packet in so many.
@@ -58,7 +60,11 @@ impl Element {
                 1 | 85 => Some(Self::ReverseOctets),
                 2 | 86 => Some(Self::ReversePackets),
                 6 => Some(Self::ReverseTcpFlags),
-                _ => None,
+                _ => match Self::of_iana(number)? {
+                    Self::First(unit) => Some(Self::ReverseFirst(unit)),
+                    Self::Last(unit) => Some(Self::ReverseLast(unit)),
+                    _ => None,
+                },
             },
             Some(_) => None,
         }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 /// Chooses which addresses of hosts behind a translator count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Nat {
     /// Those before the translation.
     #[default]
@@ -14,6 +15,7 @@ pub enum Nat {
 
 /// Chooses how far the times of exporters are believed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Timestamps {
     /// Corrected by the skew of the exporter's clock where that is above 5 seconds, and replaced by
     /// the time of receipt where it is above an hour.

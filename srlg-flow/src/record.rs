@@ -42,6 +42,8 @@ pub(crate) struct Record<'a> {
     pub(crate) destination_port: Option<u16>,
     pub(crate) first: Option<Told>,
     pub(crate) last: Option<Told>,
+    pub(crate) reverse_first: Option<Told>,
+    pub(crate) reverse_last: Option<Told>,
     pub(crate) init_ms: Option<u64>,
     pub(crate) sampling: sampling::Told,
     pub(crate) biflow_direction: Option<u64>,
@@ -70,6 +72,12 @@ impl<'a> Record<'a> {
                     }
                     Element::First(unit) => told(&mut self.first, value::time(unit, &value), unit),
                     Element::Last(unit) => told(&mut self.last, value::time(unit, &value), unit),
+                    Element::ReverseFirst(unit) => {
+                        told(&mut self.reverse_first, value::time(unit, &value), unit);
+                    }
+                    Element::ReverseLast(unit) => {
+                        told(&mut self.reverse_last, value::time(unit, &value), unit);
+                    }
                     _ => {
                         if let Some(number) = value::number(&value) {
                             self.set_number(element, number);
@@ -122,8 +130,14 @@ impl<'a> Record<'a> {
     pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let v4 = ends(nat, self.pre.v4, self.post.v4);
         let v6 = ends(nat, self.pre.v6, self.post.v6);
+        // Some translators change the family, too.
+        let is_v6 = match [self.post.v4 != [0; 2], self.post.v6 != [0; 2]] {
+            [false, true] if nat == Nat::Post => true,
+            [true, false] if nat == Nat::Post => false,
+            _ => self.ip_version == 6,
+        };
         let hosts = match [v4 != [0; 2], v6 != [0; 2]] {
-            [true, true] if self.ip_version == 6 => v6.map(Host::v6),
+            [true, true] if is_v6 => v6.map(Host::v6),
             [true, _] => v4.map(Host::v4),
             [false, true] => v6.map(Host::v6),
             [false, false] => return self.hosts_of_packet(),

@@ -3,8 +3,14 @@
 //! Shape: what is counted (flows, datagrams, records) is the caller's; 32 bits, wrapping.
 //! Invariant: what is told lost and then comes late is lost no longer.
 
-/// How far back a number is that of a datagram which was overtaken.
+/// By how many datagrams one is overtaken at most.
 const REORDERED: u32 = 64;
+
+/// For how long, at most.
+const OVERTAKEN_MS: u32 = 60_000;
+
+/// Where uptime begins anew in its 32 bits, no exporter has been silent for longer.
+const DAY_MS: u32 = 86_400_000;
 
 /// Counts what is missing of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7,
 /// datagrams in v9 and sFlow, records in IPFIX.
@@ -71,15 +77,16 @@ impl Sequence {
             let (gap, back) = (number.wrapping_sub(expected), expected.wrapping_sub(number));
             let growth = number.wrapping_sub(last);
             let follows = before.is(growth) || count.is_some_and(|count| count.is(growth));
-            // Uptime falls where it wraps, too: then it was large, and the sequence goes on.
-            let fell = uptime_ms.is_some_and(|now| (now.wrapping_sub(self.uptime_ms) as i32) < 0);
-            if !follows && back < REORDERED {
+            let fell = self.fell_by(uptime_ms);
+            let units = before.all.max(count.map_or(0, |count| count.all)).max(1);
+            if !follows && back < REORDERED.saturating_mul(units) && fell < OVERTAKEN_MS {
                 self.losses.reordered += 1;
-                let late = count.map_or(0, |count| u64::from(count.all));
+                // One that came before makes up for no loss.
+                let late = count.filter(|_| growth > 0).map_or(0, |count| u64::from(count.all));
                 self.losses.lost = self.losses.lost.saturating_sub(late);
                 return;
             }
-            if !follows && (fell || gap > u32::MAX / 2) {
+            if !follows && (fell > 0 || gap > u32::MAX / 2) {
                 self.losses.resets += 1;
             } else if !follows {
                 self.losses.lost += u64::from(gap);
@@ -87,6 +94,13 @@ impl Sequence {
         }
         self.uptime_ms = uptime_ms.unwrap_or(0);
         self.before = count.map(|count| (number, count));
+    }
+
+    /// By how much uptime fell. Where it wraps it does not: it was large, and the sequence goes on.
+    fn fell_by(&self, uptime_ms: Option<u32>) -> u32 {
+        let now = uptime_ms.unwrap_or(self.uptime_ms);
+        let is_on = now.wrapping_sub(self.uptime_ms) < DAY_MS;
+        if is_on { 0 } else { self.uptime_ms.saturating_sub(now) }
     }
 }
 
@@ -121,6 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_of_many_units_are_overtaken_by_as_many_datagrams() {
+        let numbers = [0, 30, 90, 120, 150, 60, 180, 210];
+        assert_eq!(losses(30, &numbers), Losses { lost: 0, reordered: 1, resets: 0 });
+        assert_eq!(losses(30, &[3_000, 3_030, 3_060 - 63 * 30]).reordered, 1);
+        assert_eq!(losses(30, &[3_000, 3_030, 3_060 - 64 * 30]).resets, 1);
+    }
+
+    #[test]
+    fn what_comes_twice_makes_up_for_no_loss() {
+        assert_eq!(losses(1, &[0, 10, 10, 11]), Losses { lost: 9, reordered: 1, resets: 0 });
+        assert_eq!(losses(30, &[0, 90, 90, 120]), Losses { lost: 60, reordered: 1, resets: 0 });
+    }
+
+    #[test]
     fn a_number_far_back_is_a_new_beginning() {
         let reset = Losses { lost: 0, reordered: 0, resets: 1 };
         assert_eq!(losses(1, &[100, 101, 102 - 64, 39]), reset);
@@ -140,6 +168,13 @@ mod tests {
         assert_eq!(after(&[(5, 900_000), (400, 1_000)]).resets, 1);
         assert_eq!(after(&[(5, 900_000), (400, 1_000)]).lost, 0);
         assert_eq!(after(&[(5, u32::MAX - 5), (8, 3)]), lost(2));
+        assert_eq!(
+            after(&[(50, 900_000), (0, 1_000), (1, 2_000)]).resets,
+            1,
+            "though not far back"
+        );
+        let overtaken = after(&[(50, 900_000), (52, 901_000), (51, 900_500), (53, 901_500)]);
+        assert_eq!(overtaken, Losses { lost: 0, reordered: 1, resets: 0 });
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Source {
         reading: &mut Reading<'_, '_, F>,
     ) -> Option<Count> {
         if let Some(template) = self.templates.get(&id) {
-            let all = reading.records(id, template, content, clock);
+            let all = reading.records(id, template, content, clock)?;
             let flows = if template.style.is_options() { 0 } else { all };
             return Some(Count { all, flows });
         }
@@ -188,9 +188,15 @@ struct Reading<'a, 'b, F> {
 }
 
 impl<F: FnMut(Contact)> Reading<'_, '_, F> {
-    /// Reads the records of a set; returns how many there were.
-    fn records(&mut self, id: u16, template: &Template, mut set: &[u8], clock: &Clock) -> u32 {
-        let is_undecodable = set.len() > 3;
+    /// Reads the records of a set; returns how many there were, unless some could not be read.
+    fn records(
+        &mut self,
+        id: u16,
+        template: &Template,
+        mut set: &[u8],
+        clock: &Clock,
+    ) -> Option<u32> {
+        let is_more_than_padding = set.len() > 3;
         let mut records = 0;
         loop {
             let mut record = Record::default();
@@ -208,11 +214,17 @@ impl<F: FnMut(Contact)> Reading<'_, '_, F> {
             }
         }
         self.sink.counts.records += u64::from(records);
-        if records == 0 && is_undecodable {
+        if records == 0 && is_more_than_padding {
             self.sink.count(Reason::Undecodable);
             self.exporter.add_undecodable(self.domain, id);
+            return None;
         }
-        records
+        // Padding is shorter than any record: a field says that it is longer than what is left.
+        if template.compiled.fits(set) {
+            self.sink.count(Reason::Malformed);
+            return None;
+        }
+        Some(records)
     }
 }
 

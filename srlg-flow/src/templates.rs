@@ -55,14 +55,17 @@ impl Style {
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
-        if count == 0 && matches!(self, Self::Ipfix | Self::IpfixOptions) && id >= 2 {
-            *bytes = rest;
-            let is_id = id > u16::from(u8::MAX);
-            return Some(if is_id {
-                Definition::Withdrawn { id }
-            } else {
-                Definition::AllWithdrawn
-            });
+        if count == 0 && matches!(self, Self::Ipfix | Self::IpfixOptions) {
+            let withdrawn = match id {
+                256.. => Some(Definition::Withdrawn { id }),
+                // All of a kind, by the id of their sets (RFC 7011, section 8.1).
+                _ if id == self as u16 => Some(Definition::AllWithdrawn),
+                _ => None,
+            };
+            if withdrawn.is_some() {
+                *bytes = rest;
+            }
+            return withdrawn;
         }
         if id <= u16::from(u8::MAX) {
             return None;
@@ -190,6 +193,10 @@ mod tests {
             [(300, vec![]), (301, vec![]), (0, vec![])]
         );
         assert_eq!(read(Style::Ipfix, &[0, 0]), [], "padding");
+        assert_eq!(read(Style::IpfixOptions, &[3, 0]), [(0, vec![])]);
+        for (style, id) in [(Style::Ipfix, 3), (Style::IpfixOptions, 2), (Style::Ipfix, 255)] {
+            assert_eq!(read(style, &[id, 0]), [], "{style:?} {id}");
+        }
     }
 
     #[test]

@@ -145,13 +145,14 @@ fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
 #[test]
 #[ignore = "a measurement"]
 fn records_of_each_protocol() {
+    println!(
+        "\n| export | M records/s, one thread | bare parser | ratio | two threads | of one |\n|---|---|---|---|---|---|"
+    );
     let payloads = |make: &dyn Fn(u32) -> Vec<u8>| (0..DATAGRAMS).map(make).collect::<Vec<_>>();
     let show = |name: &str, payloads: &[Vec<u8>], bare: f64| {
         let [one, two] = [1, 2].map(|threads| decode(threads, payloads));
         let (of_bare, of_one) = (one / bare, two / one);
-        println!(
-            "{name}: {one:.2} M/s, bare {bare:.2} M/s, {of_bare:.2} of it; two threads {two:.2} M/s, {of_one:.2} of one"
-        );
+        println!("| {name} | {one:.2} | {bare:.2} | {of_bare:.2} | {two:.2} | {of_one:.2} |");
     };
     let v5s = payloads(&v5);
     let v9s = payloads(&|number| variable(9, number));

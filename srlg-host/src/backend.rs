@@ -28,6 +28,10 @@ pub(crate) enum Pairs<'a> {
     Pinned(&'a PinnedMemory),
     /// On the device.
     #[cfg(feature = "cuda")]
+    #[cfg_attr(
+        not(any(feature = "cudarc", feature = "cust")),
+        allow(dead_code, reason = "made by `ingest_device` alone")
+    )]
     Resident(&'a dyn DevicePairs),
 }
 

@@ -8,10 +8,11 @@ use crate::detector::SlidingDetector;
 use crate::error::Error;
 use crate::feed::{Arrival, Feed};
 
-/// Pairs of any two addresses that are ingested together, each as the type that is fastest for it.
+/// Collects pairs of any two addresses that are ingested together, each as the type that is fastest for it.
 ///
 /// ```
-/// use srlg_host::{Config, Device, PairBatch, SlidingDetector};
+/// use srlg::{Config, Device, SlidingDetector};
+/// use srlg::ingest::PairBatch;
 ///
 /// let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut batch = PairBatch::new();
@@ -35,12 +36,14 @@ impl PairBatch {
         Self { v4: Vec::new(), v6: Vec::new() }
     }
 
-    /// Adds the pair of the inside host `aip` and its opposite host `bip`.
+    /// Adds the pair of the inside host `inside` and its opposite host `opposite`.
     #[inline]
-    pub fn push(&mut self, aip: IpAddr, bip: IpAddr) {
-        match (aip.to_canonical(), bip.to_canonical()) {
-            (IpAddr::V4(aip), IpAddr::V4(bip)) => self.v4.push(IpPair::new(aip, bip)),
-            _ => self.v6.push(Ip6Pair::new(aip, bip)),
+    pub fn push(&mut self, inside: IpAddr, opposite: IpAddr) {
+        match (inside.to_canonical(), opposite.to_canonical()) {
+            (IpAddr::V4(inside), IpAddr::V4(opposite)) => {
+                self.v4.push(IpPair::new(inside, opposite));
+            }
+            _ => self.v6.push(Ip6Pair::new(inside, opposite)),
         }
     }
 
@@ -116,6 +119,6 @@ impl PairBatch {
 
 impl Extend<(IpAddr, IpAddr)> for PairBatch {
     fn extend<T: IntoIterator<Item = (IpAddr, IpAddr)>>(&mut self, pairs: T) {
-        pairs.into_iter().for_each(|(aip, bip)| self.push(aip, bip));
+        pairs.into_iter().for_each(|(inside, opposite)| self.push(inside, opposite));
     }
 }

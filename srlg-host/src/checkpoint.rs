@@ -24,10 +24,11 @@ const WHOLE: &str = "srlg";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
-/// A folder of checkpoints, which nobody else uses as long as this lives.
+/// Keeps checkpoints in a folder, which nobody else uses as long as the value lives.
 ///
 /// ```
-/// use srlg_host::{Checkpoints, Config, Device, SlidingDetector};
+/// use srlg::{Config, Device, SlidingDetector};
+/// use srlg::state::Checkpoints;
 ///
 /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// # let folder = std::env::temp_dir().join(format!("srlg-{}-example", std::process::id()));
@@ -51,7 +52,7 @@ pub struct Checkpoints {
     next: u64,
 }
 
-/// What a folder of checkpoints has.
+/// Tells what a folder of checkpoints has.
 #[derive(Debug)]
 pub struct Latest {
     /// The newest checkpoint that is whole, if there is any.
@@ -60,7 +61,7 @@ pub struct Latest {
     pub damaged: Vec<Damaged>,
 }
 
-/// A checkpoint that cannot be read.
+/// Names a checkpoint that cannot be read.
 #[derive(Debug)]
 pub struct Damaged {
     /// Where it is kept, out of the way.
@@ -183,9 +184,7 @@ fn is_damage(why: &Error) -> bool {
     const DISK_FAILED: i32 = 5;
     match why {
         Error::Format(_) => true,
-        Error::Checkpoint { source, .. } => {
-            cfg!(unix) && source.raw_os_error() == Some(DISK_FAILED)
-        }
+        Error::Checkpoint { cause, .. } => cfg!(unix) && cause.raw_os_error() == Some(DISK_FAILED),
         _ => false,
     }
 }

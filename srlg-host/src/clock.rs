@@ -10,6 +10,7 @@
 
 mod placement;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::error::Error;
@@ -18,7 +19,7 @@ pub use placement::Placement;
 /// Turns timestamps into slices.
 ///
 /// ```
-/// use srlg_host::{Placement, SliceClock};
+/// use srlg::time::{Placement, SliceClock};
 /// use std::time::Duration;
 ///
 /// let second = 1_000_000_000;
@@ -28,7 +29,8 @@ pub use placement::Placement;
 /// assert_eq!(clock.place(99 * second), Placement::Late { slices: 2 });
 /// assert_eq!(clock.place(95 * second), Placement::TooLate);
 /// assert_eq!(clock.place(9999 * second), Placement::Future);
-/// # Ok::<(), srlg_host::Error>(())
+/// assert_eq!(clock.bounds(101), 101 * second..102 * second);
+/// # Ok::<(), srlg::Error>(())
 /// ```
 ///
 /// [`Slicer`](crate::Slicer) does with pairs what their placement asks for.
@@ -49,6 +51,9 @@ pub struct SliceClock {
 impl SliceClock {
     /// Makes a clock of slices of `length` that accepts timestamps up to `late_slices` slices
     /// late, and at most `max_ahead` after the end of the running slice and its grace.
+    ///
+    /// The very first timestamp is believed whatever it is, unless [`with_latest`](Self::with_latest) bounds it: one from the
+    /// far future would make all that follow too late.
     ///
     /// # Errors
     /// [`Error::SliceLength`] when `length` is zero or beyond 584 years.
@@ -116,11 +121,19 @@ impl SliceClock {
         time_ns / self.length
     }
 
+    /// Returns the time of the slice numbered `slice`, `[start, end)` in nanoseconds since the epoch: when the slice of a
+    /// report began and ended. Slices beyond the last nanosecond that has a number end there.
+    #[must_use]
+    pub fn bounds(&self, slice: u64) -> Range<u64> {
+        let start = slice.saturating_mul(self.length);
+        start..start.saturating_add(self.length)
+    }
+
     /// Lets the slice of `time_ns` run; its number.
     fn begin(&mut self, time_ns: u64) -> u64 {
         let slice = self.slice_of(time_ns);
-        let start = slice * self.length;
-        self.running = Some((start, start.saturating_add(self.length)));
+        let Range { start, end } = self.bounds(slice);
+        self.running = Some((start, end));
         slice
     }
 

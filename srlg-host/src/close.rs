@@ -17,38 +17,59 @@ use crate::finder::{Quality, untouched_quality};
 use crate::peers::sample_peers;
 use crate::report::{Health, SliceReport, StageTimes, SuperPoint};
 
-/// Returns the report on the window that ends with the running slice, number `slice`; then every
-/// recorder is `ages` older. The hosts in `kept` are candidates in any case.
-pub(crate) fn report(
-    params: &Params,
-    backend: &mut dyn Backend,
-    kept: &[IpAddr],
-    (slice, ages): (u64, Ages),
-) -> Result<SliceReport, Error> {
-    let start = Instant::now();
-    let span = params.span(slice, params.window());
-    let mut found = backend.candidates(span)?;
-    let known: HashSet<IpAddr> = found.hosts.iter().copied().collect();
-    found.hosts.extend(kept.iter().filter(|host| !known.contains(host)));
-    let searched = Instant::now();
-    let super_points = super_points(params, backend, (span, slice), &found)?;
-    let estimated = Instant::now();
-    let row_weights = match found.row_weights.take() {
-        Some(row_weights) => {
-            backend.age(ages, None)?;
-            row_weights
-        }
-        None => vec![backend.age(ages, Some(span))?],
-    };
-    let stages = StageTimes {
-        search: searched - start,
-        estimate: estimated - searched,
-        age: estimated.elapsed(),
-        ..StageTimes::default()
-    };
-    let candidates = found.hosts.len();
-    let health = health(params, &row_weights, found.quality);
-    Ok(SliceReport { slice, super_points, candidates, health, stages })
+/// What is known of a slice that is being closed, before the window moves.
+pub(crate) struct Studied {
+    pub(crate) slice: u64,
+    pub(crate) super_points: Vec<SuperPoint>,
+    found: Found,
+    stages: StageTimes,
+}
+
+impl Studied {
+    /// Studies the window that ends with the running slice, number `slice`. The hosts in `kept` are candidates in any
+    /// case.
+    pub(crate) fn new(
+        params: &Params,
+        backend: &mut dyn Backend,
+        kept: &[IpAddr],
+        slice: u64,
+    ) -> Result<Self, Error> {
+        let start = Instant::now();
+        let span = params.span(slice, params.window());
+        let mut found = backend.candidates(span)?;
+        let known: HashSet<IpAddr> = found.hosts.iter().copied().collect();
+        found.hosts.extend(kept.iter().filter(|host| !known.contains(host)));
+        let searched = Instant::now();
+        let super_points = super_points(params, backend, (span, slice), &found)?;
+        let stages = StageTimes {
+            search: searched - start,
+            estimate: searched.elapsed(),
+            ..StageTimes::default()
+        };
+        Ok(Self { slice, super_points, found, stages })
+    }
+
+    /// Makes every recorder `ages` older, and the report.
+    pub(crate) fn report(
+        self,
+        params: &Params,
+        backend: &mut dyn Backend,
+        ages: Ages,
+    ) -> Result<SliceReport, Error> {
+        let Self { slice, super_points, mut found, mut stages } = self;
+        let start = Instant::now();
+        let row_weights = match found.row_weights.take() {
+            Some(row_weights) => {
+                backend.age(ages, None)?;
+                row_weights
+            }
+            None => vec![backend.age(ages, Some(found.span))?],
+        };
+        stages.age = start.elapsed();
+        let candidates = found.hosts.len();
+        let health = health(params, &row_weights, found.quality);
+        Ok(SliceReport { slice, super_points, candidates, health, stages })
+    }
 }
 
 /// Those of the candidates whose estimate reaches the threshold, in the order of a report.

@@ -30,7 +30,7 @@ impl GpuCounter for TaggedCounter {
     }
 
     fn answer_bytes(span: Span) -> usize {
-        span.bins() * size_of::<u32>()
+        span.bin_words() * size_of::<u32>()
     }
 
     fn start_tallies<G: Gpu, S>(

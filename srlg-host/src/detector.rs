@@ -1,8 +1,10 @@
 //! [`SlidingDetector`]: pairs in, super points out, slice by slice.
 
+mod closing;
 mod ingesting;
 mod merging;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -10,7 +12,7 @@ use std::time::Instant;
 use srlg_core::{Ages, Config, Estimate, Params, Span};
 
 use crate::backend::Backend;
-use crate::close;
+use crate::close::{self, Studied};
 use crate::device::Device;
 use crate::error::Error;
 use crate::feed::lent::{Exclusive, LentBackend};
@@ -20,6 +22,8 @@ use crate::pairs::Family;
 use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport};
 
+pub use closing::Closing;
+
 /// Finds the hosts that are in contact with at least θ distinct others within the last
 /// k slices, and estimates with how many.
 ///
@@ -28,12 +32,13 @@ use crate::report::{Health, SamplePeer, SliceReport};
 /// ```
 /// use std::net::{IpAddr, Ipv6Addr};
 ///
-/// use srlg_host::{Config, Device, Ip6Pair, IpPair, SlidingDetector};
+/// use srlg::{Config, Device, IpPair, SlidingDetector};
+/// use srlg::ingest::Ip6Pair;
 ///
 /// let config = Config { threshold: 1024, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;
 /// // IPv4: 10.0.0.1 and 5000 peers.
-/// let pairs: Vec<IpPair> = (0..5000).map(|bip| IpPair { aip: 0x0a00_0001, bip }).collect();
+/// let pairs: Vec<IpPair> = (0..5000).map(|opposite| IpPair { inside: 0x0a00_0001, opposite }).collect();
 /// detector.ingest(&pairs)?; // &self: any number of threads
 /// // IPv6: 2001:db8::1 and 4000 peers.
 /// let host: IpAddr = "2001:db8::1".parse()?;
@@ -54,6 +59,15 @@ pub struct SlidingDetector {
     kept: KeptHosts,
 }
 
+impl fmt::Debug for SlidingDetector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the params, which know the seed: it may be a secret.
+        let mut fields = f.debug_struct("SlidingDetector");
+        fields.field("slice", &self.slice()).field("device", &self.device());
+        fields.field("memory_bytes", &self.memory_bytes()).finish_non_exhaustive()
+    }
+}
+
 impl SlidingDetector {
     /// Creates a detector with the sizes of `config` on `device`; slice 0 is running.
     ///
@@ -71,8 +85,8 @@ impl SlidingDetector {
         Self { params, backend: LentBackend::new(backend, params), health, kept }
     }
 
-    /// Sets the maximum number of threads that a close uses, 1 at first. Fewer are used if the system
-    /// refuses to start them. Reports are the same. On a GPU it changes nothing.
+    /// Sets the maximum number of threads that a close uses to `threads`, 1 at first. Fewer are used if the system
+    /// refuses to start them. Reports are the same. On a GPU the number changes nothing.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
@@ -91,20 +105,28 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
+        self.begin_close()?.end()
+    }
+
+    /// Begins to close the running slice: finds the super points of the window, which can be asked until
+    /// [`Closing::end`] moves it.
+    ///
+    /// # Errors
+    /// What the device reports; the CPU reports none.
+    pub fn begin_close(&mut self) -> Result<Closing<'_>, Error> {
         let start = Instant::now();
         let Self { params, backend, health, kept } = self;
-        let mut backend = backend.exclusive_until(backend.slice().saturating_add(1))?;
-        let mut report = close(params, &mut backend, (health, kept))?;
-        drop(backend);
-        report.stages.complete(start.elapsed());
-        Ok(report)
+        let backend = backend.exclusive_until(backend.slice().saturating_add(1))?;
+        Closing::new(params, backend, (health, kept), start)
     }
 
     /// Closes slices until `slice` is running, and hands every report to `on_report`.
     ///
     /// A long silence is not looped over: once a silent slice has no candidate no later
     /// one can have any, and after `window` silent slices all is forgotten. The slices
-    /// from there on are skipped, with no report.
+    /// from there on are skipped, with no report. Where a report leads to questions, loop over
+    /// [`begin_close`](Self::begin_close), and [`skip_to`](Self::skip_to) once a report
+    /// [is silent](SliceReport::is_silent).
     ///
     /// What feeds ingest meanwhile is of the slice `slice`; `on_report` must not give a feed more
     /// than its capacity, which would wait for the end of this call.
@@ -121,9 +143,9 @@ impl SlidingDetector {
         let mut backend = backend.exclusive_until(slice)?;
         while backend.slice() < slice {
             let report = close(params, &mut backend, (health, kept))?;
-            let silent = report.candidates == 0 && report.health.overload.is_none();
+            let is_silent = report.is_silent();
             on_report(report)?;
-            if silent {
+            if is_silent {
                 break;
             }
         }
@@ -157,7 +179,8 @@ impl SlidingDetector {
     }
 
     /// Estimates the number of distinct opposite hosts of `host` in the last `window` slices, the
-    /// running one included; `window` may be anything from 1 to the detector's own.
+    /// running one included; `window` may be anything from 1 to the detector's own. After a close the running slice is
+    /// empty: ask for one slice more, or while the slice is closed, by [`Closing::cardinality_within`].
     ///
     /// Where ages count epochs of several slices (windows of more than 511), an epoch of which
     /// `window` holds a part counts pro rata, the running one too.
@@ -168,11 +191,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
-        Family::of_host(host).check(&self.params)?;
-        let span = self.span(window)?;
-        let (tallies, row_weights) =
-            self.backend.settled()?.query(self.params.host_id(host), span)?;
-        Ok(self.params.estimate(&tallies, span, &row_weights))
+        estimate_within(&self.params, self.backend.settled()?, self.slice(), (host, window))
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
@@ -198,34 +217,25 @@ impl SlidingDetector {
         &mut self.backend
     }
 
-    /// The last `window` slices.
-    fn span(&self, window: u32) -> Result<Span, Error> {
-        let max = self.params.window();
-        if !(1..=max).contains(&window) {
-            return Err(Error::QueryWindow { window, max });
-        }
-        Ok(self.params.span(self.slice(), window))
-    }
-
-    /// The running slice: 0 at first, one more with every close.
+    /// Returns the running slice: 0 at first, one more with every close.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.backend.slice()
     }
 
-    /// The device that the detector runs on; never [`Device::Auto`].
+    /// Returns the device that the detector runs on; never [`Device::Auto`].
     #[must_use]
     pub fn device(&self) -> Device {
         self.backend.shared().device()
     }
 
-    /// The checked sizes of the detector.
+    /// Returns the checked sizes of the detector.
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Bytes of recorders, fixed at creation.
+    /// Returns the number of bytes of recorders, fixed at creation.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.params.recorder_bytes()
@@ -238,17 +248,35 @@ fn close(
     backend: &mut Exclusive<'_>,
     (health, kept): (&mut Health, &mut KeptHosts),
 ) -> Result<SliceReport, Error> {
-    let running = backend.slice();
-    let next = running.checked_add(1).ok_or(Error::LastSlice { running })?;
-    let ages = params.ages_between(running, next);
     let start = Instant::now();
-    let mut report = close::report(params, &mut **backend, kept.hosts(), (running, ages))?;
-    report.stages.complete(start.elapsed());
-    (report.stages.hand_in, report.stages.wait) = std::mem::take(&mut backend.delays);
-    backend.set_slice(next);
-    *health = report.health.clone();
-    *kept = KeptHosts::of(&report.super_points, params);
+    let running = backend.slice();
+    let studied = Studied::new(params, &mut **backend, kept.hosts(), running)?;
+    let (hand_in, wait) = backend.delays;
+    let mut report = closing::end(params, backend, (health, kept), studied)?;
+    report.stages.complete(hand_in + wait + start.elapsed());
     Ok(report)
+}
+
+/// The last `window` slices, where `slice` is running.
+fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
+    let max = params.window();
+    if !(1..=max).contains(&window) {
+        return Err(Error::QueryWindow { window, max });
+    }
+    Ok(params.span(slice, window))
+}
+
+/// Estimates the opposite hosts of `host` in the last `window` slices, where `slice` is running.
+fn estimate_within(
+    params: &Params,
+    backend: &dyn Backend,
+    slice: u64,
+    (host, window): (IpAddr, u32),
+) -> Result<Estimate, Error> {
+    Family::of_host(host).check(params)?;
+    let span = span(params, slice, window)?;
+    let (tallies, row_weights) = backend.query(params.host_id(host), span)?;
+    Ok(params.estimate(&tallies, span, &row_weights))
 }
 
 /// Moves the window until `slice` is running.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Where a detector keeps its recorders and runs. The answers have the same bits everywhere.
+/// Names where a detector keeps its recorders and runs. The answers have the same bits everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {

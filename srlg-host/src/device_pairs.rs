@@ -4,7 +4,7 @@ use cudarc::driver::{CudaSlice, CudaView};
 
 use crate::pairs::Family;
 
-/// Pairs in the memory of a CUDA device: `[aip, bip]` each, of one word each, or of four for an
+/// Marks types of pairs in the memory of a CUDA device: `[inside, opposite]` each, of one word each, or of four for an
 /// [`Ip6Pair`](crate::Ip6Pair).
 ///
 /// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, without a copy and without waiting: their stream waits for
@@ -16,18 +16,18 @@ use crate::pairs::Family;
 /// All of them in the primary context of the detector's device, which is where cudarc and cust
 /// allocate by default. This trait cannot be implemented elsewhere.
 ///
-/// The types are those of cudarc 0.19 as [`srlg_host::cudarc`](crate::cudarc) has it. A crate with
+/// The types are those of cudarc 0.19 as `srlg::gpu::cudarc` has it. A crate with
 /// a dependency on cudarc of its own should leave the choice of the CUDA version to that one:
 /// cudarc does not build for two.
 pub trait DevicePairs: Sealed {}
 
 /// Keeps [`DevicePairs`] from being implemented elsewhere.
 pub trait Sealed {
-    /// The pairs, under the name of their crate.
+    /// Returns the pairs, under the name of their crate.
     fn view(&self) -> View<'_>;
 }
 
-/// Pairs of one crate or another.
+/// Holds pairs in the memory of a device, as a type of one crate or another.
 #[derive(Debug)]
 pub enum View<'a> {
     /// Of cudarc, of IPv4.

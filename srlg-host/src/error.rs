@@ -6,7 +6,7 @@ use srlg_core::ConfigError;
 
 use crate::state::{FormatError, Stored};
 
-/// An error of a detector. What the detector has seen stays as it was, but for errors of a GPU
+/// Tells what is wrong with a call of a detector, and the way out. What the detector has seen stays as it was, but for errors of a GPU
 /// ([`Driver`](Self::Driver)) that say otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub enum Error {
     NotOnDevice,
     /// Pairs on a GPU were given to a detector that is not there.
     #[error(
-        "the pairs are on CUDA device {theirs}, the detector is on {ours}: bring them together"
+        "the pairs are on CUDA device {theirs}, the detector is on {ours}: ingest pairs of CUDA device {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
     /// A host of IPv6, or an [`Ip6Pair`](crate::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
@@ -140,8 +140,8 @@ pub enum Error {
     )]
     PartSize { max_bytes: usize, least: usize },
     /// Something cannot be done with the files of checkpoints.
-    #[error("cannot {doing} {}: {source}", path.display())]
-    Checkpoint { doing: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("cannot {doing} {}: {cause}", path.display())]
+    Checkpoint { doing: &'static str, path: PathBuf, cause: std::io::Error },
     /// Another process, or another part of this one, keeps its checkpoints there.
     #[error(
         "the checkpoints in {} are in use by another process: stop it, or take another folder",
@@ -153,7 +153,7 @@ pub enum Error {
     SliceInPast { running: u64, asked: u64 },
     /// A slice was to be closed that none can follow.
     #[error(
-        "slice {running} is the last that has a number: it runs for ever, start from a lower one"
+        "slice {running} is the last that has a number: no later slice can run, start from a lower number"
     )]
     LastSlice { running: u64 },
     /// A feed was asked for whose buffer is larger than the memory that there is.

@@ -49,6 +49,7 @@ pub(crate) mod lent;
 mod running;
 mod slot;
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Error;
@@ -65,6 +66,12 @@ use slot::{FeedSlot, PAIRS_PER_FEED_CALL};
 /// slice is being closed at that moment, before the next slice closes or a query is answered.
 pub struct Feed {
     door: Door,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("slice", &self.slice()).finish_non_exhaustive()
+    }
 }
 
 impl Feed {
@@ -99,16 +106,17 @@ impl Feed {
     /// ingested of pairs that have become [`TooLate`](Arrival::TooLate).
     ///
     /// ```
-    /// # use srlg_host::{Arrival, Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::ingest::Arrival;
+    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config { window: 60, ..Config::default() }, Device::Cpu)?;
     /// detector.skip_to(1000)?;
     /// let mut feed = detector.feed(1 << 16)?;
-    /// let pairs: Vec<_> = (0..5000).map(|bip| IpPair { aip: 7, bip }).collect();
+    /// let pairs: Vec<_> = (0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect();
     /// assert_eq!(feed.ingest_at(998, &pairs)?, Arrival::Late { slices: 2 });
     /// assert_eq!(feed.ingest_at(1000, &pairs)?, Arrival::Running);
     /// assert_eq!(feed.ingest_at(940, &pairs)?, Arrival::TooLate); // of 60 slices, 941 is the oldest
     /// assert_eq!(feed.ingest_at(1001, &pairs)?, Arrival::Future); // give them again when it runs
-    /// # Ok::<(), srlg_host::Error>(())
+    /// # Ok::<(), srlg::Error>(())
     /// ```
     ///
     /// # Errors
@@ -134,15 +142,15 @@ impl Feed {
     /// call may wait for pairs on their way to it.
     ///
     /// ```
-    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// # let mut feed = detector.feed(1 << 16)?;
-    /// # let pairs = [IpPair { aip: 1, bip: 2 }; 10];
+    /// # let pairs = [IpPair { inside: 1, opposite: 2 }; 10];
     /// let mut dropped = 0;
     /// let taken = feed.try_ingest(&pairs)?;
     /// dropped += pairs.len() - taken;
     /// assert_eq!(dropped, 0); // no slice is being closed
-    /// # Ok::<(), srlg_host::Error>(())
+    /// # Ok::<(), srlg::Error>(())
     /// ```
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod rsra_cpu;
 #[cfg(any(feature = "cuda", test))]
 mod rsra_gpu;
 
+use std::fmt;
 use std::net::IpAddr;
 
 use srlg_core::finder::Finder;
@@ -19,7 +20,8 @@ use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
 pub(crate) use quality::Quality;
 
-/// How full a finder was, and what it asked of a candidate.
+/// Tells how full a finder was, and what it asked of a candidate.
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FinderHealth {
@@ -44,7 +46,8 @@ pub enum FinderHealth {
     },
 }
 
-/// More pairs than a finder was made for.
+/// Tells what a finder could not do, for which there were too many pairs.
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overload {
@@ -57,6 +60,20 @@ pub enum Overload {
     Raised,
     /// Even rough estimators of the full weight were too many: no super point was found.
     Saturated,
+}
+
+impl fmt::Display for Overload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Crowded => {
+                "more pairs than the cells can hold, small super points may be missing: give more cells"
+            }
+            Self::Raised => {
+                "more candidates than candidate_limit or hot_limit, small super points may be missing: raise that limit"
+            }
+            Self::Saturated => "no super point could be found: give a larger finder",
+        })
+    }
 }
 
 /// The finder's part of a close on the CPU.

@@ -4,6 +4,8 @@
 //! [`SlidingDetector`] takes pairs and reports super points; [`SliceClock`] turns
 //! timestamps into slices for it, and [`Slicer`] sorts pairs by them. [`Config`] holds every size.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod backend;
 mod batch;
 mod checkpoint;
@@ -17,6 +19,10 @@ mod cuda;
 mod detector;
 mod device;
 #[cfg(feature = "cuda")]
+#[cfg_attr(
+    not(any(feature = "cudarc", feature = "cust")),
+    allow(unreachable_pub, reason = "public with the crates of the types")
+)]
 mod device_pairs;
 mod error;
 mod feed;
@@ -35,15 +41,15 @@ mod slicer;
 mod state;
 mod vectors;
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 pub use cudarc;
 
 pub use batch::PairBatch;
 pub use checkpoint::{Checkpoints, Damaged, Latest};
 pub use clock::{Placement, SliceClock};
-pub use detector::SlidingDetector;
+pub use detector::{Closing, SlidingDetector};
 pub use device::Device;
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cudarc", feature = "cust"))]
 pub use device_pairs::DevicePairs;
 pub use error::Error;
 pub use feed::{Arrival, Feed};
@@ -54,7 +60,7 @@ pub use report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 pub use seed::random_seed;
 pub use slicer::{SliceSink, Slicer};
 pub use srlg_core::{
-    Config, ConfigError, Estimate, EstimateRange, Hash, Ip6Pair, IpPair, MOST_CANDIDATES, Params,
-    Plan, RsraSizes, Scheme,
+    Config, ConfigError, Estimate, EstimateRange, HashFamily, Ip6Pair, IpPair, MOST_CANDIDATES,
+    Params, Plan, RsraSizes, Scheme,
 };
 pub use state::{Delta, FormatError, Snapshot, Stored};

@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
-/// A pair that detectors ingest: an [`IpPair`], or an [`Ip6Pair`] of any two addresses.
+/// Marks the types of pairs that detectors ingest: [`IpPair`], and [`Ip6Pair`] of any two addresses.
 ///
 /// This trait cannot be implemented elsewhere.
 pub trait Pair: Sealed {}
@@ -47,7 +47,7 @@ impl Sealed for Ip6Pair {
     }
 }
 
-/// Which type pairs are of.
+/// Says which type pairs are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// [`IpPair`].
@@ -90,7 +90,7 @@ impl Family {
     }
 }
 
-/// Pairs in ordinary memory.
+/// Holds pairs in ordinary memory, of either type.
 #[derive(Clone, Copy, Debug)]
 pub enum PairSlice<'a> {
     /// Of IPv4.

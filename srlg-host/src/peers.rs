@@ -55,9 +55,9 @@ fn of_host(
     let in_window = peers.filter(|peer| peer.age < span.finder_ages);
     let mut peers: Vec<SamplePeer> = in_window
         .map(|peer| {
-            // The last slice of the epoch, which may be the running one.
-            let end = (slice / epoch + 1).saturating_sub(peer.age.into()) * epoch;
-            let last_seen = end.saturating_sub(1).min(slice);
+            // The last slice of the epoch, which may be the running one, and the last that there is.
+            let first = (slice / epoch).saturating_sub(peer.age.into()) * epoch;
+            let last_seen = first.saturating_add(epoch - 1).min(slice);
             SamplePeer { host: Ipv4Addr::from_bits(peer.host).into(), last_seen }
         })
         .collect();

@@ -7,7 +7,8 @@ use srlg_core::EstimateRange;
 
 use crate::finder::{FinderHealth, Overload};
 
-/// A host in contact with at least θ distinct others within the window.
+/// Describes a host in contact with at least θ distinct others within the window.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SuperPoint {
@@ -21,10 +22,25 @@ pub struct SuperPoint {
     pub range: EstimateRange,
     /// Some of its opposite hosts, see [`SamplePeer`]: up to 64, those of the most recent contacts first; none of an
     /// IPv6 host.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub peers: Vec<SamplePeer>,
 }
 
-/// An opposite host of a host, one of a sample.
+impl SuperPoint {
+    /// Returns `sigmas` standard errors below the cardinality; see [`Estimate::lower`](crate::Estimate::lower).
+    #[must_use]
+    pub fn lower(&self, sigmas: f64) -> f64 {
+        self.range.lower((self.cardinality, self.std_error), sigmas)
+    }
+
+    /// Returns `sigmas` standard errors above the cardinality; see [`Estimate::upper`](crate::Estimate::upper).
+    #[must_use]
+    pub fn upper(&self, sigmas: f64) -> f64 {
+        self.range.upper((self.cardinality, self.std_error), sigmas)
+    }
+}
+
+/// Names an opposite host of a host, one of a sample.
 ///
 /// The sample is of the pairs of a host that cells still hold. A hash of both addresses puts one pair
 /// in 2^τ (32 at θ = 1024) into one of 64 slots; a slot shows the pair with the most recent contact in the
@@ -32,6 +48,7 @@ pub struct SuperPoint {
 /// shown with equal probability, whatever their addresses; pairs with a more recent contact with
 /// a higher one. Of an epoch that the window cuts all slices count. Both hosts are of IPv4: cells have no room for an
 /// opposite host of another kind. The paper's scheme has no such samples.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SamplePeer {
@@ -42,7 +59,8 @@ pub struct SamplePeer {
     pub last_seen: u64,
 }
 
-/// The answer for one window. Reports are equal when they say the same, however long it took.
+/// Holds the answer for one window. Reports are equal when they say the same, however long it took.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SliceReport {
@@ -59,6 +77,14 @@ pub struct SliceReport {
     pub stages: StageTimes,
 }
 
+impl SliceReport {
+    /// Returns whether no host came near the threshold, so that without new pairs no later slice has a super point.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.candidates == 0 && self.health.overload.is_none()
+    }
+}
+
 impl PartialEq for SliceReport {
     fn eq(&self, other: &Self) -> bool {
         let Self { slice, super_points, candidates, health, stages: _ } = self;
@@ -67,10 +93,11 @@ impl PartialEq for SliceReport {
     }
 }
 
-/// How long the stages of a close took, in their order.
+/// Tells how long the stages of a close took, in their order.
 ///
 /// Of [`advance_to`](crate::SlidingDetector::advance_to) the first report has what was spent on
 /// feeds, and no report has what it takes to end the call.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
@@ -103,7 +130,8 @@ impl StageTimes {
     }
 }
 
-/// How well a detector fared in the last slice that closed.
+/// Tells how well a detector fared in the last slice that closed.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Health {

@@ -2,14 +2,15 @@
 
 use crate::error::Error;
 
-/// A seed from the system's randomness, for a detector that hostile traffic reaches.
+/// Returns a seed from the system's randomness, for a detector that hostile traffic reaches.
 ///
 /// ```
-/// use srlg_host::{Config, Device, Hash, SlidingDetector, random_seed};
+/// use srlg::{Config, Device, SlidingDetector};
+/// use srlg::config::{HashFamily, random_seed};
 ///
-/// let config = Config { hash: Hash::HalfSip13, seed: random_seed()?, ..Config::default() };
+/// let config = Config { hash: HashFamily::HalfSip13, seed: random_seed()?, ..Config::default() };
 /// let detector = SlidingDetector::new(config, Device::Cpu)?;
-/// # Ok::<(), srlg_host::Error>(())
+/// # Ok::<(), srlg::Error>(())
 /// ```
 ///
 /// Nodes whose states are merged need the same seed: draw it once, give it to each of them as

@@ -41,7 +41,9 @@ pub trait SliceSink {
 /// ones when theirs runs.
 ///
 /// ```
-/// use srlg_host::{Config, Device, Error, PairBatch, SliceClock, SliceSink, Slicer, SlidingDetector};
+/// use srlg::{Config, Device, Error, SlidingDetector};
+/// use srlg::ingest::PairBatch;
+/// use srlg::time::{SliceClock, SliceSink, Slicer};
 /// use std::time::Duration;
 ///
 /// struct Reports {

@@ -87,4 +87,12 @@ pub enum InputError {
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+    /// A thread that reads has panicked, which is a fault of this program.
+    #[error(
+        "the thread {thread:?} of the input has panicked: report what it says in the lines before, and start again"
+    )]
+    Panic {
+        /// Name of the thread.
+        thread: String,
+    },
 }

@@ -4,6 +4,7 @@ use srlg_contact::Contact;
 
 /// Tells what comes next of an input.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// Hosts were in contact.
     Contact(Contact),

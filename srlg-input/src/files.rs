@@ -24,11 +24,10 @@ pub(crate) struct Files {
     file: Option<Reading>,
     waiting: vec::IntoIter<PathBuf>,
     exports: Exports,
-    /// Whether captures hold exports, whatever else they may hold.
+    /// Whether the datagrams of captures are exports.
     are_exports: bool,
     /// Of the files that have been read.
     packets: Counts,
-    has_decoded: bool,
     read: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -36,7 +35,6 @@ pub(crate) struct Files {
 struct Reading {
     name: String,
     reader: Reader,
-    is_export: bool,
 }
 
 impl Files {
@@ -54,7 +52,6 @@ impl Files {
             exports: Exports::new(options.decoding.decoder())?,
             are_exports: options.exports,
             packets: Counts::default(),
-            has_decoded: options.exports,
             read: Arc::default(),
             bytes,
         };
@@ -73,7 +70,7 @@ impl Files {
                 }
                 return Ok(None);
             };
-            let is_read = if file.is_export {
+            let is_read = if self.are_exports {
                 let datagram = file.reader.next_datagram().map_err(failed(&file.name))?;
                 datagram.map(|it| self.exports.decode(it.source, it.time_ns, it.payload)).is_some()
             } else {
@@ -94,8 +91,7 @@ impl Files {
         let Some(path) = self.waiting.next() else { return Ok(false) };
         let name = path.display().to_string();
         let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
-        let is_export = self.are_exports;
-        self.file = Some(Reading { name, reader, is_export });
+        self.file = Some(Reading { name, reader });
         Ok(true)
     }
 
@@ -127,7 +123,7 @@ impl Files {
         let decoder = self.exports.decoder();
         Status {
             packets: Some(packets),
-            flows: self.has_decoded.then(|| decoder.counts().clone()),
+            flows: self.are_exports.then(|| decoder.counts().clone()),
             exporters: ExporterStatus::of(decoder).collect(),
             ..Status::default()
         }

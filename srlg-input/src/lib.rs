@@ -21,13 +21,16 @@
 //! while let Some(event) = input.next_event()? {
 //!     match event {
 //!         Event::Contact(contact) => assert_eq!(contact.time_ns, 1_500_000_000),
-//!         Event::Time(now_ns) => println!("it is {now_ns} ns"),
+//!         Event::Time(now_ns) => println!("the time is {now_ns} ns"),
 //!         Event::Notice(line) => eprintln!("{line}"),
+//!         _ => {}
 //!     }
 //! }
 //! assert_eq!(input.status().to_string(), "1 packets, 1 contacts, 0 skipped");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod event;

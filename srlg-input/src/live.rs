@@ -4,6 +4,7 @@
 //! them. Invariant: a contact is of no later time than that at which it was read.
 
 mod belt;
+mod clock;
 mod drops;
 mod follow;
 mod homes;
@@ -15,8 +16,9 @@ mod templates;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use std::{thread, vec};
 
 use srlg_contact::Contact;
@@ -28,10 +30,14 @@ use crate::status::Status;
 use crate::stop::Stop;
 
 use belt::Belt;
+use clock::{Watch, now_ns};
 use sockets::Sockets;
 
 /// How often drops are counted.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long what waits is still read after the end was asked for.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// How long threads have to end after they were asked to. One that waits for a pipe cannot be asked.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -50,6 +56,7 @@ pub(crate) struct Live {
     contacts: vec::IntoIter<Contact>,
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
+    watch: Watch,
     notices: VecDeque<String>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
@@ -65,10 +72,14 @@ impl Line {
         name: &str,
         work: impl FnOnce(&Self) -> Result<(), InputError> + Send + 'static,
     ) -> Result<(), InputError> {
-        let line = self.clone();
+        let (line, thread) = (self.clone(), name.to_owned());
         self.belt.begin();
-        let started =
-            thread::Builder::new().name(name.to_owned()).spawn(move || line.belt.end(work(&line)));
+        let work = move || {
+            // Whoever asks would wait for one that panics, and never hear of it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&line)));
+            line.belt.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
+        };
+        let started = thread::Builder::new().name(name.to_owned()).spawn(work);
         started.map(drop).map_err(|error| {
             self.belt.end(Ok(()));
             InputError::Thread(error)
@@ -91,16 +102,21 @@ impl Live {
         } else {
             follow::open(options, &line)?;
         }
-        Ok(Self {
+        Ok(Self::of(line, sockets))
+    }
+
+    fn of(line: Line, sockets: Option<Sockets>) -> Self {
+        Self {
             line,
             contacts: Vec::new().into_iter(),
             time: Some(now_ns()),
+            watch: Watch::default(),
             notices: VecDeque::new(),
             failure: None,
             sockets,
             looked: Instant::now(),
             deadline: None,
-        })
+        }
     }
 
     #[inline]
@@ -128,6 +144,7 @@ impl Live {
             }
             // Before the look at the belt, so that all that came before is on it.
             let now = now_ns();
+            self.notices.extend(self.watch.take(now));
             let mut load = self.line.belt.take(Vec::new());
             self.notices.extend(load.notices);
             // After what was read before it.
@@ -190,8 +207,27 @@ impl Drop for Live {
     }
 }
 
-/// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
-fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(work: impl FnOnce(&Line) -> Result<(), InputError> + Send + 'static) -> Live {
+        let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
+        line.spawn("read", work).unwrap();
+        Live::of(line, None)
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_an_error_and_the_end() {
+        let (mut live, started) = (live(|_| panic!("this is part of the test")), Instant::now());
+        let error = loop {
+            assert!(started.elapsed() < Duration::from_secs(20), "nobody is told");
+            match live.next_event() {
+                Ok(event) => assert!(matches!(event, Some(Event::Time(_))), "{event:?}"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.starts_with("the thread \"read\" of the input has panicked"), "{error}");
+        while live.next_event().unwrap().is_some() {}
+    }
 }

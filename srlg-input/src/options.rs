@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::ArgGroup;
@@ -18,7 +19,8 @@ use srlg_flow::{DecoderOptions, Nat, Timestamps};
 #[command(group(ArgGroup::new("decoded").args(["exports", "listen"])))]
 pub struct InputOptions {
     /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
-    #[arg(long, value_name = "FILE|-")]
+    // What is read again goes by the name of replay.
+    #[arg(long, alias = "replay", value_name = "FILE|-")]
     pub input: Vec<PathBuf>,
 
     /// The UDP datagrams of the captures are exports of flows: NetFlow v5, v7 or v9, IPFIX, sFlow v5. Several files are one export
@@ -54,7 +56,7 @@ pub struct SocketOptions {
     pub exporters: Vec<IpNet>,
 
     /// Bytes that the kernel keeps of what a socket has not read yet
-    #[arg(long, value_name = "BYTES", default_value_t = Self::RECEIVE_BUFFER, requires = "listen")]
+    #[arg(long, value_name = "BYTES", default_value_t = Self::RECEIVE_BUFFER, value_parser = clap::value_parser!(u32).range(1..=Self::MOST_BUFFER), requires = "listen")]
     pub receive_buffer: u32,
 
     /// Threads that receive and decode at each address; exporters are spread over them
@@ -78,11 +80,11 @@ pub struct InterfaceOptions {
     pub filter: Option<String>,
 
     /// Bytes of a packet that are captured
-    #[arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, requires = "interface")]
+    #[arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, value_parser = clap::value_parser!(u32).range(Self::SNAP_LENGTHS), requires = "interface")]
     pub snap_length: u32,
 
     /// Bytes that the kernel keeps of packets that have not been read yet
-    #[arg(long, value_name = "BYTES", default_value_t = Self::BUFFER, requires = "interface")]
+    #[arg(long, value_name = "BYTES", default_value_t = Self::BUFFER, value_parser = clap::value_parser!(u32).range(Self::BUFFERS), requires = "interface")]
     pub capture_buffer: u32,
 
     /// Leave the interface as it is: only frames to this station, and from it, are captured
@@ -108,11 +110,16 @@ pub struct ExportOptions {
 
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
+    /// Linux counts twice as many in 31 bits.
+    const MOST_BUFFER: i64 = (1 << 30) - 1;
 }
 
 impl InterfaceOptions {
     const SNAP_LENGTH: u32 = 256;
     const BUFFER: u32 = 32 << 20;
+    /// Those that live capture takes; it is not part of every program, and does not know how options are called.
+    const SNAP_LENGTHS: RangeInclusive<i64> = 62..=262_144;
+    const BUFFERS: RangeInclusive<i64> = 524_288..=(1 << 31) - 1;
 
     /// What is captured, and how.
     #[cfg(feature = "live")]
@@ -188,5 +195,27 @@ fn timestamps(text: &str) -> Result<Timestamps, &'static str> {
         "trusted" => Ok(Timestamps::Trusted),
         "received" => Ok(Timestamps::Received),
         _ => Err("give corrected, trusted or received"),
+    }
+}
+
+#[cfg(all(test, feature = "live"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_that_live_capture_takes() {
+        let is_taken = |snap_length: i64, capture_buffer: i64| {
+            let (snap_length, capture_buffer) = (snap_length as u32, capture_buffer as u32);
+            let options =
+                InterfaceOptions { snap_length, capture_buffer, ..InterfaceOptions::default() };
+            let refused = srlg_capture::Live::open("", &options.capture()).unwrap_err();
+            !matches!(refused, srlg_capture::LiveError::Size { .. })
+        };
+        let [snap_lengths, buffers] = [InterfaceOptions::SNAP_LENGTHS, InterfaceOptions::BUFFERS];
+        let ([least, most], [small, large]) =
+            [snap_lengths, buffers].map(|range| [*range.start(), *range.end()]).into();
+        assert!(is_taken(least, small) && is_taken(most, large));
+        assert!(!is_taken(least - 1, small) && !is_taken(most + 1, small));
+        assert!(!is_taken(least, small - 1) && !is_taken(least, large + 1));
     }
 }

@@ -43,6 +43,8 @@ pub struct ExporterStatus {
     pub losses: Losses,
     /// Nanoseconds by which its clock is behind that of this machine.
     pub skew_ns: i64,
+    /// Templates that it has sent and that are remembered.
+    pub templates: usize,
     /// Data sets that yielded no record by their template.
     pub undecodable: Vec<Undecodable>,
 }
@@ -50,11 +52,13 @@ pub struct ExporterStatus {
 impl ExporterStatus {
     /// All that `decoder` remembers.
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
-        decoder.exporters().map(|(address, exporter)| Self {
+        let templates = decoder.templates();
+        decoder.exporters().map(move |(address, exporter)| Self {
             address,
             counts: exporter.counts().clone(),
             losses: exporter.losses(),
             skew_ns: exporter.skew_ns(),
+            templates: templates.get(&address).copied().unwrap_or(0),
             undecodable: exporter.undecodable().to_vec(),
         })
     }
@@ -89,7 +93,7 @@ impl fmt::Display for SocketStatus {
 
 impl fmt::Display for ExporterStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, counts, losses, skew_ns, undecodable } = self;
+        let Self { address, counts, losses, skew_ns, templates: _, undecodable } = self;
         write!(f, "{}: {counts}; {} lost", address.ip(), losses.lost)?;
         if *skew_ns != 0 {
             write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;

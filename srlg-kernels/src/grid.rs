@@ -6,7 +6,7 @@
 /// Threads of a block of a launch on a GPU.
 pub const THREADS: u32 = 256;
 
-/// The place of one thread in its launch.
+/// Tells the place of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Number of the thread's block.
@@ -20,21 +20,21 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The share of this thread of `0..len`, shared out among all threads.
+    /// Returns the share of this thread of `0..len`, shared out among all threads.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
         let first = self.block as usize * self.threads as usize + self.thread as usize;
         stride(first, self.blocks as usize * self.threads as usize, len)
     }
 
-    /// The share of this block of `0..len`, shared out among the blocks: all of its threads
+    /// Returns the share of this block of `0..len`, shared out among the blocks: all of its threads
     /// get the same.
     #[inline(always)]
     pub fn of_blocks(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.block as usize, self.blocks as usize, len)
     }
 
-    /// The share of this thread of `0..len`, shared out among the threads of its block.
+    /// Returns the share of this thread of `0..len`, shared out among the threads of its block.
     #[inline(always)]
     pub fn of_threads(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.thread as usize, self.threads as usize, len)

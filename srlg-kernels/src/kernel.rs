@@ -14,12 +14,12 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::Grid;
 
-/// What a buffer holds.
+/// Marks what a buffer may hold.
 pub trait Element: FromBytes + IntoBytes + Send + Sync + 'static {}
 
 impl<T: FromBytes + IntoBytes + Send + Sync + 'static> Element for T {}
 
-/// A recorder that kernels exist for.
+/// Describes a recorder that kernels exist for.
 pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Its bits, as the names of entry points end.
     const NAME: &'static str;
@@ -27,7 +27,7 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// What kernels compare and swap to change recorders: [`Packed`] ones below 32 bits.
     type Swapped: Element;
 
-    /// Returns how many of them hold `recorders` recorders.
+    /// Returns how many [`Swapped`](Self::Swapped) hold `recorders` recorders.
     fn swapped(recorders: usize) -> usize;
 
     /// Keeps the more recent of `word` and the word of recorder number `at` of `all`.
@@ -63,20 +63,20 @@ kernel_recorders! {
     Recorder64: "64", Self, identity, |all: &[Self], at: usize, word| all[at].fetch_min(word);
 }
 
-/// Where the buffers of a kernel are.
+/// Says where the buffers of a kernel are.
 pub trait Place {
     /// A buffer.
     type Buffer<T: Element>: Length + Send + Sync;
 }
 
-/// A buffer of known length.
+/// Tells the length of a buffer.
 #[allow(clippy::len_without_is_empty, reason = "rows of the table speak of lengths alone")]
 pub trait Length {
-    /// The number of its elements.
+    /// Returns the number of elements of the buffer.
     fn len(&self) -> usize;
 }
 
-/// The place where bodies run.
+/// Names the place where bodies run: buffers are slices there.
 #[derive(Debug)]
 pub struct Slices<'a>(PhantomData<&'a ()>);
 
@@ -92,14 +92,14 @@ impl<T> Length for &[T] {
 
 /// Makes buffers of one place of those of another.
 pub trait Carry<'a, From: Place, To: Place> {
-    /// Carries a buffer that the kernel reads.
+    /// Carries `buffer`, which the kernel reads.
     fn reads<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 
-    /// Carries a buffer that the kernel writes.
+    /// Carries `buffer`, which the kernel writes.
     fn writes<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 }
 
-/// A kernel with its arguments; only rows of the table are kernels.
+/// Describes a kernel with its arguments; only rows of the table are kernels.
 pub trait Kernel: Send + Sync {
     /// Where its buffers are.
     type Place: Place;
@@ -126,17 +126,17 @@ pub trait Kernel: Send + Sync {
     fn carry<'a, To: Place>(&'a mut self, by: &mut impl Carry<'a, Self::Place, To>)
     -> Self::In<To>;
 
-    /// Runs one thread.
+    /// Runs the thread at `grid` with `arguments`.
     fn run(arguments: &Self::In<Slices<'_>>, grid: Grid);
 }
 
-/// What one thread of a kernel does.
+/// Does what one thread of a kernel has to do.
 pub trait Body {
     /// Does the work of the thread at `grid`.
     fn run(&self, grid: Grid);
 }
 
-/// An entry point of the compiled kernels.
+/// Describes an entry point of the compiled kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// [`Kernel::NAME`].

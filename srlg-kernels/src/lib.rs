@@ -134,11 +134,11 @@ kernels! {
     } blocks: bases.len();
 
     /// Counts `positions` of the linear estimators of `hosts`, from number `first` on, into `bins`,
-    /// [`Span::bins`] per host.
+    /// [`Span::bin_words`] per host.
     "tally": Tally(params: TaggedParams, span: Span, first: u32, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
-        writes bins: [AtomicU32; hosts.len() * span.bins()],
+        writes bins: [AtomicU32; hosts.len() * span.bin_words()],
     } blocks: hosts.len() * tally::parts_of(positions),
     where first <= params.positions() && positions <= params.positions() - first;
 

@@ -16,7 +16,9 @@ pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
     (at < len).then_some(at)
 }
 
-/// Adds `word` to the list in `entries`, if there is room.
+/// Adds `word` to the list in `entries`, if there is room; `count`, 0 at first, says how many entries are taken.
+///
+/// A count beyond the number of `entries` says that some words are missing, not how many.
 #[inline(always)]
 pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     if let Some(at) = next(entries.len(), count) {
@@ -24,14 +26,14 @@ pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     }
 }
 
-/// Those of `entries` that a list of them holds when it counted `count`.
+/// Returns those of `entries` that a list of them holds when it counted `count`.
 #[inline(always)]
 #[must_use]
 pub fn filled<T>(entries: &[T], count: u32) -> &[T] {
     &entries[..entries.len().min(count as usize)]
 }
 
-/// The same, but nothing of a list that has not all.
+/// Returns the first `count` of `entries`, but nothing where the list has not all `count`.
 #[inline(always)]
 #[must_use]
 pub fn complete<T>(entries: &[T], count: u32) -> &[T] {

@@ -4,6 +4,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::{Body, Grid, Slices, Tally, Union};
+use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
 /// Positions of one host that a block looks at: hosts are few, blocks are many.
@@ -23,7 +24,8 @@ impl Body for Tally<Slices<'_>> {
             let positions = lines.positions(self.hosts[host], self.span);
             for at in grid.of_threads(part.len()) {
                 if let Some(bin) = positions.bin(self.first + (part.start + at) as u32) {
-                    self.bins[host * self.span.bins() + bin as usize].fetch_add(1, Relaxed);
+                    let (word, shift) = bin_place(bin);
+                    self.bins[host * self.span.bin_words() + word].fetch_add(1 << shift, Relaxed);
                 }
             }
         }

@@ -4,7 +4,9 @@
 
 use srlg_traffic::family::{ip, number};
 
-use srlg::{Config, Device, FinderHealth, Hash, IpPair, Params, SliceReport, SlidingDetector};
+use srlg::config::{HashFamily, Params};
+use srlg::report::FinderHealth;
+use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::reference::TaggedModel;
 
 /// A host of many peers, and one without any.
@@ -12,12 +14,12 @@ const ATTACKER: u32 = 0x0a00_0001;
 const INNOCENT: u32 = 0x0a00_0002;
 
 /// Hashes that the sender of the traffic knows: a seed that is no secret helps whatever the family.
-const KNOWN: [(Hash, u64); 2] = [(Hash::Murmur, 0), (Hash::HalfSip13, 0)];
+const KNOWN: [(HashFamily, u64); 2] = [(HashFamily::Murmur, 0), (HashFamily::HalfSip13, 0)];
 
 /// Hashes that the sender does not know. A constant, so that the tests are the same every day.
-const UNKNOWN: (Hash, u64) = (Hash::HalfSip13, 0x1405_0b5e_1bad_5eed);
+const UNKNOWN: (HashFamily, u64) = (HashFamily::HalfSip13, 0x1405_0b5e_1bad_5eed);
 
-fn hashing_by((hash, seed): (Hash, u64), config: Config) -> Config {
+fn hashing_by((hash, seed): (HashFamily, u64), config: Config) -> Config {
     Config { hash, seed, ..config }
 }
 
@@ -34,8 +36,8 @@ fn hosts_of(report: &SliceReport) -> Vec<u32> {
 
 /// `ATTACKER` with 20,000 peers that the sender chose.
 fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
-    let peers = (0xc000_0000..).filter(|&bip| chosen(bip)).take(20_000);
-    peers.map(|bip| IpPair { aip: ATTACKER, bip }).collect()
+    let peers = (0xc000_0000..).filter(|&opposite| chosen(opposite)).take(20_000);
+    peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
 }
 
 /// `pairs` are 20,000 contacts of `ATTACKER`, and are counted as such.
@@ -68,7 +70,7 @@ impl Cells {
     fn touched(&mut self, pair: IpPair) -> Option<u32> {
         self.model.touch(pair, 0);
         let cells = &mut self.model.cells;
-        let spots = self.params.finder().cells().unwrap().spots(pair.aip);
+        let spots = self.params.finder().cells().unwrap().spots(pair.inside);
         let place =
             spots.iter().map(|spot| spot.place).find(|&at| cells[at as usize] != u64::MAX)?;
         cells[place as usize] = u64::MAX;
@@ -77,7 +79,7 @@ impl Cells {
 
     /// A pair of `host` that touches the cell number `place`, which is one of its own.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
-        let mut pairs = (0xd000_0000..).map(|bip| IpPair { aip: host, bip });
+        let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
     }
 }
@@ -87,7 +89,8 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = hashing_by(known, Config::default());
         let mut cells = Cells::new(config);
-        let pairs = contacts(|bip| cells.touched(IpPair { aip: ATTACKER, bip }).is_none());
+        let pairs =
+            contacts(|opposite| cells.touched(IpPair { inside: ATTACKER, opposite }).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // Who asks for the host by name gets the truth.
@@ -103,7 +106,8 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = hashing_by(known, Config::default());
         let params = config.validate().unwrap();
-        let pairs = contacts(|bip| params.counter().tagged().unwrap().position(bip) < 512);
+        let pairs =
+            contacts(|opposite| params.counter().tagged().unwrap().position(opposite) < 512);
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
@@ -187,8 +191,8 @@ fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
         std::array::from_fn(|row| rsra.column(row as u32, base, host))
     };
     companions(400, columns).map(|hosts| {
-        let peers = (0xc000_0000..).filter(|&bip| rsra.slot(bip).is_some());
-        hosts.into_iter().zip(peers).map(|(aip, bip)| IpPair { aip, bip }).collect()
+        let peers = (0xc000_0000..).filter(|&opposite| rsra.slot(opposite).is_some());
+        hosts.into_iter().zip(peers).map(|(inside, opposite)| IpPair { inside, opposite }).collect()
     })
 }
 
@@ -225,10 +229,10 @@ fn linear_companions(params: &Params) -> Vec<IpPair> {
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));
     let rows: [Vec<u32>; 5] = companions(20, columns);
     let rsra = params.finder().rsra().unwrap();
-    let peers = (0xc000_0000..).filter(|&bip| rsra.slot(bip).is_none()).take(1500);
-    let pairs = peers.enumerate().flat_map(|(peer, bip)| {
+    let peers = (0xc000_0000..).filter(|&opposite| rsra.slot(opposite).is_none()).take(1500);
+    let pairs = peers.enumerate().flat_map(|(peer, opposite)| {
         let hosts = rows.each_ref().map(|hosts| hosts[peer / 75]);
-        hosts.map(|aip| IpPair { aip, bip })
+        hosts.map(|inside| IpPair { inside, opposite })
     });
     pairs.collect()
 }

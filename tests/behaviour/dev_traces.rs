@@ -7,7 +7,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use srlg::{Config, Device, EstimateRange, IpPair, Placement, SliceClock, SlidingDetector};
+use srlg::report::EstimateRange;
+use srlg::time::{Placement, SliceClock};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, data_dir, record_files};
 

@@ -2,7 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use srlg::{Config, Device, Estimate, EstimateRange, IpPair, Plan, Scheme, SlidingDetector};
+use srlg::config::{Plan, Scheme};
+use srlg::report::{Estimate, EstimateRange};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const TRIALS: u32 = 1000;

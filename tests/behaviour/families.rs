@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use srlg::{
-    Config, Device, Error, Feed, Hash, Ip6Pair, IpPair, PairBatch, SliceReport, SlidingDetector,
-    Snapshot,
-};
+use srlg::config::HashFamily;
+use srlg::ingest::{Feed, Ip6Pair, PairBatch};
+use srlg::state::Snapshot;
+use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::kept::with_cells;
@@ -52,11 +52,11 @@ proptest! {
         ),
         keyed: bool,
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let config = Config { hash, ..small::tagged() };
         let (mut short, mut long, mut both) = (detector(config), detector(config), detector(config));
         for (contacts, late) in slices {
-            let pair = |(aip, bip): (u32, u32)| IpPair { aip: aip.wrapping_mul(0x0101_3501), bip };
+            let pair = |(inside, opposite): (u32, u32)| IpPair { inside: inside.wrapping_mul(0x0101_3501), opposite };
             let pairs: Vec<IpPair> = contacts.into_iter().map(pair).collect();
             let mapped: Vec<Ip6Pair> = pairs.iter().map(|&pair| pair.into()).collect();
             short.ingest_late(&pairs, late).unwrap();
@@ -76,7 +76,7 @@ proptest! {
 
 #[test]
 fn hosts_count_opposite_hosts_of_both_families() {
-    for hash in [Hash::Murmur, Hash::HalfSip13] {
+    for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let mut detector = detector(Config { hash, ..config() });
         for host in [V4, V6] {
             detector.ingest(&contacts(host, 1500)).unwrap();
@@ -91,7 +91,7 @@ fn hosts_count_opposite_hosts_of_both_families() {
             let asked = detector.cardinality_within(host, WINDOW - 1).unwrap();
             assert!((asked.cardinality - 3000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
             // One in 8 is sampled, half of them are of IPv4: of 64 slots most show one of either family.
-            let is_true = |peer: &srlg::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
+            let is_true = |peer: &srlg::report::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
             assert!(point.peers.iter().all(is_true), "{:?}", point.peers);
             assert_eq!(point.peers.len() > 10, host == V4, "{:?}", point.peers);
         }
@@ -118,8 +118,9 @@ fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
 // Of θ below 64 every pair is sampled: the cell of one contact in 64 would show any address.
 #[test]
 fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {
-    for (threshold, hash) in
-        [8, 40, 256, 4096].into_iter().flat_map(|it| [(it, Hash::Murmur), (it, Hash::HalfSip13)])
+    for (threshold, hash) in [8, 40, 256, 4096]
+        .into_iter()
+        .flat_map(|it| [(it, HashFamily::Murmur), (it, HashFamily::HalfSip13)])
     {
         let detector = detector(Config { threshold, hash, ..config() });
         let mut shown = 0;
@@ -178,7 +179,7 @@ fn ipv6_super_points_are_kept_and_travel_with_snapshots() {
     merged.skip_to(1).unwrap();
     merged.merge_snapshot(&snapshot).unwrap();
     forgetful.skip_to(1).unwrap();
-    forgetful.merge(&first.take_delta(2).unwrap()).unwrap();
+    forgetful.merge_delta(&first.delta(2).unwrap()).unwrap();
     let report = first.close_slice().unwrap();
     let mut found = hosts(&report);
     found.sort_unstable();
@@ -220,7 +221,7 @@ fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
 #[test]
 fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
-    let pairs: Vec<IpPair> = (0..300).map(|bip| IpPair { aip: 7, bip }).collect();
+    let pairs: Vec<IpPair> = (0..300).map(|opposite| IpPair { inside: 7, opposite }).collect();
     let v6 = contacts(V6, 300);
     let mut feed = asked.feed(1000).unwrap();
     for slice in 0..3 {

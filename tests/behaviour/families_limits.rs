@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::{Config, Device, Error, Ip6Pair, PairBatch, Scheme, SlidingDetector};
+use srlg::config::Scheme;
+use srlg::ingest::{Ip6Pair, PairBatch};
+use srlg::{Config, Device, Error, SlidingDetector};
 
 fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()

@@ -1,7 +1,9 @@
 //! Pairs of both types by all ways in: they count alike, however they are mixed.
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Hash, Ip6Pair, IpPair, SlidingDetector};
+use srlg::config::HashFamily;
+use srlg::ingest::Ip6Pair;
+use srlg::{Config, Device, IpPair, SlidingDetector};
 
 use crate::small::{self, host};
 
@@ -29,8 +31,8 @@ enum Pairs {
 
 fn pairs() -> impl Strategy<Value = Pairs> {
     let contacts = || prop::collection::vec((0u32..12, 0u32..300), 0..200);
-    let short = |(aip, bip)| IpPair { aip, bip };
-    let long = |(aip, bip)| Ip6Pair::new(host(aip), host(bip));
+    let short = |(inside, opposite)| IpPair { inside, opposite };
+    let long = |(inside, opposite)| Ip6Pair::new(host(inside), host(opposite));
     prop_oneof![
         contacts().prop_map(move |it| Pairs::Short(it.into_iter().map(short).collect())),
         contacts().prop_map(move |it| Pairs::Long(it.into_iter().map(long).collect())),
@@ -58,7 +60,7 @@ macro_rules! of_either_type {
     };
 }
 
-fn pinned<P: srlg::Pair>(detector: &SlidingDetector, pairs: &[P]) {
+fn pinned<P: srlg::ingest::Pair>(detector: &SlidingDetector, pairs: &[P]) {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
     detector.ingest_pinned(&pinned).unwrap();
@@ -84,7 +86,7 @@ proptest! {
         capacity in prop_oneof![Just(0usize), Just(20_000)],
         keyed: bool,
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let config = Config { hash, ..small::tagged() };
         let (mut tested, mut one) = (detector(config), detector(config));
         let mut feed = tested.feed(capacity.max(20_000)).unwrap();

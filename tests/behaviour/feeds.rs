@@ -4,9 +4,9 @@ mod in_turn;
 
 use std::thread;
 
-use srlg::{
-    Arrival, Config, Device, Error, Feed, Ip6Pair, IpPair, PairBatch, Scheme, SlidingDetector,
-};
+use srlg::config::Scheme;
+use srlg::ingest::{Arrival, Feed, Ip6Pair, PairBatch};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 use crate::small;
 
@@ -16,14 +16,19 @@ fn detector(config: Config, slice: u64) -> SlidingDetector {
     detector
 }
 
-fn pairs(aip: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers).map(|bip| IpPair { aip, bip: bip.wrapping_mul(0x9e37_79b9) }).collect()
+fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
+    (0..peers)
+        .map(|opposite| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
+        .collect()
 }
 
 fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     pairs
         .iter()
-        .map(|&IpPair { aip, bip }| Ip6Pair { aip: [1, 2, 3, aip], bip: [4, 5, 6, bip] })
+        .map(|&IpPair { inside, opposite }| Ip6Pair {
+            inside: [1, 2, 3, inside],
+            opposite: [4, 5, 6, opposite],
+        })
         .collect()
 }
 
@@ -171,8 +176,9 @@ fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {
         let slice = feed.slice() + 1 - u64::from(call % 5);
-        let pairs: Vec<_> =
-            (0..call % 40).map(|bip| IpPair { aip: number << 16 | call, bip }).collect();
+        let pairs: Vec<_> = (0..call % 40)
+            .map(|opposite| IpPair { inside: number << 16 | call, opposite })
+            .collect();
         while feed.ingest_at(slice, &pairs).unwrap() == Arrival::Future {
             thread::yield_now();
         }

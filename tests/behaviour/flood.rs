@@ -1,7 +1,9 @@
 //! A flood of hosts of one contact each, the traffic that fills cells fastest: a 64th of 2^18 cells, lines and
 //! pairs, so of 20 M and 60 M pairs per window in the default's sizes. Hashes are not known to the sender.
 
-use srlg::{Config, Device, Hash, IpPair, Overload, Scheme, SliceReport, SlidingDetector};
+use srlg::config::{HashFamily, Scheme};
+use srlg::report::Overload;
+use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
@@ -12,7 +14,7 @@ const CONTACTS: u32 = 2500;
 
 fn config() -> Config {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 461_600 / 64, tags: 64 };
-    let (hash, seed) = (Hash::HalfSip13, 0x1405_0b5e_1bad_5eed);
+    let (hash, seed) = (HashFamily::HalfSip13, 0x1405_0b5e_1bad_5eed);
     Config { scheme, window: WINDOW, hash, seed, ..Config::default() }
 }
 
@@ -20,12 +22,15 @@ fn config() -> Config {
 fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     let each = CONTACTS / WINDOW + 1;
     let contact = |host: u32| {
-        move |number: u32| IpPair { aip: host, bip: (slice % WINDOW * each + number) << 8 | host }
+        move |number: u32| IpPair {
+            inside: host,
+            opposite: (slice % WINDOW * each + number) << 8 | host,
+        }
     };
     let hosts = (0..HOSTS).flat_map(|host| (0..each).map(contact(host)));
     let one = |number: u32| {
         let random = mix(u64::from(slice) << 32 | u64::from(number));
-        IpPair { aip: 1 << 31 | random as u32, bip: (random >> 32) as u32 }
+        IpPair { inside: 1 << 31 | random as u32, opposite: (random >> 32) as u32 }
     };
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }

@@ -4,7 +4,8 @@ mod golden;
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use srlg::{Delta, Error, Snapshot};
+use srlg::Error;
+use srlg::state::{Delta, Snapshot};
 
 use golden::{bytes_of, golden, path, seen, tagged};
 
@@ -20,7 +21,7 @@ fn files_of_version_2_hold_what_equal_detectors_hold() {
                 assert!(Snapshot::from_bytes(&bytes, &params).unwrap() == expected, "{name}");
             }
             Some(slices) => {
-                let expected = detector.take_delta(slices).unwrap();
+                let expected = detector.delta(slices).unwrap();
                 assert_eq!(expected.recorders() == 0, name.ends_with("empty"));
                 assert!(Delta::from_bytes(&bytes, &params).unwrap() == expected, "{name}");
             }
@@ -203,7 +204,7 @@ fn bodies_are_as_they_are_documented() {
             assert!(rough.iter().all(|&age| age < most), "{name}");
             assert!(linear.windows(2).all(|pair| pair[0].0 < pair[1].0));
             if let Some(slices) = slices {
-                let count = detector.take_delta(slices).unwrap().recorders();
+                let count = detector.delta(slices).unwrap().recorders();
                 assert_eq!(rough.len() + linear.len(), count, "{name}");
             }
         }

@@ -2,7 +2,9 @@
 //! more memory than docs/format.md states.
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, Error, IpPair, MOST_CANDIDATES, SlidingDetector, Snapshot};
+use srlg::config::MOST_CANDIDATES;
+use srlg::state::{Delta, Snapshot};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 use crate::small;
 
@@ -11,7 +13,8 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     // Few enough that the hosts of a report are a small part of what may be allocated.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    let pairs: Vec<IpPair> = (0..contacts).map(|bip| IpPair { aip: bip % 9, bip }).collect();
+    let pairs: Vec<IpPair> =
+        (0..contacts).map(|opposite| IpPair { inside: opposite % 9, opposite }).collect();
     detector.ingest(&pairs).unwrap();
     detector
 }
@@ -103,7 +106,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     assert!(allocated.bytes_total <= most, "a delta: {} of {most} bytes", allocated.bytes_total);
     if let Some(Ok(delta)) = delta {
         said = true;
-        let allocated = allocation_counter::measure(|| match detector.merge(&delta) {
+        let allocated = allocation_counter::measure(|| match detector.merge_delta(&delta) {
             Ok(()) | Err(Error::FromFuture { .. } | Error::OlderThanWindow { .. }) => {}
             Err(error) => panic!("{error}"),
         });
@@ -133,7 +136,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
 /// Bytes of a delta and of a snapshot, and where their frames start.
 fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
     let mut detector = filled(is_tagged, contacts);
-    let delta = detector.take_delta(1).unwrap();
+    let delta = detector.delta(1).unwrap();
     // With the hosts of its report.
     detector.close_slice().unwrap();
     let snapshot = detector.snapshot().unwrap().with_attachment(vec![7; 30]);

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::{
-    Config, Device, Error, FormatError, IpPair, Overload, Scheme, SliceReport, SlidingDetector,
-    Snapshot,
-};
+use srlg::config::Scheme;
+use srlg::report::Overload;
+use srlg::state::{FormatError, Snapshot};
+use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::hostile_bytes::with_body;
@@ -31,7 +31,9 @@ fn detector(config: Config) -> SlidingDetector {
 }
 
 fn contacts(host: Ipv4Addr, peers: u32) -> Vec<IpPair> {
-    (0..peers).map(|bip| IpPair { aip: host.to_bits(), bip: 0xc000_0000 + bip }).collect()
+    (0..peers)
+        .map(|opposite| IpPair { inside: host.to_bits(), opposite: 0xc000_0000 + opposite })
+        .collect()
 }
 
 /// What else there is in a slice: 12,500 touches of 4,096 cells.
@@ -117,7 +119,7 @@ fn kept_hosts_travel_with_snapshots() {
 fn kept_hosts_do_not_travel_with_deltas() {
     let (mut first, mut follower) = (reported(HOST), detector(config()));
     follower.skip_to(1).unwrap();
-    follower.merge(&first.take_delta(2).unwrap()).unwrap();
+    follower.merge_delta(&first.delta(2).unwrap()).unwrap();
     assert!(hosts(&follower.close_slice().unwrap()).is_empty());
     assert_eq!(follower.cardinality(HOST.into()).unwrap(), {
         first.skip_to(2).unwrap();

@@ -1,6 +1,7 @@
 //! What a detector does on the CPU: a file per promise, and tests named by sentences.
 
 mod adversary;
+mod closing;
 mod dev_traces;
 mod estimates;
 mod families;
@@ -11,6 +12,7 @@ mod flash_crowd;
 mod flood;
 mod format;
 mod hostile_bytes;
+mod json;
 mod kept;
 mod merged_nodes;
 mod merging;

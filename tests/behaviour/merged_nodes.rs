@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Device, Hash, Ip6Pair, SlidingDetector, Snapshot};
+use srlg::config::HashFamily;
+use srlg::ingest::Ip6Pair;
+use srlg::state::Snapshot;
+use srlg::{Config, Device, SlidingDetector};
 
 use crate::small::{host, ingest_any, tagged};
 
@@ -19,7 +22,7 @@ type Contact = (Ip6Pair, usize, u32, bool);
 /// Contacts per slice. Many hosts, whose cells meet, some of many peers, all at the same ages: ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
-    let pair = pair.prop_map(|(aip, bip)| Ip6Pair::new(host(aip), host(bip)));
+    let pair = pair.prop_map(|(inside, opposite)| Ip6Pair::new(host(inside), host(opposite)));
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..10];
     let contact = (pair, 0..NODES, late, any::<bool>());
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
@@ -62,7 +65,7 @@ impl Detectors {
 
 thread_local! {
     static DETECTORS: RefCell<[Detectors; 2]> =
-        RefCell::new([Hash::Murmur, Hash::HalfSip13].map(|hash| {
+        RefCell::new([HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| {
             Detectors::new(Config { hash, ..tagged() })
         }));
 }
@@ -88,7 +91,7 @@ proptest! {
             first.merge_snapshot(&snapshots[order[2]]).unwrap();
             first.merge_snapshot(&snapshots[again]).unwrap(); // twice: idempotent
             // Deltas have the recorders alone, here those of all slices.
-            let [merged, expected] = [&mut *first, &mut *one].map(|d| d.take_delta(tagged().window).unwrap());
+            let [merged, expected] = [&mut *first, &mut *one].map(|d| d.delta(tagged().window).unwrap());
             prop_assert!(merged == expected);
             if nodes_report {
                 // Which hosts nodes reported is not in the traffic: it is told, in another order.

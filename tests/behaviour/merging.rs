@@ -1,7 +1,9 @@
 //! Many writers, one answer: threads end with the bits of one, and so does whoever is told of it.
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, Error, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+use srlg::config::{Params, Scheme};
+use srlg::state::{Delta, Snapshot};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 use srlg_traffic::reference::PaperModel;
 
 use crate::small::{paper, tagged};
@@ -19,11 +21,11 @@ proptest! {
     ) {
         let mut leader = detector(tagged());
         let (mut whole, mut parted) = (detector(tagged()), detector(tagged()));
-        contacts.iter().for_each(|&(aip, bip)| leader.ingest(&[IpPair { aip, bip }]).unwrap());
-        let delta = leader.take_delta(1).unwrap();
+        contacts.iter().for_each(|&(inside, opposite)| leader.ingest(&[IpPair { inside, opposite }]).unwrap());
+        let delta = leader.delta(1).unwrap();
         let bytes = delta.to_bytes().unwrap();
         prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
-        whole.merge(&delta).unwrap();
+        whole.merge_delta(&delta).unwrap();
         let parts = match delta.into_parts(max_bytes) {
             // Envelope, two sections, a place and a word of 8 bytes: none of them needs 128 bytes.
             Err(Error::PartSize { least, .. }) => {
@@ -34,7 +36,7 @@ proptest! {
         };
         for part in parts.iter().rev() {
             prop_assert!(part.len() <= max_bytes);
-            parted.merge(&Delta::from_bytes(part, leader.params()).unwrap()).unwrap();
+            parted.merge_delta(&Delta::from_bytes(part, leader.params()).unwrap()).unwrap();
         }
         prop_assert_eq!(parts.len() == 1, bytes.len() <= max_bytes);
         prop_assert_eq!(parted.snapshot().unwrap(), whole.snapshot().unwrap());
@@ -46,7 +48,7 @@ proptest! {
         before in prop::collection::vec((0u32..40, 0u32..400), 1..200),
         slices in 1u64..12,
     ) {
-        let pairs: Vec<IpPair> = before.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
+        let pairs: Vec<IpPair> = before.iter().map(|&(inside, opposite)| IpPair { inside, opposite }).collect();
         let new = || detector(tagged());
         let (mut one, early, mut late) = (new(), new(), new());
         one.ingest(&pairs).unwrap();
@@ -63,10 +65,10 @@ proptest! {
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     let model = || PaperModel::new(paper()).unwrap();
     let (mut one, mut left, mut right) = (model(), model(), model());
-    for bip in 0..300 {
-        let pair = IpPair { aip: 7, bip };
+    for opposite in 0..300 {
+        let pair = IpPair { inside: 7, opposite };
         one.scan(pair, 0);
-        if bip % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
+        if opposite % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
     }
     let by_maximum = left
         .slea
@@ -84,7 +86,7 @@ fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
 #[test]
 fn ingest_from_4_threads_equals_ingest_from_1() {
     let pairs: Vec<IpPair> = (0..400_000u32)
-        .map(|i| IpPair { aip: i % 977, bip: i.wrapping_mul(0x9e37_79b9) >> 8 })
+        .map(|i| IpPair { inside: i % 977, opposite: i.wrapping_mul(0x9e37_79b9) >> 8 })
         .collect();
     let (one, many) = (detector(Config::default()), detector(Config::default()));
     one.ingest(&pairs).unwrap();
@@ -110,7 +112,10 @@ fn closes_on_3_threads_equal_closes_on_1() {
             let others = (0..360_000u32).map(|i| (1000 + i % 900, i / 900));
             let pairs: Vec<IpPair> = busy
                 .chain(others)
-                .map(|(host, peer)| IpPair { aip: host * 7919, bip: peer * 65_537 + host + slice })
+                .map(|(host, peer)| IpPair {
+                    inside: host * 7919,
+                    opposite: peer * 65_537 + host + slice,
+                })
                 .collect();
             one.ingest(&pairs).unwrap();
             many.ingest(&pairs).unwrap();
@@ -142,13 +147,13 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
             false => format!("{:#018x}", params.sizes_fingerprint()),
         };
         let snapshot = theirs.snapshot().unwrap();
-        let delta = theirs.take_delta(1).unwrap();
+        let delta = theirs.delta(1).unwrap();
         let of_bytes = Snapshot::from_bytes(&snapshot.to_bytes().unwrap(), &ours);
         let delta_of_bytes = Delta::from_bytes(&delta.to_bytes().unwrap(), &ours);
         for error in [
             detector.merge_snapshot(&snapshot).unwrap_err(),
             detector.restore(&snapshot).unwrap_err(),
-            detector.merge(&delta).unwrap_err(),
+            detector.merge_delta(&delta).unwrap_err(),
             of_bytes.unwrap_err(),
             delta_of_bytes.unwrap_err(),
         ] {
@@ -161,7 +166,7 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
     let mut ahead = self::detector(tagged());
     ahead.skip_to(1).unwrap();
     let of_snapshot = detector.merge_snapshot(&ahead.snapshot().unwrap()).unwrap_err();
-    let of_delta = detector.merge(&ahead.take_delta(1).unwrap()).unwrap_err();
+    let of_delta = detector.merge_delta(&ahead.delta(1).unwrap()).unwrap_err();
     for (error, stored) in [(of_snapshot, "snapshot"), (of_delta, "delta")] {
         assert!(matches!(error, Error::FromFuture { ours: 0, theirs: 1, .. }));
         let expected = format!(
@@ -174,11 +179,11 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
 
 #[test]
 fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
-    let delta = detector(tagged()).take_delta(1).unwrap();
+    let delta = detector(tagged()).delta(1).unwrap();
     let mut late = detector(tagged());
     late.skip_to(7).unwrap();
-    late.merge(&delta).unwrap();
+    late.merge_delta(&delta).unwrap();
     late.skip_to(8).unwrap();
-    let error = late.merge(&delta).unwrap_err();
+    let error = late.merge_delta(&delta).unwrap_err();
     assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
 }

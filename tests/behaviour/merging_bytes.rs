@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, Hash, IpPair, Params, Scheme, SlidingDetector, Snapshot};
+use srlg::config::{HashFamily, Params, Scheme};
+use srlg::state::{Delta, Snapshot};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 
 use crate::small;
 
@@ -23,7 +25,7 @@ fn kinds() -> [Config; 4] {
         tagged,
         Config { window: WINDOW, ..small::paper() },
         Config { scheme: epochs, ..tagged },
-        Config { hash: Hash::HalfSip13, seed: 9, ..tagged },
+        Config { hash: HashFamily::HalfSip13, seed: 9, ..tagged },
     ]
 }
 
@@ -38,7 +40,7 @@ fn detector(config: Config) -> SlidingDetector {
 type Contact = (IpPair, usize, u32);
 
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
-    let pair = (0u32..20, 0u32..300).prop_map(|(aip, bip)| IpPair { aip, bip });
+    let pair = (0u32..20, 0u32..300).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
     let few = prop::collection::vec(contacts(120), 1..7);
@@ -74,9 +76,9 @@ struct Message {
 /// What `node` tells of its running slice.
 fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
     match telling {
-        Telling::Whole => vec![node.take_delta(1 + LATE).unwrap().to_bytes().unwrap()],
+        Telling::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],
         Telling::Parts(most) => {
-            let parts = node.take_delta(1 + LATE).unwrap().into_parts(*most).unwrap();
+            let parts = node.delta(1 + LATE).unwrap().into_parts(*most).unwrap();
             assert!(parts.iter().all(|part| part.len() <= *most));
             parts
         }
@@ -86,7 +88,7 @@ fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
 
 fn merge(collector: &mut SlidingDetector, bytes: &[u8], params: &Params) {
     match Delta::from_bytes(bytes, params) {
-        Ok(delta) => collector.merge(&delta).unwrap(),
+        Ok(delta) => collector.merge_delta(&delta).unwrap(),
         Err(_) => collector.merge_snapshot(&Snapshot::from_bytes(bytes, params).unwrap()).unwrap(),
     }
 }

@@ -4,7 +4,10 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use srlg::{Config, Delta, Device, Ip6Pair, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::config::Scheme;
+use srlg::ingest::Ip6Pair;
+use srlg::state::{Delta, Snapshot};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::small;
@@ -68,28 +71,28 @@ impl Detectors {
     ) {
         let Self { one, mesh, relay, root, .. } = self;
         let takes_both = one.params().finder().cells().is_some();
-        for &((aip, bip), node, late) in contacts {
+        for &((inside, opposite), node, late) in contacts {
             let pair = match takes_both {
-                true => Ip6Pair::new(small::host(aip), small::host(bip)),
-                false => IpPair { aip, bip }.into(),
+                true => Ip6Pair::new(small::host(inside), small::host(opposite)),
+                false => IpPair { inside, opposite }.into(),
             };
             small::ingest_any(one, pair, true, late);
             small::ingest_any(&mesh[node], pair, true, late);
         }
         let slice = one.slice();
-        let deltas = mesh.each_mut().map(|node| node.take_delta(1 + LATE).unwrap());
+        let deltas = mesh.each_mut().map(|node| node.delta(1 + LATE).unwrap());
         for (number, node) in mesh.iter_mut().enumerate() {
             let others = (0..NODES).filter(|&other| other != number);
-            others.for_each(|other| node.merge(&deltas[other]).unwrap());
+            others.for_each(|other| node.merge_delta(&deltas[other]).unwrap());
         }
         for part in deltas.into_iter().flat_map(|delta| delta.into_parts(200).unwrap()) {
             on_their_way.push((slice + delays.next().unwrap(), part));
         }
         for (_, part) in on_their_way.extract_if(.., |(arrives, _)| *arrives <= slice) {
-            relay.merge(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
+            relay.merge_delta(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
         }
         // A pair comes late to a node, whose delta comes late to the relay.
-        root.merge(&relay.take_delta(1 + 2 * LATE).unwrap()).unwrap();
+        root.merge_delta(&relay.delta(1 + 2 * LATE).unwrap()).unwrap();
         self.all().for_each(|detector| detector.skip_to(slice + 1).unwrap());
     }
 }
@@ -149,11 +152,10 @@ impl Growth {
             for (node, traffic) in mesh.iter_mut().zip(&mut traffic) {
                 node.ingest(&traffic.by_ref().take(pairs).collect::<Vec<_>>()).unwrap();
             }
-            let deltas: Vec<Delta> =
-                mesh.iter_mut().map(|node| node.take_delta(1).unwrap()).collect();
+            let deltas: Vec<Delta> = mesh.iter_mut().map(|node| node.delta(1).unwrap()).collect();
             for (number, node) in mesh.iter_mut().enumerate() {
                 let others = deltas.iter().enumerate().filter(|&(other, _)| other != number);
-                others.for_each(|(_, delta)| node.merge(delta).unwrap());
+                others.for_each(|(_, delta)| node.merge_delta(delta).unwrap());
                 // The end of a close; the report would take longest.
                 node.skip_to(node.slice() + 1).unwrap();
             }
@@ -184,10 +186,14 @@ fn deltas_do_not_grow_when_windows_have_passed() {
 #[test]
 #[ignore = "measures, for docs/measurements.md"]
 fn growth_of_deltas() {
+    println!(
+        "\n| pairs of each node in a slice | nodes | first slice: recorders | bytes | after three windows: recorders | bytes |"
+    );
+    println!("|---|---|---|---|---|---|");
     for (nodes, pairs) in [(1, 2_000), (4, 2_000), (1, 20_000), (4, 20_000)] {
         let growth = Growth::of(Config::default(), nodes, pairs);
         let [first, last] = [&growth.first, &growth.last]
             .map(|delta| (delta.recorders(), delta.to_bytes().unwrap().len()));
-        println!("{pairs} pairs, nodes: {nodes}, first {first:?}, after three windows {last:?}");
+        println!("| {pairs} | {nodes} | {} | {} | {} | {} |", first.0, first.1, last.0, last.1);
     }
 }

@@ -4,10 +4,9 @@ use srlg_traffic::family::number;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use srlg::{
-    Config, Device, FinderHealth, Hash, Health, IpPair, Overload, RsraSizes, Scheme, SliceReport,
-    SlidingDetector,
-};
+use srlg::config::{HashFamily, RsraSizes, Scheme};
+use srlg::report::{FinderHealth, Health, Overload};
+use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const SCANNER: u32 = 0x0a00_0001;
@@ -16,8 +15,9 @@ const SCANNER: u32 = 0x0a00_0001;
 fn report(config: Config, load: u64) -> SliceReport {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let noise = distinct_pairs(1, 200_000, load);
-    let hosts = (0..15_000).map(|i| IpPair { aip: 0x0b00_0000 + i % 50, bip: 0xc000_0000 + i });
-    let scanner = (0..4000).map(|bip| IpPair { aip: SCANNER, bip });
+    let hosts =
+        (0..15_000).map(|i| IpPair { inside: 0x0b00_0000 + i % 50, opposite: 0xc000_0000 + i });
+    let scanner = (0..4000).map(|opposite| IpPair { inside: SCANNER, opposite });
     detector.ingest(&noise.chain(hosts).chain(scanner).collect::<Vec<_>>()).unwrap();
     let report = detector.close_slice().unwrap();
     assert_eq!(detector.health(), &report.health);
@@ -156,16 +156,17 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();
-    let peer = |slot| (0..).find(|&bip| rsra.slot(bip) == Some(slot)).unwrap();
+    let peer = |slot| (0..).find(|&opposite| rsra.slot(opposite) == Some(slot)).unwrap();
     let peers = [0, 1, 2].map(peer);
     let mut hot = vec![HashSet::new(); rsra.rows() as usize];
-    let mut pairs: Vec<IpPair> = (0..4000).map(|bip| IpPair { aip: SCANNER, bip }).collect();
-    for aip in std::iter::once(SCANNER).chain(0x1400_0000..) {
-        let base = rsra.base_column(aip);
+    let mut pairs: Vec<IpPair> =
+        (0..4000).map(|opposite| IpPair { inside: SCANNER, opposite }).collect();
+    for inside in std::iter::once(SCANNER).chain(0x1400_0000..) {
+        let base = rsra.base_column(inside);
         for (row, hot) in (0..).zip(&mut hot) {
-            hot.insert(rsra.column(row, base, aip));
+            hot.insert(rsra.column(row, base, inside));
         }
-        pairs.extend(peers.map(|bip| IpPair { aip, bip }));
+        pairs.extend(peers.map(|opposite| IpPair { inside, opposite }));
         if hot.iter().any(|hot| hot.len() == columns) {
             break;
         }
@@ -207,7 +208,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
 #[test]
 fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     let pairs = crowd(Config::paper(), 16_384);
-    let secret = Config { hash: Hash::HalfSip13, seed: 0x5eed, ..Config::paper() };
+    let secret = Config { hash: HashFamily::HalfSip13, seed: 0x5eed, ..Config::paper() };
     let (report, _) = timed_report(secret, &pairs);
     assert_eq!((report.health.overload, report.candidates), (None, 1));
     assert_eq!(hosts_of(&report), [SCANNER]);

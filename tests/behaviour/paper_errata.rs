@@ -1,6 +1,7 @@
 //! Where the paper's own choices bias the estimate: figures behind docs/paper-notes.md.
 
-use srlg::{Config, Device, IpPair, RsraSizes, Scheme, SlidingDetector};
+use srlg::config::{RsraSizes, Scheme};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::ip;
 
 /// The paper's scheme and memory with linear estimators that start at any recorder.
@@ -28,7 +29,7 @@ fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
 // With δ' = 1 the starts differ, and the touches spread over all positions.
 #[test]
 fn stride_16_correlates_the_rows_and_stride_1_does_not() {
-    let popular = || (0..500_000).map(|aip| IpPair { aip, bip: 0x0808_0808 });
+    let popular = || (0..500_000).map(|inside| IpPair { inside, opposite: 0x0808_0808 });
     let coarse = loaded(Config::paper(), popular());
     let fine = loaded(fine_stride(), popular());
     // A share 1 - e^(-500000/131072) = 0.978 of those positions is set: 1024·0.978^5 = 916
@@ -49,10 +50,10 @@ fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let finder = RsraSizes::PAPER;
     let scheme = Scheme::Paper { finder, rows: 1, columns: 16 << 17, stride: 1 };
     let config = Config { scheme, ..fine_stride() };
-    let giant = loaded(config, (0..100_000).map(|bip| IpPair { aip: 1, bip }));
+    let giant = loaded(config, (0..100_000).map(|opposite| IpPair { inside: 1, opposite }));
     let rows = giant.params().counter().rows().unwrap();
     let column = rows.column(0, 1);
-    let neighbour = (2..).find(|&aip| rows.column(0, aip).abs_diff(column) < 1000).unwrap();
+    let neighbour = (2..).find(|&inside| rows.column(0, inside).abs_diff(column) < 1000).unwrap();
     let estimate = giant.cardinality(ip(neighbour)).unwrap().cardinality;
     assert!(estimate > 10_000.0, "{estimate}");
 }

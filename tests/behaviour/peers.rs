@@ -4,7 +4,8 @@ use srlg_traffic::family::{ip, number};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use srlg::{Config, Device, IpPair, SamplePeer, SlidingDetector};
+use srlg::report::SamplePeer;
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::small;
@@ -20,7 +21,7 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     detector.ingest_late(pairs, late).unwrap();
     let slice = detector.slice() - u64::from(late);
     for pair in pairs {
-        let last = truth.entry((ip(pair.aip), ip(pair.bip))).or_insert(slice);
+        let last = truth.entry((ip(pair.inside), ip(pair.opposite))).or_insert(slice);
         *last = slice.max(*last);
     }
 }
@@ -31,7 +32,9 @@ fn contacts(slice: u32) -> Vec<IpPair> {
     let peers =
         |number: u32| (0..100 * number).map(move |i| (slice * 37 + i).wrapping_mul(0x9e37_79b1));
     (1..13)
-        .flat_map(|number| peers(number).map(move |bip| IpPair { aip: host(number), bip }))
+        .flat_map(|number| {
+            peers(number).map(move |opposite| IpPair { inside: host(number), opposite })
+        })
         .collect()
 }
 
@@ -87,7 +90,7 @@ fn sample_peers_of_super_points_are_opposite_hosts_with_their_last_slice() {
     let shown = check(config, 10);
     assert!((25.0..60.0).contains(&shown), "{shown}");
     // A host that is asked about need not be a super point.
-    check(Config { hash: srlg::Hash::HalfSip13, seed: 7, window: 1, ..config }, 3);
+    check(Config { hash: srlg::config::HashFamily::HalfSip13, seed: 7, window: 1, ..config }, 3);
 }
 
 #[test]
@@ -111,9 +114,12 @@ fn few_cells_show_fewer_peers_and_no_wrong_ones() {
 fn few_peers_of_a_small_host_are_nearly_all_shown() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, mut truth) = (detector(config), Truth::new());
-    let pair = |host: u32, bip: u32| IpPair { aip: 0x0a00_0000 + host, bip: 0xc000_0000 + bip };
+    let pair = |host: u32, opposite: u32| IpPair {
+        inside: 0x0a00_0000 + host,
+        opposite: 0xc000_0000 + opposite,
+    };
     let pairs: Vec<IpPair> =
-        (0..200).flat_map(|host| [0, 1, 2].map(|bip| pair(host, bip))).collect();
+        (0..200).flat_map(|host| [0, 1, 2].map(|opposite| pair(host, opposite))).collect();
     ingest(&detector, &pairs, 0, &mut truth);
     assert_eq!(detector.close_slice().unwrap().super_points, []);
     let mut shown = 0;
@@ -139,7 +145,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, host) = (detector(config), ip(0x0a00_0001));
     detector.skip_to(10).unwrap();
-    let contact = |peer: u32| [IpPair { aip: number(host), bip: peer }];
+    let contact = |peer: u32| [IpPair { inside: number(host), opposite: peer }];
     let shown = |detector: &SlidingDetector| {
         let peers = detector.sample_peers(host).unwrap();
         peers.iter().map(|peer| (number(peer.host), peer.last_seen)).collect::<Vec<_>>()
@@ -167,7 +173,8 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
 fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
     let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });
     for host in 0..300 {
-        let pairs: Vec<IpPair> = (0..1024).map(|bip| IpPair { aip: host, bip }).collect();
+        let pairs: Vec<IpPair> =
+            (0..1024).map(|opposite| IpPair { inside: host, opposite }).collect();
         detector.ingest(&pairs).unwrap();
     }
     let peers = (0..300).flat_map(|host: u32| detector.sample_peers(ip(host)).unwrap());
@@ -186,8 +193,9 @@ fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
 fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let [mut west, east] = [detector(config), detector(config)];
-    let pairs =
-        |peers: std::ops::Range<u32>| peers.map(|bip| IpPair { aip: 7, bip }).collect::<Vec<_>>();
+    let pairs = |peers: std::ops::Range<u32>| {
+        peers.map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>()
+    };
     west.ingest(&pairs(0..30)).unwrap();
     east.ingest(&pairs(100..130)).unwrap();
     west.merge_snapshot(&east.snapshot().unwrap()).unwrap();
@@ -201,7 +209,7 @@ fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
 #[test]
 fn the_paper_s_scheme_has_no_sample_peers() {
     let mut detector = detector(Config { threshold: 64, ..small::paper() });
-    let pairs: Vec<IpPair> = (0..150).map(|bip| IpPair { aip: 7, bip }).collect();
+    let pairs: Vec<IpPair> = (0..150).map(|opposite| IpPair { inside: 7, opposite }).collect();
     detector.ingest(&pairs).unwrap();
     assert_eq!(detector.sample_peers(ip(7)).unwrap(), []);
     let report = detector.close_slice().unwrap();

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use srlg::{Config, Device, Error, IpPair, Scheme, SliceReport, SlidingDetector};
+use srlg::config::Scheme;
+use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 

@@ -3,7 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::{Config, Hash, Ip6Pair, IpPair, RsraSizes, Scheme, SlidingDetector};
+use srlg::config::{HashFamily, RsraSizes, Scheme};
+use srlg::ingest::Ip6Pair;
+use srlg::{Config, IpPair, SlidingDetector};
 
 /// Small arrays in the tagged scheme.
 pub(crate) fn tagged() -> Config {
@@ -13,7 +15,7 @@ pub(crate) fn tagged() -> Config {
         scheme: Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
         linear_width: 256,
         candidate_limit: 1 << 14,
-        hash: Hash::Murmur,
+        hash: HashFamily::Murmur,
         seed: 0,
     }
 }
@@ -36,9 +38,9 @@ pub(crate) fn host(number: u32) -> IpAddr {
 
 /// Ingests a pair of any two hosts; if `is_short` and both are of IPv4, as an [`IpPair`].
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
-    let ingested = match [pair.aip, pair.bip] {
-        [[0, 0, 0xffff, aip], [0, 0, 0xffff, bip]] if is_short => {
-            detector.ingest_late(&[IpPair { aip, bip }], late)
+    let ingested = match [pair.inside, pair.opposite] {
+        [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {
+            detector.ingest_late(&[IpPair { inside, opposite }], late)
         }
         _ => detector.ingest_late(&[pair], late),
     };

@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use srlg::{Config, Device, Error, Hash, Ip6Pair, IpPair, Pair, Scheme, SlidingDetector};
+use srlg::config::{HashFamily, Scheme};
+use srlg::ingest::{Ip6Pair, Pair};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 use srlg_traffic::family::ip;
 
 use crate::device::detector;
@@ -52,7 +54,7 @@ fn any_host(place: usize) -> IpAddr {
 }
 
 fn short(contacts: &[(usize, u32)]) -> Vec<IpPair> {
-    contacts.iter().map(|&(host, bip)| IpPair { aip: HOSTS[host], bip }).collect()
+    contacts.iter().map(|&(host, opposite)| IpPair { inside: HOSTS[host], opposite }).collect()
 }
 
 fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
@@ -60,7 +62,7 @@ fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
         0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
         _ => ip(peer),
     };
-    contacts.iter().map(|&(host, bip)| Ip6Pair::new(any_host(host), peer(bip))).collect()
+    contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
 }
 
 /// Does `$work` with the pairs of `$contacts`, of the type that they shall be of and the scheme takes.
@@ -96,7 +98,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn config() -> impl Strategy<Value = Config> {
     let limit = || prop::sample::select(vec![2u32, 5, 1 << 14]);
     let sizes = prop::sample::select(vec![small(), small_paper(), small_odd()]);
-    let hash = prop::sample::select(vec![Hash::Murmur, Hash::HalfSip13]);
+    let hash = prop::sample::select(vec![HashFamily::Murmur, HashFamily::HalfSip13]);
     (sizes, limit(), limit(), 8u32..60, hash, any::<u64>()).prop_map(
         |(sizes, hot_limit, candidate_limit, threshold, hash, seed)| {
             let sizes = limited(sizes, hot_limit, candidate_limit);
@@ -126,8 +128,8 @@ fn ingest<P: Pair>(tested: &mut SlidingDetector, config: Config, pairs: &[P], wa
             tested.merge_snapshot(&snapshot).unwrap();
         }
         Way::Delta => {
-            let delta = node().take_delta(1).unwrap();
-            tested.merge(&delta).unwrap();
+            let delta = node().delta(1).unwrap();
+            tested.merge_delta(&delta).unwrap();
         }
     }
 }

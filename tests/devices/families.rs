@@ -1,6 +1,7 @@
 //! Hosts of both families on any device: half of the hosts of the same traffic are of IPv6.
 
-use srlg::{Config, Device, Ip6Pair, SlidingDetector};
+use srlg::ingest::Ip6Pair;
+use srlg::{Config, Device, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;

@@ -70,9 +70,9 @@ fn snapshots_of_an_earlier_slice_age(device: Device) {
 
 /// Lets `follower` know what `leader` saw of late: pairs are up to four slices late.
 fn follow(follower: &mut SlidingDetector, leader: &mut SlidingDetector) {
-    let delta = leader.take_delta(5).unwrap();
+    let delta = leader.delta(5).unwrap();
     assert!(delta.recorders() > 1000);
-    follower.merge(&delta).unwrap();
+    follower.merge_delta(&delta).unwrap();
 }
 
 fn deltas_of_every_slice_follow_a_node(device: Device) {
@@ -105,7 +105,7 @@ fn merging_twice_is_merging_once(device: Device) {
         one_at_a_time(&one, &share(slice, 1, 3));
         for _ in 0..2 {
             tested.merge_snapshot(&node.snapshot().unwrap()).unwrap();
-            tested.merge(&node.take_delta(1).unwrap()).unwrap();
+            tested.merge_delta(&node.delta(1).unwrap()).unwrap();
             let own = tested.snapshot().unwrap();
             tested.merge_snapshot(&own).unwrap();
         }

@@ -18,7 +18,7 @@ fn last_recorder_of_an_odd_array(device: Device) {
     assert_equal_recorders(&mut tested, &mut one);
     let (mut merged, mut applied) = (detector(device, config), detector(device, config));
     merged.merge_snapshot(&one.snapshot().unwrap()).unwrap();
-    applied.merge(&one.take_delta(2).unwrap()).unwrap();
+    applied.merge_delta(&one.delta(2).unwrap()).unwrap();
     for detector in [&mut merged, &mut applied] {
         assert_equal_recorders(detector, &mut one);
     }

@@ -1,6 +1,8 @@
 //! More hot columns or candidates than the limits accept, and more pairs than cells, on any device.
 
-use srlg::{Config, Device, FinderHealth, Overload, Scheme, SliceReport};
+use srlg::config::Scheme;
+use srlg::report::{FinderHealth, Overload};
+use srlg::{Config, Device, SliceReport};
 
 use crate::device::detector;
 use crate::feed::{one_at_a_time, whole};

@@ -1,6 +1,6 @@
 //! Pairs that are in the memory of a GPU already.
 
-use srlg::cudarc::driver::CudaContext;
+use srlg::gpu::cudarc::driver::CudaContext;
 use srlg::{Device, IpPair, SlidingDetector};
 
 use crate::feed::assert_equals_one_at_a_time;
@@ -10,7 +10,7 @@ use crate::traffic::{Slice, backbone, presets, with_late};
 fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     for piece in slice.pairs.chunks(10_007) {
-        let pairs: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.aip, pair.bip]).collect();
+        let pairs: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.opposite]).collect();
         detector.ingest_device(&stream.clone_htod(&pairs).unwrap()).unwrap();
     }
     slice.late.iter().for_each(|(late, pairs)| detector.ingest_late(pairs, *late).unwrap());
@@ -21,7 +21,7 @@ fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let mapped = |host| [0, 0, 0xffff, host];
     for piece in slice.pairs.chunks(10_007) {
-        let pair = |pair: &IpPair| [mapped(pair.aip), mapped(pair.bip)].concat();
+        let pair = |pair: &IpPair| [mapped(pair.inside), mapped(pair.opposite)].concat();
         let pairs: Vec<[u32; 8]> = piece.iter().map(|it| pair(it).try_into().unwrap()).collect();
         detector.ingest_device(&stream.clone_htod(&pairs).unwrap()).unwrap();
     }

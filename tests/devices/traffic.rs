@@ -1,6 +1,7 @@
 //! Traffic and sizes of the tests.
 
-use srlg::{Config, IpPair, RsraSizes, Scheme};
+use srlg::config::{RsraSizes, Scheme};
+use srlg::{Config, IpPair};
 use srlg_traffic::synthetic::{Backbone, Model};
 
 /// What comes in one slice.
@@ -90,7 +91,7 @@ pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> C
         Scheme::Paper { finder, rows, columns, stride } => {
             Scheme::Paper { finder: RsraSizes { hot_limit, ..finder }, rows, columns, stride }
         }
-        cells @ Scheme::Tagged { .. } => cells,
+        cells => cells,
     };
     Config { scheme, candidate_limit, ..config }
 }
@@ -98,8 +99,8 @@ pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> C
 /// `peers` opposite hosts of each of `hosts` hosts.
 pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
-        aip: (contact % hosts).wrapping_mul(0x0101_3501),
-        bip: contact.wrapping_mul(0x9e37_79b9),
+        inside: (contact % hosts).wrapping_mul(0x0101_3501),
+        opposite: contact.wrapping_mul(0x9e37_79b9),
     };
     (0..hosts * peers).map(pair).collect()
 }

@@ -1,6 +1,7 @@
 //! What a device reports is near the truth, which an exact oracle knows.
 
-use srlg::{Config, Device, EstimateRange, IpPair, SliceReport};
+use srlg::report::EstimateRange;
+use srlg::{Config, Device, IpPair, SliceReport};
 use srlg_traffic::family::{Family, FamilyPairs, number};
 use srlg_traffic::oracle::ExactWindow;
 

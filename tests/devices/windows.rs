@@ -1,6 +1,7 @@
 //! Windows of all lengths: short ones, those that ages count in epochs, and queries of a part.
 
-use srlg::{Config, Device, IpPair, Scheme};
+use srlg::config::Scheme;
+use srlg::{Config, Device, IpPair};
 use srlg_traffic::family::number;
 
 use crate::device::detector;
@@ -14,6 +15,7 @@ on_every_device!(
     hosts_leave_after_exactly_k_slices,
     windows_of_epochs,
     queries_of_shorter_windows,
+    questions_while_a_slice_closes,
     long_silences,
 );
 
@@ -28,12 +30,37 @@ fn short_windows(device: Device) {
     }
 }
 
+// Queries between the search and the ageing leave both as they are.
+fn questions_while_a_slice_closes(device: Device) {
+    for config in presets(5) {
+        let config = Config { threshold: 128, ..config };
+        let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
+        for slice in with_late(backbone(14, 8, 100_000)) {
+            whole(&tested, &slice);
+            whole(&reference, &slice);
+            let [closing, expected] =
+                [&mut tested, &mut reference].map(|detector| detector.begin_close().unwrap());
+            assert_eq!(closing.super_points(), expected.super_points());
+            for window in 1..=5 {
+                let within = closing.super_points_within(window).unwrap();
+                assert_eq!(within, expected.super_points_within(window).unwrap());
+            }
+            for point in closing.super_points().iter().take(3) {
+                assert_eq!(closing.sample_peers(point.host).unwrap(), point.peers);
+            }
+            assert_eq!(closing.end().unwrap(), expected.end().unwrap());
+        }
+        assert_equal_recorders(&mut tested, &mut reference);
+    }
+}
+
 fn hosts_leave_after_exactly_k_slices(device: Device) {
     for config in [small(), small_paper()] {
         for window in [1, 2, 5] {
             let mut tested = detector(device, Config { window, ..config });
             let host = 0x0a00_0001;
-            let pairs: Vec<IpPair> = (0..200).map(|bip| IpPair { aip: host, bip }).collect();
+            let pairs: Vec<IpPair> =
+                (0..200).map(|opposite| IpPair { inside: host, opposite }).collect();
             tested.ingest(&pairs).unwrap();
             let found: Vec<bool> = (0..window + 3)
                 .map(|_| tested.close_slice().unwrap())

@@ -44,10 +44,10 @@ impl Family {
 
     /// Returns the inside host and the opposite host of `pair`: they are of one family.
     #[must_use]
-    pub fn hosts(self, IpPair { aip, bip }: IpPair) -> (IpAddr, IpAddr) {
-        match self.is_v6(aip) {
-            true => (Self::V6.host(aip), Self::V6.host(bip)),
-            false => (ip(aip), ip(bip)),
+    pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
+        match self.is_v6(inside) {
+            true => (Self::V6.host(inside), Self::V6.host(opposite)),
+            false => (ip(inside), ip(opposite)),
         }
     }
 
@@ -56,8 +56,10 @@ impl Family {
         all.v4.clear();
         all.v6.clear();
         for &pair in pairs {
-            match self.is_v6(pair.aip) {
-                true => all.v6.push(Ip6Pair { aip: v6(pair.aip), bip: v6(pair.bip) }),
+            match self.is_v6(pair.inside) {
+                true => {
+                    all.v6.push(Ip6Pair { inside: v6(pair.inside), opposite: v6(pair.opposite) });
+                }
                 false => all.v4.push(pair),
             }
         }
@@ -128,12 +130,12 @@ mod tests {
 
     #[test]
     fn pairs_are_split_by_their_inside_hosts() {
-        let pairs: Vec<IpPair> = (0..1000).map(|aip| IpPair { aip, bip: 7 }).collect();
+        let pairs: Vec<IpPair> = (0..1000).map(|inside| IpPair { inside, opposite: 7 }).collect();
         let mut all = FamilyPairs::default();
         Family::Mixed.split(&pairs, &mut all);
         assert_eq!(all.v4.len() + all.v6.len(), 1000);
-        assert!(all.v4.iter().all(|pair| !Family::Mixed.is_v6(pair.aip)));
-        let peer = srlg_core::host(all.v6[0].bip);
+        assert!(all.v4.iter().all(|pair| !Family::Mixed.is_v6(pair.inside)));
+        let peer = srlg_core::host(all.v6[0].opposite);
         assert_eq!((peer.to_string().as_str(), number(peer)), ("2001:db8::7", 7));
     }
 }

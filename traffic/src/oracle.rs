@@ -17,9 +17,9 @@ use std::collections::hash_map::Entry;
 /// use srlg_core::IpPair;
 /// use srlg_traffic::oracle::ExactWindow;
 /// let mut exact = ExactWindow::new(2);
-/// exact.touch(IpPair { aip: 1, bip: 2 });
+/// exact.touch(IpPair { inside: 1, opposite: 2 });
 /// assert_eq!(exact.close_slice(1), [(1, 1)]);
-/// exact.touch(IpPair { aip: 1, bip: 3 });
+/// exact.touch(IpPair { inside: 1, opposite: 3 });
 /// assert_eq!(exact.close_slice(1), [(1, 2)]);
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
@@ -67,7 +67,7 @@ impl ExactWindow {
             Entry::Occupied(mut known) => *known.get_mut() = slice.max(*known.get()),
             Entry::Vacant(unknown) => {
                 unknown.insert(slice);
-                *self.cardinalities.entry(pair.aip).or_default() += 1;
+                *self.cardinalities.entry(pair.inside).or_default() += 1;
                 let bucket = self.bucket(slice);
                 self.buckets[bucket].push(pair);
             }
@@ -126,7 +126,7 @@ impl ExactWindow {
                 continue;
             }
             self.last_touch.remove(&pair);
-            if let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.aip) {
+            if let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.inside) {
                 *cardinality.get_mut() -= 1;
                 if *cardinality.get() == 0 {
                     cardinality.remove();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        let pair = (0..4_u32, 0..6_u32).prop_map(|(aip, bip)| IpPair { aip, bip });
+        let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
         prop_oneof![
             12 => (pair, prop_oneof![3 => Just(0), 1 => 0..12_u32])
                 .prop_map(|(pair, late)| Step::Touch { pair, late }),
@@ -203,7 +203,7 @@ mod tests {
                 }
                 let pairs = naive.pairs(window);
                 prop_assert_eq!(exact.distinct_pairs(), pairs.len());
-                let count = |host| pairs.iter().filter(|pair| pair.aip == host).count() as u32;
+                let count = |host| pairs.iter().filter(|pair| pair.inside == host).count() as u32;
                 let expected: Vec<_> =
                     (0..4).map(|host| (host, count(host))).filter(|point| point.1 >= 1).collect();
                 prop_assert_eq!(exact.super_points(1), expected);
@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn a_skip_of_any_length_ends_at_once() {
         let mut exact = ExactWindow::new(3);
-        exact.touch(IpPair { aip: 1, bip: 2 });
+        exact.touch(IpPair { inside: 1, opposite: 2 });
         exact.skip(1 << 60);
         assert_eq!((exact.distinct_pairs(), exact.cardinality(1)), (0, 0));
-        exact.touch_late(IpPair { aip: 1, bip: 2 }, 2);
+        exact.touch_late(IpPair { inside: 1, opposite: 2 }, 2);
         assert_eq!(exact.close_slice(1), [(1, 1)]);
         assert_eq!(exact.close_slice(1), []);
     }

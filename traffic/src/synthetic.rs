@@ -43,7 +43,7 @@ use srlg_core::{Address, IpPair};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Backbone {
-    /// Everything random follows from it.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Slices to generate; at most 2^23 together with two periods.
     pub slices: u32,
@@ -109,8 +109,8 @@ pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item =
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;
     (0..count.min(1 << 32)).map(move |counter| IpPair {
-        aip: inside_host(rng.below(hosts)),
-        bip: scatter(counter as u32 ^ key),
+        inside: inside_host(rng.below(hosts)),
+        opposite: scatter(counter as u32 ^ key),
     })
 }
 

@@ -35,7 +35,8 @@ impl Record {
     pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
-        ends.filter(|(aip, bip)| aip != bip).map(|(aip, bip)| IpPair { aip, bip })
+        ends.filter(|(inside, opposite)| inside != opposite)
+            .map(|(inside, opposite)| IpPair { inside, opposite })
     }
 }
 

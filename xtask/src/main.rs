@@ -4,8 +4,12 @@
 //! `CARGO_TARGET_DIR` are. It fails with one line that names what is wrong and the way out.
 
 mod circles;
+mod documents;
 mod instructions;
+mod links;
+mod messages;
 mod ptx;
+mod sources;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,8 +22,14 @@ use clap::Parser;
 enum Chore {
     /// Find files of one crate that import each other.
     Circles,
+    /// Find public items whose documentation lacks a verb, a parameter or its errors.
+    Documents,
     /// Count the instructions of ingest and close, under valgrind.
     Instructions(instructions::Arguments),
+    /// Find links of documents that lead nowhere.
+    Links,
+    /// Print a table of all messages that people may read.
+    Messages,
     /// Turn srlg-kernels into srlg-host/ptx/srlg.ptx.
     Ptx(ptx::Arguments),
 }
@@ -27,7 +37,10 @@ enum Chore {
 fn main() -> ExitCode {
     let result = match Chore::parse() {
         Chore::Circles => circles::run(root()),
+        Chore::Documents => documents::run(root()),
         Chore::Instructions(arguments) => instructions::run(&arguments, root()),
+        Chore::Links => links::run(root()),
+        Chore::Messages => messages::run(root()),
         Chore::Ptx(arguments) => ptx::run(&arguments, root()),
     };
     match result {

@@ -162,6 +162,7 @@ fn greets(port: u16) -> bool {
 }
 
 fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free for the broker")?;
     Ok(listener.local_addr()?.port())
 }

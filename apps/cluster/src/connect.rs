@@ -81,7 +81,7 @@ impl Access {
             Err(error) => match error.kind() {
                 ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
                     bail!(
-                        "the broker at {broker} refuses the key of {client}: is it that of this network?"
+                        "the broker at {broker} refuses the key of {client}: use the key of this network"
                     )
                 }
                 ConnectErrorKind::ServerParse => bail!("{broker} is no HOST:PORT"),
@@ -150,10 +150,10 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) 
             state.send_modify(|state| state.up = false);
             warn!("the connection to the broker is gone");
         }
-        Event::ServerError(error) => warn!("the broker says: {error}"),
+        Event::ServerError(error) => warn!("the broker reports an error: {error}"),
         Event::ClientError(error) => {
             if !told.swap(true, Relaxed) {
-                warn!("no connection to the broker: {error}; tries again for ever");
+                warn!("cannot connect to the broker, which is tried again and again: {error}");
             }
         }
         other => info!("broker: {other}"),

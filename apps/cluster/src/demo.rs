@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use srlg_host::{Config, Hash};
+use srlg_host::{Config, HashFamily};
 use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 
@@ -62,7 +62,7 @@ pub fn run() -> Result<ExitCode> {
 
 /// Seeds are fixed: the demonstration is the same on every machine.
 fn network() -> Network {
-    let config = Config { hash: Hash::HalfSip13, ..Config::default() };
+    let config = Config { hash: HashFamily::HalfSip13, ..Config::default() };
     let probes = PROBES.map(str::to_owned).to_vec();
     Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config }
 }
@@ -146,7 +146,7 @@ impl Nodes {
 impl Node {
     fn start(folder: &Path, broker: &str, name: &'static str, options: &[String]) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
-        let program = std::env::current_exe().context("where is this program?")?;
+        let program = std::env::current_exe().context("cannot find the file of this program")?;
         let mut command = Command::new(program);
         if PROBES.contains(&name) {
             command.arg("probe");

@@ -3,7 +3,7 @@
 //! Everything but results goes to standard error, a line each. Exit codes: 0 done, 1 the
 //! demonstration's answer is off, 2 an error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -38,7 +38,11 @@ enum Task {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
+    // Colours are for eyes alone: a file or a journal gets none.
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_writer(io::stderr)
+        .with_target(false);
     tracing_subscriber::registry().with(lines).with(command.log).init();
     match run(command.task) {
         Ok(code) => code,

@@ -16,8 +16,6 @@ use srlg_host::{Config, ConfigError};
 
 use crate::subjects::{BadName, check_name};
 
-mod form;
-
 /// File of the network in a folder that `setup` has made.
 pub const NETWORK_FILE: &str = "network.json";
 
@@ -36,7 +34,6 @@ pub struct Network {
     /// A delta of more bytes than this goes in parts.
     pub part_bytes: usize,
     /// Sizes, hash and seed of every detector.
-    #[serde(with = "form::ConfigForm")]
     pub config: Config,
 }
 
@@ -44,14 +41,14 @@ pub struct Network {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum NetworkError {
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
-    #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {path}: {cause}")]
+    Read { path: PathBuf, cause: io::Error },
+    #[error("cannot write {path}: {cause}")]
+    Write { path: PathBuf, cause: io::Error },
     #[error("{path} holds a secret, and everybody on this machine may read it: chmod o= {path}")]
     Open { path: PathBuf },
-    #[error("{path} is no description of a network: {source}")]
-    Form { path: PathBuf, source: serde_json::Error },
+    #[error("{path} is no description of a network: {cause}")]
+    Form { path: PathBuf, cause: serde_json::Error },
     #[error("config: {0}")]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -60,7 +57,7 @@ pub enum NetworkError {
     Twice { name: String },
     #[error("the network has no probe: name at least one")]
     NoProbe,
-    #[error("{name:?} is no probe of the network: it has {known}")]
+    #[error("{name:?} is no probe of the network: give one of {known}")]
     Unknown { name: String, known: String },
     #[error("slice_ms is {slice_ms}: give 1 to 86400000, a day")]
     Slice { slice_ms: u64 },
@@ -78,7 +75,7 @@ impl Network {
         let path = folder.join(NETWORK_FILE);
         let text = read_secret(&path)?;
         let network: Self =
-            serde_json::from_str(&text).map_err(|source| NetworkError::Form { path, source })?;
+            serde_json::from_str(&text).map_err(|cause| NetworkError::Form { path, cause })?;
         network.check()?;
         Ok(network)
     }
@@ -91,7 +88,7 @@ impl Network {
         self.check()?;
         let path = folder.join(NETWORK_FILE);
         let mut text = serde_json::to_string_pretty(self)
-            .map_err(|source| NetworkError::Form { path: path.clone(), source })?;
+            .map_err(|cause| NetworkError::Form { path: path.clone(), cause })?;
         text.push('\n');
         write_secret(&path, &text)
     }
@@ -143,7 +140,7 @@ impl Network {
 /// [`NetworkError::Read`] and [`NetworkError::Open`].
 pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     let path = || path.to_owned();
-    let fail = |source| NetworkError::Read { path: path(), source };
+    let fail = |cause| NetworkError::Read { path: path(), cause };
     let mode = fs::metadata(path()).map_err(fail)?.permissions().mode();
     if mode & 0o007 != 0 {
         return Err(NetworkError::Open { path: path() });
@@ -161,7 +158,7 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };
-    write().map_err(|source| NetworkError::Write { path: path.to_owned(), source })
+    write().map_err(|cause| NetworkError::Write { path: path.to_owned(), cause })
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "SLICES", value_parser = clap::value_parser!(u32).range(2..))]
     pub keep: Option<u32>,
 
-    /// What it reads.
+    /// Input of the probe.
     #[command(flatten)]
     pub input: input::Args,
 
@@ -89,13 +89,16 @@ pub fn run(args: Args) -> Result<()> {
     let (spool, damaged) = Spool::open(&folder)?;
     damaged.iter().for_each(|damage| warn!("{damage}"));
     if let Some(mark) = spool.mark() {
-        info!("goes on after slice {mark}, which {} has", folder.display());
+        info!(
+            "the probe continues after slice {mark}, the last one in the spool {}",
+            folder.display()
+        );
     }
     let keep = args.keep.unwrap_or(network.config.window.max(2)) as usize;
     let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("cannot start")?;
+    let runtime = runtime.context("cannot start the threads of the probe")?;
     let done = runtime.block_on(work(args, network, &outbox));
     outbox.stop();
     // A lookup of the broker's name may be on its way, and nobody can cut it short.
@@ -113,7 +116,9 @@ async fn work(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> 
         _ = terminate.recv() => {}
     }
     let (slices, acked) = (outbox.len(), outbox.acked_len());
-    info!("stopped; {slices} slices are in the spool, of which the broker has {acked}");
+    info!(
+        "the probe has stopped; {slices} slices are in the spool, of which the broker has {acked}"
+    );
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
-use srlg_host::{Config, Hash, random_seed};
+use srlg_host::{Config, HashFamily, random_seed};
 use time::OffsetDateTime;
 
 use crate::connect::{AUTHORITY_FILE, key_file};
@@ -35,7 +35,7 @@ const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 /// What `srlg-cluster setup` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to write; made where it is not there yet
+    /// Folder to write to; it is created if it does not exist
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
 
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<()> {
     let config = Config {
         threshold: args.threshold,
         window: args.window,
-        hash: Hash::HalfSip13,
+        hash: HashFamily::HalfSip13,
         seed: args.seed.map_or_else(random_seed, Ok)?,
         ..Config::default()
     };
@@ -155,8 +155,9 @@ fn server_params(hosts: &[String]) -> Result<CertificateParams> {
 }
 
 fn params(hosts: &[String], name: &str) -> Result<CertificateParams> {
-    let mut params = CertificateParams::new(hosts)
-        .with_context(|| format!("no names for a certificate: {}", hosts.join(", ")))?;
+    let mut params = CertificateParams::new(hosts).with_context(|| {
+        format!("the certificate of the broker cannot have these names: {}", hosts.join(", "))
+    })?;
     params.distinguished_name.push(DnType::CommonName, name);
     let now = OffsetDateTime::now_utc();
     // Clocks of clients may be a little behind.

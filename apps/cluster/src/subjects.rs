@@ -84,7 +84,7 @@ impl fmt::Display for Part {
 
 /// A text that says no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no part of a delta: it is NUMBER/COUNT, and NUMBER is 1 to COUNT")]
+#[error("{text:?} is no part of a delta: give NUMBER/COUNT, where NUMBER is 1 to COUNT")]
 pub struct BadPart {
     text: String,
 }

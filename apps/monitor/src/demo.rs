@@ -9,16 +9,21 @@ mod verdict;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args as _, FromArgMatches};
+use srlg_host::random_seed;
 use srlg_input::{Event, Input};
 
+use crate::board::Board;
 use crate::monitor::Monitor;
 use crate::options::Options;
+use crate::web::Web;
 use attacks::Attacks;
 use verdict::Verdict;
 
@@ -28,13 +33,17 @@ const LEAST_SECONDS: u64 = 20;
 /// What `srlg-monitor demo` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How long it takes, at least 20
+    /// Seconds of the demonstration, at least 20
     #[arg(long, value_name = "N", default_value_t = LEAST_SECONDS)]
     pub seconds: u64,
 
     /// File for the alerts, a line of JSON each
     #[arg(long, value_name = "FILE")]
     pub alerts: Option<PathBuf>,
+
+    /// Address of the page
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    pub http: SocketAddr,
 
     /// Seed of the traffic
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -56,9 +65,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         File::create(path).with_context(|| format!("cannot write to {}", path.display()))
     });
     let mut file = file.take().transpose()?;
-    let mut monitor = Monitor::new(&options)?;
+    let config = options.config()?;
+    let mut monitor = Monitor::new(&config, random_seed()?)?;
     let mut input = Input::open(&options.source)?;
-    let to = *input.addresses().first().context("no socket is bound")?;
+    let to =
+        *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
+    let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
+    let web = Web::start(args.http, false, latest)?;
     let attacks = Attacks::new(args.seed);
     let mut verdict = Verdict::new(attacks.planted());
     let mut out = io::stdout().lock();
@@ -68,35 +81,42 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         "an exporter sends NetFlow v9 to {to} for {} s; detectors take {memory:.1} MB",
         args.seconds
     )?;
+    writeln!(out, "the page is at http://{}/", web.address())?;
     for planted in attacks.planted() {
         writeln!(out, "planted: {planted}")?;
     }
     writeln!(out)?;
     let length = Duration::from_secs(args.seconds);
     let exporter = exporter::start(attacks, to, length)?;
-    let started = Instant::now();
+    let (started, mut told_ms) = (Instant::now(), 0);
     while started.elapsed() < length {
         match input.next_event()? {
             Some(Event::Contact(contact)) => monitor.take(&contact)?,
             Some(Event::Time(now_ns)) => monitor.pass(now_ns)?,
-            Some(Event::Notice(_)) => {}
+            Some(_) => {}
             None => break,
         }
+        if monitor.now_ms() != told_ms {
+            told_ms = monitor.now_ms();
+            let board = Board {
+                is_live: true,
+                is_last_reload_good: true,
+                ..monitor.board(&input.status())
+            };
+            boards.send_replace(Arc::new(board));
+        }
         for notice in monitor.notices()? {
-            let alert = &notice.alert;
             let at = started.elapsed().as_secs_f64();
             writeln!(
                 out,
                 "{at:5.1} s  {:<6} {:<8} {}",
-                format!("{:?}", alert.status).to_lowercase(),
-                alert.severity.to_string(),
-                notice.text
+                notice.status, notice.severity, notice.text
             )?;
             if let Some(file) = &mut file {
                 serde_json::to_writer(&mut *file, &notice)?;
                 writeln!(file)?;
             }
-            verdict.take(alert);
+            verdict.take(notice);
         }
     }
     exporter.join().ok().context("the exporter failed")??;
@@ -115,6 +135,8 @@ fn options() -> Result<Options> {
         "127.0.0.1:0",
         "--exporters",
         "127.0.0.1",
+        "--sampling",
+        "1",
         "--inside",
         "10.0.0.0/8",
         "--inside",

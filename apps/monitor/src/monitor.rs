@@ -1,73 +1,168 @@
-//! The loop: contacts and time in, notices out.
+//! All views of one input: contacts and time in, notices and the board out.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
-use srlg_alert::Subject;
-use srlg_contact::{Contact, Prefixes, Role, Side, ViewOptions};
-use srlg_input::{Event, Input};
-use tracing::{info, warn};
+use anyhow::Result;
+use srlg_alert::{AlertId, Severity, Status, Subject};
+use srlg_contact::{Contact, Networks, Role, Sampling, Side, ViewOptions};
+use srlg_input::Status as InputStatus;
 
-use crate::notice::Notice;
-use crate::options::Options;
-use crate::watch::{Watch, WatchOptions};
+use crate::board::{Board, ExporterBoard, InputBoard};
+use crate::config::{Config, ViewConfig};
+use crate::notice::{Context, Direction, Notice};
+use crate::watch::{Told, Watch, WatchOptions};
 
 /// Watches all views of one input.
 pub struct Monitor {
-    /// Each with whether its hosts receive.
-    watches: Vec<(Watch, bool)>,
-    window_ms: u64,
+    views: Vec<Viewed>,
+    labels: Networks<String>,
+    slice_ms: u64,
+    contacts: u64,
+    samplings: Samplings,
+    /// The last notice of every alert that goes on.
+    open: BTreeMap<AlertId, Arc<Notice>>,
+}
+
+struct Viewed {
+    watch: Watch,
+    direction: Direction,
+    is_inside: bool,
+    /// The view of the same hosts in which contacts go the other way.
+    opposite: Option<usize>,
+}
+
+/// How exporters sampled, of all contacts so far.
+#[derive(Debug, Default)]
+struct Samplings {
+    by_exporter: HashMap<IpAddr, Sampling>,
+    last: Option<(IpAddr, Option<std::num::NonZeroU32>)>,
+}
+
+/// How much later than now the contacts of a file may be.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Exporters whose sampling is remembered, as many as a decoder knows.
+const EXPORTERS: usize = 16_384;
+
+impl Samplings {
+    /// Mostly it is as it was.
+    #[inline]
+    fn take(&mut self, contact: &Contact) {
+        let Some(exporter) = contact.exporter else { return };
+        let now = Some((exporter, contact.sampling));
+        if self.last != now {
+            self.last = now;
+            if self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter) {
+                self.by_exporter.entry(exporter).or_default().add(contact);
+            }
+        }
+    }
 }
 
 impl Monitor {
-    /// Makes the views that `options` ask for: hosts inside by whom they receive from, and by whom they send to; and hosts
-    /// outside by whom they send to inside.
+    /// Makes the views of `config`, whose detectors hash with `seed`.
     ///
     /// # Errors
-    /// What is wrong with the options.
-    pub fn new(options: &Options) -> Result<Self> {
-        let inside = options.inside.clone();
-        // Who is outside may have as many addresses of a /64 as they like.
-        let prefixes = Prefixes { peer6: 64, ..Prefixes::default() };
-        let base = ViewOptions { inside, prefixes, ..ViewOptions::default() };
-        let mut views = vec![
-            ("fan-in", ViewOptions { role: Role::Destination, ..base.clone() }),
-            ("fan-out", ViewOptions { role: Role::Source, ..base.clone() }),
-        ];
-        if !options.inside.is_empty() {
-            let prefixes = Prefixes { host6: 64, ..Prefixes::default() };
-            let (measure, role) = (Side::Outside, Role::Source);
-            views.push(("outside", ViewOptions { measure, role, prefixes, ..base }));
-        }
-        let watches: Result<Vec<_>> = views
-            .into_iter()
-            .map(|(name, view)| {
-                let is_fan_in = view.role == Role::Destination;
-                let (config, rule) = (options.detector()?, options.rule()?);
-                let Options { slice, grace, .. } = *options;
-                Ok((
-                    Watch::new(WatchOptions { name, view, config, rule, slice, grace })?,
-                    is_fan_in,
-                ))
+    /// What is wrong with the sizes.
+    pub fn new(config: &Config, seed: u64) -> Result<Self> {
+        // What is read live is of no later time than now. In a file one wrong time would let all that follows be too late.
+        let latest_ns = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(now) if !config.source.is_live() => (now + DAY).as_nanos() as u64,
+            _ => u64::MAX,
+        };
+        let other = |view: &ViewOptions| {
+            let role = match view.role {
+                Role::Destination => Role::Source,
+                Role::Source => Role::Destination,
+                Role::Any => return None,
+            };
+            config.views.iter().position(|other| {
+                let ViewOptions { measure, prefixes, role: of, .. } = &other.view;
+                *of == role && *measure == view.measure && *prefixes == view.prefixes
+            })
+        };
+        let views: Result<Vec<Viewed>> = config
+            .views
+            .iter()
+            .map(|ViewConfig { name, view, sizes, rules, .. }| {
+                let direction = Direction::from(view.role);
+                let (is_inside, opposite) = (view.measure == Side::Inside, other(view));
+                let watch = Watch::new(WatchOptions {
+                    name: name.clone(),
+                    view: view.clone(),
+                    config: srlg_host::Config { seed, ..*sizes },
+                    rules: rules.clone(),
+                    slice: config.slice,
+                    grace: config.grace,
+                    latest_ns,
+                })?;
+                Ok(Viewed { watch, direction, is_inside, opposite })
             })
             .collect();
-        Ok(Self { watches: watches?, window_ms: u64::try_from(options.window.as_millis())? })
+        Ok(Self {
+            views: views?,
+            labels: config.labels.clone(),
+            slice_ms: u64::try_from(config.slice.as_millis())?,
+            contacts: 0,
+            samplings: Samplings::default(),
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// Follows the rules, the allow lists and the labels of `config` from the next slice on.
+    pub fn reload(&mut self, config: &Config) {
+        for viewed in &mut self.views {
+            let next = config.views.iter().find(|next| next.name == viewed.watch.name());
+            if let Some(next) = next {
+                viewed.watch.set_rules(next.rules.clone());
+            }
+        }
+        self.labels = config.labels.clone();
+    }
+
+    /// Returns the views.
+    pub fn watches(&mut self) -> impl Iterator<Item = &mut Watch> {
+        self.views.iter_mut().map(|viewed| &mut viewed.watch)
     }
 
     /// Returns the bytes of the recorders of all views.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.watches.iter().map(|(watch, _)| watch.memory_bytes()).sum()
+        self.views.iter().map(|viewed| viewed.watch.memory_bytes()).sum()
+    }
+
+    /// Returns the bytes that a checkpoint takes besides while it is written: of the largest view a copy of
+    /// the recorders, and the bytes before and after they are packed.
+    #[must_use]
+    pub fn checkpoint_bytes(&self) -> usize {
+        let largest = self.views.iter().map(|viewed| viewed.watch.memory_bytes()).max();
+        3 * largest.unwrap_or(0)
+    }
+
+    /// Returns how many slices have been closed.
+    #[must_use]
+    pub fn closed(&self) -> u64 {
+        self.views.iter().map(|viewed| viewed.watch.closed()).sum()
+    }
+
+    /// Returns the end of the last slice, milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.views.iter().map(|viewed| viewed.watch.now_ms()).max().unwrap_or(0)
     }
 
     /// Takes a contact.
     ///
     /// # Errors
     /// What a detector says.
+    #[inline]
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
-        self.watches.iter_mut().try_for_each(|(watch, _)| watch.take(contact))
+        self.contacts += 1;
+        self.samplings.take(contact);
+        self.watches().try_for_each(|watch| watch.take(contact))
     }
 
     /// Lets time pass until `now_ns`.
@@ -75,7 +170,7 @@ impl Monitor {
     /// # Errors
     /// What a detector says.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
-        self.watches.iter_mut().try_for_each(|(watch, _)| watch.pass(now_ns))
+        self.watches().try_for_each(|watch| watch.pass(now_ns))
     }
 
     /// Ends the last slice, at the end of an input.
@@ -83,7 +178,7 @@ impl Monitor {
     /// # Errors
     /// What a detector says.
     pub fn finish(&mut self) -> Result<()> {
-        self.watches.iter_mut().try_for_each(|(watch, _)| watch.finish())
+        self.watches().try_for_each(Watch::finish)
     }
 
     /// Returns what is to be told since the last call.
@@ -92,75 +187,107 @@ impl Monitor {
     /// What a detector says.
     pub fn notices(&mut self) -> Result<Vec<Notice>> {
         let mut notices = Vec::new();
-        for at in 0..self.watches.len() {
-            let (watch, is_fan_in) = &mut self.watches[at];
-            let is_fan_in = *is_fan_in;
-            for told in watch.told() {
-                let opposite = match told.alert.subject {
-                    Subject::Host(host) => self.opposite(at, host)?,
-                    Subject::Network { .. } => Some(0.0),
-                };
-                notices.push(Notice::new(told, is_fan_in, opposite, self.window_ms));
+        for at in 0..self.views.len() {
+            for told in self.views[at].watch.told() {
+                notices.push(self.notice(at, told)?);
+            }
+        }
+        for notice in &notices {
+            match notice.status {
+                Status::End => drop(self.open.remove(&notice.id)),
+                _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
             }
         }
         Ok(notices)
     }
 
-    /// How many hosts the other direction of a host inside has; of those outside only one is watched.
-    fn opposite(&self, at: usize, host: std::net::IpAddr) -> Result<Option<f64>> {
-        let Some(other) = [1, 0].get(at) else { return Ok(Some(0.0)) };
-        Ok(Some(self.watches[*other].0.cardinality(host)?.cardinality))
+    /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of
+    /// those whose view is no more.
+    pub fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
+        let names: Vec<String> = self.watches().map(|watch| watch.name().to_owned()).collect();
+        let (known, gone): (Vec<_>, Vec<_>) =
+            notices.into_iter().partition(|notice| names.contains(&notice.view));
+        self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
+        gone.into_iter().map(Notice::end_without_view).collect()
     }
-}
 
-/// Watches until the input ends, or a signal comes.
-///
-/// # Errors
-/// What is wrong with the options, the input, or the file of alerts.
-pub fn run(options: &Options) -> Result<()> {
-    let mut monitor = Monitor::new(options)?;
-    let mut out = open(&options.alerts)?;
-    let mut input = Input::open(&options.source)?;
-    input.stop_at_signals()?;
-    let memory = monitor.memory_bytes() as f64 / 1e6;
-    info!("{} views take {memory:.1} MB, whatever comes", monitor.watches.len());
-    while let Some(event) = input.next_event()? {
-        match event {
-            Event::Contact(contact) => monitor.take(&contact)?,
-            Event::Time(now_ns) => monitor.pass(now_ns)?,
-            Event::Notice(line) => match line.strip_prefix("warning: ") {
-                Some(line) => warn!("{line}"),
-                None => info!("{line}"),
-            },
+    fn notice(&self, at: usize, told: Told) -> Result<Notice> {
+        let Viewed { direction, is_inside, opposite, .. } = &self.views[at];
+        let Told { alert, window_ms, peers, detail, sampling, data_age_ms } = told;
+        let host = match &alert.subject {
+            Subject::Host(host) => *host,
+            Subject::Network { largest, network, .. } => {
+                largest.first().map_or(network.addr(), |(host, _)| *host)
+            }
+        };
+        // Of as much time: what a host does within an hour is no answer to a flood of a minute.
+        let slices = window_ms / self.slice_ms;
+        let opposite = opposite
+            .map(|other| self.views[other].watch.cardinality_within(host, slices))
+            .transpose()?;
+        let context = Context {
+            direction: *direction,
+            is_inside: *is_inside,
+            label: self.labels.get(host).cloned(),
+            window_ms,
+            opposite: opposite.map(|estimate| estimate.cardinality),
+            sampling,
+            data_age_ms,
+            detail,
+            peers,
+        };
+        Ok(Notice::new(alert, context))
+    }
+
+    /// Returns what is known now, with what `input` tells.
+    #[must_use]
+    pub fn board(&self, input: &InputStatus) -> Board {
+        let mut views: Vec<_> = self.views.iter().map(|viewed| viewed.watch.board()).collect();
+        for view in &mut views {
+            for host in &mut view.top {
+                host.label = self.labels.get(host.host).cloned();
+            }
+            for notice in self.open.values().filter(|notice| notice.view == view.name) {
+                view.alerts[match notice.severity {
+                    Severity::Warning => 0,
+                    Severity::Major => 1,
+                    Severity::Critical => 2,
+                }] += 1;
+            }
         }
-        write(&mut out, monitor.notices()?)?;
+        let mut alerts: Vec<Arc<Notice>> = self.open.values().cloned().collect();
+        alerts.sort_by_key(|notice| std::cmp::Reverse(notice.start_ms));
+        let sockets = input.sockets.unwrap_or_default();
+        let exporters = input.exporters.iter().map(|exporter| {
+            let address = exporter.address.ip();
+            let sampling = self.samplings.by_exporter.get(&address).copied().unwrap_or_default();
+            ExporterBoard {
+                address,
+                datagrams: exporter.counts.datagrams,
+                records: exporter.counts.records,
+                contacts: exporter.counts.contacts,
+                lost: exporter.losses.lost,
+                templates: exporter.templates,
+                undecodable_sets: exporter.undecodable.iter().map(|it| it.sets).sum(),
+                skew_ms: -exporter.skew_ns / 1_000_000,
+                sampling: sampling.to_string(),
+            }
+        });
+        Board {
+            now_ms: self.now_ms(),
+            slice_ms: self.slice_ms,
+            is_input_lost: self.views.iter().any(|viewed| viewed.watch.is_input_lost()),
+            memory_bytes: self.memory_bytes() as u64,
+            views,
+            alerts,
+            input: InputBoard {
+                contacts: self.contacts,
+                received: sockets.received,
+                refused: sockets.refused,
+                dropped: sockets.dropped.or(input.interface_drops).unwrap_or(0),
+            },
+            exporters: exporters.collect(),
+            ..Board::default()
+        }
     }
-    if !options.source.is_live() {
-        monitor.finish()?;
-        write(&mut out, monitor.notices()?)?;
-    }
-    let status = input.status();
-    status.to_string().lines().for_each(|line| info!("{line}"));
-    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
-    Ok(())
-}
-
-fn open(path: &Path) -> Result<Box<dyn Write>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdout()));
-    }
-    let file = File::options().create(true).append(true).open(path);
-    Ok(Box::new(file.with_context(|| format!("cannot write to {}", path.display()))?))
-}
-
-fn write(out: &mut dyn Write, notices: Vec<Notice>) -> Result<()> {
-    for notice in notices {
-        let mut line = serde_json::to_vec(&notice)?;
-        line.push(b'\n');
-        // In one call, so that whoever reads along sees whole lines.
-        out.write_all(&line).and_then(|()| out.flush()).context("cannot write alerts")?;
-        let alert = &notice.alert;
-        info!("{:?} {} {}: {}", alert.status, alert.severity, alert.id, notice.text);
-    }
-    Ok(())
 }

@@ -1,18 +1,26 @@
-//! What a monitor watches, and when it alerts.
+//! What `srlg-monitor run` takes: a configuration, or the simple case by options alone.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use ipnet::IpNet;
-use srlg_alert::{Rule, Terms};
 use srlg_contact::parse_network;
-use srlg_host::{Config, Hash, random_seed};
 use srlg_input::InputOptions;
+use toml::Spanned;
+
+use crate::config::{Config, File, RuleFile, Text};
+use crate::sinks::SinkOptions;
 
 /// What `srlg-monitor run` takes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
+    /// File of the configuration; an input that is named beside takes the place of the one in the file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "http", "state"])]
+    pub config: Option<PathBuf>,
+
     /// Where contacts come from.
     #[command(flatten)]
     pub source: InputOptions,
@@ -33,7 +41,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub slice: Duration,
 
-    /// Time below the threshold after which an alert ends
+    /// Time below 0.8 of the threshold after which an alert ends
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub hold: Duration,
 
@@ -41,53 +49,69 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub grace: Duration,
 
-    /// File that alerts are added to, a line of JSON each; - is standard output
-    #[arg(long, value_name = "FILE|-", default_value = "-")]
-    pub alerts: PathBuf,
+    /// File that alerts are added to, a line of JSON each; - is standard output, where they go without any sink
+    #[arg(long, value_name = "FILE|-")]
+    pub alerts: Option<PathBuf>,
+
+    /// Address of the page, the metrics and the interface of programs
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
+
+    /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 impl Options {
-    /// Returns the number of slices in the window.
+    /// Returns what is to be done.
     ///
     /// # Errors
-    /// Lengths that are none of slices and windows.
-    pub fn slices(&self) -> Result<u32> {
-        let (window, slice) = (self.window.as_millis(), self.slice.as_millis());
-        ensure!(
-            slice > 0 && self.slice.subsec_nanos().is_multiple_of(1_000_000),
-            "--slice is {:?}: give a whole number of milliseconds, at least 1",
-            self.slice
-        );
-        ensure!(
-            window >= slice && window.is_multiple_of(slice),
-            "--window is {:?}: give a multiple of --slice, {:?}",
-            self.window,
-            self.slice
-        );
-        Ok(u32::try_from(window / slice)?)
+    /// What is wrong with the file, or with the options.
+    pub fn config(&self) -> Result<Config> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path)?,
+            None => Config::of(self.file())?,
+        };
+        if self.config.is_none() || self.names_input() {
+            config.source = self.source.clone();
+        }
+        if let Some(path) = &self.alerts {
+            config.sinks.push(SinkOptions::file(path.clone()));
+        } else if config.sinks.is_empty() {
+            config.sinks.push(SinkOptions::file("-".into()));
+        }
+        Ok(config)
     }
 
-    /// Returns the rule of all hosts.
-    ///
-    /// # Errors
-    /// A threshold that is none.
-    pub fn rule(&self) -> Result<Rule> {
-        let hold_ms = u64::try_from(self.hold.as_millis())?;
-        let terms = Terms { threshold: self.threshold.into(), hold_ms, ..Terms::default() };
-        Ok(Rule::new("default", terms)?)
+    fn names_input(&self) -> bool {
+        !self.source.input.is_empty() || self.source.is_live()
     }
 
-    /// Returns the sizes of the detector of a view. Hosts are reported from below the count at which an alert ends; who sends
-    /// traffic cannot know the hashes.
-    ///
-    /// # Errors
-    /// No randomness, or a threshold that no detector has.
-    pub fn detector(&self) -> Result<Config> {
-        let least = f64::from(self.threshold) * Terms::default().down * 0.9;
-        let threshold = (least as u32).max(8);
-        let preset = Config::default();
-        let linear_width = preset.linear_width.max(threshold.div_ceil(2).next_multiple_of(32));
-        let (window, seed) = (self.slices()?, random_seed()?);
-        Ok(Config { threshold, window, linear_width, hash: Hash::HalfSip13, seed, ..preset })
+    /// The file that says the same as the options.
+    fn file(&self) -> File {
+        let text = |value: String| -> Text { Spanned::new(0..0, value) };
+        let time = |value: Duration| text(humantime::format_duration(value).to_string());
+        let window = humantime::format_duration(self.window).to_string();
+        let thresholds = BTreeMap::from([(window, f64::from(self.threshold))]);
+        let rule = RuleFile {
+            name: text("default".to_owned()),
+            views: Vec::new(),
+            networks: Vec::new(),
+            thresholds: Spanned::new(0..0, thresholds),
+            down: None,
+            for_slices: None,
+            of_slices: None,
+            hold: Some(time(self.hold)),
+            repeat: None,
+        };
+        File {
+            inside: self.inside.iter().map(|network| text(network.to_string())).collect(),
+            slice: Some(time(self.slice)),
+            grace: Some(time(self.grace)),
+            http: self.http.map(|address| text(address.to_string())),
+            state: self.state.as_ref().map(|path| text(path.display().to_string())),
+            rule: vec![rule],
+            ..File::default()
+        }
     }
 }

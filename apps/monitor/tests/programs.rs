@@ -62,7 +62,7 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     let [start, end] = &lines(&printed)[..] else { panic!("{printed}") };
     let ms = |second: u64| (1_750_000_000 + second) * 1_000;
     assert_eq!((&start["status"], start["start_ms"].as_u64()), (&"start".into(), Some(ms(13))));
-    assert_eq!((&start["subject"]["host"], &start["kind"]), (&"10.0.0.1".into(), &"flood".into()));
+    assert_eq!((&start["host"], &start["kind"]), (&"10.0.0.1".into(), &"flood".into()));
     let count = start["cardinality"].as_f64().unwrap();
     assert!((count / 2_000.0 - 1.0).abs() < 0.03, "{start}");
     assert_eq!(
@@ -79,6 +79,33 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     assert_eq!((end["until_ms"].as_u64(), &end["id"]), (Some(ms(60)), &start["id"]));
 }
 
+/// Ten seconds in which `contacts` hosts, by their numbers, talk to a host of IPv6.
+fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
+    let line = |number: u64| {
+        let ms = 1_750_000_000_000 + number * 10_000 / contacts;
+        format!("{ms},{},2001:db8::1\n", from(number))
+    };
+    ["time_ms,src,dst\n".to_owned()].into_iter().chain((0..contacts).map(line)).collect()
+}
+
+#[test]
+fn a_machine_with_all_addresses_of_a_64_is_one_opposite_host() {
+    let one = |number: u64| format!("2a00:1:2:3:{:x}:{:x}::7", number % 251, number / 251);
+    let many = |number: u64| format!("2a00:1:2:{:x}::7", number % 2_000);
+    for (name, list, alerts) in
+        [("one", flood_of_ipv6(one, 50_000), 0), ("many", flood_of_ipv6(many, 50_000), 1)]
+    {
+        let path = file(&format!("{name}-64.csv"));
+        std::fs::write(&path, list).unwrap();
+        let args = ["--inside", "2001:db8::/32", "--threshold", "1000", "--window", "5s"];
+        let (output, printed, told) =
+            run(&[&["run", "--input", path.to_str().unwrap()], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        let is_start = |it: &&Value| it["status"] == "start";
+        assert_eq!(lines(&printed).iter().filter(is_start).count(), alerts, "{name}: {printed}");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_one_line_and_exit_code_2() {
     for (args, says) in [
@@ -86,13 +113,13 @@ fn what_cannot_be_is_one_line_and_exit_code_2() {
         (&["run"], "no input is named"),
         (
             &["run", "--input", "-", "--window", "1500ms"],
-            "--window is 1.5s: give a multiple of --slice, 1s",
+            "a window is \"1s 500ms\": give a multiple of slice, which is 1s",
         ),
-        (&["run", "--input", "-", "--slice", "0s"], "--slice is 0ns"),
-        (&["run", "--input", "-", "--threshold", "0"], "threshold is 0"),
+        (&["run", "--input", "-", "--slice", "0s"], "slice is 0ns"),
+        (&["run", "--input", "-", "--threshold", "0"], "in the rule default: threshold is 0"),
         (
             &["run", "--input", "-", "--alerts", "/no/such/folder/file"],
-            "cannot write to /no/such/folder/file",
+            "cannot make the sink file: cannot write to /no/such/folder/file",
         ),
         (&["demo", "--seconds", "5"], "--seconds is 5: give 20 or more"),
     ] {
@@ -100,5 +127,90 @@ fn what_cannot_be_is_one_line_and_exit_code_2() {
         assert_eq!((output.status.code(), printed.as_str()), (Some(2), ""), "{told}");
         assert!(told.starts_with(&format!("srlg-monitor: {says}")), "{told}");
         assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("attack.csv"), attack(200)).unwrap();
+    let config = format!(
+        "state = '{}'\ninside = ['10.0.0.0/8']\n[[rule]]\nname = 'all'\nthresholds = {{ 30s = 1000 }}\n\
+         [[rule]]\nname = 'quiet'\nnetworks = ['10.9.0.0/16']\nthresholds = {{ 30s = 100 }}\n\
+         [[network]]\nlabel = 'shop'\nnetworks = ['10.0.0.0/24']\n\
+         [[sink]]\ntype = 'file'\npath = '{}'\n",
+        path("state"),
+        path("alerts")
+    );
+    std::fs::write(path("monitor.toml"), config).unwrap();
+    let config = path("monitor.toml");
+    for args in [&["alerts", "--state", &path("state")][..], &["suggest", "--config", &config]] {
+        let (output, _, told) = run(args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(told.starts_with("srlg-monitor: cannot use the database "), "{told}");
+    }
+    let (output, printed, told) =
+        run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
+    let notices = lines(&std::fs::read_to_string(path("alerts")).unwrap());
+    let [start, end] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((&start["label"], &end["number"]), (&"shop".into(), &2.into()));
+    let (_, printed, _) = run(&["alerts", "--state", &path("state"), "--since", "100y"]);
+    let id = end["id"].as_str().unwrap();
+    assert!(printed.starts_with("2025-06-15T15:06:53Z") && printed.contains(id), "{printed}");
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    let (_, printed, _) = run(&["alerts", "--state", &path("state"), "--since", "100y", "--json"]);
+    assert_eq!(lines(&printed)[0]["id"], id);
+    let (_, printed, _) = run(&["alerts", "--state", &path("state")]);
+    assert_eq!(printed, "no alert in the last 1h\n");
+    let (_, printed, _) = run(&["suggest", "--config", &config]);
+    // Some 2,000 hosts, half as many again, two digits.
+    assert!(
+        printed.contains("rule all: 1 hosts were reported, 1 of them above its threshold of 1000")
+    );
+    assert!(
+        printed.contains("thresholds = { 30s = 3000 }")
+            || printed.contains("thresholds = { 30s = 3100 }"),
+        "{printed}"
+    );
+    assert!(printed.contains("rule quiet: no host had 80"), "{printed}");
+    // Older data than the state has seen.
+    let (output, _, told) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.contains("the state is newer than the input"), "{told}");
+}
+
+#[test]
+fn a_configuration_is_checked_and_explained() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/monitor.example.toml");
+    let (output, printed, told) = run(&["check", "--config", example]);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        printed.contains("view fan-in: rules all, servers; windows of 1m, 1h")
+            && printed.contains("is right: ")
+    );
+    let (_, printed, _) = run(&["explain", "198.51.100.3", "--config", example]);
+    for says in [
+        "rule servers: 198.51.100.0/28 is the longest",
+        "not rule all: its network 0.0.0.0/0 is shorter",
+        "allowed (web servers): contacts to ports 80, 443 of the host do not count",
+        "198.51.100.3 is inside: not watched",
+    ] {
+        assert!(printed.contains(says), "{says} is not in {printed}");
+    }
+    let bad = file("bad.toml");
+    std::fs::write(&bad, "slice = '1s'\nthreshold = 7\n").unwrap();
+    let (output, _, told) = run(&["check", "--config", bad.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.contains("bad.toml:2: unknown field `threshold`"), "{told}");
+}
+
+#[test]
+fn the_manual_page_has_all_subcommands() {
+    let (output, printed, _) = run(&["man"]);
+    assert!(output.status.success() && printed.contains(".TH srlg-monitor"));
+    for name in ["RUN", "CHECK", "EXPLAIN", "SUGGEST", "ALERTS", "DEMO"] {
+        assert!(printed.contains(&format!(".SH {name}\n")), "{name}");
     }
 }

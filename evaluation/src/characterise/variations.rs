@@ -39,6 +39,7 @@ pub(super) fn resized(config: Config, doublings: i32) -> Config {
         Scheme::Tagged { cell_bits, lines, tags } => {
             Scheme::Tagged { cell_bits: more_bits(cell_bits), lines: scaled(lines), tags }
         }
+        other => unreachable!("the sizes of {other:?} are not known here"),
     };
     Config { scheme, ..config }
 }

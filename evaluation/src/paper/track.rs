@@ -97,7 +97,7 @@ mod tests {
 
         fn close_slice(&mut self) -> Vec<(Address, f64)> {
             self.1 = self.0.len();
-            self.0.drain(..).map(|pair| (pair.aip, 10.0)).collect()
+            self.0.drain(..).map(|pair| (pair.inside, 10.0)).collect()
         }
 
         fn is_complete(&self) -> bool {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn scored_windows_count_and_others_do_not() {
         let mut track = Track::new(Echo(Vec::new(), 0));
-        let pair = |aip| IpPair { aip, bip: 0 };
+        let pair = |inside| IpPair { inside, opposite: 0 };
         track.ingest(&vec![pair(9); 300]);
         track.skip();
         track.ingest(&[pair(1)]);

@@ -16,7 +16,7 @@ use std::collections::hash_map::Entry;
 /// use srlg_core::IpPair;
 /// use srlg_evaluation::{peers::ExactPairs, system::System};
 /// let mut pairs = ExactPairs::new(2, 1);
-/// pairs.ingest(&[IpPair { aip: 1, bip: 2 }, IpPair { aip: 1, bip: 3 }]);
+/// pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
 /// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
 /// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
 /// assert_eq!(pairs.close_slice(), []);
@@ -35,7 +35,7 @@ impl PairTable for Pairs {
 
     fn touch(&mut self, pair: IpPair, now: u32) {
         if self.last_touch.insert(pair, now).is_none() {
-            *self.cardinalities.entry(pair.aip).or_default() += 1;
+            *self.cardinalities.entry(pair.inside).or_default() += 1;
         }
     }
 
@@ -46,7 +46,8 @@ impl PairTable for Pairs {
     fn retain(&mut self, kept: impl Fn(u32) -> bool) {
         self.last_touch.retain(|pair, last_touch| {
             let kept = kept(*last_touch);
-            if !kept && let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.aip) {
+            if !kept && let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.inside)
+            {
                 *cardinality.get_mut() -= 1;
                 if *cardinality.get() == 0 {
                     cardinality.remove();
@@ -71,7 +72,7 @@ mod tests {
     fn memory_is_that_of_both_tables() {
         let mut pairs = ExactPairs::new(1, 1);
         assert_eq!(pairs.memory_bytes(), 0);
-        pairs.ingest(&[IpPair { aip: 1, bip: 2 }, IpPair { aip: 1, bip: 3 }]);
+        pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
         assert_eq!(pairs.memory_bytes(), (4 * (12 + 1) + 16) + (4 * (8 + 1) + 16));
     }
 }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// use srlg_core::IpPair;
 /// use srlg_evaluation::{peers::ExactSets, system::System};
 /// let mut sets = ExactSets::new(2, 1);
-/// sets.ingest(&[IpPair { aip: 1, bip: 2 }, IpPair { aip: 1, bip: 3 }]);
+/// sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
 /// assert_eq!(sets.close_slice(), [(1, 2.0)]);
 /// assert_eq!(sets.close_slice(), [(1, 2.0)]);
 /// assert_eq!(sets.close_slice(), []);
@@ -29,7 +29,7 @@ impl PairTable for Sets {
     const NAME: &str = "hash map of hash maps";
 
     fn touch(&mut self, pair: IpPair, now: u32) {
-        self.0.entry(pair.aip).or_default().insert(pair.bip, now);
+        self.0.entry(pair.inside).or_default().insert(pair.opposite, now);
     }
 
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
@@ -59,7 +59,7 @@ mod tests {
     fn memory_is_that_of_all_tables() {
         let mut sets = ExactSets::new(1, 1);
         assert_eq!(sets.memory_bytes(), 0);
-        sets.ingest(&[IpPair { aip: 1, bip: 2 }, IpPair { aip: 1, bip: 3 }]);
+        sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
         // Four places in either: a host with a map, and peers with slices.
         let outer = 4 * (size_of::<(Address, HashMap<Address, u32>)>() + 1) + 16;
         assert_eq!(sets.memory_bytes(), outer + 4 * (8 + 1) + 16);

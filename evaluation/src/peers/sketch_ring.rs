@@ -14,7 +14,7 @@ use srlg_core::{Address, IpPair};
 /// use srlg_core::IpPair;
 /// use srlg_evaluation::{peers::SketchRing, system::System};
 /// let mut ring = SketchRing::new(2, 100, 1 << 20, 1);
-/// let pairs: Vec<IpPair> = (0..1000).map(|bip| IpPair { aip: 1, bip }).collect();
+/// let pairs: Vec<IpPair> = (0..1000).map(|opposite| IpPair { inside: 1, opposite }).collect();
 /// ring.ingest(&pairs);
 /// assert_eq!(ring.close_slice().len(), 1);
 /// assert_eq!(ring.close_slice().len(), 1);

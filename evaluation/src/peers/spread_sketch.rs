@@ -63,12 +63,12 @@ impl SpreadSketch {
     }
 
     pub(crate) fn touch(&mut self, pair: IpPair) {
-        let name = u64::from(pair.aip) << 32 | u64::from(pair.bip);
+        let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
         let hash = mix(self.seed ^ mix(name));
         let level = 1 + hash.leading_zeros();
-        for bucket in self.buckets_of(pair.aip) {
+        for bucket in self.buckets_of(pair.inside) {
             self.buckets[bucket].pairs.insert(hash);
-            self.buckets[bucket].propose(pair.aip, level);
+            self.buckets[bucket].propose(pair.inside, level);
         }
     }
 

@@ -10,7 +10,7 @@ use srlg_traffic::synthetic::mix;
 
 /// Up to 20 slices of few hosts and pairs, so that pairs come again.
 pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {
-    let pair = (0..4_u32, 0..6_u32).prop_map(|(aip, bip)| IpPair { aip, bip });
+    let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     prop::collection::vec(prop::collection::vec(pair, 0..12), 0..20)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
     // The high half of a bijection of 64 bits is no bijection; an odd multiple of it is.
     let first = mix(host.into()) as u32;
     let peer = |index: u32| first.wrapping_add(index.wrapping_mul(0x9E37_79B1));
-    (0..cardinality).map(|index| IpPair { aip: host, bip: peer(index) }).collect()
+    (0..cardinality).map(|index| IpPair { inside: host, opposite: peer(index) }).collect()
 }
 
 /// Root of the mean squared relative error of a report.

@@ -44,9 +44,9 @@ pub trait DistinctCounter {
 /// use srlg_core::IpPair;
 /// use srlg_evaluation::{peers::EstimatorMap, system::System};
 /// let mut map = EstimatorMap::new(2, 1);
-/// map.ingest(&[IpPair { aip: 1, bip: 2 }]);
+/// map.ingest(&[IpPair { inside: 1, opposite: 2 }]);
 /// assert_eq!(map.close_slice(), [(1, 1.0)]);
-/// map.ingest(&[IpPair { aip: 1, bip: 3 }]);
+/// map.ingest(&[IpPair { inside: 1, opposite: 3 }]);
 /// assert_eq!(map.close_slice(), [(1, 2.0)]);
 /// assert_eq!(map.close_slice(), []); // also the second pair, seen a slice ago, is forgotten
 /// ```
@@ -73,7 +73,7 @@ impl<Counter: DistinctCounter> System for TumblingMap<Counter> {
 
     fn ingest(&mut self, pairs: &[IpPair]) {
         for pair in pairs {
-            self.hosts.entry(pair.aip).or_insert_with(Counter::empty).add(pair.bip);
+            self.hosts.entry(pair.inside).or_insert_with(Counter::empty).add(pair.opposite);
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
     fn a_window_starts_anew_after_its_slices() {
         let mut map = HyperLogLogMap::new(3, 1);
         let counts = (1..=7).map(|slice| {
-            map.ingest(&[IpPair { aip: 1, bip: slice }]);
+            map.ingest(&[IpPair { inside: 1, opposite: slice }]);
             map.close_slice()[0].1.round()
         });
         assert!(counts.eq([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]));

@@ -120,7 +120,7 @@ impl Traffic {
         let hosts = (pairs / (self.sizes.len() as u64 * u64::from(self.sizes[class]))).max(1);
         let host = ((random & 0xffff_ffff) * hosts) >> 32;
         let host = mix(self.seed ^ ((host << 32) | (u64::from(window) << 8) | class as u64)) as u32;
-        IpPair { aip: host % FIRST_PLANTED, bip: mix(random) as u32 }
+        IpPair { inside: host % FIRST_PLANTED, opposite: mix(random) as u32 }
     }
 
     /// The contacts of a planted host in a slice, evenly over those of a window.
@@ -134,7 +134,7 @@ impl Traffic {
             |contact: u64| (contact as u32).wrapping_mul(0x9e37_79b1) ^ (random >> 32) as u32;
         pairs.extend(
             (until(slice)..until(slice + 1))
-                .map(|contact| IpPair { aip: host, bip: peer(contact) }),
+                .map(|contact| IpPair { inside: host, opposite: peer(contact) }),
         );
     }
 }
@@ -152,7 +152,8 @@ mod tests {
             assert_eq!(traffic.each(), 35);
             let pairs: Vec<_> = (0..slices).flat_map(|slice| traffic.slice(2, slice)).collect();
             assert_eq!(pairs.len(), 50_000);
-            let distinct: HashSet<_> = pairs.iter().map(|pair| (pair.aip, pair.bip)).collect();
+            let distinct: HashSet<_> =
+                pairs.iter().map(|pair| (pair.inside, pair.opposite)).collect();
             // Of hosts of 50 opposite hosts among 2^32 hardly one has the same twice.
             assert!(distinct.len() > 49_990);
             let mut hosts = HashMap::new();

@@ -143,10 +143,10 @@ impl System for Gse {
     fn ingest(&mut self, pairs: &[IpPair]) {
         let [opposite, _, host, _] = self.keys;
         for &pair in pairs {
-            let index = reduce(hash(pair.bip, opposite), self.config.vector_bits);
-            let place = self.place(hash(pair.aip, host), self.constant(index));
+            let index = reduce(hash(pair.opposite, opposite), self.config.vector_bits);
+            let place = self.place(hash(pair.inside, host), self.constant(index));
             self.array[(place / WORD) as usize] |= 1 << (place % WORD);
-            self.hosts.insert(pair.aip);
+            self.hosts.insert(pair.inside);
         }
     }
 
@@ -190,9 +190,9 @@ mod tests {
         // 200,000 pairs of others in 2^20 bits, a = 0.19, would add 98 to vectors of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
-        let others = (0..200_000).map(|pair| IpPair { aip: 1 + pair % 10_000, bip: pair });
+        let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, opposite: pair });
         system.ingest(&others.collect::<Vec<_>>());
-        system.ingest(&(0..128).map(|bip| IpPair { aip: 0, bip }).collect::<Vec<_>>());
+        system.ingest(&(0..128).map(|opposite| IpPair { inside: 0, opposite }).collect::<Vec<_>>());
         let report = system.close_slice();
         let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
         // Variance 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155; five standard deviations.
@@ -203,9 +203,12 @@ mod tests {
     fn a_glimpse_dismisses_small_hosts_and_no_super_point() {
         let mut system = Gse::new(Config::with_memory(1 << 24, 1024, 1));
         // Hosts at and around the threshold, where a glimpse is most likely to be wrong.
-        let large = (0..500).flat_map(|aip| (0..1000 + aip / 10).map(move |bip| (aip, bip)));
-        let small = (1000..2000).flat_map(|aip| (0..10).map(move |bip| (aip, bip)));
-        let pairs = large.chain(small).map(|(aip, bip)| IpPair { aip, bip: bip * 7919 + aip });
+        let large = (0..500)
+            .flat_map(|inside| (0..1000 + inside / 10).map(move |opposite| (inside, opposite)));
+        let small = (1000..2000).flat_map(|inside| (0..10).map(move |opposite| (inside, opposite)));
+        let pairs = large
+            .chain(small)
+            .map(|(inside, opposite)| IpPair { inside, opposite: opposite * 7919 + inside });
         system.ingest(&pairs.collect::<Vec<_>>());
         let zeros = zeros(system.array.iter().copied());
         let zero_fraction = f64::from(zeros) / f64::from(system.config.array_bits);

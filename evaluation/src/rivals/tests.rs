@@ -33,7 +33,7 @@ fn addresses(seed: u64) -> impl Iterator<Item = Address> {
 
 /// Pairs of `host` with `count` others.
 fn pairs(host: Address, count: usize) -> Vec<IpPair> {
-    addresses(host.into()).take(count).map(|bip| IpPair { aip: host, bip }).collect()
+    addresses(host.into()).take(count).map(|opposite| IpPair { inside: host, opposite }).collect()
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl<R: Reversal> System for VectorFilter<R> {
     fn ingest(&mut self, pairs: &[IpPair]) {
         for &pair in pairs {
             let bit = self.pair_hash.bit(pair, self.arrays.vector_bits);
-            for (array, vector) in self.reversal.vectors(pair.aip).enumerate() {
+            for (array, vector) in self.reversal.vectors(pair.inside).enumerate() {
                 self.arrays.set(array, vector, bit);
             }
         }
@@ -84,6 +84,6 @@ impl PairHash {
     }
 
     fn bit(&self, pair: IpPair, bits: u32) -> u32 {
-        reduce(hash(pair.bip ^ hash(pair.aip, self.host), self.pair), bits)
+        reduce(hash(pair.opposite ^ hash(pair.inside, self.host), self.pair), bits)
     }
 }

@@ -25,7 +25,7 @@ impl Collector {
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let start = Instant::now();
         let delta = Delta::from_bytes(bytes, self.detector.params())?;
-        self.detector.merge(&delta)?;
+        self.detector.merge_delta(&delta)?;
         self.time += start.elapsed();
         self.bytes += bytes.len();
         Ok(())

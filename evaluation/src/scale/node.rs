@@ -40,7 +40,7 @@ pub(super) fn detector(setting: &Setting<'_>) -> Result<SlidingDetector> {
 /// The delta of the running slice, as bytes.
 pub(super) fn delta_of(detector: &mut SlidingDetector) -> Result<Sent> {
     let start = Instant::now();
-    let delta = detector.take_delta(1)?;
+    let delta = detector.delta(1)?;
     let bytes = delta.to_bytes()?;
     let time = start.elapsed();
     Ok(Sent { bytes, recorders: delta.recorders(), time })

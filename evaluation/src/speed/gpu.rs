@@ -43,7 +43,7 @@ pub(super) fn resident(
 ) -> Result<()> {
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
     let resident = |slice: &Vec<IpPair>| {
-        let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.aip, pair.bip]).collect();
+        let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.inside, pair.opposite]).collect();
         Ok(stream.clone_htod(&pairs)?)
     };
     let slices = traffic.slices.iter().map(resident).collect::<Result<Vec<_>>>()?;

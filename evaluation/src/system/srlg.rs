@@ -17,7 +17,7 @@ use std::time::Duration;
 /// use srlg_evaluation::system::{Srlg, System};
 /// let config = Config { threshold: 100, window: 2, ..Config::default() };
 /// let mut srlg = Srlg::new("default", config)?;
-/// srlg.ingest(&(0..1000).map(|bip| IpPair { aip: 1, bip }).collect::<Vec<_>>());
+/// srlg.ingest(&(0..1000).map(|opposite| IpPair { inside: 1, opposite }).collect::<Vec<_>>());
 /// assert_eq!(srlg.close_slice()[0].0, 1);
 /// # Ok::<(), srlg_host::Error>(())
 /// ```
@@ -108,7 +108,7 @@ mod tests {
         let mut system = Srlg::new("paper", config).unwrap();
         assert!(system.is_complete());
         // Hosts of 6 times the threshold: each has a hot rough estimator, at the full weight too.
-        let pairs = (0..40_000).map(|pair| IpPair { aip: pair / 400, bip: pair * 7919 });
+        let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, opposite: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();
         assert!(!system.is_complete());

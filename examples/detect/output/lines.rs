@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use srlg::{EstimateRange, SamplePeer, SuperPoint};
+use serde::Serialize;
+use srlg::SuperPoint;
+use srlg::report::{EstimateRange, SamplePeer};
 use srlg_contact::Sampling;
 
 use super::indented;
@@ -13,9 +15,10 @@ pub struct Line<'a> {
     pub slice: u64,
     pub start_ms: u64,
     pub end_ms: u64,
+    /// With as many sample peers as are asked for.
     pub point: &'a SuperPoint,
-    /// Where any are asked for.
-    pub peers: Option<&'a [SamplePeer]>,
+    /// Whether sample peers are asked for.
+    pub has_peers: bool,
     /// Where exporters tell of contacts.
     pub sampling: Option<Sampling>,
 }
@@ -43,79 +46,74 @@ fn is_lower_bound(point: &SuperPoint) -> bool {
     point.range == EstimateRange::Beyond
 }
 
+/// The most opposite hosts that there may be without sampling; none of a lower bound.
+fn unsampled_most(point: &SuperPoint, sampling: Sampling) -> Option<f64> {
+    sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
+}
+
+/// A line of JSON: the super point as the library writes it, and what `detect` knows besides.
+#[derive(Serialize)]
+struct Object<'a> {
+    slice: u64,
+    start_ms: u64,
+    end_ms: u64,
+    #[serde(flatten)]
+    point: &'a SuperPoint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Sampling>,
+    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsampled: Option<(f64, Option<f64>)>,
+}
+
 pub fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, end_ms, point, peers, sampling } = line;
-    let SuperPoint { host, cardinality, std_error, .. } = point;
-    write!(
-        to,
-        r#"{{"slice":{slice},"start_ms":{start_ms},"end_ms":{end_ms},"host":"{host}","cardinality":{cardinality:.1},"std_error":{std_error:.1}"#
-    )?;
-    if is_lower_bound(point) {
-        to.write_all(b",\"lower_bound\":true")?;
-    }
-    if let Some(sampling) = sampling {
-        let (least, most) = rates(*sampling, "null");
-        let unknown = sampling.is_unknown();
-        let top = sampling.unsampled_most(*cardinality);
-        let top = top.map_or("null".to_owned(), |top| format!("{top:.1}"));
-        write!(
-            to,
-            r#","sampling":{{"least":{least},"most":{most},"unknown":{unknown}}},"unsampled":[{cardinality:.1},{top}]"#
-        )?;
-    }
-    if let Some(peers) = peers {
-        let object = |peer: &SamplePeer| {
-            format!(r#"{{"host":"{}","last_seen":{}}}"#, peer.host, peer.last_seen)
-        };
-        let objects: Vec<_> = peers.iter().map(object).collect();
-        write!(to, r#","peers":[{}]"#, objects.join(","))?;
-    }
-    to.write_all(b"}\n")
+    let Line { slice, start_ms, end_ms, point, sampling, .. } = *line;
+    let unsampled = sampling.map(|it| (point.cardinality, unsampled_most(point, it)));
+    let object = Object { slice, start_ms, end_ms, point, sampling, unsampled };
+    serde_json::to_writer(&mut *to, &object)?;
+    to.write_all(b"\n")
 }
 
 /// Peers are one column: each with the slice in which it was seen last, `192.0.2.1@7`, and spaces between.
 pub fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, end_ms, point, peers, sampling } = line;
+    let Line { slice, start_ms, end_ms, point, has_peers, sampling } = line;
     let SuperPoint { host, cardinality, std_error, .. } = point;
     let bound = is_lower_bound(point);
     write!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{std_error:.1},{bound}")?;
     if let Some(sampling) = sampling {
-        let (least, most) = rates(*sampling, "");
-        let top = sampling.unsampled_most(*cardinality);
+        let text = |rate: std::num::NonZeroU32| rate.to_string();
+        let (least, most) = sampling
+            .rates()
+            .map_or_else(Default::default, |(least, most)| (text(least), text(most)));
+        let top = unsampled_most(point, *sampling);
         let top = top.map_or_else(String::new, |top| format!("{top:.1}"));
         write!(to, ",{least},{most},{},{top}", sampling.is_unknown())?;
     }
-    if let Some(peers) = peers {
+    if *has_peers {
         let text = |peer: &SamplePeer| format!("{}@{}", peer.host, peer.last_seen);
-        write!(to, ",{}", peers.iter().map(text).collect::<Vec<_>>().join(" "))?;
+        write!(to, ",{}", point.peers.iter().map(text).collect::<Vec<_>>().join(" "))?;
     }
     writeln!(to)
 }
 
 pub fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    let Line { slice, start_ms, point, peers, sampling, .. } = line;
+    let Line { slice, start_ms, point, sampling, .. } = line;
     let host = point.host.to_string();
     let bound = if is_lower_bound(point) { " at least" } else { "" };
-    let range = sampling.map_or_else(String::new, |it| unsampled(point.cardinality, it));
+    let range = sampling.map_or_else(String::new, |it| unsampled(point, it));
     writeln!(
         to,
         "{slice:<10} {start_ms:>14} {host:<15} {:>11.0}{bound}{range}",
         point.cardinality
     )?;
-    indented(to, peers.unwrap_or_default())
+    indented(to, &point.peers)
 }
 
 /// The count without sampling, as a column of text.
-pub fn unsampled(cardinality: f64, sampling: Sampling) -> String {
-    match sampling.unsampled_most(cardinality) {
+pub fn unsampled(point: &SuperPoint, sampling: Sampling) -> String {
+    let cardinality = point.cardinality;
+    match unsampled_most(point, sampling) {
         Some(most) => format!("   {cardinality:.0} to {most:.0}"),
         None => format!("   {cardinality:.0} or more"),
     }
-}
-
-/// The least and the largest rate, or `none`.
-fn rates(sampling: Sampling, none: &str) -> (String, String) {
-    let text = |rate: std::num::NonZeroU32| rate.to_string();
-    let rates = sampling.rates().map(|(least, most)| (text(least), text(most)));
-    rates.unwrap_or_else(|| (none.to_owned(), none.to_owned()))
 }

@@ -47,7 +47,7 @@ pub enum LiveError {
     },
     /// The interface was deleted while it was captured on.
     #[error(
-        "interface {interface} is gone, it was there when capturing began: open it again when it is back, or another"
+        "interface {interface} disappeared while it was captured: open {interface} again when it is back, or another interface"
     )]
     Gone {
         /// Name of the interface.
@@ -77,7 +77,7 @@ pub enum LiveError {
         reason: String,
     },
     /// libpcap or the system fails otherwise.
-    #[error("capturing on {interface} failed ({reason}): open it again")]
+    #[error("capturing on {interface} failed ({reason}): open {interface} again")]
     Failed {
         /// Name of the interface.
         interface: String,

@@ -89,7 +89,7 @@ fn capturing_ends_when_the_interface_is_deleted() {
         network.ip(&["link", "delete", "dev", interface]);
         let error = end_of(&mut live);
         assert_eq!(error, LiveError::Gone { interface: interface.to_owned() });
-        assert!(error.to_string().starts_with("interface listening is gone"), "{error}");
+        assert!(error.to_string().starts_with("interface listening disappeared"), "{error}");
         // One of the same name is another.
         let _again = Network::new();
         assert_eq!(live.next_contact(), Err(error));

@@ -22,6 +22,12 @@ fn line_ends_and_blank_lines_do_not_matter() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_header_is_passed_over() {
+    let file = format!("{HEADER}{ROW}\n");
+    assert_eq!(read(format!("\u{feff}{file}")), read(file));
+}
+
+#[test]
 fn a_header_alone_is_an_empty_list() {
     for file in ["time_ms,src,dst", "time_ms,src,dst\n", "time_ms,src,dst\r\n\r\n"] {
         assert_eq!(read(file).counts.packets, 0);

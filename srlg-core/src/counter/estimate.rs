@@ -1,7 +1,8 @@
 //! Estimates: from integer tallies to cardinalities; with [`detection`](crate::finder::detection)
 //! the only floating point of srlg, through `libm`, hence with equal bits everywhere.
 
-/// An estimated number of distinct opposite hosts.
+/// Holds an estimated number of distinct opposite hosts.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
@@ -15,8 +16,10 @@ pub struct Estimate {
     pub range: EstimateRange,
 }
 
-/// What an [`Estimate`] is worth.
+/// Tells what an [`Estimate`] is worth.
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EstimateRange {
     /// An estimate.
     Within,
@@ -28,7 +31,43 @@ pub enum EstimateRange {
     Beyond,
 }
 
-/// Linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`, for a
+impl Estimate {
+    /// Returns `sigmas` standard errors below the cardinality, 0 at least: 1.96 of them leave 2.5 % of truths below. Where
+    /// `range` is [`EstimateRange::Beyond`] the cardinality itself, which is a lower bound.
+    #[must_use]
+    pub fn lower(&self, sigmas: f64) -> f64 {
+        self.range.lower((self.cardinality, self.std_error), sigmas)
+    }
+
+    /// Returns `sigmas` standard errors above the cardinality: 1.96 of them leave 2.5 % of truths above. Infinite where
+    /// `range` is [`EstimateRange::Beyond`].
+    #[must_use]
+    pub fn upper(&self, sigmas: f64) -> f64 {
+        self.range.upper((self.cardinality, self.std_error), sigmas)
+    }
+}
+
+impl EstimateRange {
+    /// Returns [`Estimate::lower`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
+    #[must_use]
+    pub fn lower(self, (cardinality, std_error): (f64, f64), sigmas: f64) -> f64 {
+        match self {
+            Self::Within | Self::ClampedToZero => libm::fmax(cardinality - sigmas * std_error, 0.0),
+            Self::Beyond => cardinality,
+        }
+    }
+
+    /// Returns [`Estimate::upper`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
+    #[must_use]
+    pub fn upper(self, (cardinality, std_error): (f64, f64), sigmas: f64) -> f64 {
+        match self {
+            Self::Within | Self::ClampedToZero => cardinality + sigmas * std_error,
+            Self::Beyond => f64::INFINITY,
+        }
+    }
+}
+
+/// Computes linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`, for a
 /// `weight` of at least 0.
 ///
 /// `None` when all `width` recorders are within the window: the cardinality is beyond range.

@@ -15,7 +15,7 @@ use crate::recorder::{ReadRecorder, Recorder16};
 pub use params::{MAX_ROWS, RowsParams};
 pub use rows::{Rows, touch_rows};
 
-/// The paper's counter.
+/// Counts opposite hosts as the paper does, in rows of overlapping linear estimators.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsCounter;
 
@@ -59,7 +59,7 @@ impl Counter for RowsCounter {
     }
 }
 
-/// The positions of the union of one host that are within a span.
+/// Holds the number of positions of one host's union that are within a span.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     span: Span,

@@ -26,7 +26,7 @@ use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
 pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick};
-pub use histograms::Histograms;
+pub use histograms::{Histograms, bin_place};
 pub use lines::Lines;
 pub use params::{AGES, LINE, TaggedParams};
 pub(crate) use params::{LEAST_TAGS, MOST_POSITIONS};
@@ -34,7 +34,7 @@ pub use positions::Positions;
 pub use region::{REGIONS, Region, Regions};
 pub use touch::{Touch, Touches, touch_lines};
 
-/// The tagged counter.
+/// Counts opposite hosts by touches with a tag of the host and their echoes: the counter of the default scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedCounter;
 

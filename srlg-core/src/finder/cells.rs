@@ -72,7 +72,7 @@ pub use word::{Owner, Spot};
 /// The recorders of an array of cells.
 pub type CellArray<'a, R> = View<'a, CellsParams, R>;
 
-/// The finder of the default scheme: an array of cells.
+/// Finds hosts by an array of cells: the finder of the default scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct CellsFinder;
 

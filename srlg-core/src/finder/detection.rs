@@ -11,7 +11,7 @@
 
 use super::NOT_FOUND;
 
-/// Probability that `cardinality` opposite hosts give a rough estimator of `width`
+/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width`
 /// recorders, sampling with τ = `lsb_threshold`, a weight of exactly `weight`.
 #[must_use]
 pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weight: u32) -> f64 {
@@ -31,8 +31,9 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
     (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
-/// Probability that a rough estimator reaches `hot_weight`: Eq. 5
-/// (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign host helping.
+/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width` recorders, sampling with
+/// τ = `lsb_threshold`, a weight of `hot_weight` or more: Eq. 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign
+/// host helping.
 #[must_use]
 pub fn detection_probability(
     cardinality: u32,
@@ -43,14 +44,16 @@ pub fn detection_probability(
     1.0 - miss_probability(cardinality, width, lsb_threshold, hot_weight)
 }
 
-/// Probability that a rough estimator stays below `hot_weight`, to some 1e-13.
+/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width` recorders, sampling with
+/// τ = `lsb_threshold`, a weight below `hot_weight`, to some 1e-13.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
     lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
 }
 
-/// The least cardinality of which a rough estimator misses at most 1 %; infinite where it misses more of all.
+/// Returns the least cardinality of which a rough estimator of `width` recorders, sampling with τ = `lsb_threshold` and
+/// hot from a weight of `hot_weight` on, misses at most 1 %; infinite where more are missed of every cardinality.
 #[must_use]
 pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= NOT_FOUND;
@@ -142,10 +145,10 @@ mod tests {
         for host in 0..trials {
             let slots = (0..cardinality).filter_map(|peer| {
                 let pair = IpPair {
-                    aip: host,
-                    bip: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
+                    inside: host,
+                    opposite: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
                 };
-                params.slot(pair.bip)
+                params.slot(pair.opposite)
             });
             let mask = slots.fold(0u8, |mask, slot| mask | 1 << slot);
             reached[..=mask.count_ones() as usize].iter_mut().for_each(|n| *n += 1);

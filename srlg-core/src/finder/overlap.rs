@@ -12,7 +12,8 @@ use super::params::RsraParams;
 /// Sets of `hot_weight` recorders of an estimator, at most: 3 of 8.
 const MOST: usize = 56;
 
-/// Per mask the sets of `hot_weight` recorders that it holds, one bit each.
+/// Returns per mask of a rough estimator the sets of `hot_weight` recorders, as `params` have it, that the mask holds,
+/// one bit each.
 #[must_use]
 pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];
@@ -29,13 +30,14 @@ pub fn subsets(params: &RsraParams) -> [u64; 256] {
     })
 }
 
-/// Length of the array of an [`Overlap`].
+/// Returns the length of the array of an [`Overlap`] for `params`.
 #[must_use]
 pub const fn overlap_len(params: &RsraParams) -> usize {
     1 << params.column_bits.saturating_sub(params.bit_stride)
 }
 
-/// Fills the array of an [`Overlap`] for a search at `weight`: `masks` are those of row 2.
+/// Fills `of_row_2`, the array of an [`Overlap`] for `params`, for a search at `weight`: `masks` are those of row 2,
+/// and `subsets` are what [`subsets()`] returns.
 ///
 /// # Panics
 /// When `of_row_2` is not [`overlap_len`] long.
@@ -55,7 +57,7 @@ pub fn fill_overlap(
     }
 }
 
-/// A test that pairs of columns in rows 0 and 1 pass when row 2 does not rule them out.
+/// Tests pairs of columns in rows 0 and 1, which pass when row 2 does not rule them out.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlap<'a> {
     of_row_2: &'a [u64],
@@ -63,7 +65,7 @@ pub struct Overlap<'a> {
 }
 
 impl<'a> Overlap<'a> {
-    /// A view of an array that [`fill_overlap`] filled for `params`.
+    /// Returns a view of `of_row_2`, an array that [`fill_overlap`] filled for `params`.
     ///
     /// # Panics
     /// When it is not [`overlap_len`] long.
@@ -73,7 +75,7 @@ impl<'a> Overlap<'a> {
         Self { of_row_2, bit_stride: params.bit_stride }
     }
 
-    /// Whether the pair of `base` in row 0 and `column` in row 1, whose masks have all of `sets`
+    /// Returns whether the pair of `base` in row 0 and `column` in row 1, whose masks have all of `sets`
     /// in common, may be that of a candidate.
     #[inline(always)]
     #[must_use]

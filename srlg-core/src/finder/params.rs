@@ -7,12 +7,12 @@ use crate::config::{Config, RsraSizes};
 use crate::epoch::{LARGEST_AGE, shortest_epoch};
 use crate::error::ConfigError;
 use crate::getters::getters;
-use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::hash::{self, HashFamily, Key, Keys, hashing};
 use crate::pair::{ADDRESS_BITS, Address};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// The sizes and keys of an RSRA.
+/// Holds the sizes and keys of an RSRA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RsraParams {
@@ -24,7 +24,7 @@ pub struct RsraParams {
     pub(crate) hot_weight: u32,
     pub(crate) hot_limit: u32,
     pub(crate) epoch_slices: u32,
-    pub(crate) hash: Hash,
+    pub(crate) hash: HashFamily,
     pub(crate) opposite_key: Key,
     pub(crate) low_key: Key,
     pub(crate) high_key: Key,
@@ -124,7 +124,7 @@ impl RsraParams {
         width,
         /// δ: address bits between two rows of the RHFG.
         bit_stride,
-        /// τ of Eq. 1: opposite hosts with `LSB(H1(bip)) < τ` are not sampled.
+        /// τ of Eq. 1: opposite hosts with `LSB(H1(opposite)) < τ` are not sampled.
         lsb_threshold,
         /// `ceil(ρη)`: weight from which a rough estimator is hot.
         hot_weight,
@@ -134,36 +134,36 @@ impl RsraParams {
         epoch_slices,
     }
 
-    /// Columns of a row, `2^q`.
+    /// Returns the number of columns of a row, `2^q`.
     #[inline]
     #[must_use]
     pub const fn columns(&self) -> u32 {
         1 << self.column_bits
     }
 
-    /// Rough estimators of all rows.
+    /// Returns the number of rough estimators of all rows.
     #[must_use]
     pub const fn estimators(&self) -> usize {
         (self.rows as usize) << self.column_bits
     }
 
-    /// The recorder `H2(bip)` of a rough estimator that `bip` touches, in `0..η`;
-    /// `None` when `bip` is not sampled, `LSB(H1(bip)) < τ` (Alg. 1).
+    /// Returns the recorder `H2(opposite)` of a rough estimator that `opposite` touches, in `0..η`;
+    /// `None` when `opposite` is not sampled, `LSB(H1(opposite)) < τ` (Alg. 1).
     ///
     /// H1 is the low and H2 the high bits of one hash: together at most its 32.
     #[inline]
     #[must_use]
-    pub fn slot(&self, bip: Address) -> Option<u32> {
-        let hash = self.hash.of(bip, self.opposite_key);
+    pub fn slot(&self, opposite: Address) -> Option<u32> {
+        let hash = self.hash.of(opposite, self.opposite_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
-    /// Whether `bip` is sampled: whether there is a [`slot`](Self::slot).
+    /// Whether `opposite` is sampled: whether there is a [`slot`](Self::slot).
     #[inline(always)]
     #[must_use]
-    pub(crate) fn is_sampled(&self, bip: Address) -> bool {
+    pub(crate) fn is_sampled(&self, opposite: Address) -> bool {
         // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
-        self.hash.of(bip, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+        self.hash.of(opposite, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }
 

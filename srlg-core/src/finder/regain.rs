@@ -5,7 +5,7 @@
 //! in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address bits; then
 //! `v0 xor T0(B(1))` is `T1` of the high bits, and [`HighTable`], the inverse of T1,
 //! lists the few high bits with that value. Each address so found satisfies the check
-//! `RHFG[0](aip) = v0` by construction; rows 2.. must be hot for it as well.
+//! `RHFG[0](inside) = v0` by construction; rows 2.. must be hot for it as well.
 //!
 //! A super point touches the same recorders in every row, so the masks of its columns
 //! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Two masks
@@ -15,7 +15,7 @@ use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::pair::{ADDRESS_BITS, Address};
 
-/// The inverse of `T1`: from a column to the high address bits that have it.
+/// Inverts `T1`: leads from a column to the high address bits of which `T1` is that column.
 ///
 /// Three flat arrays, so that a device can hold it: the values `highs[starts[c]..starts[c + 1]]`
 /// have `T1 = c`; bit `c` of `present` says whether there are any (22 % of the
@@ -27,14 +27,14 @@ pub struct HighTable<'a> {
     present: &'a [u32],
 }
 
-/// Lengths of the arrays of a [`HighTable`]: starts, highs, present.
+/// Returns the lengths of the arrays of a [`HighTable`] for `params`: starts, highs, present.
 #[must_use]
 pub const fn high_table_lens(params: &RsraParams) -> [usize; 3] {
     let columns = 1 << params.column_bits;
     [columns + 1, 1 << (ADDRESS_BITS - params.column_bits), columns / 32]
 }
 
-/// Fills the arrays of a [`HighTable`] by counting sort.
+/// Fills the arrays of a [`HighTable`] for `params`, `starts`, `highs` and `present`, by counting sort.
 ///
 /// # Panics
 /// When the arrays are not [`high_table_lens`] long.
@@ -61,7 +61,7 @@ pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32
 }
 
 impl<'a> HighTable<'a> {
-    /// A view of arrays that [`fill_high_table`] filled for `params`.
+    /// Returns a view of arrays, `starts`, `highs` and `present`, that [`fill_high_table`] filled for `params`.
     ///
     /// # Panics
     /// When the arrays are not [`high_table_lens`] long.
@@ -74,8 +74,8 @@ impl<'a> HighTable<'a> {
         Self { starts, highs, present }
     }
 
-    /// Moves to the front those of `columns` in row 1 that may be of a host whose column in row 0
-    /// is `base`; how many they are.
+    /// Moves to the front those of `columns` in row 1 that may be, by `params`, of a host whose column in row 0
+    /// is `base`, and returns how many they are.
     #[inline(always)]
     pub fn keep_held(self, params: &RsraParams, base: u32, columns: &mut [u32]) -> usize {
         by_family!(params, |params| {
@@ -101,8 +101,8 @@ impl<'a> HighTable<'a> {
     }
 }
 
-/// Returns whether [`RsraParams::hot_limit`] accepts a search among `hot` columns in rows 0 and 1:
-/// neither is more than the limit, nor are the addresses that
+/// Returns whether the [`RsraParams::hot_limit`] of `params` accepts a search among `hot` columns in rows 0 and 1:
+/// neither number is more than the limit, nor are the addresses that
 /// their pairs spell more than its square: `2^(32 - 2q)` per pair where columns are few.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
@@ -113,8 +113,8 @@ pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
     first <= limit && second <= limit && pairs << spelled <= limit * limit
 }
 
-/// The hosts whose columns in rows 0 and 1 are `columns` and whose union estimator has
-/// a weight of at least `weight`: candidates.
+/// Returns the hosts whose columns in rows 0 and 1 of the RSRA of `params` are `columns` and whose union estimator has
+/// a weight of at least `weight`: candidates. `table` is the one for `params`.
 ///
 /// `masks` is the mask of every rough estimator, row after row: `rows x 2^q` bytes.
 #[inline]
@@ -144,7 +144,7 @@ fn union_mask(params: &RsraParams, masks: &[u8], base: u32, host: Address) -> u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Hash, RsraSizes};
+    use crate::{Config, HashFamily, RsraSizes};
     extern crate std;
     use proptest::prelude::*;
     use std::vec::Vec;
@@ -220,7 +220,7 @@ mod tests {
             Just((24, 8, 3)),
             Just((17, 16, 16)),
         ];
-        let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+        let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
         (sizes, hash, any::<u64>()).prop_map(|((column_bits, bit_stride, rows), hash, seed)| {
             let sizes = RsraSizes { column_bits, bit_stride, rows, ..RsraSizes::PAPER };
             Config { hash, seed, ..Config::paper_with(sizes) }

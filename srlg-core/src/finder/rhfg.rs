@@ -10,31 +10,32 @@ use super::params::RsraParams;
 use crate::pair::Address;
 
 impl RsraParams {
-    /// `RHFG[0](aip)`, in `0..2^q`.
+    /// Returns `RHFG[0](inside)`, in `0..2^q`.
     #[inline]
     #[must_use]
-    pub fn base_column(&self, aip: Address) -> u32 {
-        self.low_entry(aip & (self.columns() - 1)) ^ self.high_entry(aip >> self.column_bits)
+    pub fn base_column(&self, inside: Address) -> u32 {
+        self.low_entry(inside & (self.columns() - 1)) ^ self.high_entry(inside >> self.column_bits)
     }
 
-    /// Column of `aip` in `row`, given its [`base_column`](Self::base_column):
+    /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column):
     /// Eq. 6 (`eqt_RHFG_restHashes`), shifted by `(row - 1)·δ`.
     ///
     /// The printed `row·δ` never covers the low δ bits; see docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]
-    pub fn column(&self, row: u32, base_column: u32, aip: Address) -> u32 {
+    pub fn column(&self, row: u32, base_column: u32, inside: Address) -> u32 {
         match row {
             0 => base_column,
-            _ => base_column ^ self.address_bits(row, aip),
+            _ => base_column ^ self.address_bits(row, inside),
         }
     }
 
-    /// `B(row)`: the q address bits from bit `(row - 1)·δ`; zeros beyond the address.
+    /// Returns `B(row)`, for a `row` of 1 or more: the q bits of the address `inside` from bit `(row - 1)·δ`; zeros
+    /// beyond the address.
     #[inline]
     #[must_use]
-    pub fn address_bits(&self, row: u32, aip: Address) -> u32 {
-        let shifted = aip.checked_shr((row - 1) * self.bit_stride).unwrap_or(0);
+    pub fn address_bits(&self, row: u32, inside: Address) -> u32 {
+        let shifted = inside.checked_shr((row - 1) * self.bit_stride).unwrap_or(0);
         shifted & (self.columns() - 1)
     }
 
@@ -59,15 +60,15 @@ mod tests {
     #[test]
     fn columns_equal_the_pinned_vectors() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();
-        for (aip, columns) in [
+        for (inside, columns) in [
             (0x0a00_0001, [83_053, 83_052, 83_053, 115_821, 86_125]),
             (0xc0a8_0101, [33_086, 32_831, 114_998, 43_838, 65_646]),
             (0xffff_ffff, [81_432, 49_639, 49_639, 49_639, 49_639]),
             (0, [129_711; 5]),
         ] {
-            let base = params.base_column(aip);
+            let base = params.base_column(inside);
             for (row, column) in (0..).zip(columns) {
-                assert_eq!(params.column(row, base, aip), column, "{aip:#x} row {row}");
+                assert_eq!(params.column(row, base, inside), column, "{inside:#x} row {row}");
             }
         }
     }

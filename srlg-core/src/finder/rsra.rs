@@ -17,15 +17,16 @@ use crate::view::View;
 pub type Rsra<'a, R> = View<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
-    /// Which recorders of one rough estimator have one of the least `ages` ages:
-    /// bit `i` for recorder `i`. Its weight `|SRE|^k` is the number of ones.
+    /// Returns which recorders of the rough estimator of `column` in `row` have one of the least `ages` ages:
+    /// bit `i` for recorder `i`. The estimator's weight `|SRE|^k` is the number of ones.
     #[inline]
     #[must_use]
     pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
         self.mask_at((row << self.params.column_bits | column) as usize, ages)
     }
 
-    /// The same for rough estimator number `index`, counted row after row.
+    /// Returns the [mask](Self::mask), for the least `ages` ages, of rough estimator number `index`, counted row after
+    /// row.
     #[inline]
     #[must_use]
     pub fn mask_at(self, index: usize, ages: u32) -> u8 {
@@ -33,8 +34,8 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// Takes the masks of as many rough estimators as there is room for in `masks`, from number
-    /// `first` on, row after row.
+    /// Takes the [masks](Self::mask), for the least `ages` ages, of as many rough estimators as there is room for in
+    /// `masks`, from number `first` on, row after row.
     ///
     /// # Panics
     /// When the array has fewer than `first` and the length of `masks` together.
@@ -76,7 +77,8 @@ impl<R: Recorder> Rsra<'_, R> {
         }
     }
 
-    /// Touches one recorder in every row, `age` epochs ago (Alg. 3, `alg_UpdateRSRA_oneIPpair`).
+    /// Touches one recorder of `pair` in every row, `age` epochs ago, if `pair` is sampled (Alg. 3,
+    /// `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
@@ -90,7 +92,7 @@ impl<R: Recorder> Rsra<'_, R> {
     }
 }
 
-/// Touches one recorder of `pair` in every row, `age` epochs ago in the RSRA of `params`, whose
+/// Touches one recorder of `pair` in every row, if `pair` is sampled, `age` epochs ago in the RSRA of `params`, whose
 /// recorders are packed in `words`: the work of one thread among many.
 ///
 /// # Panics
@@ -118,7 +120,7 @@ fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     }
 }
 
-/// The paper's finder.
+/// Finds hosts as the paper does, by an RSRA.
 #[derive(Clone, Copy, Debug)]
 pub struct RsraFinder;
 
@@ -177,12 +179,12 @@ mod tests {
     fn sampled_pair_touches_one_recorder_per_row_and_an_unsampled_one_none() {
         let params = small();
         let (mut sampled, mut unsampled) = (0, 0);
-        for bip in 0..1000 {
+        for opposite in 0..1000 {
             let recorders = untouched(&params);
             let rsra = Rsra::new(&params, &recorders);
-            rsra.touch(&IpPair { aip: 0x0a00_0001, bip }, 0);
+            rsra.touch(&IpPair { inside: 0x0a00_0001, opposite }, 0);
             let touched = recorders.iter().filter(|r| r.word() < 1).count();
-            match params.slot(bip) {
+            match params.slot(opposite) {
                 Some(slot) => {
                     let base = params.base_column(0x0a00_0001);
                     assert_eq!(touched, 4);

@@ -1,18 +1,18 @@
 //! Keyed bijections of 32-bit words, and their inverses: an address can be told from its image.
 //!
-//! Murmur's finaliser is one for every key. HalfSipHash is none, so [`Hash::HalfSip13`] takes
+//! Murmur's finaliser is one for every key. HalfSipHash is none, so [`HashFamily::HalfSip13`] takes
 //! a Feistel network of it: four rounds, of which each replaces one half of the word by its exclusive or
 //! with a hash of the other (M. Luby, C. Rackoff: with four rounds also somebody who may ask
 //! both ways cannot tell it from a random bijection).
 
-use super::{Hash, Key, hash};
+use super::{HashFamily, Key, hash};
 use crate::pair::Address;
 
 /// Rounds of the Feistel network.
 const ROUNDS: u32 = 4;
 
-impl Hash {
-    /// The image of `word` under the bijection of `key`.
+impl HashFamily {
+    /// Returns the image of `word` under the bijection of `key`.
     #[inline(always)]
     #[must_use]
     pub fn scramble(self, word: Address, key: Key) -> u32 {
@@ -28,7 +28,7 @@ impl Hash {
         }
     }
 
-    /// The word whose image under the bijection of `key` is `image`.
+    /// Returns the word whose image under the bijection of `key` is `image`.
     #[inline(always)]
     #[must_use]
     pub fn unscramble(self, image: u32, key: Key) -> Address {
@@ -92,7 +92,7 @@ mod tests {
         #[test]
         fn every_word_comes_back(word: u32, seed: u64) {
             let key = KeySequence::new(seed).next_key();
-            for family in [Hash::Murmur, Hash::HalfSip13] {
+            for family in [HashFamily::Murmur, HashFamily::HalfSip13] {
                 prop_assert_eq!(family.unscramble(family.scramble(word, key), key), word);
                 prop_assert_eq!(family.scramble(family.unscramble(word, key), key), word);
             }

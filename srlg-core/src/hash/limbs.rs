@@ -1,15 +1,16 @@
 //! Ids of addresses of four 32-bit words: 64 bits, uniform under their keys.
 //!
-//! For [`Hash::Murmur`] NH (J. Black and others, UMAC): a sum of two products of sums of a word and
+//! For [`HashFamily::Murmur`] NH (J. Black and others, UMAC): a sum of two products of sums of a word and
 //! a key word, under which two addresses that were not chosen for the seed collide with probability 2^-32, and a
 //! bijection of 64-bit words behind, as both ends of such a sum are weaker than its middle. For
-//! [`Hash::HalfSip13`] HalfSipHash of the four words, once for each half of the id.
+//! [`HashFamily::HalfSip13`] HalfSipHash of the four words, once for each half of the id.
 
 use super::half_sip::half_sip_all;
-use super::{Hash, Key, mix64};
+use super::{HashFamily, Key, mix64};
 
-impl Hash {
-    /// The id of an address of the words `limbs`, the highest first: its low and its high half.
+impl HashFamily {
+    /// Returns the id of an address of the words `limbs`, the highest first, under `keys`: the low and the high half of
+    /// the id.
     #[inline(always)]
     #[must_use]
     pub fn of_limbs(self, limbs: [u32; 4], keys: &[Key; 2]) -> [u32; 2] {

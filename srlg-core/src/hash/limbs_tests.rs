@@ -35,12 +35,13 @@ pub(crate) const STRUCTURES: [fn(u64) -> Limbs; 6] = [
 ];
 
 /// All structures, by both families.
-fn all() -> impl Iterator<Item = (usize, Hash)> {
-    (0..STRUCTURES.len()).flat_map(|it| [Hash::Murmur, Hash::HalfSip13].map(|hash| (it, hash)))
+fn all() -> impl Iterator<Item = (usize, HashFamily)> {
+    (0..STRUCTURES.len())
+        .flat_map(|it| [HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| (it, hash)))
 }
 
 /// The ids of the first `count` addresses of a structure, both halves.
-fn ids((structure, hash): (usize, Hash), count: u64) -> Vec<[u32; 2]> {
+fn ids((structure, hash): (usize, HashFamily), count: u64) -> Vec<[u32; 2]> {
     let keys = Keys::of(3).limbs;
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
 }
@@ -120,7 +121,7 @@ fn ids_equal_the_pinned_vectors() {
         ([0x2002_0a00, 0x0001_0000, 0, 1], [0xbdc0_00cf, 0xbced_ddfa], [0xaee1_55eb, 0xff4f_ed9e]),
         ([u32::MAX; 4], [0xcd92_8aa9, 0x2702_9425], [0x1c75_52a4, 0x81ad_4250]),
     ] {
-        assert_eq!(Hash::Murmur.of_limbs(limbs, &keys), murmur, "{limbs:x?}");
-        assert_eq!(Hash::HalfSip13.of_limbs(limbs, &keys), half_sip, "{limbs:x?}");
+        assert_eq!(HashFamily::Murmur.of_limbs(limbs, &keys), murmur, "{limbs:x?}");
+        assert_eq!(HashFamily::HalfSip13.of_limbs(limbs, &keys), half_sip, "{limbs:x?}");
     }
 }

@@ -48,7 +48,7 @@ fn lines_are_told_apart() {
 
 /// Contacts of few hosts, and their ages.
 fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
-    let pair = (0u32..40, 0u32..400).prop_map(|(aip, bip)| IpPair { aip, bip });
+    let pair = (0u32..40, 0u32..400).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     prop::collection::vec((pair, ages), 0..200)
 }
 

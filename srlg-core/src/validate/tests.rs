@@ -1,3 +1,6 @@
+extern crate std;
+use std::format;
+
 use super::*;
 use crate::ArrayParams;
 use crate::config::{RsraSizes, Scheme};
@@ -132,4 +135,15 @@ fn sampling_never_reaches_the_bits_of_the_slot() {
         let tau = config.validate().unwrap().finder().rsra().unwrap().lsb_threshold();
         assert_eq!(tau + width.trailing_zeros(), 32);
     }
+}
+
+#[test]
+fn neither_a_config_nor_params_tell_the_seed_or_a_key() {
+    let config = Config { seed: 0x0123_4567_89ab_cdef, ..Config::default() };
+    let params = config.validate().unwrap();
+    for text in [format!("{config:?}"), format!("{params:?}")] {
+        assert!(!text.contains("81985529216486895") && text.contains("300"), "{text}");
+    }
+    let text = format!("{params:?}");
+    assert!(text.contains("Key(..)") && !text.contains("words"), "{text}");
 }

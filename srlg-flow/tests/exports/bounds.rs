@@ -23,6 +23,7 @@ fn the_least_recent_sources_go() {
     }
     assert_eq!(decoder.counts().contacts, 100_000);
     assert_eq!(decoder.exporters().count(), 1_024);
+    assert_eq!(decoder.templates().into_values().collect::<Vec<_>>(), [1; 1_024]);
     // An exporter and its source, each.
     assert_eq!(counted(&decoder, [Reason::SourceGone]), [2 * (100_000 - 1_024)]);
     assert!(decoder.exporter(source(98_975)).is_none());
@@ -36,6 +37,7 @@ fn domains_of_one_exporter_are_bounded_too() {
         contacts(&mut decoder, RECEIVED_NS, &v9(0, domain, &[template9(256, &PLAIN)]));
     }
     assert_eq!(counted(&decoder, [Reason::SourceGone]), [5_000 - 1_024]);
+    assert_eq!(decoder.templates().into_values().collect::<Vec<_>>(), [1_024]);
 }
 
 #[test]

@@ -89,6 +89,22 @@ fn either_end_of_a_translator_counts() {
     assert_eq!(hosts(&of(post, &fields, &untranslated).1), ["10.0.0.1 192.0.2.1"]);
 }
 
+#[test]
+fn a_translator_may_change_the_family() {
+    let post = DecoderOptions { nat: Nat::Post, ..DecoderOptions::default() };
+    let (v4, v6) = ("192.0.2.1 192.0.2.2", "2001:db8::1 64:ff9b::c000:202");
+    let record = |version: u8| {
+        let hosts = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "64:ff9b::c000:202"].map(address);
+        [vec![vec![version]], hosts.to_vec()].concat()
+    };
+    let from_v6 = [(60, 1), (225, 4), (226, 4), (27, 16), (28, 16)];
+    let from_v4 = [(60, 1), (8, 4), (12, 4), (281, 16), (282, 16)];
+    for (fields, version, pre_hosts, post_hosts) in [(from_v6, 6, v6, v4), (from_v4, 4, v4, v6)] {
+        assert_eq!(hosts_of(&fields, &record(version)), [pre_hosts]);
+        assert_eq!(hosts(&of(post, &fields, &record(version)).1), [post_hosts]);
+    }
+}
+
 /// An Ethernet frame of TCP from 192.0.2.1 to port 80 of 192.0.2.2, a SYN.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0; 54];

@@ -121,6 +121,14 @@ fn each_protocol_counts_in_its_unit() {
     assert_eq!(losses(&[of10(10, 256), of10(13, 256)]), lost(0), "records");
     assert_eq!(losses(&[of10(10, 256), of10(20, 256)]), lost(7));
     assert_eq!(losses(&[of10(10, 256), of10(13, 257), of10(99, 256)]), lost(0), "not known");
+    // Of sets that cannot be read, or not to their end, nobody knows how many records they have.
+    let bytes =
+        |number, bytes: &[u8]| ipfix(number, 0, &[template10(256, &PLAIN), set(256, bytes)]);
+    let next = bytes(99, &records);
+    assert_eq!(losses(&[bytes(10, &[1; 15]), next.clone()]), lost(0), "undecodable");
+    let text = template10(257, &[(8, 4), (12, 4), (82, 65_535)]);
+    let cut = set(257, &[[9; 8].as_slice(), &[0], &[9; 8], &[200]].concat());
+    assert_eq!(losses(&[ipfix(10, 0, &[text, cut]), next]), lost(0), "a length that lies");
 }
 
 #[test]

@@ -115,6 +115,18 @@ fn an_empty_string_hides_no_record() {
 }
 
 #[test]
+fn a_length_that_lies_is_told_though_records_came_before_it() {
+    let fields = [PLAIN[0], PLAIN[1], (82, 65_535), PLAIN[3]];
+    let record = |length: u8| [&[192, 0, 2, 1, 192, 0, 2, 2, length][..], &[0, 0, 0, 1]].concat();
+    let lying = set(256, &[record(0), record(200), record(0)].concat());
+    let whole = set(256, &[record(0), vec![0; 3]].concat());
+    let mut decoder = decoder();
+    let message = ipfix(0, 0, &[template10(256, &fields), lying, whole]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &message).len(), 2);
+    assert_eq!(counted(&decoder, [Reason::Malformed, Reason::Undecodable]), [1, 0]);
+}
+
+#[test]
 fn a_damaged_set_does_not_spoil_those_before_it() {
     let mut decoder = decoder();
     let mut message = v9(0, 0, &[template9(256, &PLAIN), data(256), data(256)]);

@@ -3,8 +3,8 @@
 use srlg_flow::{Contact, Decoder, DecoderOptions, Reason, Timestamps};
 
 use crate::build::{
-    EXPORT_S, Field, PLAIN, RECEIVED_NS, SECOND, UPTIME_MS, ipfix, plain, record5, set, template9,
-    template10, v5, v9_at,
+    EXPORT_S, Field, PLAIN, RECEIVED_NS, REVERSE, SECOND, UPTIME_MS, ipfix, plain, record5, set,
+    template9, template10, v5, v9_at,
 };
 use crate::{contacts, counted, decoder, exporter};
 
@@ -46,6 +46,24 @@ fn a_time_of_zero_or_none_is_that_of_the_export() {
     assert_eq!(time(&[], &[]), RECEIVED_NS);
     assert_eq!(time(&[(152, 8), (153, 8)], &[0, 0]), RECEIVED_NS);
     assert_eq!(time(&[(155, 8)], &[0]), RECEIVED_NS);
+}
+
+#[test]
+fn directions_of_a_biflow_may_have_times_of_their_own() {
+    let reverse = [(2 | REVERSE, 4), (152 | REVERSE, 8), (153 | REVERSE, 8)];
+    let fields = [&PLAIN[..], &[(153, 8)], &reverse].concat();
+    let of = |forward: u64, first: u64, last: u64| {
+        let [forward, first, last] = [forward, first, last].map(|s| (s * 1_000).to_be_bytes());
+        let record = [plain(HOSTS[0], HOSTS[1], 60, 1), forward.to_vec(), vec![0, 0, 0, 1]];
+        let record = [&record.concat()[..], &first, &last].concat();
+        let sets = [template10(256, &fields), set(256, &record)];
+        let contacts = contacts(&mut decoder(), RECEIVED_NS, &ipfix(0, 0, &sets));
+        contacts.iter().map(|it| it.time_ns / SECOND).collect::<Vec<_>>()
+    };
+    let [early, late] = [40, 10].map(|before| u64::from(EXPORT_S) - before);
+    assert_eq!(of(early, early, late), [early, late]);
+    assert_eq!(of(late, 0, 0), [late, late], "that of the record");
+    assert_eq!(of(late, early, 0), [late, early]);
 }
 
 #[test]

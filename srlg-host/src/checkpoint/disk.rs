@@ -63,5 +63,5 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
 
 pub(super) fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
-    move |source| Error::Checkpoint { doing, path, source }
+    move |cause| Error::Checkpoint { doing, path, cause }
 }

@@ -1,7 +1,8 @@
 //! [`Placement`]: what a clock says of a timestamp.
 
-/// Where a timestamp belongs.
+/// Tells where a timestamp belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Placement {
     /// The first timestamp: `slice` is now running.
     Start {

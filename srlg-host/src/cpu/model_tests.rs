@@ -125,8 +125,8 @@ proptest! {
         let mut backend = backend(config.validate().unwrap());
         let mut model = PaperModel::new(config).unwrap();
         for slice in stream {
-            for (host, bip, late) in slice {
-                let pair = IpPair { aip: HOSTS[host], bip };
+            for (host, opposite, late) in slice {
+                let pair = IpPair { inside: HOSTS[host], opposite };
                 let ages = Ages { finder: late.into(), counter: late.into() };
                 backend.scan(Pairs::Plain(PairSlice::V4(&[pair])), ages).unwrap();
                 model.scan(pair, late);
@@ -140,7 +140,7 @@ proptest! {
 }
 
 // Sixty hot columns per row agree by chance in hundreds of thousands of tuples; the check
-// RHFG[0](aip) = column of row 0, which the paper leaves out, tells hosts from fakes.
+// RHFG[0](inside) = column of row 0, which the paper leaves out, tells hosts from fakes.
 #[test]
 fn check_of_row_0_removes_most_fake_tuples() {
     let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
@@ -152,7 +152,8 @@ fn check_of_row_0_removes_most_fake_tuples() {
     };
     let mut model = PaperModel::new(config).unwrap();
     for host in 0..60u32 {
-        (0..200).for_each(|bip| model.scan(IpPair { aip: host * 0x0101_0101, bip }, 0));
+        (0..200)
+            .for_each(|opposite| model.scan(IpPair { inside: host * 0x0101_0101, opposite }, 0));
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn pairs(numbers: impl Iterator<Item = u32>) -> Vec<IpPair> {
-        numbers.map(|number| IpPair { aip: number % 7, bip: number }).collect()
+        numbers.map(|number| IpPair { inside: number % 7, opposite: number }).collect()
     }
 
     /// How many of `pairs` are let through.
@@ -231,8 +231,12 @@ mod tests {
     #[test]
     fn no_pair_is_known_before_it_comes() {
         for number in [0u64, 1, 1 << 32, u64::MAX] {
-            let [aip, bip] = [number as u32, (number >> 32) as u32];
-            assert_eq!(sifted(&mut RecentPairs::new(), &[IpPair { aip, bip }]), 1, "{number}");
+            let [inside, opposite] = [number as u32, (number >> 32) as u32];
+            assert_eq!(
+                sifted(&mut RecentPairs::new(), &[IpPair { inside, opposite }]),
+                1,
+                "{number}"
+            );
         }
     }
 

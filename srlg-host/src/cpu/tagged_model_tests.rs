@@ -4,7 +4,7 @@ mod contacts;
 mod node;
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, Scheme};
+use srlg_core::{Config, HashFamily, Scheme};
 
 use contacts::{Contact, HOSTS};
 use node::Node;
@@ -63,7 +63,7 @@ fn configs() -> impl Strategy<Value = Config> {
     let sizes = prop_oneof![5 => (12u32..17, any_window), 1 => (17u32..20, 1u32..12)];
     let lines_of_host = prop_oneof![4 => 1u32..8, 2 => 8u32..24, 1 => 32u32..40];
     let linear = (lines_of_host, 0u32..40, 64u32..300, 8u32..17);
-    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
     (sizes, linear, hash, any::<u64>()).prop_map(|((cell_bits, window), linear, hash, seed)| {
         Config {
             scheme: Scheme::Tagged {

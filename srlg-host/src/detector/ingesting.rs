@@ -4,7 +4,7 @@ use srlg_core::Ages;
 
 use super::SlidingDetector;
 use crate::backend::Pairs;
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cudarc", feature = "cust"))]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::feed::Feed;
@@ -24,9 +24,11 @@ impl SlidingDetector {
         self.backend.shared().scan(Pairs::Plain(P::slice(pairs)), Ages::default())
     }
 
-    /// Records that each pair was in contact `slices_late` slices before the running one.
+    /// Records that each of `pairs` was in contact `slices_late` slices before the running one.
     ///
-    /// From the next report on, the answer is as if the pairs had come in time.
+    /// From the next report on, the answer is as if the pairs had come in time. Pairs that are as many slices late as the
+    /// window has, or more, change nothing, as no report to come would count them;
+    /// [`Feed::ingest_at`](crate::Feed::ingest_at) says when that is so.
     ///
     /// # Errors
     /// As [`ingest`](Self::ingest).
@@ -57,7 +59,7 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
     }
@@ -71,18 +73,18 @@ impl SlidingDetector {
     /// ([`StageTimes::hand_in`](crate::StageTimes)).
     ///
     /// ```
-    /// # use srlg_host::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// let mut feed = detector.feed(1 << 20)?;
     /// let receiver = std::thread::spawn(move || {
-    ///     (0..5000).try_for_each(|bip| feed.ingest(&[IpPair { aip: 7, bip }]))
+    ///     (0..5000).try_for_each(|opposite| feed.ingest(&[IpPair { inside: 7, opposite }]))
     /// });
     /// let early = detector.close_slice()?; // whatever has come so far
     /// receiver.join().unwrap()?;
     /// let late = detector.close_slice()?;
     /// assert_eq!(late.super_points[0].host.to_string(), "0.0.0.7");
     /// # assert!(early.super_points.len() <= 1);
-    /// # Ok::<(), srlg_host::Error>(())
+    /// # Ok::<(), srlg::Error>(())
     /// ```
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use srlg_core::{ARRAYS, Ages, COUNTER, FINDER};
 
-use super::SlidingDetector;
+use super::{SlidingDetector, span};
 use crate::backend::Backend;
 use crate::close;
 use crate::error::Error;
@@ -69,8 +69,8 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// [`Error::QueryWindow`], and what the device reports.
-    pub fn take_delta(&mut self, slices: u32) -> Result<Delta, Error> {
-        let ranges = self.params.recent_ranges(self.span(slices)?);
+    pub fn delta(&mut self, slices: u32) -> Result<Delta, Error> {
+        let ranges = self.params.recent_ranges(span(&self.params, self.slice(), slices)?);
         let shapes = self.params.arrays();
         let coder = |array: usize| Coder::for_range(shapes[array], ranges[array]);
         let mut touched: [Coder; ARRAYS] = from_fn(coder);
@@ -87,7 +87,7 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
-    pub fn merge(&mut self, delta: &Delta) -> Result<(), Error> {
+    pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
         delta.fingerprints.check(Stored::Delta, None, &self.params)?;
         let steps = self.steps_since(Stored::Delta, delta.slice())?;
         let (ours, window) = (self.slice(), self.params.window());

@@ -1,11 +1,12 @@
 //! [`Arrival`]: what becomes of pairs that come with the number of their slice.
 
-/// Where pairs belong that were given to a [`Feed`](crate::Feed) with the number of their slice.
+/// Tells where pairs belong that were given to a [`Feed`](crate::Feed) with the number of their slice.
 ///
 /// The slice that counts is the running one; while a slice is being closed, the one that runs
 /// afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "pairs that are `TooLate` or of the `Future` were not ingested"]
+#[non_exhaustive]
 pub enum Arrival {
     /// In the running slice: ingested.
     Running,

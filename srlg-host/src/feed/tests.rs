@@ -19,8 +19,10 @@ fn detector() -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-fn pairs(aip: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers).map(|bip| IpPair { aip, bip: bip.wrapping_mul(0x9e37_79b9) }).collect()
+fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
+    (0..peers)
+        .map(|opposite| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
+        .collect()
 }
 
 fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
@@ -93,8 +95,7 @@ fn readers_see_what_an_idle_feed_keeps() {
     let estimate = |detector: &SlidingDetector| detector.cardinality(ip(1)).unwrap();
     assert_eq!(estimate(&fed), estimate(&plain));
     let (mut fed, mut plain, _feed) = kept(500);
-    let delta =
-        |detector: &mut SlidingDetector| detector.take_delta(1).unwrap().to_bytes().unwrap();
+    let delta = |detector: &mut SlidingDetector| detector.delta(1).unwrap().to_bytes().unwrap();
     assert_eq!(delta(&mut fed), delta(&mut plain));
 }
 
@@ -118,10 +119,10 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
 fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
     let mut left = Vec::new();
-    for bip in 0..4 {
+    for opposite in 0..4 {
         left.push((feed.door.slot.kept(), feed.door.may_keep));
-        feed.ingest(&[IpPair { aip: 2, bip }]).unwrap();
-        plain.ingest(&[IpPair { aip: 2, bip }]).unwrap();
+        feed.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
+        plain.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
     }
     let expected = [(10_000, true), (10_000 - 4096, true), (10_000 - 2 * 4096, true), (0, false)];
     assert_eq!(left, expected);

@@ -48,8 +48,8 @@ fn cpu(config: Config) -> SlidingDetector {
 /// `peers` opposite hosts of each host number below `hosts`.
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
-        aip: (contact % hosts).wrapping_mul(0x0101_3501),
-        bip: contact.wrapping_mul(0x9e37_79b9),
+        inside: (contact % hosts).wrapping_mul(0x0101_3501),
+        opposite: contact.wrapping_mul(0x9e37_79b9),
     };
     (0..hosts * peers).map(pair).collect()
 }

@@ -17,11 +17,15 @@ use super::scheme::{GpuCounter, GpuFinder, GpuScheme, GpuSearch};
 use crate::backend::Found;
 use crate::error::Error;
 
-/// Hosts whose tallies are brought back together.
-const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 1024 };
+/// Hosts whose tallies are brought back together. While the host looks at those of a trip, the device counts those of
+/// the next.
+const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 512 };
 
 /// Bytes that pass between host and device together, at least.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
+
+/// Bytes of answers on the device: the recorders of a delta of some 250,000 pairs are listed there at once.
+const RESULT_BYTES: usize = if cfg!(test) { BYTES_PER_TRIP } else { 6 << 20 };
 
 /// What questions need: a search, and memory for answers.
 pub(super) struct Work<G: Gpu, S: GpuScheme> {
@@ -31,6 +35,8 @@ pub(super) struct Work<G: Gpu, S: GpuScheme> {
     /// Tallies, or anything else that passes between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::Pinned,
+    /// The same for every other trip of tallies.
+    other_copy: G::Pinned,
     /// The hosts of a question.
     pub(super) asked: G::Memory,
     pub(super) asked_copy: G::Pinned,
@@ -40,13 +46,14 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
     /// Memory for questions.
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
         let answers = HOSTS_PER_TRIP * most_answer_bytes::<S>(params);
-        let results = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
+        let trip = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
         let asked = HOSTS_PER_TRIP * size_of::<HostId>();
         Ok(Self {
             search: GpuSearch::new(gpu, params)?,
             threads: threads(),
-            results: gpu.allocate(results)?,
-            results_copy: gpu.pin(results)?,
+            results: gpu.allocate(RESULT_BYTES.max(trip))?,
+            results_copy: gpu.pin(trip)?,
+            other_copy: gpu.pin(answers)?,
             asked: gpu.allocate(asked)?,
             asked_copy: gpu.pin(asked)?,
         })
@@ -134,27 +141,30 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         each: &(dyn Fn(usize, Tally) + Sync),
     ) -> Result<(), Error> {
         let bytes_each = S::Counter::answer_bytes(span);
-        for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
-            let asked = self.ask(ctx, hosts)?;
-            let results = self.results.part(0..hosts.len() * bytes_each);
-            ctx.clear(results)?;
-            S::Counter::start_tallies(ctx, self.asked.part(asked), (span, &positions), results)?;
-            ctx.fetch(results, &self.results_copy, |bytes| {
-                share_out(self.threads, hosts.len(), |host| {
+        let threads = self.threads;
+        // The numbers of the hosts of a trip, and where their tallies arrive.
+        let look = |(hosts, copy): (Range<usize>, &G::Pinned)| {
+            copy.read(|bytes| {
+                share_out(threads, hosts.len(), |host| {
                     let answer = &bytes[host * bytes_each..][..bytes_each];
-                    each(first + host, <S::Counter as GpuCounter>::answer(answer, span));
+                    each(hosts.start + host, <S::Counter as GpuCounter>::answer(answer, span));
                 });
-            })?;
+            })
+        };
+        let mut under_way = None;
+        let copies = [&self.results_copy, &self.other_copy].into_iter().cycle();
+        for (number, (trip, copy)) in hosts.chunks(HOSTS_PER_TRIP).zip(copies).enumerate() {
+            let asked = self.asked.part(0..size_of_val(trip));
+            self.asked_copy.write(|bytes| bytes[..asked.bytes].copy_from_slice(trip.as_bytes()))?;
+            ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, asked)?;
+            let results = self.results.part(0..trip.len() * bytes_each);
+            ctx.clear(results)?;
+            S::Counter::start_tallies(ctx, asked, (span, &positions), results)?;
+            ctx.download(results, copy)?;
+            let first = number * HOSTS_PER_TRIP;
+            under_way.replace((first..first + trip.len(), copy)).map_or(Ok(()), look)?;
         }
-        Ok(())
-    }
-
-    /// Sends `hosts`. Returns where they are.
-    fn ask(&mut self, ctx: GpuCtx<'_, G, S>, hosts: &[HostId]) -> Result<Range<usize>, Error> {
-        let bytes = hosts.as_bytes();
-        self.asked_copy.write(|asked| asked[..bytes.len()].copy_from_slice(bytes))?;
-        ctx.gpu.upload(ctx.queue, &self.asked_copy, 0, self.asked.part(0..bytes.len()))?;
-        Ok(0..bytes.len())
+        under_way.map_or(Ok(()), look)
     }
 
     /// Returns how many recorders of each row of the counter are within `span`.

@@ -33,7 +33,7 @@ impl SliceSink for Heard {
         assert!(!pairs.is_empty());
         self.batches += 1;
         let slice = self.running.unwrap() - u64::from(slices_late);
-        self.ingested.extend(pairs.v4().iter().map(|pair| (slice, pair.bip)));
+        self.ingested.extend(pairs.v4().iter().map(|pair| (slice, pair.opposite)));
         Ok(())
     }
 

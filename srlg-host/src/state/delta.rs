@@ -10,7 +10,7 @@ use super::words::with_width;
 use super::{Fingerprints, Stored};
 use crate::error::Error;
 
-/// What the last slices of a detector touched: the recorders and their words.
+/// Holds what the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
 /// has the recorders that it would have had it merged the snapshots. One that begins with a later slice
@@ -22,8 +22,8 @@ use crate::error::Error;
 ///
 /// ```text
 /// ingest         what the node sees
-/// take_delta(1)  its own touches, to be sent
-/// merge          those of the others
+/// delta(1)       its own touches, to be sent
+/// merge_delta    those of the others
 /// close_slice    all of them are a slice older
 /// ```
 ///
@@ -31,16 +31,17 @@ use crate::error::Error;
 /// others sent, as collectors of collectors do on purpose.
 ///
 /// ```
-/// use srlg_host::{Config, Delta, Device, IpPair, SlidingDetector};
+/// use srlg::{Config, Device, IpPair, SlidingDetector};
+/// use srlg::state::Delta;
 ///
 /// let mut router = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-/// let pairs: Vec<IpPair> = (0..5000).map(|bip| IpPair { aip: 7, bip }).collect();
+/// let pairs: Vec<IpPair> = (0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect();
 /// router.ingest(&pairs)?;
-/// let message = router.take_delta(1)?.to_bytes()?; // at the end of each slice
-/// collector.merge(&Delta::from_bytes(&message, collector.params())?)?;
+/// let message = router.delta(1)?.to_bytes()?; // at the end of each slice
+/// collector.merge_delta(&Delta::from_bytes(&message, collector.params())?)?;
 /// assert_eq!(collector.close_slice()?, router.close_slice()?);
-/// # Ok::<(), srlg_host::Error>(())
+/// # Ok::<(), srlg::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {

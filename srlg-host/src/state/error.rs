@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-/// Why bytes are no snapshot or no delta.
+/// Tells why bytes are no snapshot or no delta.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]

@@ -29,7 +29,8 @@ for_wider_vectors! {
 
 /// The same, one by one.
 pub(super) fn write_all(places: &[u32], bytes: &mut Vec<u8>) {
-    places.array_windows().for_each(|[one, next]| write(next - one - 1, bytes));
+    let next = places.iter().skip(1);
+    places.iter().zip(next).for_each(|(one, next)| write(next - one - 1, bytes));
 }
 
 fn write(mut value: u32, bytes: &mut Vec<u8>) {

@@ -24,7 +24,7 @@ struct Parts<'a> {
 }
 
 impl Delta {
-    /// The delta as bytes of deltas, each of which has a range of its recorders and no more than
+    /// Returns the delta as bytes of deltas, each of which has a range of its recorders and no more than
     /// `max_bytes`: merging all of them, in any order, is merging the whole. Where the whole fits
     /// it is the only one.
     ///

@@ -39,7 +39,7 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_core::{Config, Hash};
+    use srlg_core::{Config, HashFamily};
 
     #[test]
     fn differences_name_what_differs_and_nothing_else() {
@@ -49,7 +49,7 @@ mod tests {
             Sizes::differences(theirs, &paper.validate().unwrap())
         };
         assert_eq!(differences(Config { seed: 3, ..paper }), "");
-        let other = Config { window: 60, hash: Hash::HalfSip13, ..paper };
+        let other = Config { window: 60, hash: HashFamily::HalfSip13, ..paper };
         assert_eq!(differences(other), "hash is 0, not 1; window is 300, not 60");
         assert_eq!(differences(Config::default()), "scheme is 0, not 1");
     }

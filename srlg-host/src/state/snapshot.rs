@@ -15,7 +15,7 @@ use super::{Fingerprints, Stored};
 use crate::error::Error;
 use crate::kept::{self, KeptHosts};
 
-/// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
+/// Holds everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
 /// seed, and the super points of its last report; and an attachment, bytes that the application keeps with it.
 ///
 /// Merging keeps the more recent of two recorders. It is commutative, associative and

@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// What a detector writes.
+/// Names what a detector writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stored {
     /// A [`Snapshot`](super::Snapshot).
     Snapshot = 1,

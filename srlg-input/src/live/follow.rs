@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::options::InputOptions;
 
 use super::belt::TICK;
-use super::{Line, now_ns};
+use super::{DRAIN, Line, now_ns};
 
 /// Starts the thread that reads.
 pub(super) fn open(options: &InputOptions, line: &Line) -> Result<(), InputError> {
@@ -17,9 +17,14 @@ pub(super) fn open(options: &InputOptions, line: &Line) -> Result<(), InputError
     line.spawn("read", move |line| read(Files::open(&options)?, line))
 }
 
+/// Reads to the end, or until the end is asked for; whoever writes may never pause.
 fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
     let mut told = Instant::now();
+    let mut asked: Option<Instant> = None;
     while let Some(event) = files.next_event()? {
+        if line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
+            break;
+        }
         match event {
             Event::Contact(mut contact) => {
                 contact.time_ns = contact.time_ns.min(now_ns());

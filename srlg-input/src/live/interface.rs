@@ -26,7 +26,7 @@ mod capture {
     use srlg_capture::Live;
 
     use crate::error::InputError;
-    use crate::live::{Line, now_ns};
+    use crate::live::{DRAIN, Line, now_ns};
     use crate::status::Status;
 
     /// How often it is told what became of all packets.
@@ -34,9 +34,6 @@ mod capture {
 
     /// Between two notices about packets that were dropped.
     const MINUTE: Duration = Duration::from_secs(60);
-
-    /// How long packets that wait are still taken after the end was asked for.
-    const DRAIN: Duration = Duration::from_secs(1);
 
     /// What has been told of packets that were dropped.
     #[derive(Default)]

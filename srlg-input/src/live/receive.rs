@@ -4,18 +4,15 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::InputError;
 
 use super::shared::Shared;
-use super::{Line, now_ns};
+use super::{DRAIN, Line, now_ns};
 
 /// No datagram of UDP is larger.
 const DATAGRAM: usize = 65_536;
-
-/// How long what the kernel has received is still read after the end was asked for.
-const DRAIN: Duration = Duration::from_secs(1);
 
 /// Receives at `socket`, the one of number `here`, until the end is asked for and nothing waits.
 pub(super) fn receive(

@@ -78,7 +78,8 @@ impl Sockets {
             if let Some(notice) = short_buffer(&socket, address, options.receive_buffer) {
                 line.belt.tell(notice);
             }
-            if here % options.receivers as usize == 0 {
+            // A program may have asked for none, which is one.
+            if here % options.receivers.max(1) as usize == 0 {
                 line.belt.tell(format!("receives exports of flows at {address}"));
             }
             let socket = Arc::new(UdpSocket::from(socket));

@@ -143,7 +143,13 @@ fn options_that_would_say_nothing_are_refused() {
         (&["--listen", "[::]:0", "--exporters", "::/0", "--exports"], "cannot be used with"),
         (&["--exporters", "::/0"], "--listen"),
         (&["--receivers", "0", "--listen", "[::]:0", "--exporters", "::/0"], "--receivers"),
+        (
+            &["--receive-buffer", "3000000000", "--listen", "[::]:0", "--exporters", "::/0"],
+            "--receive-buffer",
+        ),
         (&["--filter", "udp"], "--interface"),
+        (&["--interface", "lo", "--snap-length", "61"], "--snap-length"),
+        (&["--interface", "lo", "--capture-buffer", "1000"], "--capture-buffer"),
         (&["--live"], "--input"),
         (&["--exports"], "--input"),
         (&[], "no input is named"),
@@ -151,4 +157,20 @@ fn options_that_would_say_nothing_are_refused() {
         let error = open(args).unwrap_err();
         assert!(error.contains(says), "{args:?}: {error}");
     }
+}
+
+#[test]
+fn a_pipe_that_never_pauses_can_be_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut input = open(&["--input", pipe.to_str().unwrap(), "--live"]).unwrap();
+    let script =
+        "{ echo time_ms,src,dst; while echo 1,192.0.2.1,192.0.2.2; do sleep .002; done; } > \"$0\"";
+    let mut writer = Command::new("sh").args(["-c", script]).arg(&pipe).spawn().unwrap();
+    assert!(!Come::of(&mut input, |come| come.pairs.len() > 100).pairs.is_empty());
+    input.stop().stop();
+    Come::to_end(&mut input);
+    // Nobody reads, so whoever writes ends.
+    assert!(writer.wait().is_ok());
 }

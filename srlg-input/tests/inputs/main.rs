@@ -43,6 +43,7 @@ impl Come {
                 Some(Event::Time(now)) => come.times.push(now),
                 Some(Event::Notice(line)) => come.notices.push(line),
                 None => break,
+                event => panic!("{event:?}"),
             }
             assert!(started.elapsed() < PATIENCE, "{:?}: {:?}", come.notices, input.status());
         }

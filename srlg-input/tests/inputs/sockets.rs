@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use srlg_input::Input;
+use srlg_input::{Input, InputOptions, SocketOptions};
 
 use crate::export::{data, pair, template};
 use crate::{Come, open};
@@ -80,6 +80,17 @@ fn nobody_else_is_read() {
             && line.ends_with("127.0.0.1")
     };
     Come::of(&mut input, |come| come.notices.iter().any(says));
+}
+
+#[test]
+fn a_program_that_asks_for_no_thread_gets_one() {
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let exporters = vec!["127.0.0.0/8".parse().unwrap()];
+    let sockets = SocketOptions { listen, exporters, receivers: 0, ..SocketOptions::default() };
+    let mut input = Input::open(&InputOptions { sockets, ..InputOptions::default() }).unwrap();
+    let to = listens_at(&mut input);
+    exporter().send_to(&template(0), to).unwrap();
+    wait_for(&mut input, 1);
 }
 
 #[test]

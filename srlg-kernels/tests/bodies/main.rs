@@ -15,7 +15,7 @@ use srlg_core::counter::{Counter, Lines, Rows, TaggedCounter, Tally};
 use srlg_core::finder::Rsra;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::{
-    ArrayParams, COUNTER, Config, Hash, HostId, IpPair, Params, ReadRecorder, RecentRange,
+    ArrayParams, COUNTER, Config, HashFamily, HostId, IpPair, Params, ReadRecorder, RecentRange,
     Recorder, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below, host,
 };
 use srlg_kernels as kernels;
@@ -51,7 +51,7 @@ fn config(scheme: Scheme, linear_width: u32, seed: u64) -> Config {
 }
 
 fn tagged() -> impl Strategy<Value = Params> {
-    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
     (12u32..16, 32u32..90, 64u32..400, hash, any::<u64>()).prop_map(
         |(cell_bits, lines, tags, hash, seed)| {
             let scheme = Scheme::Tagged { cell_bits, lines, tags };
@@ -150,11 +150,11 @@ proptest! {
 
         let span = all.span(9, 4);
         for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
-            let bins: Vec<AtomicU32> = (0..hosts.len() * span.bins()).map(|_| AtomicU32::new(0)).collect();
+            let bins: Vec<AtomicU32> = (0..hosts.len() * span.bin_words()).map(|_| AtomicU32::new(0)).collect();
             let (hosts, linear, bins) = (&hosts[..], &linear[..], &bins[..]);
             let asked = kernels::Tally::<Slices<'_>> { params, span, first, positions, hosts, linear, bins };
             launch(seed, &asked);
-            for (&host, bins) in hosts.iter().zip(bins.chunks(span.bins())) {
+            for (&host, bins) in hosts.iter().zip(bins.chunks(span.bin_words())) {
                 let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
                 let expected = TaggedCounter::tally(lines, host, span, first..first + positions);
                 prop_assert_eq!(Tally::Visible(Histograms::of_bins(span, &bins)), expected);

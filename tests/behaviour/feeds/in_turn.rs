@@ -1,7 +1,8 @@
 //! Random schedules of several feeds and of closes, against one detector that is fed in turn.
 
 use proptest::prelude::*;
-use srlg::{Arrival, Config, Error, Feed, IpPair, SlidingDetector};
+use srlg::ingest::{Arrival, Feed};
+use srlg::{Config, Error, IpPair, SlidingDetector};
 
 use super::{detector, long, pairs};
 use crate::small;

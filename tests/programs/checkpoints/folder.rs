@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use srlg::{Checkpoints, Config, Device, IpPair, Scheme, SlidingDetector, Snapshot};
+use srlg::config::Scheme;
+use srlg::state::{Checkpoints, Snapshot};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 
 pub(crate) fn small() -> Config {
     Config {
@@ -20,7 +22,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     for slice in slice.saturating_sub(3)..=slice {
         detector.skip_to(slice).unwrap();
-        let pair = |bip| IpPair { aip: slice as u32, bip };
+        let pair = |opposite| IpPair { inside: slice as u32, opposite };
         detector.ingest(&(0..300).map(pair).collect::<Vec<_>>()).unwrap();
     }
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())

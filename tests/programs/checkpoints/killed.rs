@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use srlg::{Checkpoints, Snapshot};
+use srlg::state::{Checkpoints, Snapshot};
 
 use super::folder::{Folder, small, snapshot};
 

@@ -6,7 +6,8 @@ mod killed;
 
 use std::fs;
 
-use srlg::{Checkpoints, Config, Device, Error, IpPair, SlidingDetector};
+use srlg::state::Checkpoints;
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 use folder::{Folder, latest, small, snapshot};
 
@@ -22,7 +23,7 @@ fn newest_checkpoint_is_restored_and_the_newest_two_stay() {
     let loaded = checkpoints.latest(&small().validate().unwrap()).unwrap().snapshot.unwrap();
     assert!(loaded == snapshot(3));
     let mut restored = SlidingDetector::new(small(), Device::Cpu).unwrap();
-    restored.ingest(&[IpPair { aip: 1, bip: 1 }]).unwrap();
+    restored.ingest(&[IpPair { inside: 1, opposite: 1 }]).unwrap();
     restored.restore(&loaded).unwrap();
     assert_eq!(restored.slice(), 3);
     assert!(restored.snapshot().unwrap().with_attachment(loaded.attachment().into()) == loaded);
@@ -31,7 +32,7 @@ fn newest_checkpoint_is_restored_and_the_newest_two_stay() {
 // What a detector had ingested of late it does not know any more: it touches again.
 #[test]
 fn restored_detector_ingests_pairs_again_that_it_knew_before() {
-    let pairs: Vec<IpPair> = (0..20_000).map(|n| IpPair { aip: 1, bip: n % 500 }).collect();
+    let pairs: Vec<IpPair> = (0..20_000).map(|n| IpPair { inside: 1, opposite: n % 500 }).collect();
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     let empty = detector.snapshot().unwrap();
     detector.ingest(&pairs).unwrap();
@@ -116,8 +117,8 @@ fn full_disk_is_an_error_and_leaves_those_that_were_there() {
     let torn = folder.0.join("checkpoint-00000000000000000003.tmp");
     std::os::unix::fs::symlink("/dev/full", torn).unwrap();
     let error = checkpoints.save(&snapshot(3)).unwrap_err();
-    let Error::Checkpoint { source, .. } = &error else { panic!("{error}") };
-    assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    let Error::Checkpoint { cause, .. } = &error else { panic!("{error}") };
+    assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull, "{error}");
     assert_eq!(folder.names(), before);
     assert_eq!(latest(&mut checkpoints), Some(2));
     // As soon as there is room it goes on.

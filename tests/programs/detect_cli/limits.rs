@@ -60,11 +60,35 @@ fn beyond_what_an_estimator_can_tell_is_a_lower_bound_and_the_default_tells_it()
     let of = |preset: &str| run(&[&options[..], &["--preset", preset]].concat());
     // The paper's 16,384 positions end at some 159,000.
     let output = of("paper");
-    assert!(stdout(&output).trim_end().ends_with(r#""lower_bound":true}"#), "{}", stdout(&output));
+    assert!(stdout(&output).trim_end().ends_with(r#""range":"beyond"}"#), "{}", stdout(&output));
     let output = of("default");
-    assert!(!stdout(&output).contains("lower_bound"), "{}", stdout(&output));
+    assert!(!stdout(&output).contains("beyond"), "{}", stdout(&output));
     // All at once: a standard error of 3.7 %.
     assert!((points(&output)[0].4 / 400_000.0 - 1.0_f64).abs() < 0.15, "{}", stdout(&output));
+}
+
+#[test]
+fn of_a_lower_bound_the_count_without_sampling_has_no_upper_one() {
+    // Messages of IPFIX: from, to, one packet in 10 was looked at. Each has the template, too.
+    let message = |peers: std::ops::Range<u32>| {
+        let bytes = 4 + peers.len() as u16 * 12;
+        let header = [10, 16 + 20 + bytes, 0, 1, 0, 0, 0, 0];
+        let head = [&header[..], &[2, 20, 256, 3, 8, 4, 12, 4, 34, 4], &[256, bytes]].concat();
+        let records = peers.flat_map(|peer| [0x4000_0000 + peer, 0x0a00_0001, 10]);
+        let records = records.flat_map(u32::to_be_bytes);
+        head.into_iter().flat_map(u16::to_be_bytes).chain(records).collect::<Vec<_>>()
+    };
+    let messages = (0..200).flat_map(|number| message(number * 2_000..(number + 1) * 2_000));
+    let input = file("giant.ipfix", messages.collect::<Vec<u8>>());
+    let options = ["--input", &input, "--exports", "--role", "destination", "--output"];
+    let of = |more: &[&str]| stdout(&run(&[&options[..], more].concat()));
+    let paper = of(&["ndjson", "--preset", "paper"]);
+    assert!(paper.contains(r#""most":10"#) && paper.contains(r#""range":"beyond""#), "{paper}");
+    assert!(paper.trim_end().ends_with(",null]}"), "{paper}");
+    let table = of(&["table", "--preset", "paper"]);
+    assert!(table.contains(" or more"), "{table}");
+    let default = of(&["ndjson"]);
+    assert!(default.contains(r#""unsampled":["#) && !default.contains("null"), "{default}");
 }
 
 #[test]

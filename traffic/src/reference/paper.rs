@@ -59,15 +59,15 @@ impl PaperModel {
     /// Scans a pair that was in contact `late` slices ago: Alg. 3 and Alg. 6, which set
     /// to 0 what is here set to `late` unless it was touched since.
     pub fn scan(&mut self, pair: IpPair, late: u16) {
-        if let Some(slot) = self.finder.slot(pair.bip) {
-            for (row, column) in (0..).zip(self.columns(pair.aip)) {
+        if let Some(slot) = self.finder.slot(pair.opposite) {
+            for (row, column) in (0..).zip(self.columns(pair.inside)) {
                 let recorder = &mut self.rsra[row][column as usize][slot as usize];
                 *recorder = late.min(*recorder);
             }
         }
-        let position = self.counter.position(pair.bip) as usize;
+        let position = self.counter.position(pair.opposite) as usize;
         for row in 0..self.slea.len() {
-            let start = self.linear_start(row, pair.aip);
+            let start = self.linear_start(row, pair.inside);
             let recorder = &mut self.slea[row][start + position];
             *recorder = late.min(*recorder);
         }
@@ -148,7 +148,7 @@ impl PaperModel {
         Tuple { columns, address }
     }
 
-    /// Hosts that the tuples regain (deviation: only those with `RHFG[0](aip)` = column of
+    /// Hosts that the tuples regain (deviation: only those with `RHFG[0](inside)` = column of
     /// row 0) and whose union estimator USRE is hot, ascending.
     #[must_use]
     pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {
@@ -204,16 +204,16 @@ impl PaperModel {
         Some(width * libm::log(width / (width - weight)))
     }
 
-    /// `RHFG(aip)`.
-    fn columns(&self, aip: Address) -> Vec<u32> {
-        let base = self.finder.base_column(aip);
+    /// `RHFG(inside)`.
+    fn columns(&self, inside: Address) -> Vec<u32> {
+        let base = self.finder.base_column(inside);
         let q = self.finder.column_bits();
-        let shifted = |shift| u64::from(aip).checked_shr(shift).unwrap_or(0);
+        let shifted = |shift| u64::from(inside).checked_shr(shift).unwrap_or(0);
         let bits = |i: u32| shifted((i - 1) * self.finder.bit_stride()) % (1 << q);
         (0..self.finder.rows()).map(|i| if i == 0 { base } else { bits(i) as u32 ^ base }).collect()
     }
 
-    fn linear_start(&self, row: usize, aip: Address) -> usize {
-        (self.counter.column(row as u32, aip) * self.counter.stride()) as usize
+    fn linear_start(&self, row: usize, inside: Address) -> usize {
+        (self.counter.column(row as u32, inside) * self.counter.stride()) as usize
     }
 }

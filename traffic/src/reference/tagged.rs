@@ -109,17 +109,17 @@ impl TaggedModel {
 
     /// Touches the recorders of a pair that was in contact `late` slices ago.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
-        let Ip6Pair { aip, bip } = pair.into();
-        let hosts = [host(aip), host(bip)];
-        let [aip, bip] = hosts.map(|host| self.id(host));
-        if let Some(slot) = self.slot(aip, bip) {
+        let Ip6Pair { inside, opposite } = pair.into();
+        let hosts = [host(inside), host(opposite)];
+        let [inside, opposite] = hosts.map(|host| self.id(host));
+        if let Some(slot) = self.slot(inside, opposite) {
             let (place, word) = self.cell_word(hosts, slot, self.age(late, self.cell_epoch));
             self.cells[place] = word.min(self.cells[place]);
         }
-        let position = self.position(aip, bip);
+        let position = self.position(inside, opposite);
         let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
-        let [touch, echo] = self.places(aip, position);
-        let [tag, echo_tag] = self.tags_of(aip, position);
+        let [touch, echo] = self.places(inside, position);
+        let [tag, echo_tag] = self.tags_of(inside, position);
         for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
             let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
             self.slea[place] = word.min(self.slea[place]);

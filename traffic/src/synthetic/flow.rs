@@ -89,7 +89,7 @@ impl Flow {
 
     #[inline]
     fn packet_tick(&self) -> u32 {
-        let name = u64::from(self.pair.aip) << 32 | u64::from(self.pair.bip);
+        let name = u64::from(self.pair.inside) << 32 | u64::from(self.pair.opposite);
         let jitter = mix(name ^ mix(u64::from(self.sent))) >> 48;
         // Fixed point with 16 binary places: place of the packet in parts of the length.
         let place = u64::from(self.sent) << 16 | jitter;
@@ -107,7 +107,7 @@ mod tests {
         let mut rng = Rng::new(5, 0);
         let model = FlowModel::new(46, 1.0);
         for index in 0..2_000 {
-            let mut flow = model.draw(&mut rng, IpPair { aip: index, bip: 9 }, index * 100);
+            let mut flow = model.draw(&mut rng, IpPair { inside: index, opposite: 9 }, index * 100);
             let mut previous = flow.start;
             while flow.next_slice().is_some() {
                 let tick = flow.packet_tick();

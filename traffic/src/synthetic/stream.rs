@@ -30,7 +30,7 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// ```
 /// use srlg_traffic::synthetic::Stream;
 /// let window: Vec<_> = Stream::new(1, 100_000).take(100_000).collect();
-/// let of_first = window.iter().filter(|pair| pair.aip == window[0].aip);
+/// let of_first = window.iter().filter(|pair| pair.inside == window[0].inside);
 /// assert!(of_first.count() < 20_000);
 /// ```
 pub struct Stream {
@@ -86,9 +86,9 @@ impl Iterator for Stream {
         } else {
             self.heavy()
         };
-        let bip = scatter(self.counter ^ self.key);
+        let opposite = scatter(self.counter ^ self.key);
         self.counter = self.counter.wrapping_add(1);
-        Some(IpPair { aip: inside_host(index), bip })
+        Some(IpPair { inside: inside_host(index), opposite })
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     /// Hosts of at least 1024 of the distinct pairs.
     fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
         let mut counts = FxHashMap::<_, u32>::default();
-        pairs.iter().for_each(|pair| *counts.entry(pair.aip).or_default() += 1);
+        pairs.iter().for_each(|pair| *counts.entry(pair.inside).or_default() += 1);
         counts.into_values().filter(|&count| count >= 1024).count()
     }
 

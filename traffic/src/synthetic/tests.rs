@@ -8,14 +8,14 @@ fn checksum(traffic: &Backbone) -> u64 {
     traffic
         .slices()
         .flatten()
-        .fold(0, |sum, pair| mix(sum ^ (u64::from(pair.aip) << 32 | u64::from(pair.bip))))
+        .fold(0, |sum, pair| mix(sum ^ (u64::from(pair.inside) << 32 | u64::from(pair.opposite))))
 }
 
 fn cardinalities(pairs: impl Iterator<Item = IpPair>) -> FxHashMap<Address, u32> {
     let distinct: FxHashSet<IpPair> = pairs.collect();
     let mut counts = FxHashMap::default();
     for pair in distinct {
-        *counts.entry(pair.aip).or_default() += 1;
+        *counts.entry(pair.inside).or_default() += 1;
     }
     counts
 }
@@ -107,7 +107,8 @@ fn super_points_are_as_many_as_the_tail_says() {
 #[test]
 fn background_pairs_join_an_inside_and_an_opposite_host() {
     let traffic = Backbone { slices: 30, pairs: 20_000, ..Backbone::default() };
-    let is_model_pair = |pair: IpPair| is_inside(pair.aip) && network::is_opposite(pair.bip);
+    let is_model_pair =
+        |pair: IpPair| is_inside(pair.inside) && network::is_opposite(pair.opposite);
     assert!(traffic.slices().flatten().all(is_model_pair));
 }
 
@@ -115,6 +116,6 @@ fn background_pairs_join_an_inside_and_an_opposite_host() {
 fn benchmark_pairs_are_distinct_and_of_the_given_hosts() {
     let pairs: FxHashSet<IpPair> = distinct_pairs(9, 1000, 300_000).collect();
     assert_eq!(pairs.len(), 300_000);
-    let hosts: FxHashSet<Address> = pairs.iter().map(|pair| pair.aip).collect();
+    let hosts: FxHashSet<Address> = pairs.iter().map(|pair| pair.inside).collect();
     assert_eq!(hosts.len(), 1000);
 }

@@ -42,7 +42,7 @@ pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Ke
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         bail!(
-            "ptxas refuses it for {architecture}: {}",
+            "ptxas refuses the PTX for {architecture}: {}",
             said.lines().next().unwrap_or("no reason")
         );
     }

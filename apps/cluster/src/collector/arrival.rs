@@ -42,8 +42,8 @@ pub(super) enum Rejection {
     #[error("the header {SAMPLING_HEADER}: {0}")]
     Sampling(#[from] BadSampling),
     #[error(
-        "slice {slice} begins more than a day after this machine's clock, {latest} is the last one that does not: which \
-         clock is wrong?"
+        "slice {slice} begins more than a day after this machine's clock (the last slice that is accepted is {latest}): set \
+         the clock that is wrong"
     )]
     Future { slice: u64, latest: u64 },
     #[error(transparent)]
@@ -127,7 +127,7 @@ mod tests {
         Message {
             subject: subjects::delta("a"),
             headers,
-            payload: detector.take_delta(1).unwrap().to_bytes().unwrap().into(),
+            payload: detector.delta(1).unwrap().to_bytes().unwrap().into(),
             sequence: 1,
             time: 0,
             unread: 0,

@@ -1,8 +1,8 @@
 //! [`Attachment`]: what a checkpoint has beside the detector's snapshot, in the same file.
 //!
-//! Shape: JSON. Invariant: detector, rule, position in the stream and length of the reports are of one
+//! Shape: JSON. Invariant: detector, rule, alerts, position in the stream and lengths of the files are of one
 //! moment, for they are saved in one step. So whichever checkpoint a collector begins with, it
-//! reads on where that one was, and writes the same reports again.
+//! reads on where that one was, and writes the same reports and alerts again.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use srlg_contact::{Sampling, SamplingWindow};
 use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
 use tracing::{info, warn};
 
-use super::reports::ReportFile;
+use super::alerts;
+use super::lines::LineFile;
 use super::rule::Memory;
 use super::stream::Witness;
 
@@ -18,7 +19,7 @@ use super::stream::Witness;
 const VERSION: u32 = 1;
 
 /// See the module.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     version: u32,
     pub(super) rule: Memory,
@@ -30,7 +31,10 @@ pub(super) struct Attachment {
     #[serde(default)]
     sampling: Vec<(u64, String)>,
     /// The file of reports, if they go to one, and its length.
-    pub(super) reports: Option<ReportFile>,
+    pub(super) reports: Option<LineFile>,
+    /// Alerts, if they are followed.
+    #[serde(default)]
+    pub(super) alerts: Option<alerts::Kept>,
 }
 
 impl Attachment {
@@ -38,11 +42,11 @@ impl Attachment {
         rule: Memory,
         (replay_after, witness): (u64, Option<Witness>),
         sampling: Vec<(u64, Sampling)>,
-        reports: Option<ReportFile>,
+        (reports, alerts): (Option<LineFile>, Option<alerts::Kept>),
     ) -> Self {
         let text = |(slice, sampling): (u64, Sampling)| (slice, sampling.to_string());
         let sampling = sampling.into_iter().map(text).collect();
-        Self { version: VERSION, rule, replay_after, witness, sampling, reports }
+        Self { version: VERSION, rule, replay_after, witness, sampling, reports, alerts }
     }
 
     /// How contacts were sampled, in a window of `window` slices.
@@ -52,7 +56,10 @@ impl Attachment {
     pub(super) fn sampling(&self, window: u32) -> Result<SamplingWindow> {
         let mut sampling = SamplingWindow::new(window);
         for (slice, text) in &self.sampling {
-            sampling.merge(*slice, text.parse().context("the checkpoint contradicts itself")?);
+            sampling.merge(
+                *slice,
+                text.parse().context("the checkpoint has sampling rates that are none")?,
+            );
         }
         Ok(sampling)
     }
@@ -104,14 +111,31 @@ fn read(snapshot: &Snapshot) -> Result<Attachment> {
     )?;
     ensure!(
         attachment.version == VERSION,
-        "the checkpoint is of version {}, and this collector reads {VERSION}: update it",
+        "the checkpoint is of version {}, and this collector reads {VERSION}: update the collector",
         attachment.version
     );
-    let running = attachment.rule.running;
-    ensure!(
-        running.is_none_or(|running| running == snapshot.slice()),
-        "the checkpoint contradicts itself: {running:?} runs, the snapshot is of {}",
-        snapshot.slice()
-    );
+    if let Some(running) = attachment.rule.running {
+        ensure!(
+            running == snapshot.slice(),
+            "the checkpoint contradicts itself: slice {running} is the next to close, and its snapshot is of slice {}",
+            snapshot.slice()
+        );
+    }
     Ok(attachment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_of_a_collector_that_knew_no_alerts_is_read() {
+        let text = r#"{"version":1,"rule":{"running":7,"silent":0,"probes":{}},"replay_after":9,"witness":null,"reports":null}"#;
+        let attachment: Attachment = serde_json::from_str(text).unwrap();
+        assert_eq!((attachment.replay_after, &attachment.alerts), (9, &None));
+        let alerts = r#","alerts":{"tracker":{"view":"network","hosts":{},"starts":{},"groups":{}},"file":null}}"#;
+        let text = text.replace("null}", "null") + alerts;
+        let attachment: Attachment = serde_json::from_str(&text).unwrap();
+        assert_eq!(attachment.alerts.map(|alerts| alerts.active()), Some(0));
+    }
 }

@@ -22,9 +22,11 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use super::alerts::Follower;
 use super::arrival::{self, Measured, Rejection};
+use super::lines::Lines;
 use super::reader::{Event, Message};
-use super::reports::{self, Frame, Reports};
+use super::reports::{self, Frame};
 use super::rule::{Arrival, Closed, Moment, Rule, Step, Verdict};
 use super::status::{LastReport, Status};
 use super::stream::Witness;
@@ -36,7 +38,9 @@ pub(super) struct Engine {
     pub(super) rule: Rule<Measured>,
     pub(super) sampling: SamplingWindow,
     pub(super) checkpoints: Checkpoints,
-    pub(super) reports: Reports,
+    pub(super) reports: Lines,
+    /// Where alerts are followed.
+    pub(super) alerts: Option<Follower>,
     pub(super) names: Vec<String>,
     pub(super) numbers: HashMap<String, usize>,
     pub(super) slice_ms: u64,
@@ -183,7 +187,7 @@ impl Engine {
     fn merge(&mut self, measured: &Measured) -> Result<()> {
         let begun = Instant::now();
         self.sampling.merge(measured.delta.slice(), measured.sampling);
-        self.detector.merge(&measured.delta).context("cannot merge")?;
+        self.detector.merge_delta(&measured.delta).context("cannot merge a delta")?;
         histogram!("srlg_merge_seconds").record(begun.elapsed());
         Ok(())
     }
@@ -193,7 +197,7 @@ impl Engine {
             match step {
                 Step::Begin { slice, waiting } => self.begin(slice, waiting)?,
                 Step::Skip { slice, merge } => {
-                    warn!("nobody said anything for a whole window: slice {slice} is next");
+                    warn!("no probe sent a delta for a whole window: slice {slice} is next");
                     self.detector.skip_to(slice)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                 }
@@ -218,29 +222,14 @@ impl Engine {
         let report = self.detector.close_slice()?;
         histogram!("srlg_close_seconds").record(begun.elapsed());
         counter!("srlg_slices_closed_total", "cause" => closed.cause.name()).increment(1);
-        let (slice_ms, most_peers) = (self.slice_ms, self.most_peers);
-        let frame = Frame { names: &self.names, slice_ms, most_peers };
-        let sampling = self.sampling.at(closed.slice);
-        self.reports.write(frame, closed, (&report, sampling))?;
-        let named = |probes: &[usize]| probes.iter().map(|&p| self.names[p].clone()).collect();
-        let (late, missing): (Vec<String>, Vec<String>) =
-            (named(&closed.late), named(&closed.missing));
-        if late.len() + missing.len() > 0 {
-            let (slice, cause) = (closed.slice, closed.cause.name());
-            warn!(
-                "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
-            );
+        let Self { names, slice_ms, most_peers, .. } = self;
+        let frame = Frame { names, slice_ms: *slice_ms, most_peers: *most_peers };
+        let told = (&report, self.sampling.at(closed.slice));
+        self.reports.write(closed.slice, &reports::line(frame, closed, told))?;
+        if let Some(alerts) = &mut self.alerts {
+            alerts.follow(frame, closed, told)?;
         }
-        if let Some(overload) = report.health.overload {
-            warn!("slice {}: {}", closed.slice, reports::words(overload).1);
-        }
-        self.progress.last_report = Some(LastReport {
-            slice: closed.slice,
-            closed: closed.cause.name(),
-            super_points: report.super_points.len(),
-            late,
-            missing,
-        });
+        self.tell_of_close(closed, &report);
         Ok(())
     }
 }

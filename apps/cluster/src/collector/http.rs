@@ -1,10 +1,10 @@
-//! `GET /metrics` for Prometheus, `GET /status` as JSON.
+//! `GET /metrics` for Prometheus, `GET /status` as JSON; `GET /` has links to both.
 //!
 //! Shape: axum over what the engine has published last. Invariant: nobody who asks makes the engine wait.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use axum::{Json, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -21,7 +21,12 @@ pub(super) struct Published {
 
 /// Where to ask for it.
 pub(super) fn router(last: Published) -> Router {
-    Router::new().route("/metrics", get(metrics)).route("/status", get(status)).with_state(last)
+    let router = Router::new().route("/", get(links));
+    router.route("/metrics", get(metrics)).route("/status", get(status)).with_state(last)
+}
+
+async fn links() -> Html<&'static str> {
+    Html("<p><a href=\"/status\">status</a>, <a href=\"/metrics\">metrics</a></p>\n")
 }
 
 async fn metrics(State(last): State<Published>) -> impl IntoResponse {

@@ -5,17 +5,20 @@
 //! - `stream`, `reader`: from the broker, in order and without a gap.
 //! - `arrival`: what it says, or why it is refused.
 //! - `rule`: what becomes of it, and which slice may close; no input or output.
-//! - `engine`: does as the rule says, in a thread of its own, with `reports` and `checkpoint`s.
+//! - `engine`: does as the rule says, in a thread of its own, with `reports`, `alerts` and `checkpoint`s; `lines` are the
+//!   files of the first two.
 //! - `notices`, `status`, `tally`, `http`: what others are told.
 //!
 //! Invariant: as long as no deadline passes, the reports are those of one node that saw everything, bit
 //! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
 //! has changes nothing.
 
+mod alerts;
 mod arrival;
 mod checkpoint;
 mod engine;
 mod http;
+mod lines;
 mod notices;
 mod options;
 mod reader;
@@ -38,11 +41,12 @@ use tracing::info;
 
 use crate::network::Network;
 use crate::subjects::COLLECTOR;
+pub use alerts::AlertOptions;
 use checkpoint::Attachment;
 use engine::{Engine, Progress};
+use lines::Lines;
 pub use options::Args;
 use reader::{Event, Reader};
-use reports::Reports;
 use rule::Rule;
 use status::Status;
 use stream::Witness;
@@ -68,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
     let recorder = PrometheusBuilder::new().build_recorder();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("no runtime")?;
+    let runtime = runtime.context("cannot start the threads of the collector")?;
     let done = runtime.block_on(serve(args, &network, engine, position, recorder));
     // Nothing that is left has to end well.
     runtime.shutdown_background();
@@ -80,8 +84,14 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
     let mut checkpoints = Checkpoints::open(&args.state)?;
     let mut detector = SlidingDetector::new(network.config, args.device)?;
     let kept = checkpoint::restore(&mut checkpoints, &mut detector)?;
-    let reports =
-        Reports::open(&args.reports, kept.as_ref().and_then(|kept| kept.reports.as_ref()))?;
+    let known = kept.as_ref();
+    let known_reports = known.and_then(|kept| kept.reports.as_ref());
+    let known_alerts = known.and_then(|kept| kept.alerts.as_ref());
+    let reports = Lines::open("report", &args.reports, known_reports)?;
+    let alerts = args.alerting.follower(network, &reports, known_alerts)?;
+    let are_known = known.is_some()
+        && reports.are_known_by(known_reports)
+        && alerts.as_ref().is_none_or(|alerts| alerts.is_known_by(known_alerts));
     let (names, limits) = (network.probes.clone(), args.limits(network));
     let rule = match &kept {
         Some(Attachment { rule, .. }) => Rule::restore(&names, limits, rule),
@@ -101,6 +111,7 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         sampling,
         checkpoints,
         reports,
+        alerts,
         numbers: names.iter().cloned().zip(0..).collect(),
         slice_ms: network.slice_ms,
         most_peers: args.peers,
@@ -113,10 +124,11 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         status: watch::Sender::new(Status::default()),
         names,
     };
-    match kept {
-        Some(_) => engine.tell_durable(),
-        // So that whatever comes next, the length of the reports is known.
-        None => engine.save()?,
+    if are_known {
+        engine.tell_durable();
+    } else {
+        // So that whatever comes next, the lengths of the files are known.
+        engine.save()?;
     }
     Ok((engine, (position, witness)))
 }
@@ -145,11 +157,11 @@ async fn serve(
         biased;
         done = &mut engine => done,
         // Where it has not died, it has nobody left to read for.
-        read = reader => { read.context("the reader has died")?; engine.await }
+        read = reader => { read.context("the task that reads the stream has panicked")?; engine.await }
     };
-    done.context("the engine has died")??;
+    done.context("the thread that merges deltas has panicked")??;
     // The engine is gone, and its notices end with the last ones.
-    notices.await.context("no notices")
+    notices.await.context("the task that sends notices to probes has panicked")
 }
 
 /// Samples of histograms wait until somebody asks for them, which nobody may ever do: they are summed up now and then.
@@ -168,15 +180,15 @@ async fn listen(
     let Some(address) = args.http else { return Ok(()) };
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
-    info!("status and metrics at http://{}", listener.local_addr()?);
+    info!("/status and /metrics at http://{}", listener.local_addr()?);
     let router = http::router(http::Published { metrics, status });
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(())
 }
 
 fn stop_on_signals(events: mpsc::Sender<Event>) -> Result<()> {
-    let mut terminated = signal(SignalKind::terminate()).context("no signals")?;
-    let mut interrupted = signal(SignalKind::interrupt()).context("no signals")?;
+    let mut terminated = signal(SignalKind::terminate()).context("cannot handle signals")?;
+    let mut interrupted = signal(SignalKind::interrupt()).context("cannot handle signals")?;
     tokio::spawn(async move {
         tokio::select! {
             _ = terminated.recv() => {}

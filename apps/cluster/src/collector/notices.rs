@@ -34,7 +34,7 @@ pub(super) async fn send(
         if link.state.borrow().up {
             let again = requests.are_due(*losses.borrow(), Instant::now());
             if again {
-                info!("probes are asked for what was lost");
+                info!("probes are asked to send the lost slices again");
             }
             for (probe, slice) in probes.iter().zip(slices) {
                 if let Some(slice) = slice {
@@ -58,7 +58,7 @@ pub(super) async fn send(
 async fn notify(link: &Link, probe: &str, notice: String) {
     let sent = link.client.publish(subjects::durable(probe), notice.into());
     if let Err(error) = sent.await {
-        warn!("no notice for {probe}: {error}");
+        warn!("cannot send a notice to the probe {probe}: {error}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use srlg_host::Device;
 
+use super::alerts::AlertOptions;
 use super::rule::Limits;
 use super::stream::Retention;
 use crate::connect::Access;
@@ -27,6 +28,10 @@ pub struct Args {
     /// A line of JSON per slice goes to this file, or to standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub reports: PathBuf,
+
+    /// Alerts of the whole network.
+    #[command(flatten)]
+    pub alerting: AlertOptions,
 
     /// Opposite hosts in the line of each super point: up to N out of a sample of 64, the last seen first
     #[arg(long, value_name = "N", default_value_t = 0)]

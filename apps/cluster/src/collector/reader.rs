@@ -143,9 +143,12 @@ impl Reader {
         let start_sequence = self.place.position() + 1;
         let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence };
         let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
-        let consumer = stream.create_consumer(config).await.context("no consumer")?;
+        let consumer = stream
+            .create_consumer(config)
+            .await
+            .context("cannot read the stream: no consumer was made")?;
         let unread = consumer.cached_info().num_pending;
-        let messages = consumer.messages().await.context("no messages")?;
+        let messages = consumer.messages().await.context("cannot read messages of the stream")?;
         Ok((messages, Event::Opened { created, unread, anew }))
     }
 

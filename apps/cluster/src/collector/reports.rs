@@ -1,143 +1,147 @@
-//! [`Reports`]: a line of JSON per closed slice, in a file or on standard output.
-//!
-//! Shape: [`line()`] makes what a line says. Invariant: a line depends
-//! on nothing but what was merged, so the same deltas make the same bytes; and a file that is opened
-//! again at the length that a checkpoint knows has each slice once.
+//! [`line()`]: what the reports say of a slice, with the fields of the command `detect` where they mean the same.
 
-mod line;
-
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use srlg_contact::Sampling;
-use srlg_host::SliceReport;
-use tracing::warn;
+use srlg_host::{EstimateRange, Overload, SliceReport, SuperPoint};
 
-use super::rule::Closed;
-use line::line;
+use super::rule::{Cause, Closed};
 
-pub(super) use line::{Frame, words};
-
-/// See the module.
-#[derive(Debug)]
-pub(super) enum Reports {
-    Stdout,
-    File { path: PathBuf, file: File, len: u64 },
+/// What lines have beside what was merged: the same in all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// Of the probes.
+    pub(super) names: &'a [String],
+    pub(super) slice_ms: u64,
+    /// Sample peers of a super point, at most.
+    pub(super) most_peers: usize,
 }
 
-/// What a checkpoint knows of a file of reports.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ReportFile {
-    path: PathBuf,
-    len: u64,
+/// A line.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    slice: u64,
+    start_ms: u64,
+    end_ms: u64,
+    closed: &'static str,
+    delivered: Vec<&'a str>,
+    late: Vec<&'a str>,
+    missing: Vec<&'a str>,
+    overload: Option<Overload>,
+    /// Where exporters told of contacts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Sampling>,
+    super_points: Vec<Point>,
 }
 
-impl Reports {
-    /// Reports into `path`, which is `-` for standard output. The file that a checkpoint knows is cut to the length
-    /// that it had then; any other one is appended to.
-    ///
-    /// # Errors
-    /// A file that cannot be used, or is shorter than it was.
-    pub(super) fn open(path: &Path, kept: Option<&ReportFile>) -> Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdout);
-        }
-        let shown = path.display();
-        let open = File::options().create(true).truncate(false).write(true).open(path);
-        let mut file = open.with_context(|| format!("cannot write {shown}"))?;
-        let found = file.metadata()?.len();
-        let path = path.canonicalize().with_context(|| format!("where is {shown}?"))?;
-        let len = kept.filter(|kept| kept.path == path).map_or(found, |kept| kept.len);
-        ensure!(
-            found == 0 || found >= len,
-            "{shown} has {found} bytes, and had {len} at the last checkpoint: bring it back, or move it away \
-             for a new one"
-        );
-        if found < len {
-            warn!("{shown} is gone: reports go on in a new one");
-        }
-        let len = len.min(found);
-        if len < found {
-            file.set_len(len).with_context(|| format!("cannot cut {shown}"))?;
-        }
-        file.seek(SeekFrom::Start(len))?;
-        Ok(Self::File { path, file, len })
+#[derive(Debug, Serialize)]
+struct Point {
+    #[serde(flatten)]
+    point: SuperPoint,
+    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsampled: Option<(f64, Option<f64>)>,
+}
+
+pub(super) fn line<'a>(
+    frame: Frame<'a>,
+    closed: &Closed,
+    (report, sampling): (&SliceReport, Sampling),
+) -> Line<'a> {
+    let Frame { names, slice_ms, most_peers } = frame;
+    let start_ms = report.slice.saturating_mul(slice_ms);
+    let points = report.super_points.iter();
+    Line {
+        slice: report.slice,
+        start_ms,
+        end_ms: start_ms.saturating_add(slice_ms),
+        closed: closed.cause.name(),
+        delivered: named(names, &closed.delivered),
+        late: named(names, &closed.late),
+        missing: named(names, &closed.missing),
+        overload: report.health.overload,
+        sampling: (!sampling.is_empty()).then_some(sampling),
+        super_points: points.map(|one| point(one, most_peers, sampling)).collect(),
     }
+}
 
-    /// Writes the line of a slice.
-    ///
-    /// # Errors
-    /// What the system says; a full disk, for one.
-    pub(super) fn write(
-        &mut self,
-        frame: Frame<'_>,
-        closed: &Closed,
-        report: (&SliceReport, Sampling),
-    ) -> Result<()> {
-        let mut line = serde_json::to_vec(&line(frame, closed, report))?;
-        line.push(b'\n');
+fn point(point: &SuperPoint, most_peers: usize, sampling: Sampling) -> Point {
+    // Of a lower bound nothing is known above.
+    let most = sampling.unsampled_most(point.cardinality);
+    let most = most.filter(|_| point.range != EstimateRange::Beyond);
+    let unsampled = (!sampling.is_empty()).then_some((point.cardinality, most));
+    let mut point = point.clone();
+    point.peers.truncate(most_peers);
+    Point { point, unsampled }
+}
+
+/// Probes by their names.
+pub(super) fn named<'a>(names: &'a [String], probes: &[usize]) -> Vec<&'a str> {
+    probes.iter().map(|&probe| &names[probe][..]).collect()
+}
+
+impl Cause {
+    /// In reports and metrics.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Stdout => {
-                let mut out = io::stdout().lock();
-                let written = out.write_all(&line).and_then(|()| out.flush());
-                written.context("cannot write reports to standard output")
-            }
-            Self::File { path, file, len } => {
-                let written = file.write_all(&line);
-                written.with_context(|| cannot_write(path, closed.slice))?;
-                *len += line.len() as u64;
-                Ok(())
-            }
+            Self::Complete => "complete",
+            Self::Deadline => "deadline",
+            Self::Crowded => "crowded",
         }
     }
-
-    /// Brings what was written to disk, and says which file it is in, and how much there is.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub(super) fn sync(&self) -> Result<Option<ReportFile>> {
-        match self {
-            Self::Stdout => Ok(None),
-            Self::File { path, file, len } => {
-                let synced = file.sync_data();
-                synced.with_context(|| format!("cannot bring {} to disk", path.display()))?;
-                Ok(Some(ReportFile { path: path.clone(), len: *len }))
-            }
-        }
-    }
-}
-
-fn cannot_write(path: &Path, slice: u64) -> String {
-    format!(
-        "cannot write the report of slice {slice} to {}; the report is made again from the last checkpoint and the \
-         stream once there is room",
-        path.display()
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
     #[test]
-    fn only_the_file_that_a_checkpoint_knows_is_cut() {
-        let folder = tempfile::tempdir().unwrap();
-        let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
-        std::fs::write(&own, "one\n").unwrap();
-        let kept = Reports::open(&own, None).unwrap().sync().unwrap();
-        for path in [&own, &other] {
-            std::fs::write(path, "one\ntwo\nthr").unwrap();
+    fn sample_peers_and_sampling_are_in_a_line_where_there_are_any() {
+        let config = Config { threshold: 64, window: 2, ..Config::default() };
+        let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+        let pairs: Vec<_> = (0..500).map(|opposite| IpPair { inside: 1, opposite }).collect();
+        detector.skip_to(7).unwrap();
+        detector.ingest(&pairs).unwrap();
+        let report = detector.close_slice().unwrap();
+        let closed = Closed {
+            slice: 7,
+            cause: Cause::Complete,
+            delivered: vec![0],
+            late: Vec::new(),
+            missing: Vec::new(),
+            is_window_whole: true,
+        };
+        let names = ["a".to_owned()];
+        let write = |most_peers, sampling: &str| {
+            let frame = Frame { names: &names, slice_ms: 1000, most_peers };
+            let report = (&report, sampling.parse().unwrap());
+            serde_json::to_value(line(frame, &closed, report)).unwrap()
+        };
+        let written = |most_peers| write(most_peers, "none")["super_points"][0].take();
+        assert_eq!((&written(0)["host"], written(0).get("peers")), (&"0.0.0.1".into(), None));
+        let point = written(3);
+        let peers = point["peers"].as_array().unwrap();
+        assert_eq!(peers.len(), 3);
+        for peer in peers {
+            let host: std::net::Ipv4Addr = peer["host"].as_str().unwrap().parse().unwrap();
+            assert!(host.to_bits() < 500 && peer["last_seen"] == 7, "{peer}");
         }
-        // A collector that wrote to standard output knows of no file.
-        for (path, kept, left) in [(&other, &None, 11), (&other, &kept, 11), (&own, &kept, 4)] {
-            drop(Reports::open(path, kept.as_ref()).unwrap());
-            assert_eq!(std::fs::metadata(path).unwrap().len(), left, "{kept:?}");
-        }
-        std::fs::write(&own, "o").unwrap();
-        let error = Reports::open(&own, kept.as_ref()).unwrap_err().to_string();
-        assert!(error.contains("has 1 bytes, and had 4"), "{error}");
+        assert!(write(0, "none").get("sampling").is_none() && point.get("unsampled").is_none());
+        let sampled = write(0, "1:10 to 1:20");
+        let rates = serde_json::json!({"least": 10, "most": 20, "unknown": false});
+        let cardinality = point["cardinality"].as_f64().unwrap();
+        let range = serde_json::json!([cardinality, cardinality * 20.0]);
+        assert_eq!(
+            (&sampled["sampling"], &sampled["super_points"][0]["unsampled"]),
+            (&rates, &range)
+        );
+        let unknown = &write(0, "1:10, of some unknown")["super_points"][0]["unsampled"];
+        assert_eq!(unknown, &serde_json::json!([cardinality, null]));
+        let mut bound = report.super_points[0].clone();
+        bound.range = EstimateRange::Beyond;
+        assert_eq!(
+            super::point(&bound, 0, "1:10".parse().unwrap()).unsampled,
+            Some((cardinality, None))
+        );
     }
 }

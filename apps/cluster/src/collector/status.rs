@@ -25,6 +25,8 @@ pub(super) struct Status {
     /// The running slice of the last checkpoint.
     pub(super) checkpoint: Option<u64>,
     pub(super) last_report: Option<LastReport>,
+    /// Alerts that go on, where they are followed.
+    pub(super) alerts: Option<usize>,
     /// Messages that were not merged, by reason.
     pub(super) refused: BTreeMap<&'static str, u64>,
     pub(super) probes: Vec<OfProbe>,
@@ -62,6 +64,9 @@ impl Status {
         set("srlg_stream_sequence", self.sequence);
         set("srlg_stream_unread_messages", self.unread);
         set("srlg_checkpoint_slice", self.checkpoint.unwrap_or(0));
+        if let Some(alerts) = self.alerts {
+            set("srlg_alerts_active", alerts as u64);
+        }
         for OfProbe { name, newest, silent, durable, .. } in &self.probes {
             let of_probe = |gauge: &'static str, value: u64| {
                 gauge!(gauge, "probe" => name.clone()).set(value as f64);

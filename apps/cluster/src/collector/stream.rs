@@ -58,7 +58,7 @@ pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> 
         ..Config::default()
     };
     let stream = context.get_or_create_stream(wanted).await;
-    let stream = stream.with_context(|| format!("no stream {STREAM}"))?;
+    let stream = stream.with_context(|| format!("cannot make or open the stream {STREAM}"))?;
     check(&stream.cached_info().config, retention)?;
     Ok(stream)
 }
@@ -68,17 +68,17 @@ fn check(config: &Config, retention: Retention) -> Result<()> {
     let Config { subjects, storage, retention: policy, max_age, .. } = config;
     ensure!(
         subjects.iter().any(|subject| subject == ALL_DELTAS),
-        "the stream {STREAM} keeps {subjects:?} and not {ALL_DELTAS}: remove it, or let it keep that"
+        "the stream {STREAM} keeps the subjects {subjects:?} and not {ALL_DELTAS}: remove the stream, or let it keep {ALL_DELTAS}"
     );
     ensure!(
         *storage == StorageType::File && *policy == RetentionPolicy::Limits,
-        "the stream {STREAM} forgets what it should keep: it needs file storage and limits for retention"
+        "the stream {STREAM} would lose deltas: give the stream file storage and the retention policy `limits`"
     );
     if !max_age.is_zero() && *max_age < retention.least_age {
         let least = retention.least_age;
         warn!(
             "the stream {STREAM} keeps messages for {max_age:?}: a collector whose newest checkpoint is \
-             damaged may need those of {least:?}"
+             damaged may need the messages of {least:?}"
         );
     }
     Ok(())

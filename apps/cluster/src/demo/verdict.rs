@@ -51,7 +51,7 @@ pub(super) fn report(reports: &str, slice: u64) -> Result<Option<Vec<Point>>> {
                 .iter()
                 .map(point)
                 .collect::<Option<_>>()
-                .context("no super point")
+                .context("a super point of a report is incomplete")
                 .map(Some);
         }
     }

@@ -1,14 +1,14 @@
 //! What is written is read again, and what breaks a rule is refused by name.
 
 use super::*;
-use srlg_host::{Hash, Scheme};
+use srlg_host::{HashFamily, Scheme};
 
 fn network() -> Network {
     Network {
         probes: vec!["a".to_owned(), "b".to_owned()],
         slice_ms: 1000,
         part_bytes: 1 << 20,
-        config: Config { hash: Hash::HalfSip13, seed: u64::MAX - 1, ..Config::default() },
+        config: Config { hash: HashFamily::HalfSip13, seed: u64::MAX - 1, ..Config::default() },
     }
 }
 
@@ -74,7 +74,7 @@ fn fields_that_are_missing_unknown_or_wrong_are_named() {
     let cases = [
         ("\"window\"", "\"windows\"", "unknown field `windows`"),
         ("\"slice_ms\": 1000,", "", "missing field `slice_ms`"),
-        ("fffffffffffffffe", "12", "the seed is 16 hexadecimal digits"),
+        ("fffffffffffffffe", "12", "the seed is no text of 16 hexadecimal digits"),
         ("half-sip-1-3", "md5", "unknown variant `md5`"),
         ("\"cell_bits\": 18,", "", "missing field `cell_bits`"),
     ];
@@ -117,5 +117,5 @@ fn schemes_are_written_by_their_names() {
 fn a_probe_that_the_network_does_not_name_is_unknown() {
     assert!(network().check_probe("b").is_ok());
     let error = network().check_probe("c").unwrap_err().to_string();
-    assert_eq!(error, "\"c\" is no probe of the network: it has a, b");
+    assert_eq!(error, "\"c\" is no probe of the network: give one of a, b");
 }

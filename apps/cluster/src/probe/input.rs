@@ -33,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     pub view: ViewOptions,
 
-    /// Of what is live, how long after its end a slice waits for contacts on their way
+    /// How long after its end a slice of live input waits for contacts on their way
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub grace: Duration,
 
@@ -72,6 +72,7 @@ impl Args {
                     Some(line) => warn!("{line}"),
                     None => info!("{line}"),
                 },
+                _ => {}
             }
         }
         Ok(Measured { totals: measurement.finish()?, status: input.status() })

@@ -228,7 +228,7 @@ impl Slices {
             return Ok(());
         }
         // Pairs that were late have touched the past, and no further back than they were late.
-        let delta = self.detector.take_delta(1 + std::mem::take(&mut self.latest))?;
+        let delta = self.detector.delta(1 + std::mem::take(&mut self.latest))?;
         let parts = delta.into_parts(self.part_bytes)?;
         thread::sleep(self.pacer.wait(Instant::now()));
         self.totals.slices += 1;

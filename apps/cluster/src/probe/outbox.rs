@@ -63,7 +63,7 @@ impl Outbox {
         let mut told = false;
         while let Err(error) = state.spool.put(slice, parts, sampling) {
             if !told {
-                warn!("{error}; slice {slice} stays in memory until it can be written");
+                warn!("{error}; slice {slice} stays in memory until the spool can be written");
                 told = true;
             }
             state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;

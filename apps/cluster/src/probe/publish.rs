@@ -68,7 +68,8 @@ impl Publisher {
         let mut trouble = Trouble::default();
         loop {
             let up = link.wait_for(|link| link.up).await;
-            let LinkState { connects, .. } = *up.context("the connection is gone for good")?;
+            let LinkState { connects, .. } =
+                *up.context("the connection to the broker is gone for good")?;
             let mut gone = link.clone();
             tokio::select! {
                 () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),

@@ -43,10 +43,10 @@ pub struct Stored {
 pub enum SpoolError {
     #[error("another probe spools to {folder}: give each probe a folder of its own")]
     InUse { folder: PathBuf },
-    #[error("the spool cannot {doing} {path}: {source}")]
-    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("the spool cannot {doing} {path}: {cause}")]
+    Io { doing: &'static str, path: PathBuf, cause: io::Error },
     #[error(
-        "slice {slice} is damaged in the spool ({why}); it is kept aside as {path}, and not sent"
+        "slice {slice} is damaged in the spool ({why}); the file is kept as {path}, and not sent"
     )]
     Damaged { slice: u64, why: &'static str, path: PathBuf },
 }
@@ -95,10 +95,10 @@ impl Spool {
             file.write_all(&file::encode(slice, sampling, parts))?;
             file.sync_all()
         };
-        if let Err(source) = write() {
+        if let Err(cause) = write() {
             // What cannot be removed now is overwritten, or removed by the next `open`.
             let _left = fs::remove_file(&torn);
-            return Err(SpoolError::Io { doing: "write", path, source });
+            return Err(SpoolError::Io { doing: "write", path, cause });
         }
         fs::rename(&torn, &path).map_err(cannot("rename", &torn))?;
         self.sync()?;
@@ -186,7 +186,7 @@ fn lock(folder: &Path) -> Result<File, SpoolError> {
 
 fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
     let path = path.to_owned();
-    move |source| SpoolError::Io { doing, path, source }
+    move |cause| SpoolError::Io { doing, path, cause }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use srlg_host::IpPair;
 use srlg_traffic::family::Family;
+use srlg_traffic::number;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 /// Cardinalities of the planted hosts.
@@ -17,8 +18,8 @@ pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_
 /// Traffic that everybody can generate again.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Traffic {
-    /// Generate backbone-like traffic with this many distinct pairs per window of the generator
-    #[arg(long, value_name = "PAIRS")]
+    /// Generate backbone-like traffic with this many distinct pairs per window of the generator: 300k, 2M
+    #[arg(long, value_name = "PAIRS", value_parser = number::count)]
     pub generate: Option<u32>,
 
     /// Generated slices
@@ -82,9 +83,9 @@ impl Share {
     /// Whether the pair goes through this router.
     #[must_use]
     pub fn has(self, pair: IpPair) -> bool {
-        let IpPair { aip, bip } = pair;
+        let IpPair { inside, opposite } = pair;
         // The finaliser of murmur3 under other constants than the detector's hashes.
-        let mut x = aip.wrapping_mul(0x9E37_79B1) ^ bip;
+        let mut x = inside.wrapping_mul(0x9E37_79B1) ^ opposite;
         x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
         x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);
         x ^= x >> 16;
@@ -145,7 +146,7 @@ mod tests {
         let shares = ["1/3", "2/3", "3/3"].map(traffic);
         let mut parts: Vec<IpPair> =
             shares.iter().flat_map(|share| share.slices().flatten()).collect();
-        let key = |pair: &IpPair| (pair.aip, pair.bip);
+        let key = |pair: &IpPair| (pair.inside, pair.opposite);
         whole.sort_unstable_by_key(key);
         parts.sort_unstable_by_key(key);
         assert_eq!(parts, whole);
@@ -155,10 +156,10 @@ mod tests {
     fn planted_hosts_of_less_than_three_thresholds_are_below_it_at_each_of_three_routers() {
         for share in ["1/3", "2/3", "3/3"] {
             let mut pairs: Vec<IpPair> = traffic(share).slices().flatten().collect();
-            pairs.sort_unstable_by_key(|pair| (pair.aip, pair.bip));
+            pairs.sort_unstable_by_key(|pair| (pair.inside, pair.opposite));
             pairs.dedup();
             let mut counts = BTreeMap::<u32, u32>::new();
-            pairs.iter().for_each(|pair| *counts.entry(pair.aip).or_default() += 1);
+            pairs.iter().for_each(|pair| *counts.entry(pair.inside).or_default() += 1);
             for host in planted().iter().filter(|host| host.cardinality <= 2800) {
                 let seen = counts.get(&host.host).copied().unwrap_or(0);
                 assert!(seen < 1024, "{} of {} at {share}", seen, host.cardinality);

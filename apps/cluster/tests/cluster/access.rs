@@ -91,7 +91,7 @@ fn a_key_of_another_network_ends_the_probe_with_one_line() {
     assert_eq!(code, Some(2), "{said}");
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("srlg-cluster: the broker at localhost:"), "{said}");
-    assert!(last.ends_with("refuses the key of a: is it that of this network?"), "{said}");
+    assert!(last.ends_with("refuses the key of a: use the key of this network"), "{said}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
 }
 
 /// What a collector says once it listens, to signals too.
-const LISTENS: &str = "status and metrics at http://";
+const LISTENS: &str = "/status and /metrics at http://";
 
 pub struct Collector {
     node: Node,

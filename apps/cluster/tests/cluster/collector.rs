@@ -9,7 +9,7 @@ use srlg_cluster::subjects::STREAM;
 
 use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
-use crate::messages::{publish, whole};
+use crate::messages::{publish, publish_slowly, whole};
 use crate::net::{Net, PROBES, run};
 use crate::network_traffic::OneNode;
 
@@ -39,7 +39,7 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
     let (mut random, mut kills) = (Random(5), 0);
     let until = until(SLICES.end - 1);
     std::thread::scope(|scope| {
-        scope.spawn(|| run(publish(&net, &messages)));
+        scope.spawn(|| run(publish_slowly(&net, &messages)));
         loop {
             let every = (1 + random.below(5)).to_string();
             let more = ["--checkpoint-every", &every, &until[0], &until[1]];
@@ -151,7 +151,7 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
 fn two_collectors_cannot_have_the_same_folder() {
     let Some(net) = Net::start() else { return };
     let mut first = Collector::start(&net, &["--http", "0"]);
-    first.wait_for("status and metrics");
+    first.wait_for("/status and /metrics");
     let (code, said) = Collector::start(&net, &[]).end();
     assert_eq!(code, Some(2));
     assert!(said.lines().count() == 1 && said.contains("in use by another process"), "{said}");

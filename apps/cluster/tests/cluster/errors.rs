@@ -47,7 +47,7 @@ fn a_probe_that_is_none_of_the_network_is_refused() {
     let folder = folder();
     assert_refused(
         start(folder.path(), "d", "-"),
-        "\"d\" is no probe of the network: it has a, b, c",
+        "\"d\" is no probe of the network: give one of a, b, c",
     );
 }
 

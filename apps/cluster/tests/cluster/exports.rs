@@ -21,9 +21,9 @@ fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
         bytes.extend(word.to_be_bytes());
     }
     bytes.extend([0, 0, 0x40, 10]);
-    for (ms, IpPair { aip, bip }) in flows {
+    for (ms, IpPair { inside, opposite }) in flows {
         let last = UPTIME - (999 - *ms as u32);
-        for word in [*aip, *bip, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
+        for word in [*inside, *opposite, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
             bytes.extend(word.to_be_bytes());
         }
     }
@@ -121,7 +121,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
         let delta = srlg_host::Delta::from_bytes(payload, merged.params()).unwrap();
         assert_eq!(delta.slice(), *slice);
-        merged.merge(&delta).unwrap();
+        merged.merge_delta(&delta).unwrap();
     }
     told.skip_to(now - 2).unwrap();
     told.ingest(&pairs(1, 1000)).unwrap();

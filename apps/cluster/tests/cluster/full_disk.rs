@@ -47,7 +47,7 @@ fn a_full_disk_of_checkpoints_ends_a_collector_which_goes_on_exactly_once_there_
     a_full_disk_ends_it_and_room_lets_it_go_on(
         "state",
         "",
-        "no checkpoint; everything since the last one is read from the stream again",
+        "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",
     );
 }
 

@@ -77,6 +77,8 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
         "from_the_future": 1, "headers": 1, "too_far_ahead": 1, "too_many_parts": 1, "too_old": 1
     });
     assert_eq!(refused, rest);
+    let links = collector.get("/");
+    assert!(["/status", "/metrics"].iter().all(|path| links.contains(path)), "{links}");
     let metrics = collector.get("/metrics");
     for line in [
         "srlg_refused_total{probe=\"a\",reason=\"headers\"} 1",

@@ -26,8 +26,8 @@ impl Random {
 pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     let mut random = Random(seed << 32 | slice);
     let mut pair = |_| {
-        let aip = 0x0A00_0000 + random.below(40) as u32;
-        IpPair { aip, bip: 0xC000_0000 + random.below(1 << 20) as u32 }
+        let inside = 0x0A00_0000 + random.below(40) as u32;
+        IpPair { inside, opposite: 0xC000_0000 + random.below(1 << 20) as u32 }
     };
     (0..200).map(&mut pair).collect()
 }
@@ -41,9 +41,9 @@ pub fn csv(
 ) -> PathBuf {
     let mut text = "time_ms,src,dst\n".to_owned();
     for slice in slices {
-        for (ms, IpPair { aip, bip }) in (0..).zip(pairs(slice)) {
-            let (aip, bip) = (Ipv4Addr::from_bits(aip), Ipv4Addr::from_bits(bip));
-            writeln!(text, "{},{aip},{bip}", slice * 1000 + ms).unwrap();
+        for (ms, IpPair { inside, opposite }) in (0..).zip(pairs(slice)) {
+            let (inside, opposite) = (Ipv4Addr::from_bits(inside), Ipv4Addr::from_bits(opposite));
+            writeln!(text, "{},{inside},{opposite}", slice * 1000 + ms).unwrap();
         }
     }
     let path = folder.join(format!("{name}.csv"));
@@ -66,7 +66,7 @@ pub fn assert_deltas_are(
         told.skip_to(slice).unwrap();
         told.ingest(&pairs(slice)).unwrap();
         for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
-            merged.merge(&Delta::from_bytes(payload.1, merged.params()).unwrap()).unwrap();
+            merged.merge_delta(&Delta::from_bytes(payload.1, merged.params()).unwrap()).unwrap();
         }
         assert!(merged.snapshot().unwrap() == told.snapshot().unwrap(), "slice {slice} differs");
     }

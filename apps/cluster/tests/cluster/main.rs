@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, reason = "a test has no public interface")]
 
 mod access;
+mod alerts;
 mod collecting;
 mod collector;
 mod errors;

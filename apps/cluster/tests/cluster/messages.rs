@@ -1,11 +1,12 @@
 //! Messages that the test itself sends, in whatever order.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream;
 use srlg_cluster::subjects::{PART_HEADER, Part, delta};
-use srlg_host::{Config, Device, SlidingDetector};
+use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
 use crate::net::{Net, PROBES, config};
 use crate::network_traffic::seen;
@@ -27,10 +28,21 @@ pub fn of_slice(
     (slice, called): (u64, u64),
     bytes: usize,
 ) -> Vec<Message> {
+    of_pairs(config, probe, called, &seen(probe, slice), bytes)
+}
+
+/// What `probe` sends of a slice in which it sees `pairs`.
+pub fn of_pairs(
+    config: Config,
+    probe: usize,
+    called: u64,
+    pairs: &[IpPair],
+    bytes: usize,
+) -> Vec<Message> {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(called).unwrap();
-    detector.ingest(&seen(probe, slice)).unwrap();
-    let parts = detector.take_delta(1).unwrap().into_parts(bytes).unwrap();
+    detector.ingest(pairs).unwrap();
+    let parts = detector.delta(1).unwrap().into_parts(bytes).unwrap();
     let count = parts.len() as u32;
     let message = |(number, payload)| {
         let part = Part { number, count }.to_string();
@@ -50,6 +62,14 @@ pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
 /// The same, each delta in one message.
 pub fn whole(slices: Range<u64>) -> Vec<Message> {
     in_parts(slices, 1 << 20)
+}
+
+/// Publishes in this order, over a second, so that no collector is fast enough to end before it was killed twice.
+pub async fn publish_slowly(net: &Net, messages: &[Message]) {
+    for some in messages.chunks(messages.len().div_ceil(40)) {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+        publish(net, some).await;
+    }
 }
 
 /// Publishes in this order. Messages have no names: the broker drops no repetition.

@@ -18,16 +18,17 @@ pub const SPREAD: Range<u32> = 0x0A00_0000..0x0A00_0003;
 pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
     let mut random = Random(slice << 8 | probe as u64);
     let mut pairs = Vec::new();
-    for aip in SPREAD {
+    for inside in SPREAD {
         for index in 0..2 {
-            let bip = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
-            pairs.push(IpPair { aip, bip });
+            let opposite =
+                0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
+            pairs.push(IpPair { inside, opposite });
         }
     }
     // 400 hosts of some ten opposite hosts each.
     pairs.extend((0..200).map(|_| IpPair {
-        aip: 0x0A01_0000 + random.below(400) as u32,
-        bip: 0xD000_0000 + random.below(1 << 24) as u32,
+        inside: 0x0A01_0000 + random.below(400) as u32,
+        opposite: 0xD000_0000 + random.below(1 << 24) as u32,
     }));
     pairs
 }

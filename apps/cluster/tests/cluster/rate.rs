@@ -31,6 +31,7 @@ async fn publish(net: &Net, probe: &str, count: usize, payload: &[u8]) {
 #[test]
 #[ignore = "a measurement: cargo test -p srlg-cluster --test cluster rate -- --ignored --nocapture"]
 fn a_broker_takes_so_many_messages_and_bytes_per_second() {
+    println!("\n| what | measured |\n|---|---|");
     for (count, bytes) in [(40_000, 300), (2_000, 120_000), (400, 1_000_000)] {
         let Some(net) = Net::start() else { return };
         run(net.stream());
@@ -42,6 +43,6 @@ fn a_broker_takes_so_many_messages_and_bytes_per_second() {
         });
         let rate = (count / 3 * 3) as f64 / begun.elapsed().as_secs_f64();
         let megabytes = rate * f64::from(bytes) / 1e6;
-        println!("{bytes} bytes: {rate:.0} messages/s, {megabytes:.1} MB/s");
+        println!("| one broker, messages of {bytes} bytes | {rate:.0}/s, {megabytes:.1} MB/s |");
     }
 }

@@ -59,7 +59,7 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
     let (input, mut random) = (file(&net), Random(1));
     let mut kills = 0;
     loop {
-        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "300"]);
+        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "150"]);
         if let Some(status) = probe.wait(Duration::from_millis(20 + random.below(80))) {
             assert_eq!(status.code(), Some(0), "{}", probe.end().1);
             break;
@@ -117,7 +117,7 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
     let filler = disk.folder().join("filler");
     fs::write(&filler, vec![0; 200_000]).unwrap();
     let mut probe = probe(&net, disk.folder(), &file(&net), &["--keep", "100"]);
-    probe.wait_for("stays in memory until it can be written");
+    probe.wait_for("stays in memory until the spool can be written");
     fs::remove_file(&filler).unwrap();
     probe.wait_for("the spool can be written again");
     let (code, said) = probe.end();

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use srlg_contact::{TCP_ACK, TCP_SYN};
 
 /// Steps in a second.
 pub(super) const STEPS: u64 = 10;
@@ -50,6 +51,14 @@ pub(super) struct Attacks {
     carpet: u32,
 }
 
+/// A flow of TCP that is exported.
+pub(super) struct Flow {
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) port: u16,
+    pub(super) flags: u8,
+}
+
 /// Numbers in no order: SplitMix64.
 fn mixed(number: u64) -> u64 {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -83,39 +92,44 @@ impl Attacks {
         .to_vec()
     }
 
-    /// The pairs of a step, source first.
-    pub(super) fn step(&self, step: u64) -> Vec<(IpAddr, IpAddr)> {
+    /// The flows of a step.
+    pub(super) fn step(&self, step: u64) -> Vec<Flow> {
         let number =
             |at: u32, of: u64| mixed(mixed(self.seed << 40 | step << 8 | of) ^ u64::from(at));
         let outside4 =
             |bits: u64| IpAddr::from(Ipv4Addr::from_bits(0x5000_0000 | bits as u32 & 0x0fff_ffff));
-        let mut pairs: Vec<(IpAddr, IpAddr)> = (0..BACKGROUND)
+        let mut flows: Vec<Flow> = (0..BACKGROUND)
             .map(|at| {
                 let bits = number(at, 0);
-                let inside = Ipv4Addr::from_bits(0x0a00_0000 | (bits >> 40) as u32 & 0x07ff);
-                if bits & 1 == 0 {
-                    (outside4(bits >> 8), inside.into())
+                let inside = Ipv4Addr::from_bits(0x0a00_0000 | (bits >> 40) as u32 & 0x07ff).into();
+                let (source, destination, port) = if bits & 1 == 0 {
+                    (outside4(bits >> 8), inside, 443)
                 } else {
-                    (inside.into(), outside4(bits >> 8))
-                }
+                    (inside, outside4(bits >> 8), 1_024 + (bits >> 16) as u16 % 50_000)
+                };
+                Flow { source, destination, port, flags: TCP_SYN | TCP_ACK }
             })
             .collect();
         if !ATTACKED.contains(&(step / STEPS)) {
-            return pairs;
+            return flows;
         }
+        let mut attempt = |source, destination, port| {
+            flows.push(Flow { source, destination, port, flags: TCP_SYN });
+        };
         for at in 0..PEERS {
-            pairs.push((outside4(number(at, 1)), self.flooded4));
+            attempt(outside4(number(at, 1)), self.flooded4, 443);
             let source = Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(number(at, 2)) << 64);
-            pairs.push((source.into(), self.flooded6));
+            attempt(source.into(), self.flooded6, 53);
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
-            pairs.push((self.scanner, scanned.into()));
+            attempt(self.scanner, scanned.into(), 445);
         }
         // Each of the sources to all hosts of the network, fewer than make a scan.
         for at in 0..CARPET {
             let source = outside4(number(at, 4));
-            let hosts = (0..256).map(|host| Ipv4Addr::from_bits(self.carpet | host));
-            pairs.extend(hosts.map(|host| (source, host.into())));
+            for host in 0..256 {
+                attempt(source, Ipv4Addr::from_bits(self.carpet | host).into(), 80);
+            }
         }
-        pairs
+        flows
     }
 }

@@ -5,15 +5,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use srlg_contact::TCP;
 
-use super::attacks::{Attacks, STEPS};
+use super::attacks::{Attacks, Flow, STEPS};
 
-/// Records of a datagram: 36 of IPv6 are 1,296 bytes.
+/// Records of a datagram: 30 of IPv6 are 1,320 bytes.
 const RECORDS: usize = 30;
 
-/// Fields of the templates 256 and 257: source, destination, packets, end of the flow, in IPv4 and IPv6.
-const TEMPLATES: [[u16; 10]; 2] =
-    [[256, 4, 8, 4, 12, 4, 2, 4, 21, 4], [257, 4, 27, 16, 28, 16, 2, 4, 21, 4]];
+/// Fields of the templates 256 and 257: source, destination, packets, end of the flow, protocol, flags and port of the
+/// destination, in IPv4 and IPv6.
+const TEMPLATES: [[u16; 16]; 2] = [
+    [256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
+    [257, 7, 27, 16, 28, 16, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
+];
 
 struct Exporter {
     socket: UdpSocket,
@@ -28,7 +32,8 @@ pub(super) fn start(
     to: SocketAddr,
     length: Duration,
 ) -> Result<JoinHandle<Result<()>>> {
-    let socket = UdpSocket::bind("127.0.0.1:0").context("cannot open a socket")?;
+    let socket = UdpSocket::bind("127.0.0.1:0")
+        .context("cannot open a socket of the exporter of the demonstration")?;
     let mut exporter = Exporter { socket, to, started: Instant::now(), number: 0 };
     let steps = length.as_secs() * STEPS;
     let work = move || (0..steps).try_for_each(|step| exporter.send(step, &attacks.step(step)));
@@ -36,31 +41,33 @@ pub(super) fn start(
 }
 
 impl Exporter {
-    /// Sends the pairs of a step, when it is over.
-    fn send(&mut self, step: u64, pairs: &[(IpAddr, IpAddr)]) -> Result<()> {
+    /// Sends the flows of a step, when it is over.
+    fn send(&mut self, step: u64, flows: &[Flow]) -> Result<()> {
         let due = Duration::from_millis((step + 1) * 1_000 / STEPS);
         thread::sleep(due.saturating_sub(self.started.elapsed()));
         if step.is_multiple_of(STEPS) {
             let sets = TEMPLATES.map(|fields| set(0, &words(&fields)));
             self.datagram(&sets.concat())?;
         }
-        let (v4, v6): (Vec<_>, Vec<_>) = pairs.iter().partition(|(source, _)| source.is_ipv4());
-        for (template, pairs) in [(256, v4), (257, v6)] {
-            for pairs in pairs.chunks(RECORDS) {
-                let records: Vec<u8> = pairs.iter().flat_map(|pair| self.record(*pair)).collect();
+        let (v4, v6): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.source.is_ipv4());
+        for (template, flows) in [(256, v4), (257, v6)] {
+            for flows in flows.chunks(RECORDS) {
+                let records: Vec<u8> = flows.iter().flat_map(|flow| self.record(flow)).collect();
                 self.datagram(&set(template, &records))?;
             }
         }
         Ok(())
     }
 
-    fn record(&self, (source, destination): (IpAddr, IpAddr)) -> Vec<u8> {
+    fn record(&self, flow: &Flow) -> Vec<u8> {
+        let Flow { source, destination, port, flags } = *flow;
         let octets = |host: IpAddr| match host {
             IpAddr::V4(host) => host.octets().to_vec(),
             IpAddr::V6(host) => host.octets().to_vec(),
         };
         let rest = [1_u32.to_be_bytes(), self.uptime_ms().to_be_bytes()].concat();
-        [octets(source), octets(destination), rest].concat()
+        let last = [&[TCP, flags][..], &port.to_be_bytes()].concat();
+        [octets(source), octets(destination), rest, last].concat()
     }
 
     fn uptime_ms(&self) -> u32 {
@@ -75,7 +82,7 @@ impl Exporter {
         }
         bytes.extend(sets);
         self.number += 1;
-        self.socket.send_to(&bytes, self.to).context("cannot send")?;
+        self.socket.send_to(&bytes, self.to).context("cannot send exports of the demonstration")?;
         Ok(())
     }
 }

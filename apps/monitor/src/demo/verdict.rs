@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
-use srlg_alert::{Alert, Status, Subject};
+use srlg_alert::Status;
+
+use crate::notice::Notice;
 
 use super::attacks::{Planted, name};
 
 pub(super) struct Verdict {
-    planted: Vec<(Planted, Vec<Alert>)>,
-    others: Vec<Alert>,
+    planted: Vec<(Planted, Vec<Notice>)>,
+    others: Vec<Notice>,
 }
 
 impl Verdict {
@@ -17,17 +19,14 @@ impl Verdict {
         Self { planted, others: Vec::new() }
     }
 
-    pub(super) fn take(&mut self, alert: &Alert) {
-        let subject = match alert.subject {
-            Subject::Host(host) => host.into(),
-            Subject::Network { network, .. } => network,
-        };
-        let is_of = |(planted, _): &&mut (Planted, Vec<Alert>)| {
-            planted.subject == subject && planted.view == alert.view
+    pub(super) fn take(&mut self, notice: Notice) {
+        let subject = notice.network.unwrap_or_else(|| notice.host.into());
+        let is_of = |(planted, _): &&mut (Planted, Vec<Notice>)| {
+            planted.subject == subject && planted.view == notice.view
         };
         match self.planted.iter_mut().find(is_of) {
-            Some((_, alerts)) => alerts.push(alert.clone()),
-            None => self.others.push(alert.clone()),
+            Some((_, alerts)) => alerts.push(notice),
+            None => self.others.push(notice),
         }
     }
 
@@ -44,7 +43,7 @@ impl Verdict {
             writeln!(out, "{word}: {}: {starts} start, {ends} end", name(planted.subject))?;
         }
         for other in &self.others {
-            writeln!(out, "WRONG: {:?} of {} was not planted", other.status, other.subject)?;
+            writeln!(out, "WRONG: {} of {} was not planted", other.status, other.subject())?;
         }
         Ok(is_right)
     }

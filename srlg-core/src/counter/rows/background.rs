@@ -14,8 +14,8 @@
 use super::params::RowsParams;
 use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
-/// Cardinality of a host whose union estimator has `union_weight` positions in the window:
-/// Alg. 8 (`alg_SLEA_CardinalityEST`).
+/// Estimates the cardinality of a host whose union estimator in the rows of `params` has `union_weight` positions in
+/// the window, where `row_weights[i]` recorders of row `i` are within the window: Alg. 8 (`alg_SLEA_CardinalityEST`).
 ///
 /// The algorithm's last line prints the raw weight where the text corrects it; this is
 /// the text's.
@@ -37,21 +37,23 @@ pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> 
     Estimate { cardinality, std_error, range }
 }
 
-/// `SF(i,k)`, the share of a row's `row_len` recorders that is within the window
+/// Returns `SF(i,k)`, the share of a row's `row_len` recorders that is within the window, `row_weight` of them
 /// (Definition `def-SLEA_rsf`).
 #[must_use]
 pub fn setting_factor(row_len: u32, row_weight: u32) -> f64 {
     f64::from(row_weight) / f64::from(row_len)
 }
 
-/// Π SF(i,k): probability that foreigners alone set a position of the union.
+/// Returns Π SF(i,k) of rows of `row_len` recorders, `row_weights[i]` of which are within the window in row `i`: the
+/// probability that foreigners alone set a position of the union.
 #[must_use]
 pub fn share(row_len: u32, row_weights: &[u32]) -> f64 {
     row_weights.iter().map(|&weight| setting_factor(row_len, weight)).product()
 }
 
-/// Weight that a linear estimator of its own would have: Eq. 12
-/// (`eq_SLE_modifiedWeight`). Negative when the background explains more than `union_weight`.
+/// Returns the weight that a host with `union_weight` positions of its union in the window would have in a linear
+/// estimator of `width` recorders of its own, where foreigners alone set a position with the probability `background`:
+/// Eq. 12 (`eq_SLE_modifiedWeight`). Negative when the background explains more than `union_weight`.
 #[must_use]
 pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
     (union_weight - f64::from(width) * background) / (1.0 - background)

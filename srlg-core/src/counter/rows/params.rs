@@ -7,14 +7,14 @@ use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
 use crate::error::ConfigError;
 use crate::getters::getters;
-use crate::hash::{self, Hash, Key, Keys, hashing};
+use crate::hash::{self, HashFamily, Key, Keys, hashing};
 use crate::pair::Address;
 use crate::view::ArrayParams;
 
 /// Rows that there can be at most.
 pub const MAX_ROWS: usize = 8;
 
-/// The sizes and keys of rows of overlapping linear estimators.
+/// Holds the sizes and keys of rows of overlapping linear estimators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RowsParams {
@@ -23,7 +23,7 @@ pub struct RowsParams {
     pub(crate) width: u32,
     pub(crate) stride: u32,
     pub(crate) row_len: u32,
-    pub(crate) hash: Hash,
+    pub(crate) hash: HashFamily,
     pub(crate) position_key: Key,
     pub(crate) column_keys: [Key; MAX_ROWS],
 }
@@ -83,21 +83,21 @@ impl RowsParams {
         row_len,
     }
 
-    /// `H3(bip)`: the recorder of a linear estimator that `bip` touches, in `0..η'`.
+    /// Returns `H3(opposite)`: the recorder of a linear estimator that `opposite` touches, in `0..η'`.
     #[inline(always)]
     #[must_use]
-    pub fn position(&self, bip: Address) -> u32 {
-        hash::reduce(self.hash.of(bip, self.position_key), self.width)
+    pub fn position(&self, opposite: Address) -> u32 {
+        hash::reduce(self.hash.of(opposite, self.position_key), self.width)
     }
 
-    /// `LH_row(aip)`: the linear estimator of `aip` in `row`.
+    /// Returns `LH_row(inside)`: the linear estimator of `inside` in `row`.
     ///
     /// # Panics
     /// When there is no such row.
     #[inline(always)]
     #[must_use]
-    pub fn column(&self, row: u32, aip: Address) -> u32 {
-        hash::reduce(self.hash.of(aip, self.column_key(row)), self.columns)
+    pub fn column(&self, row: u32, inside: Address) -> u32 {
+        hash::reduce(self.hash.of(inside, self.column_key(row)), self.columns)
     }
 
     /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to

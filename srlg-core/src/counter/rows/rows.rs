@@ -19,33 +19,34 @@ const POSITIONS_PER_BLOCK: usize = 1024;
 pub type Rows<'a, R> = View<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
-    /// `|USLE|^k` of `aip`, of `positions` alone: those at which every row is within `span`.
+    /// Returns `|USLE|^k` of `inside`, of `positions` alone: those at which every row is within `span`.
     #[inline(always)]
     #[must_use]
-    pub fn tally(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
+    pub fn tally(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
         let Self { params, recorders } = self;
-        by_family!(params, |params| View { params, recorders }.union_weight(aip, span, positions))
+        by_family!(params, |params| View { params, recorders }
+            .union_weight(inside, span, positions))
     }
 
-    /// Whether `position` of the union estimator of `aip` is within `span`. A tally counts these.
+    /// Returns whether `position` of the union estimator of `inside` is within `span`. A tally counts these.
     #[inline]
     #[must_use]
-    pub fn in_union(self, aip: Address, span: Span, position: u32) -> bool {
+    pub fn in_union(self, inside: Address, span: Span, position: u32) -> bool {
         let limit = R::saturated(span.ages);
-        let within = |row| self.run(row, aip)[position as usize].word() < limit;
+        let within = |row| self.run(row, inside)[position as usize].word() < limit;
         // As in `for_places`.
         (0..MAX_ROWS as u32).all(|row| row >= self.params.rows || within(row))
     }
 
-    /// The η' recorders of the linear estimator of `aip` in `row`.
+    /// The η' recorders of the linear estimator of `inside` in `row`.
     #[inline]
-    fn run(self, row: u32, aip: Address) -> &'a [R] {
-        let start = start(self.params, row, aip);
+    fn run(self, row: u32, inside: Address) -> &'a [R] {
+        let start = start(self.params, row, inside);
         &self.recorders[start..start + self.params.width as usize]
     }
 
     #[inline(always)]
-    fn union_weight(self, aip: Address, span: Span, positions: Range<u32>) -> u32 {
+    fn union_weight(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
         let limit = R::saturated(span.ages);
         let mut weight = 0;
         for start in positions.clone().step_by(POSITIONS_PER_BLOCK) {
@@ -53,7 +54,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
             let len = POSITIONS_PER_BLOCK.min(end - start);
             let mut in_union = [true; POSITIONS_PER_BLOCK];
             for row in 0..self.params.rows {
-                let run = &self.run(row, aip)[start..start + len];
+                let run = &self.run(row, inside)[start..start + len];
                 for (all, recorder) in in_union.iter_mut().zip(run) {
                     *all &= recorder.word() < limit;
                 }
@@ -65,7 +66,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// Touches one recorder of every pair of a batch in every row, `age` slices ago (Alg. 6,
+    /// Touches one recorder of each of `pairs` in every row, `age` slices ago (Alg. 6,
     /// `alg_SLEA_scan`), while any other threads may.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
@@ -115,10 +116,10 @@ fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     }
 }
 
-/// Returns where the linear estimator of `aip` begins in `row`.
+/// Returns where the linear estimator of `inside` begins in `row`.
 #[inline(always)]
-fn start(params: &RowsParams, row: u32, aip: Address) -> usize {
-    (row * params.row_len + params.column(row, aip) * params.stride) as usize
+fn start(params: &RowsParams, row: u32, inside: Address) -> usize {
+    (row * params.row_len + params.column(row, inside) * params.stride) as usize
 }
 
 #[cfg(test)]
@@ -149,8 +150,8 @@ mod tests {
         assert_eq!(params.row_len(), 49 * 2 + 64);
         let recorders = untouched(&params);
         let rows = Rows::new(&params, &recorders);
-        for aip in 0..1000 {
-            assert_eq!((0..3).map(|row| rows.run(row, aip).len()).sum::<usize>(), 3 * 64);
+        for inside in 0..1000 {
+            assert_eq!((0..3).map(|row| rows.run(row, inside).len()).sum::<usize>(), 3 * 64);
         }
     }
 
@@ -158,22 +159,22 @@ mod tests {
     fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
         let params = small();
         let mut recorders = untouched(&params);
-        let (aip, pair) = (0x0a00_0001, IpPair { aip: 0x0a00_0001, bip: 77 });
+        let (inside, pair) = (0x0a00_0001, IpPair { inside: 0x0a00_0001, opposite: 77 });
         Rows::new(&params, &recorders).touch(&pair, 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {
             let span = Span::whole(ages, 1);
-            let tally = |positions| Rows::new(&params, recorders).tally(aip, span, positions);
+            let tally = |positions| Rows::new(&params, recorders).tally(inside, span, positions);
             assert_eq!(tally(0..position) + tally(position + 1..64), 0);
             tally(0..64)
         };
         assert_eq!(weight(&recorders, 1), 1);
         let position = position as usize;
-        Rows::new(&params, &recorders).run(2, aip)[position].fetch_min(0);
+        Rows::new(&params, &recorders).run(2, inside)[position].fetch_min(0);
         recorders.iter_mut().for_each(|r| _ = r.age_by(1));
         for row in 0..2 {
             // Rows 0 and 1 are touched again: row 2 alone decides.
-            Rows::new(&params, &recorders).run(row, aip)[position].fetch_min(0);
+            Rows::new(&params, &recorders).run(row, inside)[position].fetch_min(0);
         }
         assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);
     }

@@ -10,7 +10,7 @@ use crate::epoch::Span;
 /// Length of a table, a power of 2: an index that is cut to it needs no check.
 const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
-/// Positions of one host by kind and age.
+/// Counts the positions of one host by kind and age.
 #[derive(Clone, Debug)]
 pub struct Bins {
     span: Span,

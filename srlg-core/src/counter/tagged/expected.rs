@@ -44,7 +44,7 @@ const MOST_AGES: u32 = 64;
 /// Share of strangers that have the twist of a host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
-/// Returns the standard error, in hosts, to expect of an estimate in the tagged scheme of a host with
+/// Returns the standard error, in hosts, to expect of an estimate in the array of `params` of a host with
 /// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs; infinite where the host
 /// itself leaves nothing to estimate from.
 #[must_use]
@@ -60,7 +60,7 @@ pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -
     libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
 }
 
-/// Distinct pairs per recorder of the array.
+/// Returns λ, how many of `distinct_pairs` distinct pairs there are per recorder of the array of `params`.
 #[must_use]
 pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
     distinct_pairs as f64 / params.recorders() as f64

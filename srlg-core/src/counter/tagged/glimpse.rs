@@ -6,20 +6,20 @@ use super::params::{LINE, TaggedParams};
 use super::visible::estimate_run;
 use crate::epoch::Span;
 
-/// Returns whether a [glimpse](may_reach) can dismiss any host: below some θ it tells too little.
+/// Returns whether a [glimpse](may_reach) with `params` can dismiss any host: below some θ a glimpse tells too little.
 #[must_use]
 pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > DEVIATIONS * DEVIATIONS
 }
 
-/// Returns the number of positions of a [glimpse](may_reach): whole lines.
+/// Returns the number of positions of a [glimpse](may_reach) in the array of `params`: whole lines.
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Returns whether a host with these `histograms` of a glimpse, its first [`positions`], may
-/// have as many opposite hosts as the threshold: a look at an eighth of the estimator spares
+/// Returns whether a host with these `histograms` over `span` of a glimpse, its first [`positions`], may
+/// have as many opposite hosts as the threshold of `params`: a look at an eighth of the estimator spares
 /// most candidates the rest.
 ///
 /// Of θ opposite hosts a Poisson number of mean m falls into the glimpse. However their ages are spread, each

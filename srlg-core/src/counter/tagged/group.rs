@@ -22,7 +22,7 @@ const ROOM: usize = POSITIONS + 2 * STEP;
 /// The words of a line.
 pub type Words = [u16; LINE as usize];
 
-/// Which positions of a group of lines are wanted.
+/// Says which positions of a group of lines are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Lines of the group, [`GROUP`] or fewer.
@@ -37,7 +37,7 @@ pub struct Wanted {
     pub limit: u16,
 }
 
-/// Positions that are in the window: their numbers and the words in the places of their touches and echoes.
+/// Holds the positions that are in the window: their numbers and the words in the places of their touches and echoes.
 #[derive(Clone, Debug)]
 pub struct InWindow {
     /// Positions so far.

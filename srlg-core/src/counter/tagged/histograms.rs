@@ -1,19 +1,39 @@
 //! [`Histograms`]: a tally of the tagged counter, and the bins that devices count into.
 
-use super::params::AGES;
+use super::params::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Kinds of bins: all that a [`Kind`] and `TWICE` make together.
 pub(super) const KINDS: usize = 5;
 
+/// Bits of a bin: enough for all positions of a linear estimator, so that no bin runs over into its neighbour.
+const BIN_BITS: u32 = 16;
+const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
+
 impl Span {
-    /// Bins that a device counts the positions of one host into, see [`Histograms::of_bins`].
+    /// Returns the number of bins that a device counts the positions of one host into, two in a word of 32 bits, the
+    /// first in the lower half; see [`Histograms::of_bins`].
     #[inline]
     #[must_use]
     pub const fn bins(self) -> usize {
         KINDS * self.ages as usize
     }
+
+    /// Returns the number of words that the [bins](Self::bins) of one host take.
+    #[inline]
+    #[must_use]
+    pub const fn bin_words(self) -> usize {
+        self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
+    }
+}
+
+/// Returns the number of the word that holds bin number `bin`, and by how many bits that bin is shifted there.
+#[inline(always)]
+#[must_use]
+pub const fn bin_place(bin: u32) -> (usize, u32) {
+    let bins = u32::BITS / BIN_BITS;
+    ((bin / bins) as usize, bin % bins * BIN_BITS)
 }
 
 /// What the two places of a position say of an own touch of the age of the older: bin number
@@ -31,7 +51,7 @@ impl Kind {
     pub(super) const TWICE: u16 = 3;
 }
 
-/// Positions of a host's linear estimator by age, for the ages of a window: the host's own last
+/// Counts the positions of a host's linear estimator by age, for the ages of a window: the host's own last
 /// touch of a position, if there is any, is of that age or older.
 ///
 /// The first three say what was seen, the last two how likely chance shows what is not there.
@@ -56,15 +76,18 @@ impl Histograms {
     /// No position at any age of the window.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// The histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin): how many
-    /// are in each of the [bins](Span::bins) of `span`.
+    /// Returns the histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin): how many
+    /// are in each of the [bins](Span::bins) of `span`, as `words` hold them.
     ///
     /// # Panics
-    /// When there are fewer `bins`.
+    /// When there are fewer `words` than [`Span::bin_words`].
     #[must_use]
-    pub fn of_bins(span: Span, bins: &[u32]) -> Self {
+    pub fn of_bins(span: Span, words: &[u32]) -> Self {
         let ages = span.ages as usize;
-        Self::of(ages, |kind, age| bins[kind * ages + age])
+        Self::of(ages, |kind, age| {
+            let (word, shift) = bin_place((kind * ages + age) as u32);
+            words[word] >> shift & ((1 << BIN_BITS) - 1)
+        })
     }
 
     /// The histograms of a window of `ages` ages: `count` returns the number of positions of a kind and

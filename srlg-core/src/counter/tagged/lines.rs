@@ -19,7 +19,7 @@ use crate::view::View;
 pub type Lines<'a, R> = View<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Counts the positions of `look` into `bins`, which are of its span. Calls `ahead` with the number of a
+    /// Counts the positions of `look` over the span of `bins` into `bins`. Calls `ahead` with the number of a
     /// recorder of each line some time before that line is read, and `pick` with each group of lines:
     /// [`pick`](super::pick), or what does the same.
     ///
@@ -42,7 +42,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// Touches one recorder of every pair, and its echo, `age` epochs ago (Alg. 6,
+    /// Touches one recorder of each of `pairs`, and that of its echo, `age` epochs ago (Alg. 6,
     /// `alg_SLEA_scan`, with one row), while no other thread changes recorders.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {

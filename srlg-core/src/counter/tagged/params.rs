@@ -10,7 +10,7 @@ use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
-use crate::hash::{Hash, Key, Keys, hashing};
+use crate::hash::{HashFamily, Key, Keys, hashing};
 use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
@@ -31,7 +31,7 @@ pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
 /// With more tags not even two ages, of a touch and of an echo, fit into 16 bits.
 const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
-/// The sizes and keys of an array of lines.
+/// Holds the sizes and keys of an array of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct TaggedParams {
@@ -42,7 +42,7 @@ pub struct TaggedParams {
     pub(crate) echo_delay: u32,
     pub(crate) epoch_slices: u32,
     pub(crate) threshold: u32,
-    pub(crate) hash: Hash,
+    pub(crate) hash: HashFamily,
     pub(crate) position_key: Key,
     pub(crate) host_key: Key,
     pub(crate) line_key: Key,
@@ -117,7 +117,7 @@ impl TaggedParams {
         epoch_slices,
     }
 
-    /// By how much the word of a recorder grows in `epochs`.
+    /// Returns by how much the word of a recorder grows in `epochs`.
     #[inline]
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
@@ -146,7 +146,7 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// `H3(bip)`: the position of a linear estimator that the `opposite` host of that id touches, in any region.
+    /// Returns `H3(opposite)`: the position of a linear estimator that the `opposite` host of that id touches, in any region.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: u32) -> u32 {

@@ -152,8 +152,8 @@ const STEPS: u32 = 40;
 /// What a step may leave undone, relative.
 const PRECISION: f64 = 1e-13;
 
-/// Estimates the cardinality over `span` of a host with these `tallies`: of its fine region, and of all coarse ones if they
-/// were looked at.
+/// Estimates the cardinality over `span` of a host with these `tallies` from the array of `params`: of its fine region,
+/// and of all coarse ones if the coarse ones were looked at.
 ///
 /// # Panics
 /// When they are of another counter.
@@ -165,8 +165,9 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
     }
 }
 
-/// Returns whether the tally of the fine region leaves so few positions at risk that the coarse ones tell more at some
-/// age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as much.
+/// Returns whether `fine`, the tally of the fine region in the array of `params`, leaves so few positions at risk that
+/// the coarse ones tell more at some age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as
+/// much.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
     let coarse = 1.0 - params.regions.share(0);

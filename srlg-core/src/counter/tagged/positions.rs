@@ -8,7 +8,7 @@ use crate::epoch::Span;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
-/// The positions of one host, looked at one by one: each may be the work of a thread of its own.
+/// Reads the positions of one host one by one: each may be the work of a thread of its own.
 #[derive(Debug)]
 pub struct Positions<'a, R> {
     lines: Lines<'a, R>,
@@ -18,7 +18,7 @@ pub struct Positions<'a, R> {
 }
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// The positions of `host` over `span`.
+    /// Returns the positions of `host` over `span`.
     #[inline(always)]
     #[must_use]
     pub fn positions(self, host: HostId, span: Span) -> Positions<'a, R> {
@@ -29,7 +29,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
 }
 
 impl<R: ReadRecorder<Word = u16>> Positions<'_, R> {
-    /// The bin of `position`, one of those of the [span](Span::bins), or `None` when it is not in the
+    /// Returns the bin of `position`, one of those of the [span](Span::bins), or `None` when it is not in the
     /// window.
     #[inline(always)]
     #[must_use]

@@ -24,7 +24,7 @@ use crate::hash;
 /// Fine and coarse regions, at most.
 pub const REGIONS: usize = 3;
 
-/// Positions of a linear estimator that a share of the opposite hosts touches.
+/// Names the positions of a linear estimator that a share of the opposite hosts touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Region {
@@ -36,7 +36,7 @@ pub struct Region {
     mask: u32,
 }
 
-/// All regions of a linear estimator, the fine one first, each twice as coarse as the one before or more.
+/// Holds all regions of a linear estimator, the fine one first, each twice as coarse as the one before or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Regions {
@@ -102,7 +102,7 @@ impl Regions {
 mod tests {
     use super::super::params::LINE;
     use super::*;
-    use crate::hash::{Hash, KeySequence};
+    use crate::hash::{HashFamily, KeySequence};
 
     #[test]
     fn regions_are_whole_lines_behind_each_other_and_share_all_opposite_hosts() {
@@ -129,7 +129,7 @@ mod tests {
             for (number, region) in regions.as_slice().iter().enumerate() {
                 let (mut count, mut sum) = (0u32, 0.0);
                 let key = KeySequence::new(width.into()).next_key();
-                for hash in (0..hashes).map(|address| Hash::Murmur.of(address, key)) {
+                for hash in (0..hashes).map(|address| HashFamily::Murmur.of(address, key)) {
                     let position = regions.position(hash);
                     if (region.first..region.first + region.width).contains(&position) {
                         count += 1;

@@ -60,16 +60,16 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::default()).
     #[test]
     fn tags_equal_the_pinned_vectors() {
-        for (aip, position, tags) in [
+        for (inside, position, tags) in [
             (0x0a00_0001, 0, (9, 106)),
             (0x0a00_0001, 1, (72, 107)),
             (0x0a00_0001, 16383, (105, 60)),
             (0xffff_ffff, 777, (71, 53)),
         ] {
             assert_eq!(
-                Tagger::new(&params(), aip.into()).tags(position),
+                Tagger::new(&params(), inside.into()).tags(position),
                 tags,
-                "{aip:#x} {position}"
+                "{inside:#x} {position}"
             );
         }
     }

@@ -5,7 +5,7 @@ use crate::counter::Look;
 use crate::ids::HostId;
 use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, Hash, Ip6Pair, IpPair, Scheme};
+use crate::{ArrayParams, Config, HashFamily, Ip6Pair, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;
@@ -28,17 +28,17 @@ fn small(seed: u64) -> TaggedParams {
 }
 
 /// The visible ages of an estimator, position by position, as docs/tagged-recorders.md says it.
-fn visible(params: &TaggedParams, recorders: &[Recorder16], aip: Address) -> Histograms {
+fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
-    let places = TouchLayout::new(params, aip.into());
+    let places = TouchLayout::new(params, inside.into());
     for position in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
         let [touch, echo] = places.of(params, position).map(word);
         // No own touch of the position is more recent than these.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
-        let (tag, echo_tag) = Tagger::new(params, aip.into()).tags(position as u16);
+        let (tag, echo_tag) = Tagger::new(params, inside.into()).tags(position as u16);
         let (own, own_echo) =
             (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
         let can_be = touch <= own && echo <= own_echo;
@@ -67,16 +67,16 @@ proptest! {
     ) {
         let params = small(seed);
         let recorders = untouched(&params);
-        for (aip, bip, age) in touches {
-            Lines::new(&params, &recorders).touch(&[IpPair { aip, bip }], age);
+        for (inside, opposite, age) in touches {
+            Lines::new(&params, &recorders).touch(&[IpPair { inside, opposite }], age);
         }
-        for aip in 0..5 {
+        for inside in 0..5 {
             let span = Span::whole(5, 1);
             let mut bins = Bins::new(span);
-            let host = HostId::from(aip);
+            let host = HostId::from(inside);
             let look = Look { host, positions: 0..96, next: (host, 96) };
             Lines::new(&params, &recorders).count(&look, |_| {}, pick, &mut bins);
-            prop_assert_eq!(bins.histograms(), visible(&params, &recorders, aip));
+            prop_assert_eq!(bins.histograms(), visible(&params, &recorders, inside));
         }
     }
 
@@ -89,7 +89,7 @@ proptest! {
         let params = small(seed);
         let words = |touches: &[(u32, u32)], batch: usize| {
             let recorders = untouched(&params);
-            let pairs: Vec<IpPair> = touches.iter().map(|&(aip, bip)| IpPair { aip, bip }).collect();
+            let pairs: Vec<IpPair> = touches.iter().map(|&(inside, opposite)| IpPair { inside, opposite }).collect();
             pairs.chunks(batch).for_each(|pairs| Lines::new(&params, &recorders).touch(pairs, 0));
             recorders.iter().map(ReadRecorder::word).collect::<Vec<_>>()
         };
@@ -104,9 +104,9 @@ proptest! {
 fn own_touches_without_foreigners_are_all_visible() {
     let params = small(1);
     let recorders = untouched(&params);
-    let pairs: Vec<IpPair> = (0..30).map(|bip| IpPair { aip: 7, bip }).collect();
+    let pairs: Vec<IpPair> = (0..30).map(|opposite| IpPair { inside: 7, opposite }).collect();
     Lines::new(&params, &recorders).touch(&pairs, 3);
-    let mut positions: Vec<u32> = (0..30).map(|bip| params.position(bip)).collect();
+    let mut positions: Vec<u32> = (0..30).map(|opposite| params.position(opposite)).collect();
     positions.sort_unstable();
     positions.dedup();
     let histograms = visible(&params, &recorders, 7);
@@ -122,12 +122,12 @@ fn echoes_never_hide_a_touch_in_the_window() {
         let recorders = untouched(&params);
         let mut alone = vec![u32::MAX; params.recorders()];
         for i in 0..200u32 {
-            let (pair, age) = (IpPair { aip: i % 5, bip: i * 7919 }, i % 5);
+            let (pair, age) = (IpPair { inside: i % 5, opposite: i * 7919 }, i % 5);
             Lines::new(&params, &recorders).touch(&[pair], age);
-            let places = TouchLayout::new(&params, pair.aip.into());
-            let position = places.own_position(params.position(pair.bip));
+            let places = TouchLayout::new(&params, pair.inside.into());
+            let position = places.own_position(params.position(pair.opposite));
             let place = places.of(&params, position)[0] as usize;
-            let (tag, _) = Tagger::new(&params, pair.aip.into()).tags(position as u16);
+            let (tag, _) = Tagger::new(&params, pair.inside.into()).tags(position as u16);
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
         for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {
@@ -143,16 +143,16 @@ fn places_equal_the_pinned_vectors() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
     let config = Config { scheme, ..Config::default() };
     let params = *config.validate().unwrap().counter().tagged().unwrap();
-    for (aip, position, found) in [
+    for (inside, position, found) in [
         (0x0a00_0001, 0, [17, 10_479_089, 10_479_076]),
         (0x0a00_0001, 8064, [8_081, 628_817, 628_804]),
         (0xc0a8_0101, 227, [233, 2_108_073, 2_108_076]),
         (0xffff_ffff, 5041, [5_033, 2_794_953, 2_794_973]),
     ] {
-        let places = TouchLayout::new(&params, aip.into());
+        let places = TouchLayout::new(&params, inside.into());
         let position = places.own_position(position);
         let [touch, echo] = places.of(&params, position);
-        assert_eq!([position, touch, echo], found, "{aip:#x} {position}");
+        assert_eq!([position, touch, echo], found, "{inside:#x} {position}");
     }
 }
 
@@ -162,8 +162,8 @@ fn places_equal_the_pinned_vectors() {
 fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
-    for aip in 0..20_000 {
-        let places = TouchLayout::new(&params, aip.into());
+    for inside in 0..20_000 {
+        let places = TouchLayout::new(&params, inside.into());
         let [touch, _] = places.of(&params, places.own_position(1234));
         touches[(touch % LINE) as usize] += 1;
     }
@@ -176,21 +176,21 @@ fn touches_of_both_families_equal_the_pinned_vectors() {
     let [v6, other_v6] = [1, 2].map(|low| [0x2001_0db8, 0, 0, low]);
     let [v4, other_v4] = [0xc000_0201, 0x0a00_0001].map(|low| [0, 0, 0xffff, low]);
     let coarse = [0x2001_0db8, 0x350, 0, 1];
-    for (hash, aip, bip, places, words) in [
-        (Hash::Murmur, v6, other_v6, [5_859_893, 5_859_900], [823, 33_463]),
-        (Hash::Murmur, v6, v4, [4_325_294, 4_325_287], [814, 33_537]),
-        (Hash::Murmur, v4, v6, [11_777_779, 11_777_775], [851, 33_538]),
-        (Hash::Murmur, v4, other_v4, [5_337_802, 5_337_814], [802, 33_504]),
-        (Hash::Murmur, v6, coarse, [2_864_270, 2_864_263], [779, 33_516]),
-        (Hash::HalfSip13, v6, other_v6, [10_062_755, 10_062_761], [868, 33_567]),
-        (Hash::HalfSip13, v6, v4, [8_379_981, 8_379_975], [797, 33_517]),
-        (Hash::HalfSip13, v4, v6, [809_085, 809_082], [838, 33_562]),
-        (Hash::HalfSip13, v4, other_v4, [1_333_478, 1_333_473], [819, 33_523]),
+    for (hash, inside, opposite, places, words) in [
+        (HashFamily::Murmur, v6, other_v6, [5_859_893, 5_859_900], [823, 33_463]),
+        (HashFamily::Murmur, v6, v4, [4_325_294, 4_325_287], [814, 33_537]),
+        (HashFamily::Murmur, v4, v6, [11_777_779, 11_777_775], [851, 33_538]),
+        (HashFamily::Murmur, v4, other_v4, [5_337_802, 5_337_814], [802, 33_504]),
+        (HashFamily::Murmur, v6, coarse, [2_864_270, 2_864_263], [779, 33_516]),
+        (HashFamily::HalfSip13, v6, other_v6, [10_062_755, 10_062_761], [868, 33_567]),
+        (HashFamily::HalfSip13, v6, v4, [8_379_981, 8_379_975], [797, 33_517]),
+        (HashFamily::HalfSip13, v4, v6, [809_085, 809_082], [838, 33_562]),
+        (HashFamily::HalfSip13, v4, other_v4, [1_333_478, 1_333_473], [819, 33_523]),
     ] {
         let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
         let config = Config { scheme, hash, seed: 5, linear_width: 1 << 14, ..Config::default() };
         let params = *config.validate().unwrap().counter().tagged().unwrap();
-        let touch = Touch::new(&params, &params.ids(Ip6Pair { aip, bip }), params.step(7));
-        assert_eq!((touch.places, touch.words()), (places, words), "{aip:x?} {bip:x?}");
+        let touch = Touch::new(&params, &params.ids(Ip6Pair { inside, opposite }), params.step(7));
+        assert_eq!((touch.places, touch.words()), (places, words), "{inside:x?} {opposite:x?}");
     }
 }

@@ -13,7 +13,7 @@ use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::Recorder16;
 
-/// What a pair changes in an array of lines: two recorders of one line and their words, of the touch and
+/// Holds what a pair changes in an array of lines: two recorders of one line and their words, of the touch and
 /// of its echo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
@@ -41,7 +41,7 @@ impl Touch {
         [self.words as u16, (self.words >> 16) as u16]
     }
 
-    /// The number of the recorder that the touch goes to; the echo's is of the same line.
+    /// Returns the number of the recorder that the touch goes to; the echo's is of the same line.
     #[inline(always)]
     #[must_use]
     pub fn place(self) -> u32 {
@@ -49,7 +49,7 @@ impl Touch {
     }
 }
 
-/// The touches of a batch.
+/// Holds the touches of a batch.
 #[derive(Debug)]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
@@ -58,7 +58,7 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// The touches of `pairs`, `age` epochs ago.
+    /// Returns the touches of `pairs`, `age` epochs ago in the lines of `params`.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
     #[must_use]
@@ -75,7 +75,7 @@ impl Touches {
         })
     }
 
-    /// That of pair number `i`.
+    /// Returns the touch of pair number `i`.
     ///
     /// # Panics
     /// When `i` is not below [`BATCH`].

@@ -11,7 +11,7 @@ pub const ACCEPTED_MISS: f64 = 1.3e-4;
 /// The fewest cells of a candidate: one cell says nothing.
 pub const LEAST_CELLS: u32 = 2;
 
-/// What is asked of a candidate: more than so many cells; of hosts with exactly so many a share.
+/// Says what is asked of a candidate: more than `cells` cells; of hosts with exactly `cells` a `share`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     /// The fewest cells of a candidate.
@@ -26,7 +26,7 @@ impl From<u32> for Asked {
     }
 }
 
-/// How many of all cells have each age in the window.
+/// Tells how many of all cells have each age in the window.
 #[derive(Clone, Copy, Debug)]
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
@@ -36,7 +36,7 @@ pub struct AgeHistogram<'a> {
 }
 
 impl<'a> AgeHistogram<'a> {
-    /// The histogram over `span` in which `counts[u]` cells have the age u.
+    /// Returns the histogram over `span` in which `counts[u]` cells of the array of `params` have the age u.
     ///
     /// # Panics
     /// When there are not as many counts as the span has ages.
@@ -77,26 +77,27 @@ impl<'a> AgeHistogram<'a> {
         Self { params, counts, ends }
     }
 
-    /// θ.
+    /// Returns θ.
     #[must_use]
     pub fn threshold(self) -> f64 {
         self.params.threshold.into()
     }
 
-    /// Share of the cells that were touched in the window.
+    /// Returns the share of the cells that were touched in the window.
     #[must_use]
     pub fn share_in_use(self) -> f64 {
         self.counts.iter().map(|&count| self.share(count)).sum()
     }
 
-    /// Probability that a host of `cardinality` opposite hosts, in contact evenly over the
+    /// Returns the probability that a host of `cardinality` opposite hosts, in contact evenly over the
     /// window, holds fewer cells than are `asked`.
     #[must_use]
     pub fn miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
         missed(self.visible(cardinality), asked.into())
     }
 
-    /// The same of a host whose contacts are all in the oldest epoch of the window.
+    /// Returns the probability that a host of `cardinality` opposite hosts, all in contact in the oldest epoch of the
+    /// window alone, holds fewer cells than are `asked`.
     #[must_use]
     pub fn burst_miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
         let oldest = self.shown().last().expect("a window has ages");
@@ -104,7 +105,7 @@ impl<'a> AgeHistogram<'a> {
         missed(touched * oldest, asked.into())
     }
 
-    /// The largest number of cells that a host of θ has but for [`ACCEPTED_MISS`], at least
+    /// Returns the largest number of cells that a host of θ has but for [`ACCEPTED_MISS`], at least
     /// [`LEAST_CELLS`].
     #[must_use]
     pub fn c_min(self) -> u32 {
@@ -133,14 +134,14 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Whether hosts of θ are missed more often than [`NOT_FOUND`] even where only [`LEAST_CELLS`] are
+    /// Returns whether hosts of θ are missed more often than [`NOT_FOUND`] even where only [`LEAST_CELLS`] are
     /// asked of them.
     #[must_use]
     pub fn is_crowded(self) -> bool {
         self.miss(self.threshold(), LEAST_CELLS) > NOT_FOUND
     }
 
-    /// The least cardinality, to 1 %, of which hosts that hold fewer cells than are `asked` are at most
+    /// Returns the least cardinality, to 1 %, of which hosts that hold fewer cells than are `asked` are at most
     /// [`NOT_FOUND`]: 99 % of those in contact evenly over the window are found. Infinite where the
     /// cells hide even the largest hosts.
     #[must_use]
@@ -203,7 +204,7 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// Share of all cells that `cells` are.
+    /// Returns the share of all cells that `cells` are.
     #[must_use]
     pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))

@@ -37,11 +37,11 @@ impl Random {
     }
 }
 
-/// Touches a random slot of `aip`, as a sampled pair does: pairs that are not sampled touch nothing, so
+/// Touches a random slot of `inside`, as a sampled pair does: pairs that are not sampled touch nothing, so
 /// their hashes need not be found.
-fn sampled_touch(params: &CellsParams, aip: u32, age: u32, random: &mut Random) -> (u32, u64) {
-    let bip = random.next() as u32;
-    params.touch_of(&IpPair { aip, bip }, random.next() as u32, age)
+fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
+    let opposite = random.next() as u32;
+    params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
 /// Cells after a window in which `samples` sampled pairs came, evenly, of hosts with some of them each.
@@ -66,12 +66,12 @@ fn missed_ghosts(
 ) -> f64 {
     let mut missed = 0;
     for _ in 0..GHOSTS {
-        let aip = random.next() as u32;
+        let inside = random.next() as u32;
         let mut own = BTreeMap::<u32, u64>::new();
         for _ in 0..cardinality {
             if random.below(1 << params.lsb_threshold()) == 0 {
                 let age = age_of(random);
-                let (place, word) = sampled_touch(params, aip, age, random);
+                let (place, word) = sampled_touch(params, inside, age, random);
                 let kept = own.entry(place).or_insert(word);
                 *kept = word.min(*kept);
             }

@@ -5,7 +5,7 @@ use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
 use super::*;
 use crate::pair::Limbs;
-use crate::{Config, Hash, Ip6Pair, Scheme};
+use crate::{Config, HashFamily, Ip6Pair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ proptest! {
         host in hosts(),
         slots in prop::collection::hash_set(0u32..64, SPELLING..20),
         stray in any::<u64>(),
-        hash in prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)],
+        hash in prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)],
     ) {
         let params = params(Config { hash, ..config(18, 1024) });
         let host = host[0];
@@ -69,7 +69,7 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
     let link_local = [0xfe80_0000, 0, 0x1234_5678, 0x9abc_def0];
     for (hash, host, id, cells) in [
         (
-            Hash::Murmur,
+            HashFamily::Murmur,
             documentation,
             [0xe7ee_d1bc, 0x82ba_2252],
             [
@@ -79,7 +79,7 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
             ],
         ),
         (
-            Hash::Murmur,
+            HashFamily::Murmur,
             link_local,
             [0x258a_1293, 0x016c_4935],
             [
@@ -89,7 +89,7 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
             ],
         ),
         (
-            Hash::HalfSip13,
+            HashFamily::HalfSip13,
             documentation,
             [0xa9be_a0fb, 0xc1f1_8638],
             [
@@ -99,7 +99,7 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
             ],
         ),
         (
-            Hash::HalfSip13,
+            HashFamily::HalfSip13,
             [u32::MAX; 4],
             [0xfece_e5b0, 0x5c59_8b7a],
             [
@@ -124,7 +124,7 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
     let [of_v6, of_v4] = [|low| [0x2001_0db8, 0, 0, low], |low| [0, 0, 0xffff, low]];
     for (hash, cell_bits, cells) in [
         (
-            Hash::Murmur,
+            HashFamily::Murmur,
             12,
             &[
                 (v6, of_v6(0), 0x273, 0x1f94_c4d9_4214_29e4),
@@ -136,7 +136,7 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
             ][..],
         ),
         (
-            Hash::HalfSip13,
+            HashFamily::HalfSip13,
             22,
             &[
                 (v6, of_v6(0), 0x1c_7c01, 0x007b_06b9_0815_92d4),
@@ -148,11 +148,15 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
     ] {
         let scheme = Scheme::Tagged { cell_bits, lines: 1 << 11, tags: 64 };
         let params = params(Config { scheme, hash, seed: 5, threshold: 64, ..Config::default() });
-        for &(aip, bip, place, word) in cells {
-            let pair = params.ids(Ip6Pair { aip, bip });
+        for &(inside, opposite, place, word) in cells {
+            let pair = params.ids(Ip6Pair { inside, opposite });
             let pair_hash = params.pair_hash(&pair);
-            assert!(params.is_sampled(pair_hash), "{aip:x?} {bip:x?}");
-            assert_eq!(params.touch_of(&pair, pair_hash, 3), (place, word), "{aip:x?} {bip:x?}");
+            assert!(params.is_sampled(pair_hash), "{inside:x?} {opposite:x?}");
+            assert_eq!(
+                params.touch_of(&pair, pair_hash, 3),
+                (place, word),
+                "{inside:x?} {opposite:x?}"
+            );
         }
     }
 }

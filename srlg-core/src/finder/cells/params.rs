@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::epoch::shortest_epoch;
 use crate::error::ConfigError;
 use crate::getters::getters;
-use crate::hash::{Hash, Key, Keys, hashing};
+use crate::hash::{HashFamily, Key, Keys, hashing};
 use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::{ADDRESS_BITS, Ip6Pair};
 use crate::sizes::Size;
@@ -33,7 +33,7 @@ const BANK_BITS: u32 = 18;
 /// Bits of a word below its name: the peer, or a symbol.
 pub(super) const PEER_BITS: u32 = 32;
 
-/// The sizes and keys of an array of cells.
+/// Holds the sizes and keys of an array of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct CellsParams {
@@ -42,7 +42,7 @@ pub struct CellsParams {
     pub(crate) epoch_slices: u32,
     pub(crate) threshold: u32,
     pub(crate) candidate_limit: u32,
-    pub(crate) hash: Hash,
+    pub(crate) hash: HashFamily,
     /// Of hosts and of opposite hosts, to sample pairs.
     pub(crate) host_key: Key,
     pub(crate) opposite_key: Key,
@@ -168,13 +168,13 @@ impl CellsParams {
         u64::BITS - age_bits(self.cell_bits)
     }
 
-    /// By how much a word grows in one epoch.
+    /// Returns by how much a word grows in one epoch.
     #[must_use]
     pub const fn age_step(&self) -> u64 {
         1 << self.body_bits()
     }
 
-    /// The most ages that words tell apart: 2047 in 2^18 cells and more.
+    /// Returns the most ages that words tell apart: 2047 in 2^18 cells and more.
     #[must_use]
     pub const fn most_ages(&self) -> u32 {
         most_ages(self.cell_bits)

@@ -14,7 +14,7 @@ use super::params::{CellsParams, SLOTS};
 use super::word::Spot;
 use crate::pair::Address;
 
-/// An opposite host, out of a cell.
+/// Names an opposite host, out of a cell, and tells the age of the contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The opposite host.
@@ -24,13 +24,13 @@ pub struct Peer {
 }
 
 impl CellsParams {
-    /// Where all slots of `host` go.
+    /// Returns where all slots of `host` go.
     #[must_use]
     pub fn spots(&self, host: Address) -> [Spot; SLOTS as usize] {
         core::array::from_fn(|slot| self.spot(host, slot as u32))
     }
 
-    /// The opposite host that `word`, which is in the cell of `spot`, shows of `host`, whose spot that is; `None` when
+    /// Returns the opposite host that `word`, which is in the cell of `spot`, shows of `host`, whose spot that is; `None` when
     /// others hold the cell, or nobody, or when the opposite host is none of IPv4.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {

@@ -3,9 +3,9 @@
 use super::chance::AgeHistogram;
 use super::tests::whole;
 use super::*;
-use crate::{Config, Hash, IpPair, Scheme};
+use crate::{Config, HashFamily, IpPair, Scheme};
 
-fn params(hash: Hash) -> CellsParams {
+fn params(hash: HashFamily) -> CellsParams {
     *Config { hash, ..Config::default() }.validate().unwrap().finder().cells().unwrap()
 }
 
@@ -50,19 +50,19 @@ const SMALL: Words = [
 #[test]
 fn cells_and_words_equal_the_pinned_vectors() {
     for (params, vectors, step) in [
-        (params(Hash::Murmur), MURMUR, 0x0020u64 << 48),
-        (params(Hash::HalfSip13), HALF_SIP, 0x0020 << 48),
+        (params(HashFamily::Murmur), MURMUR, 0x0020u64 << 48),
+        (params(HashFamily::HalfSip13), HALF_SIP, 0x0020 << 48),
         (small(), SMALL, 0x0800 << 48),
     ] {
         assert_eq!(params.age_step(), step);
-        for (aip, slot, place, name, word) in vectors {
-            let spot = params.spot(aip, slot);
-            assert_eq!((spot.place, spot.name), (place, name), "{aip:#x} {slot}");
+        for (inside, slot, place, name, word) in vectors {
+            let spot = params.spot(inside, slot);
+            assert_eq!((spot.place, spot.name), (place, name), "{inside:#x} {slot}");
             // A hash with this slot.
-            let of = |age| params.touch_of(&IpPair { aip, bip: PEER }, slot << 12, age);
-            assert_eq!(of(0), (place, word), "{aip:#x} {slot}");
-            assert_eq!(of(5), (place, word + 5 * step), "{aip:#x} {slot}");
-            assert_eq!(of(2048), (place, u64::MAX), "{aip:#x} {slot}");
+            let of = |age| params.touch_of(&IpPair { inside, opposite: PEER }, slot << 12, age);
+            assert_eq!(of(0), (place, word), "{inside:#x} {slot}");
+            assert_eq!(of(5), (place, word + 5 * step), "{inside:#x} {slot}");
+            assert_eq!(of(2048), (place, u64::MAX), "{inside:#x} {slot}");
         }
     }
 }
@@ -70,12 +70,16 @@ fn cells_and_words_equal_the_pinned_vectors() {
 #[test]
 fn sampled_peers_and_their_slots_equal_the_pinned_vectors() {
     for (params, expected) in [
-        (params(Hash::Murmur), [(0x10, 53), (0x20, 46), (0x47, 58), (0x69, 29), (0x87, 14)]),
-        (params(Hash::HalfSip13), [(0x21, 50), (0x29, 13), (0x34, 35), (0x74, 5), (0x76, 43)]),
+        (params(HashFamily::Murmur), [(0x10, 53), (0x20, 46), (0x47, 58), (0x69, 29), (0x87, 14)]),
+        (
+            params(HashFamily::HalfSip13),
+            [(0x21, 50), (0x29, 13), (0x34, 35), (0x74, 5), (0x76, 43)],
+        ),
         (small(), [(2, 51), (4, 60), (5, 50), (6, 24), (7, 56)]),
     ] {
-        let hash =
-            |low: u32| params.pair_hash(&IpPair { aip: 0x0a00_0001, bip: 0x0800_0000 | low });
+        let hash = |low: u32| {
+            params.pair_hash(&IpPair { inside: 0x0a00_0001, opposite: 0x0800_0000 | low })
+        };
         let mut sampled = (0..256).filter(|&low| params.is_sampled(hash(low)));
         for (low, slot) in expected {
             assert_eq!(sampled.next(), Some(low));
@@ -86,10 +90,10 @@ fn sampled_peers_and_their_slots_equal_the_pinned_vectors() {
 
 #[test]
 fn bijections_equal_the_pinned_vectors() {
-    let key = params(Hash::Murmur).owner_key;
+    let key = params(HashFamily::Murmur).owner_key;
     for (family, vectors) in [
         (
-            Hash::Murmur,
+            HashFamily::Murmur,
             [
                 (0, 0xc2b4_cbd7, 0x60cd_067b),
                 (1, 0x758d_c6b7, 0xd0e6_326f),
@@ -98,7 +102,7 @@ fn bijections_equal_the_pinned_vectors() {
             ],
         ),
         (
-            Hash::HalfSip13,
+            HashFamily::HalfSip13,
             [
                 (0, 0x30c4_88b5, 0x7597_c95a),
                 (1, 0x02fc_0a15, 0x5b3b_4082),
@@ -120,7 +124,7 @@ fn chances_equal_the_pinned_vectors() {
     let close = |found: f64, expected: f64| {
         assert!((found / expected - 1.0).abs() < 1e-10, "{found} {expected}");
     };
-    let (default, small) = (params(Hash::Murmur), small());
+    let (default, small) = (params(HashFamily::Murmur), small());
     for (params, counts, c_min, misses, burst, found_from) in [
         (
             default,

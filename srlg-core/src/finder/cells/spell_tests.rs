@@ -6,7 +6,7 @@ use super::*;
 use crate::hash::limbs_tests::STRUCTURES;
 use crate::hash::mix64;
 use crate::pair::Limbs;
-use crate::{ArrayParams, Config, Hash};
+use crate::{ArrayParams, Config, HashFamily};
 extern crate std;
 use std::collections::HashMap;
 use std::println;
@@ -85,7 +85,7 @@ fn slots(chance: u64, count: u64) -> impl Iterator<Item = u32> {
 fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     let mut sums = [0; 2];
     for round in 0..rounds {
-        let hash = if round % 4 == 3 { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if round % 4 == 3 { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let mut full = Full::new(params(Config { hash, seed: round, ..config(18, 1024) }));
         let structure = STRUCTURES[round as usize % STRUCTURES.len()];
         for number in round * per_array..(round + 1) * per_array {

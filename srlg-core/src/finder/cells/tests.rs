@@ -5,7 +5,7 @@ use super::*;
 use crate::epoch::Span;
 use crate::pair::{BATCH, Limbs};
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, Hash, IpPair, Scheme};
+use crate::{ArrayParams, Config, HashFamily, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -59,26 +59,26 @@ proptest! {
     #[test]
     fn a_word_decodes_to_the_pair_that_it_was_made_of(
         cell_bits in 12u32..=24,
-        aip: u32,
-        bip: u32,
+        inside: u32,
+        opposite: u32,
         age in 0u32..30,
         threshold in prop_oneof![Just(8u32), Just(1024)],
-        hash in prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)],
+        hash in prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)],
         seed: u64,
     ) {
         let params = params(Config { hash, seed, ..config(cell_bits, threshold) });
-        let pair_hash = params.pair_hash(&IpPair { aip, bip });
-        let (place, word) = params.touch_of(&IpPair { aip, bip }, pair_hash, age);
+        let pair_hash = params.pair_hash(&IpPair { inside, opposite });
+        let (place, word) = params.touch_of(&IpPair { inside, opposite }, pair_hash, age);
         prop_assert!((place as usize) < params.recorders());
         let owner = params.owner(place, word);
-        prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(aip)));
+        prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(inside)));
         prop_assert!(!owner.is_fingerprint());
-        let spot = params.spot(aip, word::slot_of(pair_hash));
+        let spot = params.spot(inside, word::slot_of(pair_hash));
         // No host has a contact in a slot that is not sampled there.
-        let shown = params.is_sampled(pair_hash).then_some(Peer { host: bip, age });
-        prop_assert_eq!(params.peer(aip, spot, word), shown);
-        let other = params.spot(aip ^ 1, word::slot_of(pair_hash));
-        prop_assert!(other.place != place || params.peer(aip ^ 1, other, word).is_none());
+        let shown = params.is_sampled(pair_hash).then_some(Peer { host: opposite, age });
+        prop_assert_eq!(params.peer(inside, spot, word), shown);
+        let other = params.spot(inside ^ 1, word::slot_of(pair_hash));
+        prop_assert!(other.place != place || params.peer(inside ^ 1, other, word).is_none());
     }
 
     // Nodes age at different times, contacts come late, ages pass the largest one: as if one node
@@ -95,12 +95,12 @@ proptest! {
         let mut clocks = [0u32; 4];
         let mut contacts = contacts;
         contacts.sort_by_key(|contact| contact.3);
-        for (aip, bip, node, epoch, late) in contacts {
+        for (inside, opposite, node, epoch, late) in contacts {
             let epoch = if epoch > 60 { epoch + jump } else { epoch };
             for number in [node, 3] {
                 age_all(&mut nodes[number], &params, epoch - clocks[number]);
                 clocks[number] = epoch;
-                CellArray::new(&params, &nodes[number]).touch(&IpPair { aip, bip }, late);
+                CellArray::new(&params, &nodes[number]).touch(&IpPair { inside, opposite }, late);
             }
         }
         let end = 70 + jump;
@@ -117,7 +117,7 @@ proptest! {
 fn batches_touch_what_single_pairs_touch() {
     let params = params(config(12, 64));
     let pairs: [IpPair; BATCH] =
-        std::array::from_fn(|i| IpPair { aip: i as u32 % 5, bip: i as u32 * 77 });
+        std::array::from_fn(|i| IpPair { inside: i as u32 % 5, opposite: i as u32 * 77 });
     let (batch, single) = (untouched(&params), untouched(&params));
     CellArray::new(&params, &batch).touch_all(&pairs, 3);
     pairs.iter().for_each(|pair| CellArray::new(&params, &single).touch(pair, 3));
@@ -130,11 +130,11 @@ fn batches_touch_what_single_pairs_touch() {
 #[test]
 fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
     let params = params(config(18, 1024));
-    for hash in [Hash::Murmur, Hash::HalfSip13] {
+    for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params.hashing_by(hash);
         let (mut slots, mut cells) = ([0u32; 64], [0u32; 64]);
-        for bip in 0..1 << 18 {
-            let pair = IpPair { aip: 0x0a00_0001 + bip % 64, bip };
+        for opposite in 0..1 << 18 {
+            let pair = IpPair { inside: 0x0a00_0001 + opposite % 64, opposite };
             let hash = params.pair_hash(&pair);
             if params.is_sampled(hash) {
                 slots[word::slot_of(hash) as usize] += 1;
@@ -151,7 +151,7 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
 #[test]
 fn a_host_has_64_cells_but_for_slots_that_meet() {
     let params = params(config(18, 1024));
-    let pairs = (0..200_000).map(|bip| IpPair { aip: 7, bip });
+    let pairs = (0..200_000).map(|opposite| IpPair { inside: 7, opposite });
     let cells = untouched(&params);
     pairs.for_each(|pair| CellArray::new(&params, &cells).touch(&pair, 0));
     let places: HashSet<u32> = params.spots(7).iter().map(|spot| spot.place).collect();
@@ -168,16 +168,16 @@ fn ties_go_to_either_host() {
     let hosts = 0..4000;
     let cells = untouched(&params);
     let touches: Vec<(u32, u32, u64)> = hosts
-        .flat_map(|aip| (0..64).map(move |slot| (aip, slot)))
-        .map(|(aip, slot)| {
-            let spot = params.spot(aip, slot);
+        .flat_map(|inside| (0..64).map(move |slot| (inside, slot)))
+        .map(|(inside, slot)| {
+            let spot = params.spot(inside, slot);
             let body = u64::from(spot.name) << 32 | 5;
-            (aip, spot.place, params.word(spot.place, body, 0))
+            (inside, spot.place, params.word(spot.place, body, 0))
         })
         .collect();
     touches.iter().for_each(|&(_, place, word)| cells[place as usize].fetch_min(word));
-    for (aip, place, word) in touches {
-        wins.entry(aip).or_default()[usize::from(cells[place as usize].word() == word)] += 1;
+    for (inside, place, word) in touches {
+        wins.entry(inside).or_default()[usize::from(cells[place as usize].word() == word)] += 1;
     }
     // 62.5 touches meet in a cell: each host wins 64/62.5 of them on average, a Poisson number. With a fixed
     // order a few hosts would win all of theirs.
@@ -193,7 +193,7 @@ fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {
         let params = params(config(cell_bits, 8));
         let most = params.most_ages();
-        let touched = |age| params.touch_of(&IpPair { aip: 1, bip: 2 }, 0, age).1;
+        let touched = |age| params.touch_of(&IpPair { inside: 1, opposite: 2 }, 0, age).1;
         assert_eq!(touched(most + 1), u64::MAX);
         assert_eq!(touched(u32::MAX), u64::MAX);
         for age in [0, 1, most / 2, most] {

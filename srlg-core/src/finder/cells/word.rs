@@ -8,7 +8,7 @@ use crate::pair::{ADDRESS_BITS, Address, BATCH};
 /// The slot is the low bits of a name.
 const SLOT_BITS: u32 = SLOTS.ilog2();
 
-/// Where a host's contacts in one slot go: a cell, and the name that stands there for both.
+/// Tells where a host's contacts in one slot go: a cell, and the name that stands there for host and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Number of the cell.
@@ -16,8 +16,8 @@ pub struct Spot {
     pub(super) name: u32,
 }
 
-/// Who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host and the bank of its
-/// cells. Equal in all cells of a host.
+/// Tells who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host and the bank
+/// of its cells. The owner is equal in all cells of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(u64);
 
@@ -32,14 +32,14 @@ impl Owner {
         if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
     }
 
-    /// Which of `2^bits` counters counts the cells of this owner.
+    /// Returns which of `2^bits` counters counts the cells of this owner.
     #[inline(always)]
     #[must_use]
     pub const fn counter(self, bits: u32) -> usize {
         self.0 as usize & ((1 << bits) - 1)
     }
 
-    /// Whether this is the fingerprint of an IPv6 host, which others may share.
+    /// Returns whether this is the fingerprint of an IPv6 host, which others may share.
     #[inline(always)]
     #[must_use]
     pub const fn is_fingerprint(self) -> bool {
@@ -72,7 +72,7 @@ impl CellsParams {
         pair_hash <= u32::MAX >> self.lsb_threshold
     }
 
-    /// Where the contacts of `host` in `slot` go.
+    /// Returns where the contacts of `host` in `slot` go.
     #[inline(always)]
     #[must_use]
     pub fn spot(&self, host: Address, slot: u32) -> Spot {
@@ -110,7 +110,7 @@ impl CellsParams {
         aged.saturating_add(body ^ self.veil(place))
     }
 
-    /// The age of a word.
+    /// Returns the age of `word`.
     #[inline(always)]
     #[must_use]
     pub const fn age(&self, word: u64) -> u32 {
@@ -123,7 +123,7 @@ impl CellsParams {
         (word & (self.age_step() - 1)) ^ self.veil(place)
     }
 
-    /// The owner of a cell with that word.
+    /// Returns the owner of the cell of number `place`, in which `word` is.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, place: u32, word: u64) -> Owner {
@@ -135,7 +135,7 @@ impl CellsParams {
         Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
-    /// The owners of the cells from number `first` on, with these words.
+    /// Returns the owners of the cells from number `first` on, in which `words` are.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
     #[must_use]
@@ -149,7 +149,7 @@ impl CellsParams {
         })
     }
 
-    /// The IPv4 host that is `owner`; `None` for a fingerprint.
+    /// Returns the IPv4 host that is `owner`; `None` for a fingerprint.
     #[inline]
     #[must_use]
     pub fn host(&self, owner: Owner) -> Option<Address> {

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use srlg_core::counter::Lines;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{Config, Hash, PairIds, Params, ReadRecorder, Recorder, Scheme};
+use srlg_core::{Config, HashFamily, PairIds, Params, ReadRecorder, Recorder, Scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
 
-fn params(seed: u64, lines: u32, hash: Hash) -> Params {
+fn params(seed: u64, lines: u32, hash: HashFamily) -> Params {
     let scheme = Scheme::Tagged { cell_bits: 12, lines, tags: 64 };
     let sizes = Config { threshold: 16, linear_width: 512, ..Config::default() };
     Config { scheme, seed, hash, ..sizes }.validate().unwrap()
@@ -44,7 +44,7 @@ type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
     let number = |i: u32| start + (i.wrapping_mul(0x9e37_79b9) >> 8) % differing;
-    let pair = |number: u32| IpPair { aip: number % 11, bip: number };
+    let pair = |number: u32| IpPair { inside: number % 11, opposite: number };
     (0..count as u32).map(number).map(pair).collect()
 }
 
@@ -62,7 +62,10 @@ fn pairs6(run: &Run) -> Vec<Ip6Pair> {
         0 => [0, 0, 0xffff, number],
         _ => [0x2001_0db8, number, 0, 1],
     };
-    let pair = |IpPair { aip, bip }| Ip6Pair { aip: limbs(aip), bip: limbs(bip / 2) };
+    let pair = |IpPair { inside, opposite }| Ip6Pair {
+        inside: limbs(inside),
+        opposite: limbs(opposite / 2),
+    };
     pairs(run).into_iter().map(pair).collect()
 }
 
@@ -77,7 +80,7 @@ proptest! {
         keyed: bool,
         threads in prop::collection::vec(runs(), 1..4),
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let params = params(seed, lines, hash);
         let (ours, expected) = (arrays(params), arrays(params));
         let inboxes = Inboxes::new();
@@ -111,13 +114,14 @@ proptest! {
 // Both ids are one number, and both pairs touch the same cell; only one of them shows its opposite host there.
 #[test]
 fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
-    for hash in [Hash::Murmur, Hash::HalfSip13] {
+    for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params(7, 56, hash);
         let pairs = |is_v6| -> Vec<Ip6Pair> {
             let pair = |number| {
-                let aip = [0, 0, 0xffff, number];
-                let v6 = Ip6Pair { aip, bip: [0x2001_0db8, number, 0, 1] };
-                let v4 = Ip6Pair { aip, bip: [0, 0, 0xffff, params.pair_ids(v6).opposite()] };
+                let inside = [0, 0, 0xffff, number];
+                let v6 = Ip6Pair { inside, opposite: [0x2001_0db8, number, 0, 1] };
+                let v4 =
+                    Ip6Pair { inside, opposite: [0, 0, 0xffff, params.pair_ids(v6).opposite()] };
                 if is_v6 { v6 } else { v4 }
             };
             (0..500).map(pair).collect()

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{Config, Hash, Params, Recorder, RsraSizes, Scheme, for_scheme};
+use srlg_core::{Config, HashFamily, Params, Recorder, RsraSizes, Scheme, for_scheme};
 
 use super::*;
 use crate::cpu::pages::Pages;
@@ -29,7 +29,8 @@ fn left<S: CpuScheme, L: Noted, P>(
     };
     let (mut lane, mut buckets) = (Lane::new(), Buckets::new());
     for (pairs, late) in batches {
-        let pairs: Vec<P> = pairs.iter().map(|&(aip, bip)| pair(aip, bip)).collect();
+        let pairs: Vec<P> =
+            pairs.iter().map(|&(inside, opposite)| pair(inside, opposite)).collect();
         let sink = Sink { arrays: &arrays, buckets: &mut buckets };
         level(&mut lane, sink, &pairs, Ages { finder: *late, counter: *late });
     }
@@ -49,7 +50,7 @@ proptest! {
             0..8,
         ),
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
         let sizes = Config { linear_width: 512, threshold: 16, seed, hash, ..Config::default() };
         let params = |scheme| Config { scheme, ..sizes }.validate().unwrap();
@@ -59,7 +60,7 @@ proptest! {
         ] {
             let params = params(scheme);
             for_scheme!(&params, Types => {
-                let pair = |aip, bip| IpPair { aip, bip };
+                let pair = |inside, opposite| IpPair { inside, opposite };
                 let of = |level: Level<Types, IpPair, IpPair>| left((level, pair), params, &batches);
                 let expected = of(ingest::plain);
                 prop_assert!(of(ingest::avx2) == expected);
@@ -71,7 +72,7 @@ proptest! {
             0 => [0, 0, 0xffff, number],
             _ => [0x2001_0db8, 0, number, 1],
         };
-        let pair = |aip, bip| Ip6Pair { aip: limbs(aip), bip: limbs(bip) };
+        let pair = |inside, opposite| Ip6Pair { inside: limbs(inside), opposite: limbs(opposite) };
         let of = |level: Level<TaggedTypes, Ip6Pair, Ip6Pair>| left((level, pair), params, &batches);
         let expected = of(ingest6::plain);
         prop_assert!(of(ingest6::avx2) == expected);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::{
-    COUNTER, Config, Hash, Recorder8, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme,
+    COUNTER, Config, HashFamily, Recorder8, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme,
     SchemeTypes, Word, for_scheme,
 };
 
@@ -79,7 +79,7 @@ proptest! {
         (host, slices) in (any::<u32>(), 1u32..300),
         lines in prop_oneof![(0u32..64, 0u32..65), (0u32..320, 0u32..321)],
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let params = Config { scheme, linear_width: 2048, hash, ..Config::default() }.validate().unwrap();
         let len = params.arrays()[COUNTER].recorders;
         let words = cut::<u16>(&words).repeat(len.div_ceil(words.len()));

@@ -44,7 +44,7 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
 /// The pair as one of IPv4, where it is one and the number of the peer is even: of the others some are the same in the
 /// longer form.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
-    let hosts = [srlg_core::host(pair.aip), srlg_core::host(pair.bip)];
-    let [IpAddr::V4(aip), IpAddr::V4(bip)] = hosts else { return None };
-    bip.to_bits().is_multiple_of(2).then(|| IpPair::new(aip, bip))
+    let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.opposite)];
+    let [IpAddr::V4(inside), IpAddr::V4(opposite)] = hosts else { return None };
+    opposite.to_bits().is_multiple_of(2).then(|| IpPair::new(inside, opposite))
 }

@@ -127,10 +127,10 @@ impl Node {
 
     /// Merges what the last `slices` of `other` touched, unless that is past the window.
     pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
-        let delta = other.detector.take_delta(slices).unwrap();
+        let delta = other.detector.delta(slices).unwrap();
         self.skip_to(delta.slice().max(self.detector.slice()));
         let window = self.detector.params().window();
-        let merged = self.detector.merge(&delta);
+        let merged = self.detector.merge_delta(&delta);
         if self.detector.slice() - delta.slice() < window.into() {
             merged.unwrap();
             self.model.merge(&other.last(slices));

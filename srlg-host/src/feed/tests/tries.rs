@@ -41,16 +41,18 @@ fn what_is_taken_without_waiting_counts_and_nothing_else() {
     let mut feed = fed.feed(700).unwrap();
     let taken = thread::scope(|scope| {
         let receiver = scope.spawn(move || {
-            let calls = (0..3_000).map(|aip| (aip, pairs(aip, aip % 400)));
-            calls.map(|(aip, pairs)| (aip, feed.try_ingest(&pairs).unwrap())).collect::<Vec<_>>()
+            let calls = (0..3_000).map(|inside| (inside, pairs(inside, inside % 400)));
+            calls
+                .map(|(inside, pairs)| (inside, feed.try_ingest(&pairs).unwrap()))
+                .collect::<Vec<_>>()
         });
         while !receiver.is_finished() {
             drop(fed.backend_mut().exclusive().unwrap());
         }
         receiver.join().unwrap()
     });
-    for (aip, taken) in taken {
-        plain.ingest(&pairs(aip, aip % 400)[..taken]).unwrap();
+    for (inside, taken) in taken {
+        plain.ingest(&pairs(inside, inside % 400)[..taken]).unwrap();
     }
     assert_equal(&mut fed, &mut plain);
 }

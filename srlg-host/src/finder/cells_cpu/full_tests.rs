@@ -14,8 +14,8 @@ fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
     for number in 0..5 * cells.len() as u32 {
         let host = number / contacts;
-        let aip = if is_v6 { [0x2001_0db8, host, 0, 1] } else { [0, 0, 0xffff, host] };
-        let pair = Ip6Pair { aip, bip: [0, 0, 0xffff, number] };
+        let inside = if is_v6 { [0x2001_0db8, host, 0, 1] } else { [0, 0, 0xffff, host] };
+        let pair = Ip6Pair { inside, opposite: [0, 0, 0xffff, number] };
         CellArray::new(params, &cells).touch(&params.ids(pair), 0);
     }
     cells

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::finder::cells::CellArray;
-use srlg_core::{Config, Hash, Ip6Pair, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
+use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 
@@ -11,11 +11,12 @@ fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> 
     let cells: Vec<Recorder64> =
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
     for &(contact, age) in contacts {
-        let aip = (contact % hosts).wrapping_mul(0x9e37_79b1);
+        let inside = (contact % hosts).wrapping_mul(0x9e37_79b1);
         let cells = CellArray::new(params, &cells);
-        match aip % 2 {
-            0 => cells.touch(&IpPair { aip, bip: contact }, age),
-            _ => cells.touch(&params.ids(Ip6Pair { aip: [aip; 4], bip: [contact; 4] }), age),
+        match inside % 2 {
+            0 => cells.touch(&IpPair { inside, opposite: contact }, age),
+            _ => cells
+                .touch(&params.ids(Ip6Pair { inside: [inside; 4], opposite: [contact; 4] }), age),
         }
     }
     cells.iter().map(ReadRecorder::word).collect()
@@ -44,7 +45,7 @@ proptest! {
         ages in 1usize..9,
         least in 1u8..66,
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let scheme = Scheme::Tagged { cell_bits, lines: 2000, tags: 64 };
         let config = Config { scheme, threshold: 32, linear_width: 512, hash, seed, ..Config::default() };
         let params = *config.validate().unwrap().finder().cells().unwrap();

@@ -1,7 +1,7 @@
 //! All levels of vectors take the same masks, count alike and admit the same partners.
 
 use proptest::prelude::*;
-use srlg_core::{ArrayParams, Config, Hash, RsraSizes};
+use srlg_core::{ArrayParams, Config, HashFamily, RsraSizes};
 
 use super::*;
 use crate::vectors::cut;
@@ -56,7 +56,7 @@ proptest! {
         columns in prop::collection::vec(0u32..1 << 14, 0..500),
         base in 0u32..1 << 14,
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let params = Config { hash, seed, ..Config::paper_with(SIZES) }.validate().unwrap();
         let search = search_of(&params);
         let params = params.finder().rsra().unwrap();

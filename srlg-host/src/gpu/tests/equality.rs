@@ -4,7 +4,8 @@ mod events;
 
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{ARRAYS, Ages, Config, Ip6Pair, Scheme};
+use srlg_core::{ARRAYS, Ages, Config, HostId, Ip6Pair, Scheme, Span};
+use srlg_kernels::survey::SUMS;
 use srlg_traffic::family::ip;
 use zerocopy::IntoBytes;
 
@@ -35,7 +36,7 @@ proptest! {
             prop_assert_eq!(happen(&mut gpu, event, &mut other_gpu), expected);
         }
         let window = cpu.params().window();
-        prop_assert_eq!(gpu.take_delta(window).unwrap(), cpu.take_delta(window).unwrap());
+        prop_assert_eq!(gpu.delta(window).unwrap(), cpu.delta(window).unwrap());
         prop_assert_eq!(gpu.snapshot().unwrap(), cpu.snapshot().unwrap());
     }
 }
@@ -99,9 +100,10 @@ fn types_of_pairs_that_change_within_an_upload_buffer_equal_one_on_the_cpu() {
         for slice in 0..3 {
             let pairs = contacts(7, 200);
             for (number, pairs) in (slice..).zip(pairs.chunks(11)) {
-                let v6 = pairs
-                    .iter()
-                    .map(|pair| Ip6Pair { aip: [0x2001_0db8, 0, 0, pair.aip], ..(*pair).into() });
+                let v6 = pairs.iter().map(|pair| Ip6Pair {
+                    inside: [0x2001_0db8, 0, 0, pair.inside],
+                    ..(*pair).into()
+                });
                 let v6: Vec<Ip6Pair> = v6.collect();
                 let count = (number * 5 % 12) as usize;
                 for detector in [&gpu, &cpu] {
@@ -129,8 +131,8 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let v6: Vec<Ip6Pair> = pairs
             .iter()
             .map(|pair| Ip6Pair {
-                aip: [0x2001_0db8, 0, 0, pair.aip],
-                bip: [0x2001_0db8, 1, 0, pair.bip],
+                inside: [0x2001_0db8, 0, 0, pair.inside],
+                opposite: [0x2001_0db8, 1, 0, pair.opposite],
             })
             .collect();
         for (family, bytes) in [(Family::V4, pairs.as_bytes()), (Family::V6, v6.as_bytes())] {
@@ -164,9 +166,28 @@ fn delta_that_no_list_has_room_for_is_whole() {
     for detector in [&gpu, &cpu] {
         detector.ingest(&contacts(40, 200)).unwrap();
     }
-    let delta = gpu.take_delta(1).unwrap();
+    let delta = gpu.delta(1).unwrap();
     assert!(delta.recorders() > 3840, "{}", delta.recorders());
-    assert_eq!(delta, cpu.take_delta(1).unwrap());
+    assert_eq!(delta, cpu.delta(1).unwrap());
+}
+
+/// Checks how many `bytes` the copies of a close have that finds three super points in as many `trips`.
+fn assert_bytes(config: &Config, trips: u32, bytes: u32) {
+    let params = config.validate().unwrap();
+    let (Some(_), 8..) = (params.counter().tagged(), trips) else { return };
+    let span = Span::whole(config.window, 1);
+    let (count, word) = (size_of::<u32>(), size_of::<u64>());
+    // Cells by age, of both families; how many are listed; sums of the row.
+    let sums = 2 * span.finder_ages as usize * count + count + SUMS * count;
+    // Glimpses, fine regions, and coarse ones in a ninth trip: a host goes there, and its bins come back, two bytes each.
+    let tallies = (trips as usize - 6) * 3 * (size_of::<HostId>() + span.bins() * 2);
+    let peers = 3 * 64 * (count + word);
+    let listed = (bytes as usize).checked_sub(sums + tallies + peers).unwrap();
+    // Of three hosts with up to 64 cells.
+    assert!(
+        listed.is_multiple_of(count + word) && listed <= peers,
+        "{bytes} bytes, {listed} of the list"
+    );
 }
 
 // Cells: ages, how many are listed, their places, their words; row weights; glimpses; tallies; the cells
@@ -185,10 +206,12 @@ fn closing_a_slice_takes_eight_trips_to_the_device_or_nine_or_three_and_no_memor
         for slice in 0..5 {
             detector.ingest(&contacts(3, 700)).unwrap();
             detector.flush().unwrap();
-            let before = gpu.count("trip");
+            let before = ["trip", "bytes"].map(|operation| gpu.count(operation));
             let report = detector.close_slice().unwrap();
             assert_eq!(report.super_points.len(), 3);
-            assert_eq!(gpu.count("trip") - before, trips, "slice {slice}");
+            let after = ["trip", "bytes"].map(|operation| gpu.count(operation));
+            assert_eq!(after[0] - before[0], trips, "slice {slice}");
+            assert_bytes(&config, trips, after[1] - before[1]);
         }
         assert_eq!(counts()[..2], [allocations, pins]);
     }

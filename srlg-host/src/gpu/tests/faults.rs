@@ -54,9 +54,9 @@ fn device_that_fails_is_lost_and_says_so() {
                 detector.flush()?;
                 detector.ingest_pinned(&detector.pinned_pairs::<srlg_core::IpPair>(60)?)?;
                 detector.cardinality([10, 0, 0, 1].into())?;
-                let (state, delta) = (detector.snapshot()?, detector.take_delta(1)?);
+                let (state, delta) = (detector.snapshot()?, detector.delta(1)?);
                 detector.merge_snapshot(&state)?;
-                detector.merge(&delta)?;
+                detector.merge_delta(&delta)?;
                 detector.close_slice().map(drop)
             };
             let Err(error) = a_slice() else { break };

@@ -1,7 +1,7 @@
 //! Arrays of an odd number of recorders end within a word of 32 bits, which kernels swap; cells are words
 //! of 64 bits, of which there are as many as anybody wants.
 
-use srlg_core::{Config, FINDER, Hash, Ip6Pair, IpPair, Scheme};
+use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
 
 use super::simulated::Simulated;
 use super::{ROUGH, contacts, cpu, on, small, small_paper};
@@ -18,9 +18,12 @@ fn last_recorder_of_an_odd_array_is_touched_merged_and_applied_like_any_other() 
 
 #[test]
 fn cells_of_any_number_are_touched_merged_and_applied_alike() {
-    for (cell_bits, hash) in
-        [(12, Hash::Murmur), (13, Hash::HalfSip13), (17, Hash::HalfSip13), (19, Hash::Murmur)]
-    {
+    for (cell_bits, hash) in [
+        (12, HashFamily::Murmur),
+        (13, HashFamily::HalfSip13),
+        (17, HashFamily::HalfSip13),
+        (19, HashFamily::Murmur),
+    ] {
         let scheme = Scheme::Tagged { cell_bits, lines: 120, tags: 64 };
         let config = Config { scheme, hash, threshold: 16, ..small() };
         let array = config.validate().unwrap().arrays()[FINDER];
@@ -37,16 +40,16 @@ fn assert_recorders_travel(config: Config) {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
         if detector.params().finder().cells().is_some() {
             // In more than 2^18 cells these are in one bank.
-            let v6 = |pair: &IpPair| Ip6Pair { aip: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
+            let v6 = |pair: &IpPair| Ip6Pair { inside: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
             detector.ingest_late(&contacts(1, 500).iter().map(v6).collect::<Vec<_>>(), 1).unwrap();
         }
     }
-    let (snapshot, delta) = (one.snapshot().unwrap(), one.take_delta(2).unwrap());
+    let (snapshot, delta) = (one.snapshot().unwrap(), one.delta(2).unwrap());
     assert!(tested.snapshot().unwrap() == snapshot);
-    assert!(tested.take_delta(2).unwrap() == delta);
+    assert!(tested.delta(2).unwrap() == delta);
     let (mut merged, mut applied) = (gpu(2), gpu(3));
     merged.merge_snapshot(&snapshot).unwrap();
-    applied.merge(&delta).unwrap();
+    applied.merge_delta(&delta).unwrap();
     for detector in [&mut merged, &mut applied] {
         assert!(detector.snapshot().unwrap() == snapshot);
     }

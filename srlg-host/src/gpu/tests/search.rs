@@ -1,7 +1,7 @@
 //! Searches that the limits refuse, and those whose answers do not come back in one go.
 
 use proptest::prelude::*;
-use srlg_core::{Config, Hash, Ip6Pair, IpPair, Scheme};
+use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, Scheme};
 
 use super::simulated::Simulated;
 use super::{cpu, on, small, small_paper};
@@ -11,9 +11,9 @@ use crate::finder::Overload;
 fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
     let number = host.wrapping_mul(0x9e37_79b1);
     (0..peers).map(move |peer| {
-        let pair = IpPair { aip: number, bip: (peer + host).wrapping_mul(0x85eb_ca6b) };
+        let pair = IpPair { inside: number, opposite: (peer + host).wrapping_mul(0x85eb_ca6b) };
         match host % 3 {
-            0 => Ip6Pair { aip: [0x2001_0db8, number, 0, 1], ..pair.into() },
+            0 => Ip6Pair { inside: [0x2001_0db8, number, 0, 1], ..pair.into() },
             _ => pair.into(),
         }
     })
@@ -34,7 +34,7 @@ proptest! {
         keyed: bool,
         seeds in (any::<u64>(), any::<u64>()),
     ) {
-        let hash = if keyed { Hash::HalfSip13 } else { Hash::Murmur };
+        let hash = if keyed { HashFamily::HalfSip13 } else { HashFamily::Murmur };
         let scheme = Scheme::Tagged { cell_bits: sizes.0, lines: 300, tags: 64 };
         let config = Config {
             scheme, hash, threshold: sizes.1, window: 2, seed: seeds.0, candidate_limit: limit, ..small()
@@ -58,8 +58,8 @@ proptest! {
 fn search_that_the_limits_refuse_is_not_made_ahead() {
     let config = Config { linear_width: 512, threshold: 8, ..small_paper() };
     let crowd = |i: u32| IpPair {
-        aip: (i % 1800).wrapping_mul(0x9e37_79b1),
-        bip: i.wrapping_mul(0x85eb_ca6b),
+        inside: (i % 1800).wrapping_mul(0x9e37_79b1),
+        opposite: i.wrapping_mul(0x85eb_ca6b),
     };
     let pairs: Vec<IpPair> = (0..40_000).map(crowd).collect();
     let (mut gpu, mut cpu) = (on(&Simulated::new(3), config).unwrap(), cpu(config));

@@ -45,7 +45,7 @@ impl Simulated {
     }
 
     /// How often a kernel was launched, by [`Kernel::NAME`], memory was allocated or pinned, or
-    /// somebody had to wait for a copy, "trip".
+    /// somebody had to wait for a copy, "trip"; and how many bytes were copied, "bytes".
     pub(super) fn count(&self, operation: &str) -> u32 {
         self.world().operations.get(operation).copied().unwrap_or(0)
     }
@@ -80,7 +80,10 @@ impl Simulated {
         to: (usize, usize),
         bytes: usize,
     ) {
-        *self.world().copies.entry(host).or_default() += 1;
+        let mut world = self.world();
+        *world.copies.entry(host).or_default() += 1;
+        *world.operations.entry("bytes").or_default() += bytes as u32;
+        drop(world);
         self.push(queue, move |world| {
             let run = world.bytes(from.0)[from.1..][..bytes].to_vec();
             world.bytes(to.0)[to.1..][..bytes].copy_from_slice(&run);

@@ -78,12 +78,12 @@ impl Source for FlashCrowd {
         let ticks = ticks_of(number);
         let turn = (number % REST) * self.crowds;
         for (crowd, clients) in (0..).zip(self.sizes(&mut rng)) {
-            let aip = self.servers[(turn + crowd) as usize];
+            let inside = self.servers[(turn + crowd) as usize];
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
             let moment = ticks.start + (place * f64::from(PERIOD * TICKS)) as u32;
             let mut peers = Peers::new(Kind::Server, &mut rng);
             for _ in 0..clients {
-                let pair = IpPair { aip, bip: peers.draw(&mut rng) };
+                let pair = IpPair { inside, opposite: peers.draw(&mut rng) };
                 begin(Flow::new(pair, moment, VISIT * TICKS, PACKETS));
             }
         }

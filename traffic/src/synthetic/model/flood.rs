@@ -43,10 +43,10 @@ impl Source for Flood {
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
         let mut rng = Rng::new(self.seed, STREAM + u64::from(number));
         let first = ticks_of(number).start;
-        for &aip in &self.victims {
+        for &inside in &self.victims {
             let mut peers = Peers::new(Kind::FloodVictim, &mut rng);
             for _ in 0..self.sources_per_victim {
-                let pair = IpPair { aip, bip: peers.draw(&mut rng) };
+                let pair = IpPair { inside, opposite: peers.draw(&mut rng) };
                 begin(Flow::new(pair, first + rng.below(PERIOD * TICKS), 0, 1));
             }
         }

@@ -85,7 +85,7 @@ impl Source for Metro {
                 let cycle = class.on_off.then(|| Cycle::of(self.seed, host));
                 let mut peers = Peers::new(class.kind, &mut rng);
                 for _ in 0..contacts {
-                    let pair = IpPair { aip: host, bip: peers.draw(&mut rng) };
+                    let pair = IpPair { inside: host, opposite: peers.draw(&mut rng) };
                     let mut start = first + rng.below(PERIOD * TICKS);
                     while cycle.is_some_and(|cycle| !cycle.is_on(start)) {
                         start = first + rng.below(PERIOD * TICKS);
@@ -136,11 +136,11 @@ mod tests {
         let mut flows = Vec::new();
         metro.period(1, &mut |flow| flows.push(flow));
         assert_eq!(flows.len(), begun as usize);
-        for mut flow in flows.into_iter().filter(|flow| on_off(flow.pair.aip)) {
+        for mut flow in flows.into_iter().filter(|flow| on_off(flow.pair.inside)) {
             flow.send();
             // A flow of one packet ends when it begins.
             if flow.next_slice().is_none() {
-                assert!(Cycle::of(seed, flow.pair.aip).is_on(flow.end()));
+                assert!(Cycle::of(seed, flow.pair.inside).is_on(flow.end()));
             }
         }
     }

@@ -68,7 +68,7 @@ impl Source for SlowScan {
             let mut peers = Peers::new(Kind::Scanner, &mut rng);
             let distance = f64::from(PERIOD * TICKS) / f64::from(scanner.targets);
             for target in 0..scanner.targets {
-                let pair = IpPair { aip: scanner.host, bip: peers.draw(&mut rng) };
+                let pair = IpPair { inside: scanner.host, opposite: peers.draw(&mut rng) };
                 let offset = (f64::from(target) + scanner.phase) * distance;
                 begin(Flow::new(pair, first + offset as u32, 0, 1));
             }

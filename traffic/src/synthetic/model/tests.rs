@@ -14,7 +14,7 @@ fn cardinalities(slices: &[Vec<IpPair>]) -> FxHashMap<Address, u32> {
     let distinct: FxHashSet<IpPair> = slices.iter().flatten().copied().collect();
     let mut counts = FxHashMap::default();
     for pair in distinct {
-        *counts.entry(pair.aip).or_default() += 1;
+        *counts.entry(pair.inside).or_default() += 1;
     }
     counts
 }
@@ -23,8 +23,8 @@ fn cardinalities(slices: &[Vec<IpPair>]) -> FxHashMap<Address, u32> {
 fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {
-        for pair in packets.iter().filter(|pair| pair.aip == host) {
-            visits.entry(pair.bip).or_default().push(slice);
+        for pair in packets.iter().filter(|pair| pair.inside == host) {
+            visits.entry(pair.opposite).or_default().push(slice);
         }
     }
     visits
@@ -54,7 +54,7 @@ fn equal_arguments_give_equal_packets() {
     ];
     let checksum = |model: Model, seed| {
         let packets = model.slices(seed, 310, 50_000).flatten();
-        let packed = packets.map(|pair| u64::from(pair.aip) << 32 | u64::from(pair.bip));
+        let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.opposite));
         packed.take(100_000).fold(0, |sum, pair| mix(sum ^ pair))
     };
     assert_eq!(Model::ALL.map(|model| checksum(model, 1)), pinned);
@@ -83,7 +83,10 @@ fn packets_join_an_inside_and_an_opposite_host() {
     use super::super::network::{is_inside, is_opposite};
     for model in Model::ALL {
         let mut packets = model.slices(3, 20, 20_000).flatten();
-        assert!(packets.all(|pair| is_inside(pair.aip) && is_opposite(pair.bip)), "{model}");
+        assert!(
+            packets.all(|pair| is_inside(pair.inside) && is_opposite(pair.opposite)),
+            "{model}"
+        );
     }
 }
 

@@ -4,10 +4,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use metrics::histogram;
+use srlg_host::SliceReport;
+use tracing::warn;
 
 use super::Engine;
+use crate::collector::alerts::Follower;
 use crate::collector::checkpoint::{self, Attachment};
-use crate::collector::status::{OfProbe, Status};
+use crate::collector::reports::named;
+use crate::collector::rule::Closed;
+use crate::collector::status::{LastReport, OfProbe, Status};
 
 /// A status may be so old, for it is work.
 const FRESH: Duration = Duration::from_millis(40);
@@ -23,6 +28,29 @@ impl Engine {
         Ok(())
     }
 
+    /// Says in the log what a close lacked, and keeps what the status says of it.
+    pub(super) fn tell_of_close(&mut self, closed: &Closed, report: &SliceReport) {
+        let (late, missing) =
+            (named(&self.names, &closed.late), named(&self.names, &closed.missing));
+        if late.len() + missing.len() > 0 {
+            let Closed { slice, cause, .. } = closed;
+            let cause = cause.name();
+            warn!(
+                "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
+            );
+        }
+        if let Some(overload) = report.health.overload {
+            warn!("slice {}: {overload}", closed.slice);
+        }
+        self.progress.last_report = Some(LastReport {
+            slice: closed.slice,
+            closed: closed.cause.name(),
+            super_points: report.super_points.len(),
+            late: late.into_iter().map(str::to_owned).collect(),
+            missing: missing.into_iter().map(str::to_owned).collect(),
+        });
+    }
+
     /// Whether nothing is left to do once `running` runs.
     pub(super) fn is_past_end(&self, running: u64) -> bool {
         self.until.is_some_and(|until| running > until)
@@ -34,15 +62,16 @@ impl Engine {
     /// What the disk says.
     pub(in crate::collector) fn save(&mut self) -> Result<()> {
         let begun = Instant::now();
-        // Reports first: a checkpoint must not know of more than there is on disk.
-        let reports = self.reports.sync()?;
+        // Lines first: a checkpoint must not know of more than there is on disk.
+        let alerts = self.alerts.as_ref().map(Follower::keep).transpose()?;
+        let files = (self.reports.sync()?, alerts);
         let memory = self.rule.memory(&self.names);
         let running = memory.running;
         let replay_after = self.rule.replay_after(self.position);
         let sampling = self.sampling.slices().collect();
-        let attachment = Attachment::new(memory, (replay_after, self.witness), sampling, reports);
+        let attachment = Attachment::new(memory, (replay_after, self.witness), sampling, files);
         checkpoint::save(&mut self.checkpoints, &self.detector, &attachment).context(
-            "no checkpoint; everything since the last one is read from the stream again",
+            "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",
         )?;
         histogram!("srlg_checkpoint_seconds").record(begun.elapsed());
         self.progress.closes = 0;
@@ -79,6 +108,7 @@ impl Engine {
             sequence: self.position,
             unread: self.progress.unread,
             checkpoint: self.progress.checkpoint,
+            alerts: self.alerts.as_ref().map(Follower::active),
             last_report: self.progress.last_report.clone(),
             refused: self.tally.refused.clone(),
             probes: probes.collect(),

@@ -100,7 +100,10 @@ impl Place {
     pub(super) fn advance(&mut self, info: &Info<'_>) -> Result<bool> {
         self.delivered += 1;
         let (delivered, expected) = (info.consumer_sequence, self.delivered);
-        ensure!(delivered == expected, "message {delivered} came, and {expected} is due");
+        ensure!(
+            delivered == expected,
+            "the broker delivered message {delivered} to this consumer where {expected} was due"
+        );
         let (sequence, time) = (info.stream_sequence, nanoseconds(info.published));
         if sequence <= self.position {
             return Ok(false);
@@ -167,7 +170,7 @@ mod tests {
         let mut place = Place::new((4, None));
         assert!(place.advance(&info(5, 1)).unwrap());
         let error = place.advance(&info(7, 3)).unwrap_err().to_string();
-        assert_eq!(error, "message 3 came, and 2 is due");
+        assert_eq!(error, "the broker delivered message 3 to this consumer where 2 was due");
         assert_eq!((place.position(), place.losses().has_changed().unwrap()), (5, false));
     }
 }

@@ -72,7 +72,14 @@ impl<T> Rule<T> {
     fn close(&mut self, slice: u64, cause: Cause, now: Moment) -> Step<T> {
         let mut slot = self.open.remove(&slice).unwrap_or_default();
         self.silent = if slot.is_silent() { self.silent + 1 } else { 0 };
-        let mut closed = Closed { slice, cause, delivered: vec![], late: vec![], missing: vec![] };
+        let mut closed = Closed {
+            slice,
+            cause,
+            delivered: vec![],
+            late: vec![],
+            missing: vec![],
+            is_window_whole: false,
+        };
         for probe in 0..self.known_from.len() {
             let parts = slot.take(probe);
             let list = if parts.are_complete() {
@@ -84,8 +91,16 @@ impl<T> Rule<T> {
             };
             list.push(probe);
         }
+        closed.is_window_whole = self.is_whole(slice);
         self.run(slice + 1);
         Step::Close { closed, merge: self.release(slice + 1) }
+    }
+
+    /// Whether nothing is owed in the window that ends with `slice`.
+    fn is_whole(&self, slice: u64) -> bool {
+        let first = (slice + 1).saturating_sub(self.limits.window);
+        let is_known = self.known_from.iter().all(|from| *from <= first);
+        is_known && self.owed.range((first, 0)..(slice + 1, 0)).next().is_none()
     }
 
     fn run(&mut self, slice: u64) {

@@ -56,9 +56,11 @@ pub(in super::super) enum Verdict<T> {
 pub(in super::super) enum Refusal {
     #[error("slice {slice} has left the window, {running} is running")]
     Old { slice: u64, running: u64 },
-    #[error("slice {slice} is {skew} slices ahead of the others, at {front}: is the clock right?")]
+    #[error(
+        "slice {slice} is {skew} slices ahead of most probes, which are in slice {front}: set the clock of the probe, or let a probe of a file run at --pace real"
+    )]
     Ahead { slice: u64, skew: u64, front: u64 },
-    #[error("{count} parts are more than the {most} of any delta")]
+    #[error("a delta of {count} parts was announced: no delta has more than {most}")]
     Parts { count: u32, most: u32 },
 }
 
@@ -84,6 +86,8 @@ pub(in super::super) struct Closed {
     pub(in super::super) late: Vec<usize>,
     /// Did not, and are silent.
     pub(in super::super) missing: Vec<usize>,
+    /// Every probe has delivered all slices of the window that ends with this one.
+    pub(in super::super) is_window_whole: bool,
 }
 
 /// Why a slice closed.

@@ -33,7 +33,7 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
     slices.flat_map(|slice| {
         (0..300_u32).map(move |index| {
             let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
-            let pair = IpPair { aip: index % 5, bip: index * 1000 + slice as u32 };
+            let pair = IpPair { inside: index % 5, opposite: index * 1000 + slice as u32 };
             ((slice - late) * SECOND + u64::from(index), pair)
         })
     })
@@ -53,7 +53,7 @@ fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
         for part in outbox.read(slice).unwrap().parts {
             let delta = Delta::from_bytes(&part, detector.params()).unwrap();
             assert_eq!(delta.slice(), slice);
-            detector.merge(&delta).unwrap();
+            detector.merge_delta(&delta).unwrap();
         }
     }
     detector.snapshot().unwrap()
@@ -135,7 +135,7 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
-    take(&mut measurement, [(u64::MAX, IpPair { aip: 1, bip: 2 })].into_iter());
+    take(&mut measurement, [(u64::MAX, IpPair { inside: 1, opposite: 2 })].into_iter());
     take(&mut measurement, contacts(101..102));
     let totals = measurement.finish().unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use proptest::prelude::*;
-use srlg_core::{Address, Config, Hash, Ip6Pair, IpPair, RsraSizes, Scheme};
+use srlg_core::{Address, Config, HashFamily, Ip6Pair, IpPair, RsraSizes, Scheme};
 use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
@@ -70,7 +70,7 @@ pub(super) fn configs() -> impl Strategy<Value = Config> {
             (Scheme::Paper { finder, rows, columns, stride }, 100)
         });
     let limit = prop_oneof![Just(3u32), Just(5), Just(1 << 16)];
-    let hash = prop_oneof![Just(Hash::Murmur), Just(Hash::HalfSip13)];
+    let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
     // In 2^12 cells a window of 40 slices has epochs of two.
     let window = prop_oneof![4 => 1u32..8, 1 => Just(40)];
     (prop_oneof![tagged, paper], limit, window, 8u32..60, (hash, any::<u64>())).prop_map(
@@ -133,11 +133,12 @@ macro_rules! of_type {
                 0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
                 _ => ip(peer),
             };
-            let pair = |&(host, bip): &(usize, u32)| Ip6Pair::new(any_host(host), peer(bip));
+            let pair =
+                |&(host, opposite): &(usize, u32)| Ip6Pair::new(any_host(host), peer(opposite));
             let $pairs: &[Ip6Pair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         } else {
-            let pair = |&(host, bip): &(usize, u32)| IpPair { aip: HOSTS[host], bip };
+            let pair = |&(host, opposite): &(usize, u32)| IpPair { inside: HOSTS[host], opposite };
             let $pairs: &[IpPair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         }
@@ -194,7 +195,7 @@ pub(super) fn happen(
             match delta {
                 Some(slices) => {
                     let slices = (*slices).min(other.params().window());
-                    detector.merge(&other.take_delta(slices).unwrap()).unwrap();
+                    detector.merge_delta(&other.delta(slices).unwrap()).unwrap();
                 }
                 None => detector.merge_snapshot(&other.snapshot().unwrap()).unwrap(),
             }

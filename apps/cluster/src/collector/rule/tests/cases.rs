@@ -66,7 +66,7 @@ fn what_is_refused_is_named() {
     assert_eq!(collector.refused.pop(), Some(Refusal::Old { slice: 71, running: 101 }));
     collector.take(NOW, part_of(0, 101, Part { number: 1, count: u32::MAX }, 3));
     let many = collector.refused.pop().unwrap().to_string();
-    assert_eq!(many, "4294967295 parts are more than the 65536 of any delta");
+    assert_eq!(many, "a delta of 4294967295 parts was announced: no delta has more than 65536");
 }
 
 #[test]
@@ -154,4 +154,26 @@ fn deltas_of_open_slices_are_read_again_from_a_stream_that_begins_anew() {
     assert_eq!(collector.rule.replay_after(17), 16);
     collector.rule.renumber();
     assert_eq!(collector.rule.replay_after(3), 0);
+}
+
+#[test]
+fn a_window_is_whole_when_every_probe_has_delivered_all_of_its_slices() {
+    let limits = Limits { window: 4, ..LIMITS };
+    let mut collector = Collector::new(2, limits);
+    for slice in 100..120 {
+        let now = SECOND * (slice as u32 - 100) * 10;
+        collector.take(now, arrival(0, slice, 1));
+        // `b` has nothing of 105, and sends 110 late.
+        if slice != 105 && slice != 110 {
+            collector.take(now, arrival(1, slice, 1));
+        }
+        collector.pass(now + limits.deadline);
+        if slice == 111 {
+            collector.take(now, arrival(1, 110, 1));
+        }
+    }
+    let whole = collector.closed.iter().filter(|closed| closed.is_window_whole);
+    let whole: Vec<_> = whole.map(|closed| closed.slice).collect();
+    // Nothing is known of what was before the first slice.
+    assert_eq!(whole, [103, 104, 109, 112, 113, 114, 115, 116, 117, 118, 119]);
 }

@@ -5,19 +5,25 @@
 
 use std::num::ParseIntError;
 
-/// Why a text is no number.
+/// Tells why a text is no number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NumberError {
+pub enum NumberError {
+    /// Something else than digits and a suffix.
     #[error("{0}: give digits with an optional suffix k, M or G")]
     NotDigits(ParseIntError),
+    /// More than there is room for.
     #[error("too large")]
     TooLarge,
+    /// None at all.
     #[error("must be at least 1")]
     Zero,
 }
 
-/// An integer with an optional suffix: k is 10^3, M is 10^6, G is 10^9.
-pub(crate) fn integer(text: &str) -> Result<u64, NumberError> {
+/// Reads the integer `text`, with an optional suffix: k is 10^3, M is 10^6, G is 10^9.
+///
+/// # Errors
+/// [`NumberError::NotDigits`], [`NumberError::TooLarge`].
+pub fn integer(text: &str) -> Result<u64, NumberError> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1_000_000),
@@ -28,16 +34,20 @@ pub(crate) fn integer(text: &str) -> Result<u64, NumberError> {
     number.checked_mul(factor).ok_or(NumberError::TooLarge)
 }
 
-/// An [`integer`] of at least 1 that fits into 32 bits.
-pub(crate) fn count(text: &str) -> Result<u32, NumberError> {
+/// Reads `text` as [`integer`] does, a number of at least 1 that fits into 32 bits.
+///
+/// # Errors
+/// [`NumberError`].
+pub fn count(text: &str) -> Result<u32, NumberError> {
     match integer(text)? {
         0 => Err(NumberError::Zero),
         number => number.try_into().map_err(|_| NumberError::TooLarge),
     }
 }
 
-/// The number as [`count`] takes it, with the largest suffix that loses nothing.
-pub(crate) fn short(number: u32) -> String {
+/// Returns `number` as [`count`] takes it, with the largest suffix that loses nothing.
+#[must_use]
+pub fn short(number: u32) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));
     let (unit, suffix) = unit.unwrap_or((1, ""));

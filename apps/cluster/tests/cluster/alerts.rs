@@ -1,0 +1,184 @@
+//! Alerts of the whole network: each is told once, whoever dies, and reports are the same without them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use srlg_host::IpPair;
+
+use crate::collecting::Collector;
+use crate::input::Random;
+use crate::messages::{Message, of_pairs, publish, publish_slowly};
+use crate::net::{Net, config, run};
+
+/// The attack is on in the first half.
+const ON: std::ops::Range<u64> = 9000..9030;
+const OFF: std::ops::Range<u64> = 9030..9070;
+
+/// No router sees 100 opposite hosts of the target within the window of 20 slices; the network sees 300.
+const NEW_PER_ROUTER: u32 = 5;
+const TARGET: u32 = 0x0A00_0001;
+
+fn of_slice(probe: usize, slice: u64) -> Vec<Message> {
+    let first = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * NEW_PER_ROUTER) & 0xF_FFFF;
+    let is_on = ON.contains(&slice);
+    let opposite = first..first + if is_on { NEW_PER_ROUTER } else { 0 };
+    let pairs: Vec<_> = opposite.map(|opposite| IpPair { inside: TARGET, opposite }).collect();
+    of_pairs(config(), probe, slice, &pairs, 1 << 20)
+}
+
+/// What those probes send of slices.
+fn messages(probes: &[usize], slices: impl Iterator<Item = u64>) -> Vec<Message> {
+    let of_probes =
+        |slice| probes.iter().flat_map(move |&probe| of_slice(probe, slice)).collect::<Vec<_>>();
+    slices.flat_map(of_probes).collect()
+}
+
+fn all() -> Vec<Message> {
+    messages(&[0, 1, 2], ON.chain(OFF))
+}
+
+/// Options of a collector that alerts, and the file.
+fn alerting(folder: &Path) -> ([String; 6], PathBuf) {
+    let path = folder.join("alerts.ndjson");
+    let hold = ["--hold", "5s", "--alert-threshold", "100"].map(str::to_owned);
+    let [a, b, c, d] = hold;
+    (["--alerts".to_owned(), path.to_str().unwrap().to_owned(), a, b, c, d], path)
+}
+
+/// Starts a collector that alerts.
+fn start(net: &Net, more: &[&str]) -> Collector {
+    let (alerts, _) = alerting(net.folder());
+    let args: Vec<&str> = alerts.iter().map(|arg| &arg[..]).chain(more.iter().copied()).collect();
+    Collector::start(net, &args)
+}
+
+fn lines(net: &Net) -> Vec<Value> {
+    let text = fs::read_to_string(alerting(net.folder()).1).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Whether there is one start, then one end, of the same alert.
+fn assert_told_once(lines: &[Value]) {
+    let told =
+        |status: &str| lines.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
+    let ([start], [end]) = (&told("start")[..], &told("end")[..]) else { panic!("{lines:?}") };
+    assert!(start["subject"]["host"] == "10.0.0.1" && lines[0] == **start, "{lines:?}");
+    assert!(lines.iter().all(|line| line["id"] == start["id"]), "{lines:?}");
+    assert!(*lines.last().unwrap() == **end, "{lines:?}");
+}
+
+/// A collector of the whole stream, in a folder of its own: its reports, and its alerts if it is told to alert.
+fn at_once(net: &Net, alerts: bool) -> (String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));
+    let (options, path) = alerting(folder.path());
+    let until = (OFF.end - 1).to_string();
+    let mut args = vec!["--state", state.to_str().unwrap(), "--until-slice", &until];
+    args.extend(["--reports", reports.to_str().unwrap()]);
+    if alerts {
+        args.extend(options.iter().map(|option| &option[..]));
+    }
+    let (code, said) = Collector::start(net, &args).end();
+    assert_eq!(code, Some(0), "{said}");
+    (fs::read_to_string(reports).unwrap(), fs::read_to_string(path).unwrap_or_default())
+}
+
+#[test]
+fn a_kill_between_start_and_end_leaves_one_start_and_one_end_of_one_id() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = all();
+    let (before, after) = messages.split_at(messages.len() / 2);
+    run(publish(&net, before));
+    let every = ["--checkpoint-every", "7", "--http", "0"];
+    let mut collector = start(&net, &every);
+    collector.status(|status| status["alerts"] == 1);
+    collector.kill();
+    let mut collector = start(&net, &every);
+    run(publish(&net, after));
+    collector.wait_for_slice(OFF.end - 1);
+    assert_eq!(collector.stop().0, Some(0));
+    let lines = lines(&net);
+    assert_told_once(&lines);
+    assert_eq!(lines[0]["peers"].as_array().unwrap().len(), 32);
+    assert_eq!(
+        (&lines[0]["view"], &lines[0]["is_window_whole"]),
+        (&"network".into(), &false.into())
+    );
+}
+
+#[test]
+fn alerts_of_a_collector_that_is_killed_again_and_again_are_those_of_one_that_was_not() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = all();
+    let until = (OFF.end - 1).to_string();
+    let (mut random, mut kills) = (Random(19), 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(publish_slowly(&net, &messages)));
+        loop {
+            let every = (1 + random.below(9)).to_string();
+            let mut collector =
+                start(&net, &["--checkpoint-every", &every, "--until-slice", &until]);
+            let patience = Duration::from_millis(20 + random.below(30 + 20 * kills));
+            if collector.ends_within(patience) {
+                break;
+            }
+            collector.kill();
+            kills += 1;
+        }
+    });
+    assert!(kills > 1, "the collector ended before two kills");
+    assert_told_once(&lines(&net));
+    let (with, alerts) = at_once(&net, true);
+    let (without, none) = at_once(&net, false);
+    assert_eq!(fs::read_to_string(alerting(net.folder()).1).unwrap(), alerts);
+    assert_eq!(fs::read_to_string(net.folder().join("reports.ndjson")).unwrap(), with);
+    assert_eq!((with, ""), (without, &none[..]));
+}
+
+#[test]
+fn a_collector_that_did_not_alert_goes_on_as_one_that_does() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    run(publish(&net, &all()));
+    let until = (ON.start + 5).to_string();
+    let (code, said) = Collector::start(&net, &["--until-slice", &until]).end();
+    assert_eq!(code, Some(0), "{said}");
+    let mut collector = start(&net, &[]);
+    collector.wait_for_slice(OFF.end - 1);
+    assert_eq!(collector.stop().0, Some(0));
+    assert_told_once(&lines(&net));
+}
+
+#[test]
+fn an_alert_does_not_end_while_a_probe_is_missing() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let middle = OFF.start + 20;
+    run(publish(&net, &messages(&[0, 1, 2], ON)));
+    run(publish(&net, &messages(&[0, 1], OFF.start..middle)));
+    let mut collector = start(&net, &["--deadline", "100ms", "--http", "0"]);
+    collector.wait_for_slice(middle - 1);
+    collector.status(|status| status["running"] == middle && status["alerts"] == 1);
+    assert!(lines(&net).iter().all(|line| line["status"] != "end"));
+    // What is missing comes, and so do all others.
+    run(publish(&net, &messages(&[2], OFF.start..middle)));
+    run(publish(&net, &messages(&[0, 1, 2], middle..OFF.end)));
+    collector.wait_for_slice(OFF.end - 1);
+    assert_eq!(collector.stop().0, Some(0));
+    let lines = lines(&net);
+    assert_told_once(&lines);
+    assert!(lines.last().unwrap()["slice"].as_u64().unwrap() >= middle, "{lines:?}");
+}
+
+#[test]
+fn alerts_and_reports_cannot_share_a_file() {
+    let Some(net) = Net::start() else { return };
+    let reports = net.folder().join("reports.ndjson");
+    let (code, said) = Collector::start(&net, &["--alerts", reports.to_str().unwrap()]).end();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--alerts and --reports are both"), "{said}");
+}

@@ -1,0 +1,236 @@
+use std::net::IpAddr;
+
+use super::Config;
+
+const WHOLE: &str = r#"
+inside = ["198.51.100.0/24", "2001:db8::/32"]
+slice = "500ms"
+http = "127.0.0.1:0"
+
+[input]
+listen = ["127.0.0.1:0"]
+exporters = ["127.0.0.1"]
+sampling = 100
+
+[[view]]
+name = "victims"
+role = "destination"
+
+[[view]]
+name = "scanners"
+measure = "outside"
+role = "source"
+only = "tcp-syn"
+host-prefix6 = 64
+pairs = 1000000
+memory = 16000000
+
+[[rule]]
+name = "all"
+thresholds = { 60s = 1024, 1h = 8192 }
+hold = "2m"
+
+[[rule]]
+name = "servers"
+views = ["victims"]
+networks = ["198.51.100.0/28"]
+thresholds = { 60s = 4096 }
+for = 1
+
+[[allow]]
+why = "resolver"
+hosts = ["198.51.100.53"]
+ports = [53]
+
+[[network]]
+label = "customers"
+networks = ["198.51.100.128/25"]
+"#;
+
+fn host(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_whole_configuration_is_read() {
+    let config = Config::parse(WHOLE).unwrap();
+    assert_eq!(config.source.sockets.listen.len(), 1);
+    assert_eq!(config.source.decoding.sampling.map(std::num::NonZero::get), Some(100));
+    assert_eq!(config.labels.get(host("198.51.100.200")).unwrap(), "customers");
+    let [victims, scanners] = &config.views[..] else { panic!("{config:?}") };
+    assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
+    // θ of 1024, down to .8, and a tenth below.
+    assert_eq!((victims.sizes.window, victims.sizes.threshold), (7200, 737));
+    let threshold =
+        |of: &str, window| victims.rules.rule(host(of), window).map(|rule| rule.terms().threshold);
+    assert_eq!(threshold("198.51.100.99", 7200), Some(8192.0));
+    assert_eq!(threshold("198.51.100.1", 120), Some(4096.0));
+    assert_eq!(threshold("198.51.100.1", 7200), None, "the longest network alone counts");
+    assert_eq!(threshold("2001:db8::1", 120), Some(1024.0));
+    let rule = victims.rules.rule(host("198.51.100.99"), 120).unwrap();
+    assert_eq!((rule.name(), rule.terms().hold_ms), ("all/60s", 120_000));
+    assert_eq!(victims.rules.rule(host("198.51.100.1"), 120).unwrap().name(), "servers");
+    assert!(scanners.sizes.validate().unwrap().recorder_bytes() <= 16_000_000);
+    assert_eq!((scanners.view.prefixes.host6, scanners.view.prefixes.peer6), (64, 64));
+}
+
+#[test]
+fn an_empty_configuration_is_the_usual_one() {
+    let config = Config::parse("").unwrap();
+    let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["fan-in", "fan-out"]);
+    let rule = config.views[0].rules.rule(host("192.0.2.1"), 60).unwrap();
+    assert_eq!((rule.name(), rule.terms().threshold), ("default", 1024.0));
+    let inside = Config::parse("inside = ['10.0.0.0/8']").unwrap();
+    assert_eq!(inside.views[2].name, "outside");
+}
+
+#[test]
+fn every_error_is_told_with_its_line() {
+    let text = r#"
+inside = ["10.0.0.0/33"]
+slice = "1 parsec"
+[[view]]
+name = "a"
+role = "receiver"
+[[view]]
+name = "a"
+[[rule]]
+name = "r"
+views = ["b"]
+thresholds = { 1500us = 10 }
+[[rule]]
+name = "s"
+thresholds = { 60s = 0 }
+[[rule]]
+name = "t"
+thresholds = { 60s = 10 }
+[[allow]]
+why = "?"
+[[sink]]
+type = "syslog"
+address = "localhost"
+[[sink]]
+name = "syslog"
+type = "exec"
+command = ["true"]
+[[sink]]
+type = "webhook"
+url = "http://localhost"
+queue = 0
+"#;
+    let told = Config::parse(text).unwrap_err().to_string();
+    let lines: Vec<&str> = told.lines().collect();
+    for (line, says) in [
+        (2, "10.0.0.0/33"),
+        (3, "\"1 parsec\" is no time"),
+        (6, "receiver"),
+        (8, "two views are called a"),
+        (11, "there is no view b: give one of a, a"),
+        (12, "a window is \"1500us\": give a multiple of slice"),
+        (14, "in the rule s: threshold is 0"),
+        (17, "the rules s and t are both for all hosts in the view a"),
+        (20, "the allowance \"?\" is for nothing"),
+        (21, "in the sink syslog: the address is \"localhost\": give udp://"),
+        (24, "two sinks are called syslog: give each a name of its own"),
+        (28, "in the sink webhook: queue is 0: give the number"),
+    ] {
+        let starts = format!("line {line}: ");
+        assert!(
+            lines.iter().any(|it| it.starts_with(&starts) && it.contains(says)),
+            "{line} {says} is not in\n{told}"
+        );
+    }
+    for (text, says) in [
+        ("[input", "line 1: "),
+        (
+            "[[rule]]\nname = 'r'\nthresholds = { 60s = 20, 1m = 30 }",
+            "line 2: in the rule r: two thresholds are for 60s: give one",
+        ),
+        (
+            "[[rule]]\nname = 'r'\nthresholds = { 60s = 5 }",
+            "line 2: in the rule r: threshold is 5: give 8 or more, as less is not counted",
+        ),
+        ("thresold = 7", "unknown field `thresold`"),
+        (
+            "[input]\nlisten = ['nowhere']\nexporters = ['::1']",
+            "line 2: in [input]: invalid value 'nowhere'",
+        ),
+        (
+            "[input]\nlisten = ['[::]:2055']",
+            "line 2: in [input]: the following required arguments were not provided",
+        ),
+        ("http = 'here'", "give an address and a port"),
+        ("\nhttp = '0.0.0.0:80'", "line 2: http is 0.0.0.0:80, which others than this machine may"),
+        ("[[view]]\nname = 'x/y'", "give a name of letters"),
+        (
+            "[[view]]\nname = 'x'\nmeasure = 'outside'",
+            "line 2: in the view x: outside hosts are to be measured",
+        ),
+        ("[[view]]\nname = 'x'\npairs = 100000000000", "line 3: no detector for the view x"),
+        (
+            "[[view]]\nname='x'\n[[view]]\nname='y'\n[[rule]]\nname='r'\nviews=['x']\nthresholds={60s=9}",
+            "line 4: the view y has no rule",
+        ),
+    ] {
+        let told = Config::parse(text).unwrap_err().to_string();
+        assert!(told.contains(says), "{says} is not in {told}");
+        assert!(told.lines().all(|line| line.starts_with("line ")), "{told}");
+    }
+}
+
+#[test]
+fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
+    let text = "inside = ['2001:db8::/32']\n[[rule]]\nname = 'all'\nthresholds = { 60s = 1024 }\n\
+        [[rule]]\nname = 'far'\nnetworks = ['2a00:1:2:3::7', '192.0.2.7']\nthresholds = { 60s = 9000 }\n\
+        [[allow]]\nwhy = 'ours'\nhosts = ['2a00:1:2:4::9']\n";
+    let config = Config::parse(text).unwrap();
+    let rule = |view: usize, of: &str| {
+        config.views[view].rules.rule(host(of), 60).map(|rule| rule.name().to_owned())
+    };
+    assert_eq!(config.views[2].name, "outside");
+    for (of, outside, inside) in [
+        // As the view has hosts of a /64.
+        ("2a00:1:2:3::", Some("far"), Some("all")),
+        ("2a00:1:2:4::", None, Some("all")),
+        ("192.0.2.7", Some("far"), Some("far")),
+        ("192.0.2.6", Some("all"), Some("all")),
+    ] {
+        assert_eq!((rule(2, of).as_deref(), rule(0, of).as_deref()), (outside, inside), "{of}");
+    }
+}
+
+#[test]
+fn what_needs_a_restart_is_told_and_the_rest_is_taken_over() {
+    let before = Config::parse(WHOLE).unwrap();
+    let threshold = |config: &Config| {
+        let rule = config.views[0].rules.rule(host("198.51.100.99"), 120);
+        rule.map(|rule| rule.terms().threshold)
+    };
+    for (from, to, says) in [
+        ("\"customers\"", "\"clients\"", None),
+        ("500ms", "1s", Some("slice is changed")),
+        ("sampling = 100", "sampling = 10", Some("the input is changed")),
+        ("\"scanners\"", "\"scans\"", Some("the list of views is changed")),
+        ("http = ", "keep = '1d'\nhttp = ", Some("keep is changed")),
+        ("memory = 16000000", "memory = 32000000", Some("pairs or memory of the view scanners is")),
+        ("role = \"source\"", "role = \"any\"", Some("what the view scanners measures is changed")),
+    ] {
+        let text = WHOLE.replace("60s = 1024", "60s = 2048").replace(from, to);
+        let mut config = before.clone();
+        let told = config.take_over(Config::parse(&text).unwrap());
+        assert_eq!(told.len(), usize::from(says.is_some()), "{told:?}");
+        assert!(told.iter().all(|line| line.contains(says.unwrap())), "{told:?}");
+        let expected = if to == "1s" { 1024.0 } else { 2048.0 };
+        assert_eq!(threshold(&config), Some(expected), "{to}");
+    }
+    for (from, to, says) in [
+        ("60s = 1024", "60s = 512", "end at 819 or more, down times the threshold, and the rules"),
+        ("1h = 8192", "2h = 8192", "windows of up to 1h and"),
+    ] {
+        let mut config = before.clone();
+        let told = config.take_over(Config::parse(&WHOLE.replace(from, to)).unwrap()).join("\n");
+        assert!(told.contains(says), "{says} is not in {told}");
+        assert_eq!(threshold(&config), Some(1024.0));
+    }
+}

@@ -1,0 +1,70 @@
+//! The most frequent keys of a stream, in fixed memory.
+//!
+//! Space-Saving (Metwally, Agrawal, El Abbadi 2005): a key that is not among the counted ones takes the place of the
+//! least frequent one, and its count. Counts are too high by that at most.
+
+/// Counts the most frequent keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Top<K, const N: usize> {
+    counts: Vec<(K, u64)>,
+    all: u64,
+}
+
+impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
+    pub(super) const fn new() -> Self {
+        Self { counts: Vec::new(), all: 0 }
+    }
+
+    pub(super) fn add(&mut self, key: K) {
+        self.all += 1;
+        if let Some((_, count)) = self.counts.iter_mut().find(|(of, _)| *of == key) {
+            *count += 1;
+        } else if self.counts.len() < N {
+            self.counts.push((key, 1));
+        } else if let Some(least) = self.counts.iter_mut().min_by_key(|(_, count)| *count) {
+            *least = (key, least.1 + 1);
+        }
+    }
+
+    /// Takes in what another has counted.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.all += other.all;
+        for (key, count) in &other.counts {
+            match self.counts.iter_mut().find(|(of, _)| of == key) {
+                Some((_, sum)) => *sum += count,
+                None => self.counts.push((*key, *count)),
+            }
+        }
+        self.counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        self.counts.truncate(N);
+    }
+
+    /// Up to `most` keys with their shares of all, the most frequent first.
+    pub(super) fn shares(&self, most: usize) -> Vec<(K, f64)> {
+        let mut counts = self.counts.clone();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let share = |count: u64| (count as f64 / self.all as f64).min(1.0);
+        counts.into_iter().take(most).map(|(key, count)| (key, share(count))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Top;
+
+    #[test]
+    fn frequent_keys_are_kept_and_rare_ones_pass() {
+        let mut top = Top::<u32, 4>::new();
+        for at in 0..1_000 {
+            top.add(if at % 2 == 0 { 7 } else { 1_000 + at });
+        }
+        let shares = top.shares(1);
+        assert_eq!(shares, [(7, 0.5)]);
+        assert_eq!(top.counts.len(), 4);
+        let mut other = Top::<u32, 4>::new();
+        (0..1_000).for_each(|_| other.add(9));
+        top.merge(&other);
+        assert_eq!(top.shares(2), [(9, 0.5), (7, 0.25)]);
+        assert_eq!(top.counts.len(), 4);
+    }
+}

@@ -1,0 +1,7 @@
+//! Sinks against real files, sockets and programs.
+
+mod alertmanager;
+mod files;
+mod http;
+mod made;
+mod others;

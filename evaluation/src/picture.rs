@@ -1,0 +1,189 @@
+//! `picture`: the picture of the README: a planted flood, second by second, as it was and as a detector saw it.
+//!
+//! Shape: model A beside a flood, one detector, which is asked about the victim in every close; then an SVG for light pages
+//! and one for dark ones. Invariant: the line of the truth is counted, not computed.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use srlg_core::{Config, IpPair};
+use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::synthetic::{Model, mix};
+
+use crate::number;
+
+const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
+
+/// Slices of a window, and of one second each in the picture, which begins with the first whole window.
+const WINDOW: u32 = 300;
+const SHOWN: u32 = 480;
+
+/// Seconds of the picture in which the flood grows.
+const BEGIN: u32 = 30;
+const GROWS: u32 = 60;
+
+#[derive(Args)]
+pub(crate) struct Picture {
+    /// Distinct pairs of a window, beside the flood
+    #[arg(long, default_value = "10M", value_parser = number::count)]
+    load: u32,
+    /// Hosts that flood
+    #[arg(long, default_value = "5k", value_parser = number::count)]
+    hosts: u32,
+    /// Seed of the traffic and of the hashes
+    #[arg(long, default_value = "1", value_parser = number::integer)]
+    seed: u64,
+    /// Folder for flood-light.svg and flood-dark.svg
+    #[arg(long, default_value = "docs/picture")]
+    write: PathBuf,
+}
+
+/// One second of the picture.
+struct Second {
+    truth: f64,
+    estimate: f64,
+    std_error: f64,
+    is_reported: bool,
+}
+
+pub(crate) fn run(options: &Picture) -> Result<()> {
+    let seconds = watch(options)?;
+    let worst = |second: &Second| (second.estimate - second.truth).abs() / second.std_error;
+    let within = seconds.iter().filter(|second| worst(second) <= 2.0).count();
+    let reported = seconds.iter().filter(|second| second.is_reported).count();
+    fs::create_dir_all(&options.write)
+        .with_context(|| format!("cannot make the folder {}", options.write.display()))?;
+    for (name, colours) in [("light", &LIGHT), ("dark", &DARK)] {
+        let path = options.write.join(format!("flood-{name}.svg"));
+        fs::write(&path, svg(&seconds, colours))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    writeln!(
+        io::stdout(),
+        "{SHOWN} s, in {reported} of which the victim is reported; the truth is within two standard errors in {within}"
+    )
+    .context("cannot write to standard output")
+}
+
+fn watch(options: &Picture) -> Result<Vec<Second>> {
+    let config = Config { window: WINDOW, seed: options.seed, ..Config::default() };
+    let mut detector = SlidingDetector::new(config, Device::Cpu)?;
+    // The last slice in which each host of the flood was seen.
+    let mut seen = vec![None; options.hosts as usize];
+    let mut seconds = Vec::new();
+    let slices = Model::Backbone.slices(options.seed, WINDOW + SHOWN, options.load);
+    for (slice, mut pairs) in (0..).zip(slices) {
+        let until = |second: u32| {
+            let share = f64::from(second.clamp(0, GROWS)) / f64::from(GROWS);
+            (share * f64::from(options.hosts)) as usize
+        };
+        let second = (slice + 1_u32).saturating_sub(WINDOW + BEGIN);
+        let now = until(second.saturating_sub(1))..until(second);
+        for (host, last) in (0_u64..).zip(&mut seen).skip(now.start).take(now.len()) {
+            *last = Some(slice);
+            let opposite = mix(options.seed ^ host) as u32;
+            pairs.push(IpPair { inside: VICTIM.to_bits(), opposite });
+        }
+        detector.ingest(&pairs)?;
+        let closing = detector.begin_close()?;
+        if slice >= WINDOW {
+            let host = IpAddr::V4(VICTIM);
+            let estimate = closing.cardinality_within(host, WINDOW)?;
+            let in_window = |last: &&Option<u32>| last.is_some_and(|last| slice - last < WINDOW);
+            seconds.push(Second {
+                truth: seen.iter().filter(in_window).count() as f64,
+                estimate: estimate.cardinality,
+                std_error: estimate.std_error,
+                is_reported: closing.super_points().iter().any(|point| point.host == host),
+            });
+        }
+        closing.end()?;
+    }
+    Ok(seconds)
+}
+
+/// Colours of text, lines of the grid, the truth, the estimate.
+type Colours = [&'static str; 4];
+
+const LIGHT: Colours = ["#333333", "#dddddd", "#999999", "#0b62c4"];
+const DARK: Colours = ["#cccccc", "#3a3f44", "#8a8f94", "#6cb2ff"];
+
+/// Pixels: of the picture, and of what is left free around the diagram.
+const SIZE: [f64; 2] = [840.0, 300.0];
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 30.0;
+
+fn svg(seconds: &[Second], [text, grid, truth, estimate]: &Colours) -> String {
+    let highest =
+        seconds.iter().map(|second| second.estimate.max(second.truth)).fold(0.0, f64::max);
+    let top = (highest / 1_000.0 + 0.5).ceil() * 1_000.0;
+    let x = |second: f64| LEFT + second / f64::from(SHOWN) * (SIZE[0] - LEFT - RIGHT);
+    let y = |hosts: f64| SIZE[1] - BOTTOM - hosts / top * (SIZE[1] - TOP - BOTTOM);
+    let line = |value: &dyn Fn(&Second) -> f64| -> Vec<String> {
+        let points = (0..).zip(seconds);
+        points.map(|(at, second)| format!("{:.1},{:.1}", x(at.into()), y(value(second)))).collect()
+    };
+    let [width, height] = SIZE;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{text}\">\n"
+    );
+    let mut put = |element: String| {
+        svg.push_str(&element);
+        svg.push('\n');
+    };
+    for hosts in (0..=top as u32).step_by(1_000) {
+        let (at, right) = (y(hosts.into()), width - RIGHT);
+        put(format!("<path d=\"M{LEFT} {at:.1}H{right}\" stroke=\"{grid}\"/>"));
+        let label = LEFT - 8.0;
+        put(format!(
+            "<text x=\"{label}\" y=\"{:.1}\" text-anchor=\"end\">{hosts}</text>",
+            at + 4.0
+        ));
+    }
+    for second in (0..=SHOWN).step_by(60) {
+        let (at, below) = (x(second.into()), height - 10.0);
+        put(format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{second} s</text>"));
+    }
+    let threshold = y(Config::default().threshold.into());
+    put(format!(
+        "<path d=\"M{LEFT} {threshold:.1}H{}\" stroke=\"{text}\" stroke-dasharray=\"2 4\"/>",
+        width - RIGHT
+    ));
+    put(format!("<text x=\"{:.1}\" y=\"{:.1}\">θ = 1024</text>", LEFT + 6.0, threshold - 5.0));
+    let upper = line(&|second| second.estimate + 2.0 * second.std_error);
+    let mut lower = line(&|second| (second.estimate - 2.0 * second.std_error).max(0.0));
+    lower.reverse();
+    put(format!(
+        "<polygon points=\"{} {}\" fill=\"{estimate}\" fill-opacity=\"0.25\"/>",
+        upper.join(" "),
+        lower.join(" ")
+    ));
+    let lines = [
+        (
+            line(&|second| second.truth),
+            truth,
+            "5",
+            "distinct hosts that sent to the victim in the last 300 s",
+        ),
+        (line(&|second| second.estimate), estimate, "1.5", "as srlg tells, ± 2 standard errors"),
+    ];
+    let mut left = LEFT;
+    for (points, colour, stroke, what) in &lines {
+        put(format!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\" stroke-linejoin=\"round\"/>",
+            points.join(" ")
+        ));
+        let [from, to] = [left, left + 20.0];
+        put(format!("<path d=\"M{from} 14H{to}\" stroke=\"{colour}\" stroke-width=\"{stroke}\"/>"));
+        put(format!("<text x=\"{}\" y=\"18\">{what}</text>", to + 6.0));
+        left += 370.0;
+    }
+    svg.push_str("</svg>\n");
+    svg
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Licences, sources and known faults of all dependencies, by cargo-deny; that no package which is published links one
+# crate in two versions (procedural macros may use two); and, with the tag of the last release, whether the interface of
+# each published package has changed as its version says, by cargo-semver-checks.
+#
+#   scripts/audit.sh [--without-advisories] [TAG]
+#
+# Advisories are downloaded from GitHub, which --without-advisories leaves out. Both programs are installed where they are
+# missing, which takes some minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+checks=(advisories bans licenses sources)
+if [ "${1:-}" = --without-advisories ]; then
+    checks=(bans licenses sources)
+    shift
+fi
+tag=${1:-}
+[ $# -le 1 ] || { echo "usage: scripts/audit.sh [--without-advisories] [TAG]" >&2; exit 2; }
+
+need() {
+    cargo "$1" --version >/dev/null 2>&1 || cargo install --locked "cargo-$1"
+}
+
+need deny
+cargo deny --locked check "${checks[@]}"
+
+status=0
+while read -r crate; do
+    # A line without an indent is a crate in two versions, or more.
+    if cargo tree --locked -p "$crate" -e normal,no-proc-macro --duplicates 2>/dev/null | grep '^[a-z]'; then
+        echo "$crate links the crates above in more than one version" >&2
+        status=1
+    fi
+done < <(scripts/packages.sh --list)
+
+if [ -n "$tag" ]; then
+    need semver-checks
+    while read -r crate; do
+        cargo semver-checks check-release -p "$crate" --baseline-rev "$tag" || status=1
+    done < <(scripts/packages.sh --list)
+fi
+exit $status

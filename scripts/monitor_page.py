@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""Looks at the page of the monitor in a headless Chromium, and fails where something is wrong with it.
+
+usage: monitor_page.py URL FOLDER [PROCESS]
+
+Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts or
+without super points, text wider than the screen, or a first paint after one second. FOLDER gets a screenshot each of a
+dark desktop, a light desktop and a phone. PROCESS, by its number, serves the page: it is ended at last, which the page
+must say.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+import websockets
+
+SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
+
+
+class Browser:
+    """One page, by the DevTools protocol."""
+
+    def __init__(self, socket):
+        self.socket, self.number, self.problems, self.requests = socket, 0, [], []
+
+    async def call(self, method, **params):
+        self.number += 1
+        await self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            message = json.loads(await self.socket.recv())
+            if message.get("id") == self.number:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+            self.take(message)
+
+    def take(self, message):
+        method, params = message.get("method"), message.get("params", {})
+        if method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.problems.append(f"console: {params['args']}")
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(f"exception: {params['exceptionDetails']}")
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.problems.append(f"log: {params['entry']}")
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+
+    async def value(self, expression):
+        result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return result["result"].get("value")
+
+
+async def look(socket_url, url, folder, process):
+    async with websockets.connect(socket_url, max_size=None) as socket:
+        page = Browser(socket)
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            await page.call(f"{domain}.enable")
+        for name, width, height, scheme, is_phone in SCREENS:
+            await page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                            deviceScaleFactor=2 if is_phone else 1, mobile=is_phone)
+            await page.call("Emulation.setEmulatedMedia",
+                            features=[{"name": "prefers-color-scheme", "value": scheme}])
+            await page.call("Emulation.setScrollbarsHidden", hidden=True)
+            await page.call("Page.navigate", url=url)
+            await asyncio.sleep(2)
+            paint = await page.value("performance.getEntriesByType('paint')"
+                                     ".find(it => it.name === 'first-contentful-paint')?.startTime ?? -1")
+            await page.value("document.querySelector('#alerts summary')?.click()")
+            await asyncio.sleep(0.3)
+            found = {
+                "alerts": await page.value("document.querySelectorAll('#alerts details').length"),
+                "opened": await page.value("document.querySelectorAll('#alerts details[open] dd').length"),
+                "hosts": await page.value("document.querySelectorAll('.view .scroll tbody tr').length"),
+                "charts": await page.value("document.querySelectorAll('.view canvas').length"),
+            }
+            if await page.value("document.querySelectorAll('main img, main script').length"):
+                page.problems.append(f"{name}: data are taken for HTML")
+            wide = await page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            print(f"{name}: first paint after {paint:.0f} ms, {found}")
+            page.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
+            if wide > 0:
+                page.problems.append(f"{name}: {wide} px too wide")
+            if not 0 <= paint < 1000:
+                page.problems.append(f"{name}: first paint after {paint} ms")
+            shot = await page.call("Page.captureScreenshot", captureBeyondViewport=True)
+            (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
+        problems = page.problems
+        if process:
+            # The browser complains of that, too, as it should.
+            page.problems = []
+            os.kill(process, signal.SIGTERM)
+            await asyncio.sleep(2)
+            says = await page.value("document.querySelector('#state').textContent")
+            print(f"after the end of the monitor the page says: {says}")
+            if says != "no connection, trying again":
+                problems.append(f"the page does not say that the connection is lost: {says}")
+        page.problems = problems
+        page.problems += [f"a request to {it}" for it in page.requests
+                          if not it.startswith((url, "data:"))]
+        return page.problems
+
+
+def main():
+    url, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    process = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    folder.mkdir(parents=True, exist_ok=True)
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    with tempfile.TemporaryDirectory() as profile:
+        command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                   "--disable-background-networking", "--remote-debugging-port=0",
+                   f"--user-data-dir={profile}", "about:blank"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as browser:
+            try:
+                line = next(line for line in browser.stderr if "DevTools listening on" in line)
+                port = line.split("ws://")[1].split("/")[0].rsplit(":", 1)[1]
+                pages = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list"))
+                page = next(page for page in pages if page["type"] == "page")
+                problems = asyncio.run(look(page["webSocketDebuggerUrl"], url, folder, process))
+            finally:
+                browser.kill()
+    for problem in problems:
+        print(f"wrong: {problem}", file=sys.stderr)
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Looks at the page of the monitor in a headless Chromium: with made-up boards, then in `srlg-monitor demo`. Screenshots
+# are in target/monitor-page. Needs chromium and python3-websockets, which root gets by apt-get.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/debian-package.sh chromium "chromium"
+/usr/bin/python3 -c 'import websockets' 2>/dev/null ||
+    apt-get install -yq --no-install-recommends python3-websockets
+
+# With the features of the whole workspace: what tests have built already is not built again.
+cargo build --locked --workspace --bin srlg-monitor --example page
+target=${CARGO_TARGET_DIR:-target}/debug
+log=$(mktemp) shown=
+trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
+
+# Starts a command in the background, and waits for the address that it prints.
+show() {
+    "$@" >"$log" &
+    shown=$!
+    until url=$(grep -o 'http://[^ ]*' "$log"); do
+        kill -0 "$shown" || { echo "$1 has ended, and said no address of a page" >&2; exit 1; }
+        sleep 0.1
+    done
+}
+
+show "$target/examples/page"
+sleep 8 # some boards, so that lines have points and rates are known
+/usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
+wait "$shown" || true
+
+show "$target/srlg-monitor" demo --seconds 30
+# By then the attacks have started, and they have not ended when the last screenshot is made.
+sleep 5
+/usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo

@@ -1,0 +1,210 @@
+//! A close in two steps: what is asked between is about the window of the report.
+
+use std::panic::AssertUnwindSafe;
+use std::thread;
+use std::time::Duration;
+
+use srlg::report::Estimate;
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+
+use crate::small;
+
+fn detector(config: Config) -> SlidingDetector {
+    SlidingDetector::new(config, Device::Cpu).unwrap()
+}
+
+/// 20 hosts, of which the first has 40 peers in this slice, the last 420; half of them are those of the slice before.
+fn pairs(slice: u32) -> Vec<IpPair> {
+    let of = |inside: u32| {
+        (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
+    };
+    let pairs = (0..20).flat_map(of);
+    pairs
+        .map(|(inside, opposite)| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
+        .collect()
+}
+
+/// Windows with epochs of one slice and of two, and the paper's scheme.
+fn configs() -> [Config; 3] {
+    let tagged = Config { threshold: 64, ..Config::default() };
+    [tagged, Config { window: 600, ..tagged }, Config { threshold: 64, ..small::paper() }]
+}
+
+fn parts(estimate: Estimate) -> (u64, u64) {
+    (estimate.cardinality.to_bits(), estimate.std_error.to_bits())
+}
+
+#[test]
+fn answers_are_those_of_the_report_and_of_the_running_slice() {
+    for config in configs() {
+        let (mut tested, mut plain) = (detector(config), detector(config));
+        for slice in 0..12 {
+            tested.ingest(&pairs(slice)).unwrap();
+            plain.ingest(&pairs(slice)).unwrap();
+            let closing = tested.begin_close().unwrap();
+            assert_eq!(closing.slice(), u64::from(slice));
+            for window in [1, 3, config.window] {
+                for host in (0..20).map(small::host) {
+                    let asked = closing.cardinality_within(host, window);
+                    let expected = plain.cardinality_within(host, window);
+                    // The paper's scheme has no IPv6.
+                    assert_eq!(asked.is_ok(), expected.is_ok());
+                    if let (Ok(asked), Ok(expected)) = (asked, expected) {
+                        assert_eq!(parts(asked), parts(expected), "{host} in {window}");
+                    }
+                }
+                let points = closing.super_points_within(window).unwrap();
+                assert!(points.is_sorted_by(|a, b| a.cardinality >= b.cardinality));
+                let reaching = closing.super_points().iter().filter(|point| {
+                    let estimate = plain.cardinality_within(point.host, window).unwrap();
+                    estimate.cardinality >= f64::from(config.threshold)
+                });
+                assert_eq!(points.len(), reaching.count());
+                if window == config.window {
+                    assert_eq!(points, closing.super_points());
+                }
+            }
+            let first = closing.super_points()[0].clone();
+            assert_eq!(closing.sample_peers(first.host).unwrap(), first.peers);
+            let (report, expected) = (closing.end().unwrap(), plain.close_slice().unwrap());
+            assert_eq!(report, expected);
+            assert_eq!((report.super_points[0].clone(), tested.health()), (first, &report.health));
+        }
+        assert!(tested.snapshot().unwrap() == plain.snapshot().unwrap());
+    }
+}
+
+#[test]
+fn a_shorter_window_has_fewer_super_points() {
+    let mut detector = detector(configs()[0]);
+    for slice in 0..5 {
+        detector.ingest(&pairs(slice)).unwrap();
+        detector.close_slice().unwrap();
+    }
+    // What was seen before counts in the long window alone.
+    detector.ingest(&pairs(5)[..40]).unwrap();
+    let closing = detector.begin_close().unwrap();
+    assert_eq!(closing.super_points().len(), 20);
+    assert_eq!(closing.super_points_within(1).unwrap(), []);
+    let within = closing.super_points_within(2).unwrap();
+    assert!((17..20).contains(&within.len()), "{}", within.len());
+}
+
+#[test]
+fn a_close_that_does_not_end_changes_nothing() {
+    let mut detector = detector(configs()[0]);
+    let mut feed = detector.feed(1_000).unwrap();
+    feed.ingest(&pairs(0)).unwrap();
+    let before = detector.snapshot().unwrap();
+    let closing = detector.begin_close().unwrap();
+    // Kept for the next slice, which does not come.
+    assert_eq!(feed.try_ingest(&pairs(1)[..500]).unwrap(), 500);
+    drop(closing);
+    assert_eq!(detector.slice(), 0);
+    let mut expected = self::detector(configs()[0]);
+    expected.restore(&before).unwrap();
+    expected.ingest(&pairs(1)[..500]).unwrap();
+    assert!(detector.snapshot().unwrap() == expected.snapshot().unwrap());
+    assert_eq!(detector.close_slice().unwrap(), expected.close_slice().unwrap());
+}
+
+// 3,000 peers in slice 0, and 3,000 others in slice 4.
+#[test]
+fn sample_peers_of_a_shorter_window_were_seen_in_it() {
+    let mut detector = detector(Config { threshold: 1000, ..Config::default() });
+    let host = |first: u32| (first..first + 3000).map(|opposite| IpPair { inside: 7, opposite });
+    detector.ingest(&host(0).collect::<Vec<_>>()).unwrap();
+    detector.skip_to(4).unwrap();
+    detector.ingest(&host(1 << 20).collect::<Vec<_>>()).unwrap();
+    let closing = detector.begin_close().unwrap();
+    for (window, oldest) in [(1, 4), (4, 1), (5, 0), (300, 0)] {
+        let points = closing.super_points_within(window).unwrap();
+        assert!(points[0].peers.len() > 20, "{window}");
+        let last = points[0].peers.iter().map(|peer| peer.last_seen).min();
+        assert_eq!(last, Some(if oldest == 0 { 0 } else { 4 }), "{window}");
+    }
+}
+
+#[test]
+fn a_close_of_the_last_slice_fails_and_leaves_detector_and_feeds_as_they_were() {
+    let mut detector = detector(configs()[0]);
+    detector.skip_to(u64::MAX).unwrap();
+    let mut feed = detector.feed(0).unwrap();
+    feed.ingest(&pairs(0)).unwrap();
+    let closing = detector.begin_close().unwrap();
+    assert_eq!(closing.super_points().len(), 20 - 2);
+    assert!(matches!(closing.end(), Err(Error::LastSlice { .. })));
+    assert_eq!(detector.slice(), u64::MAX);
+    feed.ingest(&pairs(1)).unwrap();
+    let expected = self::detector(configs()[0]);
+    expected.ingest(&[pairs(0), pairs(1)].concat()).unwrap();
+    let host = small::host(19);
+    let asked = [&detector, &expected].map(|it| parts(it.cardinality_within(host, 1).unwrap()));
+    assert_eq!(asked[0], asked[1]);
+}
+
+// As the documentation of `advance_to` says, for whoever has questions.
+#[test]
+fn closes_in_a_loop_are_those_of_advancing() {
+    for config in configs() {
+        let (mut tested, mut plain) = (detector(config), detector(config));
+        for end in [3, 5, 1_000, 5_000] {
+            tested.ingest(&pairs(1)).unwrap();
+            plain.ingest(&pairs(1)).unwrap();
+            let (mut reports, mut expected) = (Vec::new(), Vec::new());
+            while tested.slice() < end {
+                let report = tested.begin_close().unwrap().end().unwrap();
+                if report.is_silent() {
+                    tested.skip_to(end).unwrap();
+                }
+                reports.push(report);
+            }
+            let on_report = |report| {
+                expected.push(report);
+                Ok::<(), Error>(())
+            };
+            plain.advance_to(end, on_report).unwrap();
+            assert_eq!(reports, expected);
+        }
+        assert!(tested.snapshot().unwrap() == plain.snapshot().unwrap());
+    }
+}
+
+#[test]
+fn a_feed_without_room_waits_until_the_closing_is_gone() {
+    for ends in [true, false] {
+        let mut detector = detector(configs()[0]);
+        let mut feed = detector.feed(0).unwrap();
+        let closing = detector.begin_close().unwrap();
+        let receiver = thread::spawn(move || feed.ingest(&pairs(3)));
+        thread::sleep(Duration::from_millis(20));
+        assert!(!receiver.is_finished());
+        if ends {
+            closing.end().unwrap();
+        } else {
+            drop(closing);
+        }
+        receiver.join().unwrap().unwrap();
+        let report = detector.close_slice().unwrap();
+        assert_eq!((report.slice, report.super_points.len()), (u64::from(ends), 18));
+    }
+}
+
+// A thread that panics between the steps of a close is not the end of the feeds for good.
+#[test]
+fn a_closing_that_is_leaked_or_panics_ends_with_the_next_close() {
+    let mut detector = detector(configs()[0]);
+    let mut feed = detector.feed(10_000).unwrap();
+    std::mem::forget(detector.begin_close().unwrap());
+    feed.ingest(&pairs(3)).unwrap();
+    assert_eq!(detector.close_slice().unwrap().super_points.len(), 18);
+    let work = AssertUnwindSafe(|| {
+        let _closing = detector.begin_close().unwrap();
+        panic!("as a test")
+    });
+    assert!(std::panic::catch_unwind(work).is_err());
+    assert_eq!(detector.slice(), 1);
+    detector.close_slice().unwrap();
+    feed.ingest(&pairs(3)).unwrap();
+    assert_eq!(detector.close_slice().unwrap().slice, 2);
+}

@@ -1,0 +1,72 @@
+//! Configurations and reports as JSON.
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+use srlg::config::{HashFamily, RsraSizes, Scheme};
+use srlg::{Config, Device, IpPair, SlidingDetector};
+
+#[test]
+fn a_configuration_is_read_as_it_was_written() {
+    let finder = RsraSizes::PAPER;
+    let paper = Scheme::Paper { finder, rows: 2, columns: 9, stride: 1 };
+    for scheme in [Config::default().scheme, paper] {
+        for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
+            let config = Config { scheme, hash, seed: u64::MAX - 5, ..Config::default() };
+            let text = serde_json::to_string(&config).unwrap();
+            assert_eq!(serde_json::from_str::<Config>(&text).unwrap(), config, "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_field_is_needed_and_a_seed_is_not_repeated() {
+    let config = serde_json::to_value(Config::default()).unwrap();
+    assert_eq!((&config["seed"], &config["hash"]), (&json!("0000000000000000"), &json!("murmur")));
+    let refused = |change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+        let mut config = config.clone();
+        change(config.as_object_mut().unwrap());
+        serde_json::from_value::<Config>(config).unwrap_err().to_string()
+    };
+    for field in config.as_object().unwrap().keys() {
+        let error = refused(&|fields| drop(fields.remove(field)));
+        assert_eq!(error, format!("missing field `{field}`"));
+    }
+    assert!(refused(&|fields| drop(fields.insert("sead".into(), json!(1)))).contains("`sead`"));
+    let texts = ["5ec2e7", "+00000000000000f", "5ec2e700000000000"].map(|text| json!(text));
+    let numbers = [json!(7_654_321), json!(u64::MAX), json!(-7_654_321), json!(76.54)];
+    for seed in texts.into_iter().chain(numbers) {
+        let error = refused(&|fields| drop(fields.insert("seed".into(), seed.clone())));
+        assert_eq!(error, "the seed is no text of 16 hexadecimal digits: give one in quotes");
+    }
+}
+
+#[test]
+fn a_report_is_written_whole() {
+    let config = Config { threshold: 100, ..Config::default() };
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    let host = Ipv4Addr::new(10, 0, 0, 1);
+    let pairs: Vec<IpPair> = (0..500).map(|peer| IpPair::new(host, peer.into())).collect();
+    detector.ingest(&pairs).unwrap();
+    let report = detector.close_slice().unwrap();
+    let json = serde_json::to_value(&report).unwrap();
+    let point = &json["super_points"][0];
+    assert_eq!((&json["slice"], &point["host"]), (&json!(0), &json!("10.0.0.1")));
+    assert_eq!(point["cardinality"].as_f64(), Some(report.super_points[0].cardinality));
+    assert_eq!(point["range"], json!("within"));
+    assert_eq!(point["peers"].as_array().unwrap().len(), report.super_points[0].peers.len());
+    assert_eq!(json["health"]["overload"], Value::Null);
+    assert_eq!(json["health"]["load"].as_f64(), Some(report.health.load));
+}
+
+#[test]
+fn bounds_are_standard_errors_away_or_one_sided() {
+    use srlg::report::EstimateRange;
+    let of = (1_000.0, 50.0);
+    assert_eq!([2.0, 30.0].map(|sigmas| EstimateRange::Within.lower(of, sigmas)), [900.0, 0.0]);
+    assert_eq!(EstimateRange::Within.upper(of, 2.0), 1_100.0);
+    let bounds = (EstimateRange::Beyond.lower(of, 2.0), EstimateRange::Beyond.upper(of, 2.0));
+    assert_eq!(bounds, (1_000.0, f64::INFINITY));
+    let zero = (EstimateRange::ClampedToZero.lower((0.0, 5.0), 2.0), 10.0);
+    assert_eq!(zero, (0.0, EstimateRange::ClampedToZero.upper((0.0, 5.0), 2.0)));
+}
