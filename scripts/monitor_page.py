@@ -114,11 +114,12 @@ def main():
     process = int(sys.argv[3]) if len(sys.argv) > 3 else None
     folder.mkdir(parents=True, exist_ok=True)
     program = shutil.which("chromium") or shutil.which("chromium-browser")
-    with tempfile.TemporaryDirectory() as profile:
+    # A process of the browser may write into its profile for some milliseconds after the end of the first one.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-background-networking", "--remote-debugging-port=0",
                    f"--user-data-dir={profile}", "about:blank"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as browser:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as browser:
             try:
                 line = next(line for line in browser.stderr if "DevTools listening on" in line)
                 port = line.split("ws://")[1].split("/")[0].rsplit(":", 1)[1]
@@ -126,7 +127,7 @@ def main():
                 page = next(page for page in pages if page["type"] == "page")
                 problems = asyncio.run(look(page["webSocketDebuggerUrl"], url, folder, process))
             finally:
-                browser.kill()
+                os.killpg(browser.pid, signal.SIGKILL)
     for problem in problems:
         print(f"wrong: {problem}", file=sys.stderr)
     sys.exit(bool(problems))
