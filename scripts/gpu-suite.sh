@@ -48,9 +48,13 @@ mkdir -p "$suite"
 put devices devices test -p srlg-tests --test devices --no-run
 put srlg-host srlg_host test -p srlg-host --lib --no-run
 put srlg-evaluation srlg-evaluation build -p srlg-evaluation --bin srlg-evaluation
-cp scripts/gpu-suite/run.sh "$suite/run.sh"
+put gpu_model gpu_model build -p srlg-benches --bin gpu_model
+cp scripts/gpu-suite/{run,bars}.sh "$suite/"
+# What a profiler may meet.
+sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' srlg-host/ptx/srlg.ptx >"$suite/kernels"
+[ -s "$suite/kernels" ] || fail "srlg-host/ptx/srlg.ptx has no entry point"
 git describe --always --dirty >"$suite/version" 2>/dev/null || echo unknown >"$suite/version"
-for binary in "$suite"/{devices,srlg-host,srlg-evaluation}; do
+for binary in "$suite"/{devices,srlg-host,srlg-evaluation,gpu_model}; do
     check "$binary"
 done
 megabytes=$(($(du -sk "$suite" | cut -f1) / 1024))

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Tests and measures srlg on this machine: ./run.sh [--without-cuda] [FOLDER]
+# Tests and measures srlg on this machine: ./run.sh [--without-cuda] [--small] [FOLDER]
 #
-# Writes tests, checks and metrics to FOLDER/results.jsonl, by default $OUT or ./out, and prints a
-# table of the metrics last. Ends with 1 when a test or a check failed or was cut off, or nothing
-# could be measured; a tool that is absent is no failure.
+# Writes tests, checks, kernels, metrics and bars to FOLDER/results.jsonl, by default $OUT or ./out, and prints tables of
+# the metrics and, last, of the bars. Ends with 1 when a test or a check failed or was cut off, or nothing could be
+# measured; a tool that is absent is no failure, and neither is a bar that was missed.
 # --without-cuda leaves the GPU out: everything else runs, on the CPU.
+# --small tries the folder: a few tests, and so few pairs that the metrics tell nothing.
 # SRLG_DATA names a folder of recorded traffic, if there is one; without it its test is skipped.
-# SRLG_SUITE_SECONDS bounds all of it.
+# SRLG_SUITE_SECONDS bounds all of it. The bounds of all steps together are 470 seconds.
 set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-cuda=yes out=${OUT:-out}
+cuda=yes small=no out=${OUT:-out}
 for argument in "$@"; do
     case $argument in
     --without-cuda) cuda=no ;;
-    -*) echo "run.sh: unknown option $argument: give --without-cuda, or a folder" >&2 && exit 2 ;;
+    --small) small=yes ;;
+    -*) echo "run.sh: unknown option $argument: give --without-cuda, --small, or a folder" >&2 && exit 2 ;;
     *) out=$argument ;;
     esac
 done
@@ -48,10 +50,11 @@ field() {
 # Adds the tests of a log to the results; those that neither passed nor failed were cut off.
 collect() {
     local binary=$1 log=$2 line name outcome
+    shift 2
     declare -A outcomes=()
     while read -r name; do
         outcomes[$name]=unfinished
-    done < <("$here/$binary" --list 2>/dev/null | sed -n 's/: test$//p')
+    done < <("$here/$binary" --list "$@" 2>/dev/null | sed -n 's/: test$//p')
     while IFS= read -r line; do
         if [[ $line =~ ^test\ ([^ ]+)\ \.\.\.\ (ok|FAILED|ignored) ]]; then
             name=${BASH_REMATCH[1]}
@@ -70,13 +73,14 @@ collect() {
     rm "$log.jsonl"
 }
 
-# Runs the tests of a binary, for the seconds given at most.
+# Runs the tests of a binary, for the seconds given at most; those that contain the names given, or all.
 tests() {
     local binary=$1 seconds=$2 status
+    shift 2
     say "tests of $binary"
-    bounded "$seconds" "$here/$binary" --show-output 2>&1 | tee "$out/$binary.log"
+    bounded "$seconds" "$here/$binary" --show-output "$@" 2>&1 | tee "$out/$binary.log"
     status=${PIPESTATUS[0]}
-    collect "$binary" "$out/$binary.log"
+    collect "$binary" "$out/$binary.log" "$@"
     case $status in
     0) ;;
     124 | 137) fail "tests of $binary: not finished in time" ;;
@@ -105,29 +109,33 @@ tool() {
     return 1
 }
 
-# Adds what became of a check to the results.
+# Adds what became of a check to the results, and how many errors it found if it says so.
 checked() {
-    echo "{\"check\":\"$1\",\"outcome\":\"$2\"}" >>"$results"
+    echo "{\"check\":\"$1\",\"outcome\":\"$2\"${3:+,\"errors\":$3}}" >>"$results"
     echo "$1: $2"
 }
 
-# Runs a tool of compute-sanitizer over a few short tests.
+# What the sanitizer looks at: short tests that run the kernels of both schemes, of both families and of both hashes.
+sanitized=(windows::hosts_leave_after_exactly_k_slices::cuda overload::saturated_arrays::cuda
+    sizes::odd_numbers_of_lines::cuda sizes::hosts_that_use_up_their_fine_region::cuda)
+
+# Runs a tool of compute-sanitizer over them, for the seconds given at most.
 sanitize() {
-    local check=$1 sanitizer status
+    local check=$1 seconds=$2 sanitizer status errors
     say "compute-sanitizer $check"
     sanitizer=$(tool compute-sanitizer) || { checked "$check" absent && return; }
-    bounded 45 "$sanitizer" --tool "$check" --error-exitcode 42 "$here/devices" --test-threads 1 \
-        hosts_leave_after_exactly_k_slices::cuda long_silences::cuda saturated_arrays::cuda \
-        2>&1 | tee "$out/$check.log" | tail -n 30
+    bounded "$seconds" "$sanitizer" --tool "$check" --error-exitcode 42 "$here/devices" --test-threads 1 \
+        --exact "${sanitized[@]}" 2>&1 | tee "$out/$check.log" | tail -n 30
     status=${PIPESTATUS[0]}
+    errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$out/$check.log" | tail -n 1)
     case $status in
     0)
         # A test that is not there does not fail.
-        if grep -q 'test result: ok. 3 passed' "$out/$check.log"; then
-            checked "$check" ok
+        if grep -q "test result: ok. ${#sanitized[@]} passed" "$out/$check.log"; then
+            checked "$check" ok "$errors"
         else
-            checked "$check" failed
-            fail "compute-sanitizer $check: not the three tests"
+            checked "$check" failed "$errors"
+            fail "compute-sanitizer $check: not the ${#sanitized[@]} tests"
         fi
         ;;
     124 | 137)
@@ -135,25 +143,50 @@ sanitize() {
         fail "compute-sanitizer $check: not finished in time"
         ;;
     *)
-        checked "$check" failed
+        checked "$check" failed "$errors"
         fail "compute-sanitizer $check: exit status $status"
         ;;
     esac
 }
 
-# Profiles two launches of each of the kernels that take the most time.
+# Profiles work of gpu_model for the seconds given at most, as the arguments for ncu say.
+ncu_of() {
+    local seconds=$1 work=$2
+    shift 2
+    echo "work $work"
+    bounded "$seconds" "$profiler" --clock-control none "$@" "$here/gpu_model" "$work" 1 2>&1
+}
+
+# Tells how long each kernel took: every launch of a few works; then all that is to know about the slowest.
 profile() {
-    local profiler kernel status=0
+    local profiler status=0 work kernel launches ns slowest='' slowest_work=''
     say "profile of the kernels"
     profiler=$(tool ncu) || { checked profile absent && return; }
-    : >"$out/profile.log"
-    for kernel in touch_rsra8 touch_lines survey8 count16 regain tally age16; do
-        bounded 15 "$profiler" --clock-control none --kernel-name "$kernel" --launch-count 2 \
-            "$here/srlg-evaluation" speed --device cuda --json --repeat 1 \
-            --pairs 1M --loads 1M --capture 1M >>"$out/profile.log" 2>&1 || status=$?
+    : >"$out/times.log"
+    for work in distinct ip6 close; do
+        ncu_of 15 "$work" --print-units base --metrics gpu__time_duration.sum >>"$out/times.log" || status=$?
     done
-    ! grep -q 'No kernels were profiled' "$out/profile.log" || status=1
-    grep -E '^ *[a-z0-9_]+ \(|Duration|Throughput|Registers Per|Achieved Occ' "$out/profile.log"
+    # The name of a kernel begins what is said about a launch, and is followed by its shape.
+    while read -r ns launches kernel work; do
+        echo "{\"kernel\":\"$kernel\",\"work\":\"$work\",\"launches\":$launches,\"ns\":$ns}" >>"$results"
+        printf '%12d ns  %5d launches  %s of %s\n' "$ns" "$launches" "$kernel" "$work"
+        [ -n "$slowest" ] || slowest=$kernel slowest_work=$work
+    done < <(awk '
+        NR == FNR { known[$1] = 1; next }
+        $1 == "work" { work = $2; next }
+        { name = $1; sub(/[,(].*/, "", name) }
+        name in known { kernel = name; next }
+        # Thousands may be set apart by commas.
+        /gpu__time_duration\.sum/ { ns = $NF; gsub(",", "", ns); sum[kernel " " work] += ns; count[kernel " " work]++ }
+        END { for (name in sum) printf "%.0f %d %s\n", sum[name], count[name], name }
+    ' "$here/kernels" "$out/times.log" | sort -rn)
+    if [ -z "$slowest" ]; then
+        tail -n 5 "$out/times.log"
+        checked profile "failed, exit status $status"
+        return
+    fi
+    ncu_of 20 "$slowest_work" --set full --kernel-name "$slowest" --launch-count 5 >"$out/profile.log" || status=$?
+    grep -E "^ *$slowest|Duration|Throughput|Registers Per|Achieved Occ" "$out/profile.log"
     if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
 }
 
@@ -197,21 +230,30 @@ if [ "$cuda" = yes ]; then
 else
     unset SRLG_REQUIRE_CUDA
 fi
-tests devices 120
-tests srlg-host 80
-if [ "$cuda" = yes ]; then
-    speed cuda 100
-    # So few pairs that most touch a recorder that none touched before: each writes.
-    speed cuda 40 --pairs 4M --loads 100k --capture 1M
+# Of the tests of srlg-host those that use the driver: the others run the same everywhere.
+if [ "$small" = yes ]; then
+    few=(--repeat 1 --pairs 20k --loads 20k --capture 100k)
+    tests devices 80 sizes:: refusals::
+    tests srlg-host 20 cuda::
+    [ "$cuda" = no ] || speed cuda 250 "${few[@]}"
+else
+    few=(--repeat 2 --pairs 1M --loads 1M --capture 8M)
+    tests devices 80
+    tests srlg-host 20 cuda::
+    if [ "$cuda" = yes ]; then
+        # So few pairs that most touch a recorder that none touched before: each writes. First, as it has all bars.
+        speed cuda 40 --pairs 4M --loads 5M --capture 1M
+        speed cuda 110 --loads 1M,2M,10M --capture 32M
+    fi
 fi
 if [ "$cuda" = yes ]; then
-    sanitize memcheck
-    sanitize initcheck
-    sanitize racecheck
+    sanitize memcheck 45
+    sanitize initcheck 30
+    sanitize racecheck 30
     profile
 fi
-# What users have today is slow: fewer rounds.
-speed cpu 150 --repeat 3 --loads 1M,5M --capture 32M
+# What users have today is slow: few rounds.
+speed cpu 50 "${few[@]}"
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do
     echo "$outcome: $(grep -c "\"test\".*\"outcome\":\"$outcome\"" "$results")"
@@ -219,4 +261,6 @@ done
 sed -n 's/.*"test":"\([^"]*\)".*"outcome":"\(failed\|unfinished\)".*/\2: \1/p' "$results"
 say "benchmarks"
 table
+say "bars"
+"$here/bars.sh" "$results" || fail "bars.sh: exit status $?"
 [ "$failures" = 0 ] || { say "$failures steps failed" && exit 1; }
