@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the suite of all devices, tests/devices, on the kernels as they are committed, without a GPU: ptxrun
 # interprets the PTX behind a libcuda.so. SRLG_PTXRUN names the folder of its sources, ../shared/tools/ptxrun
-# without it; where there is none nothing runs. The suite takes some five minutes; with --quick it is those
-# tests that run every kernel with the least traffic, in less than two minutes.
+# without it; where there is none nothing runs. The suite takes some fifteen minutes; with --quick it is those
+# tests that run every kernel with the least traffic, in less than a minute. A kernel that reads what nobody wrote fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,7 +25,8 @@ if [ ! -d "$ptxrun" ]; then
 fi
 
 CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
-PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
+export PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} PTXRUN_CHECK=${PTXRUN_CHECK:-init}
+SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
     cargo test --workspace --locked --test devices -- "${tests[@]}" | tee target/ptx-tests.log
 if [ "$*" = --quick ] && ! grep -q "^test result: ok. ${#quick[@]} passed" target/ptx-tests.log; then
     echo "of the tests that --quick names, ${#quick[@]}, some are not there" >&2

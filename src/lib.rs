@@ -229,12 +229,12 @@ pub mod state {
 ///
 /// # When not
 ///
-/// Who closes slices by a timer of their own needs neither clock nor slicer.
+/// A program that closes slices by a timer of its own needs neither clock nor slicer.
 ///
 /// # How
 ///
 /// [`SliceClock`](time::SliceClock) says which slice a time is of, and when slices end; [`Slicer`](time::Slicer) sorts
-/// pairs by that for whoever has slices, a [`SliceSink`](time::SliceSink).
+/// pairs by that for a [`SliceSink`](time::SliceSink), which starts and ends slices.
 ///
 /// # Shapes and units
 ///

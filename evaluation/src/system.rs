@@ -19,10 +19,11 @@ pub trait System {
     /// Takes `batch`, pairs of the running slice, all of IPv4 where the system knows no other family.
     ///
     /// # Panics
-    /// Where the system knows IPv4 alone and the batch has other pairs.
+    /// Where the system knows IPv4 alone and the batch has other pairs, or is in memory of a device.
     fn ingest_batch(&mut self, batch: &PairBatch) {
-        assert!(batch.v6().is_empty(), "{} takes pairs of IPv4", self.name());
-        self.ingest(batch.v4());
+        const READ: &str = "batches of ordinary memory can be read";
+        assert!(batch.v6().expect(READ).is_empty(), "{} takes pairs of IPv4", self.name());
+        self.ingest(&batch.v4().expect(READ));
     }
 
     /// Waits until all that was ingested is where reports find it: for measuring.

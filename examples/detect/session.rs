@@ -85,11 +85,12 @@ impl Session {
             paper: args.preset == Preset::Paper,
             background: 0.0,
         };
+        let detector = args.detector()?;
         Ok(Self {
-            slicer: Slicer::new(clock),
+            slicer: Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?),
             view: View::new(&args.view)?,
             is_live: args.source.is_live(),
-            measured: Measured { detector: args.detector()?, reports },
+            measured: Measured { detector, reports },
             started: Instant::now(),
             pairs: 0,
             unmeasured: 0,

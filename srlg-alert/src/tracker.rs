@@ -2,7 +2,7 @@
 //!
 //! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
 //! Invariants: what has a start has an end, once, whatever becomes of hosts, groups and rules in between; and at most
-//! [`Tracker::MOST_HOSTS`] hosts are remembered, whoever makes them.
+//! [`Tracker::MOST_HOSTS`] hosts are remembered, whatever made them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! IPFIX files (RFC 5655): messages one after another, as they went over the wire.
 //!
-//! Shape: a message has a header of 16 bytes, which tells its length, and sets. Sets are left to whoever decodes exports.
+//! Shape: a message has a header of 16 bytes, which tells its length, and sets. Sets are left to a decoder of exports.
 //! Invariant: a message is consumed only when it is whole, so that the offset of a truncation is that of its first byte.
 //!
 //! There is no magic number: what a file is, its first message tells, by its version, its length and the header of its first set.

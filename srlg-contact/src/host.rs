@@ -3,7 +3,7 @@
 //! Invariant: one host is one value, however its address was spelt.
 //!
 //! Decoders hand hosts on in this form: an [`IpAddr`] is written in pieces of 1, 4 and 8 bytes, and
-//! whoever copies it waits until they have been stored, a third of the time of a packet.
+//! a copy of it waits until they have been stored, a third of the time of a packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

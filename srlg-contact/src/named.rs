@@ -63,7 +63,7 @@ named! {
 named! {
     /// Chooses the hosts that are measured by the networks of a view.
     Side {
-        /// Those inside of the networks, whoever their opposite hosts are.
+        /// Those inside of the networks, wherever their opposite hosts are.
         #[default]
         Inside = "inside",
         /// Those outside of the networks, by their contacts with hosts inside.

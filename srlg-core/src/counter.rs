@@ -125,8 +125,8 @@ pub trait Counted {
     fn clear(&mut self);
 
     /// Returns whether a host of whose [glimpse](crate::Params::glimpse_positions) this was counted may be a
-    /// super point by `params`. What `scratch`, a tally over the same span, holds afterwards is of no use.
-    fn may_reach(&self, params: &Self::Params, scratch: &mut Tally) -> bool;
+    /// super point by `params`.
+    fn may_reach(&self, params: &Self::Params) -> bool;
 
     /// Returns the tally of what was counted.
     fn tally(&self) -> Tally;

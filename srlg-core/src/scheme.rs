@@ -294,18 +294,6 @@ impl Params {
         Some(glimpse::positions(params))
     }
 
-    /// Returns whether a host whose [glimpse](Self::glimpse_positions) over `span` is `tally` may be a super
-    /// point.
-    #[must_use]
-    pub fn may_reach(&self, tally: &Tally, span: Span) -> bool {
-        match (self.counter(), tally) {
-            (CounterPart::Tagged(params), Tally::Visible(histograms)) => {
-                glimpse::may_reach(params, histograms, span)
-            }
-            _ => true,
-        }
-    }
-
     /// Returns the standard error, in hosts, to expect of an estimate of a host with `cardinality` opposite
     /// hosts where a window holds `distinct_pairs` distinct pairs; `None` where no formula is known.
     #[must_use]

@@ -1,7 +1,7 @@
 //! From a record to the contacts of its directions.
 //!
 //! Invariant: a direction without packets is no contact. In a flood whose answers alone are seen,
-//! whoever counts the empty direction makes a scanner of the victim.
+//! a count of the empty direction makes a scanner of the victim.
 
 use srlg_contact::Contact;
 

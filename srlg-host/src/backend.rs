@@ -3,6 +3,7 @@
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
 //! `candidates`, `tally` of what they found, `age`.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
@@ -53,12 +54,35 @@ impl Pairs<'_> {
 pub(crate) struct Found {
     /// The span.
     pub(crate) span: Span,
-    /// Candidates, each once.
+    /// How many candidates there are.
+    pub(crate) candidates: usize,
+    /// Those of them that the device has not looked at yet, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) quality: Quality,
     /// Per row of the counter, how many recorders are within the span. `None` where no estimate
     /// needs them and the device counts them while it ages them.
     pub(crate) row_weights: Option<Vec<u32>>,
+}
+
+/// What a device saw of a candidate.
+pub(crate) struct Looked<'a> {
+    pub(crate) host: IpAddr,
+    /// Of the fine [region](srlg_core::Params::regions), and of the coarse ones where the host
+    /// [needs](srlg_core::Params::needs_coarse) them.
+    pub(crate) tallies: &'a [Tally],
+    /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, where the device
+    /// has brought them along; of an IPv6 host, anything.
+    pub(crate) words: Option<&'a [u64]>,
+}
+
+/// Takes what was seen of candidates, in any order and from any threads.
+pub(crate) type Each<'a> = dyn Fn(&Looked<'_>) + Sync + 'a;
+
+/// Returns `hosts`, each of which is there once, and behind them those of `kept` that are not among them.
+pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
+    let known: HashSet<IpAddr> = hosts.iter().copied().collect();
+    hosts.extend(kept.iter().filter(|host| !known.contains(host)));
+    hosts
 }
 
 /// A device that holds the recorders of one detector.
@@ -81,18 +105,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Sets the maximum number of CPU threads that a close uses, where the CPU does its work.
     fn set_threads(&mut self, threads: NonZeroUsize);
 
-    /// Finds the candidates over `span` that the limits of the params accept.
-    fn candidates(&mut self, span: Span) -> Result<Found, Error>;
+    /// Finds the candidates over `span`: those that the limits of the params accept, and all of `kept`.
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error>;
 
-    /// Calls `each` with the number and the tallies over the span of `found` of each host of `found` that no
-    /// [glimpse](srlg_core::Params::may_reach) dismisses, in any order and from any threads: of the fine
-    /// [region](srlg_core::Params::regions), and of the coarse ones where the host
-    /// [needs](srlg_core::Params::needs_coarse) them.
-    fn tally(
-        &mut self,
-        found: &Found,
-        each: &(dyn Fn(usize, &[Tally]) + Sync),
-    ) -> Result<(), Error>;
+    /// Calls `each` for every candidate of `found`, what `candidates` returned last, that may be a super point: none is left
+    /// out but those that a [glimpse](srlg_core::counter::tagged::glimpse) dismisses, and those of which the device knows
+    /// that their estimates are below the threshold.
+    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error>;
 
     /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
     /// how many recorders are within `span`; while others may ingest.

@@ -24,7 +24,7 @@ const WHOLE: &str = "srlg";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
-/// Keeps checkpoints in a folder, which nobody else uses as long as the value lives.
+/// Keeps checkpoints in a folder that no other program uses as long as the value lives.
 ///
 /// ```
 /// use srlg::{Config, Device, SlidingDetector};

@@ -3,18 +3,17 @@
 //! candidates -> glimpse, tallies and estimate of each -> sample peers of super points -> age. The device
 //! counts; all decisions and floats are in srlg-core.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use srlg_core::counter::rows::background;
-use srlg_core::{Ages, Estimate, Params, Span, Tally};
+use srlg_core::{Ages, Estimate, Params, Span};
 
-use crate::backend::{Backend, Found};
+use crate::backend::{Backend, Found, Looked};
 use crate::error::Error;
 use crate::finder::{Quality, untouched_quality};
-use crate::peers::sample_peers;
+use crate::peers::{peers_of, sample_peers};
 use crate::report::{Health, SliceReport, StageTimes, SuperPoint};
 
 /// What is known of a slice that is being closed, before the window moves.
@@ -36,9 +35,7 @@ impl Studied {
     ) -> Result<Self, Error> {
         let start = Instant::now();
         let span = params.span(slice, params.window());
-        let mut found = backend.candidates(span)?;
-        let known: HashSet<IpAddr> = found.hosts.iter().copied().collect();
-        found.hosts.extend(kept.iter().filter(|host| !known.contains(host)));
+        let found = backend.candidates(span, kept)?;
         let searched = Instant::now();
         let super_points = super_points(params, backend, (span, slice), &found)?;
         let stages = StageTimes {
@@ -66,7 +63,7 @@ impl Studied {
             None => vec![backend.age(ages, Some(found.span))?],
         };
         stages.age = start.elapsed();
-        let candidates = found.hosts.len();
+        let candidates = found.candidates;
         let health = health(params, &row_weights, found.quality);
         Ok(SliceReport { slice, super_points, candidates, health, stages })
     }
@@ -79,22 +76,30 @@ fn super_points(
     (span, slice): (Span, u64),
     found: &Found,
 ) -> Result<Vec<SuperPoint>, Error> {
-    let estimates: Vec<OnceLock<Estimate>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
+    let points = Mutex::new(Vec::new());
     let row_weights = found.row_weights.as_deref().unwrap_or_default();
-    let each = |number: usize, tallies: &[Tally]| {
-        let estimate = params.estimate(tallies, span, row_weights);
-        estimates[number].set(estimate).expect("each number comes once");
+    let each = |looked: &Looked<'_>| {
+        let estimate = params.estimate(looked.tallies, span, row_weights);
+        if let Some(mut point) = super_point(looked.host, estimate, params.threshold()) {
+            let peers =
+                looked.words.map(|words| peers_of(params, looked.host, words, (span, slice)));
+            let has_peers = peers.is_some();
+            point.peers = peers.unwrap_or_default();
+            points.lock().expect("nobody panics with it").push((point, has_peers));
+        }
     };
     backend.tally(found, &each)?;
-    let points = found.hosts.iter().zip(estimates).filter_map(|(&host, estimate)| {
-        super_point(host, estimate.into_inner()?, params.threshold())
-    });
-    let mut super_points: Vec<SuperPoint> = points.collect();
-    super_points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
-    let hosts: Vec<IpAddr> = super_points.iter().map(|point| point.host).collect();
+    let mut points = points.into_inner().expect("nobody panics with it");
+    let order = |a: &SuperPoint, b: &SuperPoint| {
+        b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host))
+    };
+    points.sort_by(|(a, _), (b, _)| order(a, b));
+    let asked = points.iter().filter(|(_, has_peers)| !has_peers);
+    let hosts: Vec<IpAddr> = asked.map(|(point, _)| point.host).collect();
     let peers = sample_peers(params, backend, &hosts, (span, slice))?;
-    super_points.iter_mut().zip(peers).for_each(|(point, peers)| point.peers = peers);
-    Ok(super_points)
+    let without = points.iter_mut().filter(|(_, has_peers)| !has_peers);
+    without.zip(peers).for_each(|((point, _), peers)| point.peers = peers);
+    Ok(points.into_iter().map(|(point, _)| point).collect())
 }
 
 /// The health of a detector that has closed no slice yet.

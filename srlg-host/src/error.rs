@@ -69,7 +69,7 @@ pub enum Error {
     /// The GPU failed before.
     #[error(
         "the CUDA device failed before, and what the detector had seen is gone: \
-         make a new detector"
+         make a new detector, in a new process if CUDA refuses one in this"
     )]
     DeviceLost,
     /// Pairs on a GPU were given to a detector on the CPU.
@@ -80,6 +80,12 @@ pub enum Error {
         "the pairs are on CUDA device {theirs}, the detector is on {ours}: ingest pairs of CUDA device {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
+    /// Pairs on a GPU begin at an address that its threads do not load pairs from; they were not ingested.
+    #[error(
+        "the pairs begin at {address:#x} in the memory of the CUDA device, no multiple of {alignment}: copy them to memory \
+         of their own"
+    )]
+    UnalignedPairs { address: u64, alignment: usize },
     /// A host of IPv6, or an [`Ip6Pair`](crate::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
     #[error(
         "the paper's scheme takes IPv4 alone, and a host of IPv6 or an `Ip6Pair` was given: give hosts of IPv4 and `IpPair`s, \

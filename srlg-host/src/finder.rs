@@ -18,7 +18,13 @@ use std::net::IpAddr;
 use srlg_core::finder::Finder;
 use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use cells::{Candidates, Counts, quality_of_all};
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use cells_gpu::{CellsGpuSearch, Listed};
 pub(crate) use quality::Quality;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use rsra_gpu::RsraGpuSearch;
 
 /// Tells how full a finder was, and what it asked of a candidate.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]

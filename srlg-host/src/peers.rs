@@ -43,6 +43,19 @@ pub(crate) fn sample_peers(
     Ok(all)
 }
 
+/// Returns the sample peers of `host` over the span of `window`, whose second part is the number of the running slice, where
+/// `words` are in the spots of `host`; none of an IPv6 host.
+pub(crate) fn peers_of(
+    params: &Params,
+    host: IpAddr,
+    words: &[u64],
+    window: (Span, u64),
+) -> Vec<SamplePeer> {
+    let IpAddr::V4(host) = host.to_canonical() else { return Vec::new() };
+    let spots = params.peer_spots(host.to_bits());
+    spots.map_or_else(Vec::new, |spots| of_host(params, (host.to_bits(), &spots), words, window))
+}
+
 /// The sample peers of the `host` with these `spots`, and the words there.
 fn of_host(
     params: &Params,

@@ -33,8 +33,8 @@ pub(crate) trait PairMemory: Any + Send + Sync {
     /// Looks at it.
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// Changes it.
-    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error>;
+    /// Lends it, to be changed.
+    fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
 /// Ordinary memory.
@@ -44,9 +44,8 @@ impl PairMemory for Vec<u64> {
         Ok(())
     }
 
-    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error> {
-        change(self.as_mut_slice().as_mut_bytes());
-        Ok(())
+    fn write(&mut self) -> Result<&mut [u8], Error> {
+        Ok(self.as_mut_slice().as_mut_bytes())
     }
 }
 
@@ -97,11 +96,39 @@ impl<P: Pair> PinnedPairs<P> {
     ///
     /// # Errors
     /// What the device reports.
-    pub fn fill(&mut self, mut change: impl FnMut(&mut [P])) -> Result<(), Error> {
+    pub fn fill(&mut self, change: impl FnOnce(&mut [P])) -> Result<(), Error> {
         let PinnedMemory { memory, bytes, .. } = &mut self.memory;
-        memory.write(&mut |all| {
-            change(<[P]>::mut_from_bytes(&mut all[..*bytes]).expect("aligned whole pairs"));
-        })
+        let all = memory.write()?;
+        change(<[P]>::mut_from_bytes(&mut all[..*bytes]).expect("aligned whole pairs"));
+        Ok(())
+    }
+
+    /// Adds `pair` behind the others, in the memory that there is for `len` pairs when it is made; whether there was room.
+    #[inline]
+    pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
+        let PinnedMemory { memory, family, bytes } = &mut self.memory;
+        let Some(room) = memory.write()?.get_mut(*bytes..*bytes + size_of::<P>()) else {
+            return Ok(false);
+        };
+        room.copy_from_slice(pair.as_bytes());
+        (*family, *bytes) = (P::FAMILY, *bytes + size_of::<P>());
+        Ok(true)
+    }
+
+    /// Leaves no pair, but the memory of all.
+    pub(crate) const fn clear(&mut self) {
+        (self.memory.family, self.memory.bytes) = (Family::V4, 0);
+    }
+
+    /// Looks at all pairs.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&[P]) -> T) -> Result<T, Error> {
+        let PinnedMemory { memory, bytes, .. } = &self.memory;
+        let (mut look, mut looked) = (Some(look), None);
+        memory.read(&mut |all| {
+            let pairs = <[P]>::ref_from_bytes(&all[..*bytes]).expect("aligned whole pairs");
+            looked = look.take().map(|look| look(pairs));
+        })?;
+        Ok(looked.expect("a look at memory that could be read"))
     }
 
     /// Returns the number of pairs.

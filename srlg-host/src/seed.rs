@@ -14,7 +14,7 @@ use crate::error::Error;
 /// ```
 ///
 /// Nodes whose states are merged need the same seed: draw it once, give it to each of them as
-/// any other secret, and to nobody else. A detector alone draws its own at every start, and
+/// any other secret, and to no other program. A detector alone draws its own at every start, and
 /// needs to keep none.
 ///
 /// # Errors

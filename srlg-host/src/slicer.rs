@@ -10,9 +10,6 @@ use std::net::IpAddr;
 use crate::batch::PairBatch;
 use crate::clock::{Placement, SliceClock};
 
-/// Pairs wait until there are this many of them, or until their slice ends.
-const BATCH: usize = 1 << 14;
-
 /// Takes the pairs of one slice after the other from a [`Slicer`].
 pub trait SliceSink {
     /// What may fail.
@@ -84,7 +81,7 @@ pub trait SliceSink {
 /// assert_eq!(reports.slices, [100, 101]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Slicer {
     clock: SliceClock,
     /// The running slice; 0 before the first.
@@ -97,10 +94,22 @@ pub struct Slicer {
 }
 
 impl Slicer {
+    /// Pairs wait until there are this many of them, or until their slice ends.
+    pub const BATCH: usize = 1 << 14;
+
     /// Makes a slicer that places pairs by `clock`, which has placed nothing yet.
     #[must_use]
-    pub const fn new(clock: SliceClock) -> Self {
-        Self { clock, slice: 0, running: PairBatch::new(), others: BTreeMap::new(), late: 0 }
+    pub fn new(clock: SliceClock) -> Self {
+        Self::with_batch(clock, PairBatch::new())
+    }
+
+    /// Makes a slicer that places pairs by `clock`, which has placed nothing yet, and collects those of the running slice in
+    /// `batch`, which is cleared first. One of [`SlidingDetector::pair_batch`](crate::SlidingDetector::pair_batch) with room for
+    /// [`BATCH`](Self::BATCH) pairs spares a copy where the detector is on a GPU.
+    #[must_use]
+    pub fn with_batch(clock: SliceClock, mut batch: PairBatch) -> Self {
+        batch.clear();
+        Self { clock, slice: 0, running: batch, others: BTreeMap::new(), late: 0 }
     }
 
     /// Returns the clock, which counts the timestamps that it has refused.
@@ -127,7 +136,7 @@ impl Slicer {
             Placement::TooLate | Placement::Future => return Ok(placement),
             _ => self.take_other(placement, time_ns, pairs, sink)?,
         }
-        if self.running.len() + self.late >= BATCH {
+        if self.running.len() + self.late >= Self::BATCH {
             self.flush(sink)?;
         }
         Ok(placement)

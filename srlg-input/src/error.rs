@@ -55,7 +55,7 @@ pub enum InputError {
         /// Why not.
         error: io::Error,
     },
-    /// Sockets are asked for, and nobody may send to them.
+    /// Sockets are asked for, and no exporter may send to them.
     #[error(
         "no exporter is permitted: name the networks that they are in, since exports are datagrams that anybody can send"
     )]

@@ -23,72 +23,92 @@ mod entry;
 mod grid;
 mod kernel;
 mod list;
+pub mod looks;
+pub mod owners;
 pub mod regain;
 pub mod scan;
 pub mod survey;
 pub mod tally;
 
-use core::sync::atomic::{AtomicU8, AtomicU32};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+use cells::Kept;
 
 pub use grid::{Grid, THREADS};
 pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Length, Place, Slices};
 pub use list::{add, complete, filled};
+use scan::{AlignedPair, AlignedPair6};
+use srlg_core::counter::tagged::Grouping;
 use srlg_core::counter::{RowsParams, TaggedParams};
+use srlg_core::finder::cells::SLOTS;
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::finder::{CellsParams, RsraParams};
-use srlg_core::{ArrayParams, HostId, Ip6Pair, IpPair, Packed, Recorder16, Recorder64, Span};
+use srlg_core::{ArrayParams, HostId, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
-    /// Touches the cells of `pairs`, `age` epochs ago.
-    "touch_cells": TouchCells(params: CellsParams, age: u32) {
-        reads pairs: [IpPair],
-        writes recorders: [Recorder64; params.recorders()],
+    /// Touches the cells of `pairs`, `cells_age` epochs ago, and their recorders in the lines of the tagged counter,
+    /// `lines_age` epochs ago.
+    "touch": Touch(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
+        reads pairs: [AlignedPair],
+        writes cells: [Recorder64; finder.recorders()],
+        writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Touches the recorders of `pairs` in an RSRA, `age` slices ago.
-    "touch_rsra": TouchRsra(params: RsraParams, age: u32) {
-        reads pairs: [IpPair],
-        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
+    /// Touches the same of `pairs` of any two addresses.
+    "touch_ip6": Touch6(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
+        reads pairs: [AlignedPair6],
+        writes cells: [Recorder64; finder.recorders()],
+        writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Touches the recorders of `pairs` in the lines of the tagged counter, `age` epochs ago.
-    "touch_lines": TouchLines(params: TaggedParams, age: u32) {
-        reads pairs: [IpPair],
-        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
-    } threads: pairs.len();
-
-    /// Touches the recorders of `pairs` in the rows of the paper's counter, `age` slices ago.
-    "touch_rows": TouchRows(params: RowsParams, age: u32) {
-        reads pairs: [IpPair],
-        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
-    } threads: pairs.len();
-
-    /// Touches the cells of `pairs` of any two addresses, `age` epochs ago.
-    "touch_cells_ip6": TouchCells6(params: CellsParams, age: u32) {
-        reads pairs: [Ip6Pair],
-        writes recorders: [Recorder64; params.recorders()],
-    } threads: pairs.len();
-
-    /// Touches the recorders of `pairs` of any two addresses in the lines of the tagged counter, `age` epochs ago.
-    "touch_lines_ip6": TouchLines6(params: TaggedParams, age: u32) {
-        reads pairs: [Ip6Pair],
-        writes recorders: [Packed<Recorder16>; Packed::<Recorder16>::words(params.recorders())],
+    /// Touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, `age` slices ago.
+    "touch_paper": TouchPaper(finder: RsraParams, counter: RowsParams, age: u32) {
+        reads pairs: [AlignedPair],
+        writes rough: [Packed<Recorder16>; Packed::<Recorder16>::words(finder.recorders())],
+        writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
     /// Counts the cells of each of the youngest ages that IPv4 hosts hold, then those that IPv6 hosts hold, in the two
-    /// halves of `ages`; and those of these ages that each owner has, by its counter. All are 0 before.
+    /// halves of `ages`; and those of these ages that each owner has, in the [table](owners) of `keys` and `counts`. All are 0
+    /// before.
     "count_cells": CountCells(params: CellsParams) {
         reads cells: [Recorder64; params.recorders()],
         writes ages: [AtomicU32],
-        writes owners: [AtomicU32; params.recorders()],
+        writes keys: [AtomicU64; owners::entries(&params)],
+        writes counts: [AtomicU32; owners::entries(&params)],
     } threads: cells.len();
 
-    /// Lists the cells of the `ages` youngest ages whose owner's counter is at least `least`: their
-    /// numbers and their words.
-    "list_cells": ListCells(params: CellsParams, ages: u32, least: u32) {
+    /// Lists the IPv4 hosts that hold at least `least` of the cells that were counted: the keys of their owners as
+    /// `entries`, how many cells each `holds`, and, as far as there is room, their ids as two of `hosts`.
+    "list_holders": ListHolders(params: CellsParams, least: u32) {
+        reads keys: [u64; owners::entries(&params)],
+        reads counts: [u32; owners::entries(&params)],
+        writes entries: [AtomicU64],
+        writes holds: [AtomicU32; entries.len()],
+        writes hosts: [AtomicU32],
+        writes count: [AtomicU32; 1],
+    } threads: keys.len(),
+    where least > 0;
+
+    /// Adds to such a list those of the `kept` hosts that [`ListHolders`] leaves out: their numbers, with the bit
+    /// [`KEPT`](cells::KEPT).
+    "list_kept": ListKept(params: CellsParams, least: u32) {
+        reads kept: [Kept],
+        reads keys: [u64; owners::entries(&params)],
+        reads counts: [u32; owners::entries(&params)],
+        writes entries: [AtomicU64],
+        writes holds: [AtomicU32; entries.len()],
+        writes hosts: [AtomicU32],
+        writes count: [AtomicU32; 1],
+    } threads: kept.len();
+
+    /// Lists the cells of the `ages` youngest ages that IPv6 hosts hold whose fingerprints have at least `least` of those that
+    /// were counted: their numbers and their words.
+    "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
-        reads owners: [u32; params.recorders()],
+        reads keys: [u64; owners::entries(&params)],
+        reads counts: [u32; owners::entries(&params)],
         writes places: [AtomicU32; params.recorders()],
         writes words: [Recorder64; params.recorders()],
         writes count: [AtomicU32; 1],
@@ -133,14 +153,62 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Counts `positions` of the linear estimators of `hosts`, from number `first` on, into `bins`,
-    /// [`Span::bin_words`] per host.
-    "tally": Tally(params: TaggedParams, span: Span, first: u32, positions: u32) {
+    /// Counts `positions` of the linear estimators, from number `first` on, of those `hosts` that the list of `numbers`
+    /// names, of which there are `count`, from entry `skip` on: into `bins`, [`Grouping::bin_words`] per host, for as many
+    /// hosts as there is room for.
+    "tally": Tally(params: TaggedParams, grouping: Grouping, first: u32, positions: u32, skip: u32) {
         reads hosts: [HostId],
+        reads numbers: [u32],
+        reads count: [u32; 1],
         reads linear: [Recorder16; params.recorders()],
-        writes bins: [AtomicU32; hosts.len() * span.bin_words()],
-    } blocks: hosts.len() * tally::parts_of(positions),
-    where first <= params.positions() && positions <= params.positions() - first;
+        writes bins: [AtomicU32],
+    } blocks: bins.len() / grouping.bin_words() * tally::parts_of(positions),
+    where first <= params.positions() && positions <= params.positions() - first
+        && numbers.len() <= hosts.len();
+
+    /// Lists those of the `numbers`, of which there are `count`, whose glimpse over `span` dismisses nobody: it is in `bins`, in
+    /// [groups for a bound](Grouping::for_bound).
+    "glimpse": Glimpse(params: TaggedParams, span: Span) {
+        reads numbers: [u32],
+        reads count: [u32; 1],
+        reads bins: [u32],
+        writes left: [AtomicU32; numbers.len()],
+        writes left_count: [AtomicU32; 1],
+    } threads: bins.len() / Grouping::for_bound(span).bin_words();
+
+    /// Adds up the `bins` of the hosts of `numbers`, from entry `skip` on, which are by [age](Grouping::of_ages), to `groups`
+    /// [for a bound](Grouping::for_bound).
+    "regroup": Regroup(span: Span, skip: u32) {
+        reads numbers: [u32],
+        reads count: [u32; 1],
+        reads bins: [u32],
+        writes groups: [AtomicU32;
+            bins.len() / Grouping::of_ages(span).bin_words() * Grouping::for_bound(span).bin_words()],
+    } threads: groups.len();
+
+    /// Lists which of the hosts of `numbers`, from entry `skip` on, whose fine regions are in `bins`, in
+    /// [groups for a bound](Grouping::for_bound), may reach the threshold: their numbers in `bins`.
+    "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
+        reads numbers: [u32],
+        reads count: [u32; 1],
+        reads bins: [u32],
+        writes reached: [AtomicU32; bins.len() / Grouping::for_bound(span).bin_words()],
+        writes reached_count: [AtomicU32; 1],
+    } threads: reached.len();
+
+    /// Writes of each host that `reached` lists, from entry `first` on, its number, its `tallies` of `bins`, and the words of
+    /// the cells that all of its slots go to, for as many hosts as there is room for.
+    "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
+        reads hosts: [HostId],
+        reads numbers: [u32],
+        reads reached: [u32],
+        reads reached_count: [u32; 1],
+        reads bins: [u32],
+        reads cells: [Recorder64; params.recorders()],
+        writes recorded: [AtomicU32],
+        writes peers: [Recorder64; recorded.len() * SLOTS as usize],
+        writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
+    } blocks: recorded.len();
 
     /// Adds up the weights of the first `positions` of the union estimators of `hosts`.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {

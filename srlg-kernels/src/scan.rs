@@ -1,65 +1,63 @@
-//! Scanning pairs: each finder and each counter by itself.
+//! Scanning pairs: a kernel touches what its scheme's finder and its counter make of a pair, which it reads once.
 
-use crate::{
-    Body, Grid, Slices, TouchCells, TouchCells6, TouchLines, TouchLines6, TouchRows, TouchRsra,
-};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::{Body, Grid, Slices, Touch, Touch6, TouchPaper};
 use srlg_core::counter::rows::touch_rows;
 use srlg_core::counter::tagged::touch_lines;
 use srlg_core::finder::cells::touch_cells;
 use srlg_core::finder::touch_rsra;
+use srlg_core::{Ip6Pair, IpPair};
 
-impl Body for TouchCells<Slices<'_>> {
+macro_rules! aligned {
+    ($(#[$doc:meta])* $name:ident($pair:ty) at $bytes:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(C, align($bytes))]
+        pub struct $name(pub $pair);
+    };
+}
+
+aligned!(
+    /// Holds a pair at a multiple of 8 bytes, where a thread loads it at once.
+    AlignedPair(IpPair) at 8
+);
+aligned!(
+    /// Holds a pair of any two addresses at a multiple of 16 bytes, the most that a thread loads at once.
+    AlignedPair6(Ip6Pair) at 16
+);
+
+impl Body for Touch<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         for at in grid.of_all(self.pairs.len()) {
-            touch_cells(&self.params, self.recorders, &self.pairs[at], self.age);
+            let AlignedPair(pair) = self.pairs[at];
+            touch_cells(&self.finder, self.cells, &pair, self.cells_age);
+            touch_lines(&self.counter, self.lines, &pair, self.lines_age);
         }
     }
 }
 
-impl Body for TouchCells6<Slices<'_>> {
+impl Body for Touch6<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         for at in grid.of_all(self.pairs.len()) {
-            let pair = self.params.ids(self.pairs[at]);
-            touch_cells(&self.params, self.recorders, &pair, self.age);
+            let AlignedPair6(pair) = self.pairs[at];
+            // One detector, one seed: the ids are those of the counter, too.
+            let pair = self.finder.ids(pair);
+            touch_cells(&self.finder, self.cells, &pair, self.cells_age);
+            touch_lines(&self.counter, self.lines, &pair, self.lines_age);
         }
     }
 }
 
-impl Body for TouchRsra<Slices<'_>> {
+impl Body for TouchPaper<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         for at in grid.of_all(self.pairs.len()) {
-            touch_rsra(&self.params, self.recorders, &self.pairs[at], self.age);
-        }
-    }
-}
-
-impl Body for TouchLines<Slices<'_>> {
-    #[inline(always)]
-    fn run(&self, grid: Grid) {
-        for at in grid.of_all(self.pairs.len()) {
-            touch_lines(&self.params, self.recorders, &self.pairs[at], self.age);
-        }
-    }
-}
-
-impl Body for TouchLines6<Slices<'_>> {
-    #[inline(always)]
-    fn run(&self, grid: Grid) {
-        for at in grid.of_all(self.pairs.len()) {
-            let pair = self.params.ids(self.pairs[at]);
-            touch_lines(&self.params, self.recorders, &pair, self.age);
-        }
-    }
-}
-
-impl Body for TouchRows<Slices<'_>> {
-    #[inline(always)]
-    fn run(&self, grid: Grid) {
-        for at in grid.of_all(self.pairs.len()) {
-            touch_rows(&self.params, self.recorders, &self.pairs[at], self.age);
+            let AlignedPair(pair) = self.pairs[at];
+            touch_rsra(&self.finder, self.rough, &pair, self.age);
+            touch_rows(&self.counter, self.linear, &pair, self.age);
         }
     }
 }

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::looks::waiting;
 use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
@@ -19,13 +20,17 @@ pub(crate) fn parts_of(positions: u32) -> usize {
 impl Body for Tally<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
-        let lines = Lines::new(&self.params, self.linear);
-        for (host, part) in parts(grid, self.hosts.len(), self.positions) {
-            let positions = lines.positions(self.hosts[host], self.span);
-            for at in grid.of_threads(part.len()) {
-                if let Some(bin) = positions.bin(self.first + (part.start + at) as u32) {
+        let (lines, words) = (Lines::new(&self.params, self.linear), self.grouping.bin_words());
+        let room = self.bins.len() / words;
+        let hosts = waiting(self.numbers.len(), self.count[0], self.skip, room);
+        for (at, part) in parts(grid, hosts, self.positions) {
+            let host = self.hosts[self.numbers[self.skip as usize + at] as usize];
+            let positions = lines.positions(host, self.grouping);
+            for position in grid.of_threads(part.len()) {
+                let position = self.first + (part.start + position) as u32;
+                if let Some(bin) = positions.bin(position) {
                     let (word, shift) = bin_place(bin);
-                    self.bins[host * self.span.bin_words() + word].fetch_add(1 << shift, Relaxed);
+                    self.bins[at * words + word].fetch_add(1 << shift, Relaxed);
                 }
             }
         }

@@ -17,7 +17,10 @@ mod merging;
 mod odd;
 mod overload;
 mod recorded;
+mod refusals;
 #[cfg(feature = "cuda")]
 mod resident;
+mod several;
+mod sizes;
 mod truth;
 mod windows;

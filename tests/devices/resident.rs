@@ -1,31 +1,50 @@
 //! Pairs that are in the memory of a GPU already.
 
 use srlg::gpu::cudarc::driver::CudaContext;
+use srlg::ingest::Ip6Pair;
 use srlg::{Device, IpPair, SlidingDetector};
 
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
 
-/// In pieces, each of which is gone when the call returns.
-fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
+/// Pairs of a piece, each of which is gone when the call returns.
+const PIECE: usize = 10_007;
+
+/// Ingests `pairs` of IPv4 hosts from the memory of the GPU.
+pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
-    for piece in slice.pairs.chunks(10_007) {
-        let pairs: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.opposite]).collect();
-        detector.ingest_device(&stream.clone_htod(&pairs).unwrap()).unwrap();
+    for piece in pairs.chunks(PIECE) {
+        let words: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.opposite]).collect();
+        detector.ingest_device(&stream.clone_htod(&words).unwrap()).unwrap();
     }
+}
+
+/// Ingests `pairs` of any two hosts from the memory of the GPU.
+pub(crate) fn long(detector: &SlidingDetector, pairs: &[Ip6Pair]) {
+    let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
+    let words = |pair: &Ip6Pair| [pair.inside, pair.opposite].concat().try_into().unwrap();
+    for piece in pairs.chunks(PIECE) {
+        let words: Vec<[u32; 8]> = piece.iter().map(words).collect();
+        detector.ingest_device(&stream.clone_htod(&words).unwrap()).unwrap();
+    }
+}
+
+fn late(detector: &SlidingDetector, slice: &Slice) {
     slice.late.iter().for_each(|(late, pairs)| detector.ingest_late(pairs, *late).unwrap());
+}
+
+fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
+    short(detector, &slice.pairs);
+    late(detector, slice);
 }
 
 /// The same as pairs of any two hosts.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
-    let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let mapped = |host| [0, 0, 0xffff, host];
-    for piece in slice.pairs.chunks(10_007) {
-        let pair = |pair: &IpPair| [mapped(pair.inside), mapped(pair.opposite)].concat();
-        let pairs: Vec<[u32; 8]> = piece.iter().map(|it| pair(it).try_into().unwrap()).collect();
-        detector.ingest_device(&stream.clone_htod(&pairs).unwrap()).unwrap();
-    }
-    slice.late.iter().for_each(|(late, pairs)| detector.ingest_late(pairs, *late).unwrap());
+    let pair =
+        |pair: &IpPair| Ip6Pair { inside: mapped(pair.inside), opposite: mapped(pair.opposite) };
+    long(detector, &slice.pairs.iter().map(pair).collect::<Vec<_>>());
+    late(detector, slice);
 }
 
 fn check(device: Device) {

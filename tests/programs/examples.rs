@@ -6,7 +6,12 @@ use crate::example;
 
 /// What the example prints, when it succeeds.
 fn printed(name: &str) -> String {
-    let Output { status, stdout, stderr } = example(name).output().expect("the example starts");
+    printed_with(name, &[])
+}
+
+fn printed_with(name: &str, arguments: &[&str]) -> String {
+    let output = example(name).args(arguments).output().expect("the example starts");
+    let Output { status, stdout, stderr } = output;
     assert!(status.success() && stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).expect("examples print text")
 }
@@ -29,6 +34,30 @@ fn two_sites_find_together_what_neither_sees() {
     assert_eq!([west, east], ["west: no super point", "east: no super point"]);
     assert_estimates(merged, "10.0.0.1", 1500.0);
     assert_eq!(equal, "equal to one detector that saw everything: yes");
+}
+
+#[test]
+fn devices_find_together_what_each_sees_a_third_of() {
+    let printed = printed_with("gpus", &["--devices", "cpu,cpu,cpu"]);
+    let lines: Vec<&str> = printed.lines().collect();
+    let [_, found @ .., equal] = &lines[..] else { panic!("{printed}") };
+    // Three hosts with 400 new peers in each of 12 slices; with 1,200 and more they are reported.
+    assert_eq!(found.len(), 3 * 10, "{printed}");
+    let mut last = found[found.len() - 3..].to_vec();
+    last.sort_by_key(|line| line.split(' ').nth(2));
+    for (line, host) in last.iter().zip(["10.0.0.1", "10.0.0.2", "10.0.0.3"]) {
+        assert_estimates(line, host, 2000.0);
+    }
+    assert_eq!(*equal, "equal to one detector on the CPU that saw everything: yes");
+}
+
+#[test]
+fn device_that_is_not_there_is_named_in_one_line() {
+    let output = example("gpus").args(["--devices", "cpu,cuda:4294967295"]).output();
+    let Output { status, stderr, .. } = output.expect("the example starts");
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && stderr.starts_with("gpus: cuda:4294967295: "), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
 #[test]

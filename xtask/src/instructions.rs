@@ -10,12 +10,13 @@
 
 mod bounds;
 mod callgrind;
-mod program;
 
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 use bounds::{Count, WORKS, Work};
+
+use crate::program;
 
 /// What to do with the counts.
 #[derive(clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(has_avx2(), "the bounds are of AVX2 code, and this processor has none: use another");
     callgrind::find()?;
-    let program = program::build(root)?;
+    let program = program::build(root, "instructions")?;
     println!("{}", bounds::HEADER);
     let mut counts = Vec::new();
     for work in &WORKS {

@@ -5,9 +5,11 @@
 
 mod circles;
 mod documents;
+mod gpu_model;
 mod instructions;
 mod links;
 mod messages;
+mod program;
 mod ptx;
 mod sources;
 
@@ -24,6 +26,8 @@ enum Chore {
     Circles,
     /// Find public items whose documentation lacks a verb, a parameter or its errors.
     Documents,
+    /// Count what the GPU kernels take of a GPU, by an interpreter of their PTX.
+    GpuModel(gpu_model::Arguments),
     /// Count the instructions of ingest and close, under valgrind.
     Instructions(instructions::Arguments),
     /// Find links of documents that lead nowhere.
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     let result = match Chore::parse() {
         Chore::Circles => circles::run(root()),
         Chore::Documents => documents::run(root()),
+        Chore::GpuModel(arguments) => gpu_model::run(&arguments, root()),
         Chore::Instructions(arguments) => instructions::run(&arguments, root()),
         Chore::Links => links::run(root()),
         Chore::Messages => messages::run(root()),

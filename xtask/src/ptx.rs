@@ -9,6 +9,7 @@ mod assembly;
 mod build;
 mod fingerprint;
 mod listing;
+mod space;
 mod stamp;
 mod toolchain;
 
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
 fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
     let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
-    let ptx = build::ptx(&toolchain, root)?;
+    let ptx = space::global(&build::ptx(&toolchain, root)?)?;
     let stamp = Stamp { compiler: toolchain.compiler, sources };
     let path = root.join(file);
     fs::create_dir_all(path.parent().expect("a file in a folder"))

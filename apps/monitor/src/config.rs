@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use srlg_contact::{Networks, ViewOptions};
+use srlg_host::Device;
 use srlg_input::InputOptions;
 
 use crate::rules::Rules;
@@ -33,6 +34,8 @@ pub struct Config {
     pub slice: Duration,
     /// How long after its end a slice waits for contacts on their way.
     pub grace: Duration,
+    /// Where they are counted.
+    pub device: Device,
     /// Views, in the order of the file.
     pub views: Vec<ViewConfig>,
     /// What networks are called.

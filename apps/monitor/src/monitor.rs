@@ -97,6 +97,7 @@ impl Monitor {
                     rules: rules.clone(),
                     slice: config.slice,
                     grace: config.grace,
+                    device: config.device,
                     latest_ns,
                 })?;
                 Ok(Viewed { watch, direction, is_inside, opposite })

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use ipnet::IpNet;
 use srlg_contact::parse_network;
+use srlg_host::Device;
 use srlg_input::InputOptions;
 use toml::Spanned;
 
@@ -18,7 +19,7 @@ use crate::sinks::SinkOptions;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// File of the configuration; an input that is named beside takes the place of the one in the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "http", "state"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state"])]
     pub config: Option<PathBuf>,
 
     /// Where contacts come from.
@@ -48,6 +49,10 @@ pub struct Options {
     /// How long after its end a slice waits for contacts on their way
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub grace: Duration,
+
+    /// Where views are counted: cpu, cuda, cuda:N or auto
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
+    pub device: Device,
 
     /// File that alerts are added to, a line of JSON each; - is standard output, where they go without any sink
     #[arg(long, value_name = "FILE|-")]
@@ -108,6 +113,7 @@ impl Options {
             inside: self.inside.iter().map(|network| text(network.to_string())).collect(),
             slice: Some(time(self.slice)),
             grace: Some(time(self.grace)),
+            device: Some(text(self.device.to_string())),
             http: self.http.map(|address| text(address.to_string())),
             state: self.state.as_ref().map(|path| text(path.display().to_string())),
             rule: vec![rule],

@@ -56,6 +56,8 @@ pub struct WatchOptions {
     pub slice: Duration,
     /// How long after its end a slice waits for contacts.
     pub grace: Duration,
+    /// Where the detector is.
+    pub device: Device,
     /// Nanoseconds since the Unix epoch after which no contact can be.
     pub latest_ns: u64,
 }
@@ -71,16 +73,17 @@ impl Watch {
     /// # Errors
     /// What is wrong with the view or the sizes.
     pub fn new(options: WatchOptions) -> Result<Self> {
-        let WatchOptions { name, view, config, rules, slice, grace, latest_ns } = options;
+        let WatchOptions { name, view, config, rules, slice, grace, device, latest_ns } = options;
         let clock = SliceClock::new(slice, config.window - 1, Duration::MAX)?
             .with_grace(grace)
             .with_latest(latest_ns);
         let book = Book::new(&name, config.window, rules, slice.as_millis() as u64);
-        let detector = SlidingDetector::new(config, Device::Cpu)
+        let detector = SlidingDetector::new(config, device)
             .with_context(|| format!("no detector for the view {name}"))?;
+        let slicer = Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?);
         let slices = Slices { detector, book };
         let view = View::new(&view)?;
-        Ok(Self { view, slicer: Slicer::new(clock), slices, allowed: 0, late: 0 })
+        Ok(Self { view, slicer, slices, allowed: 0, late: 0 })
     }
 
     /// Returns the name of the view.

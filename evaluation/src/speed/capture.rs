@@ -76,7 +76,7 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
 fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;
-    let (mut batch, mut pairs) = (PairBatch::new(), 0);
+    let (mut batch, mut pairs) = (detector.pair_batch(PAIRS_PER_CALL)?, 0);
     while let Some(contact) = reader.next_contact()? {
         match clock.place(contact.time_ns) {
             Placement::Running => {}

@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 use super::own::rate;
 use super::report::{Metric, Report};
-use super::setting::Setting;
+use super::setting::{Setting, begin_untouched};
 use super::traffic::Traffic;
 use crate::sample::{Sample, seconds, timed};
 
@@ -34,7 +34,8 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
     Ok(())
 }
 
-/// Pairs per second out of the memory of the GPU.
+/// Pairs per second out of the memory of the GPU; and the same where the running slice has all of them already, of
+/// those that are distinct.
 pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
@@ -55,6 +56,20 @@ pub(super) fn resident(
         &slices,
         |detector, pairs| Ok(detector.ingest_device(pairs)?),
     )?);
+    if let ("distinct", [pairs]) = (traffic.name, slices.as_slice()) {
+        let mut detector = setting.detector()?;
+        begin_untouched(&mut detector)?;
+        // The round that does not count is the one in which they are new.
+        let seconds = seconds(setting.options.repeat, || {
+            timed(|| {
+                detector.ingest_device(pairs)?;
+                Ok(detector.flush()?)
+            })
+        })?;
+        let rate = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
+        let metric = Metric::new("ingest_resident_repeated".to_owned(), "M pairs/s", 1, rate);
+        report.add(&metric.load(setting.pairs));
+    }
     Ok(())
 }
 

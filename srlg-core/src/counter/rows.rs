@@ -77,7 +77,7 @@ impl Counted for Weight {
         self.weight = 0;
     }
 
-    fn may_reach(&self, _: &RowsParams, _: &mut Tally) -> bool {
+    fn may_reach(&self, _: &RowsParams) -> bool {
         true
     }
 

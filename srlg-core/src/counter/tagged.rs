@@ -2,6 +2,8 @@
 //! estimates by survival analysis. docs/tagged-recorders.md explains it.
 
 mod bins;
+pub mod bound;
+mod counts;
 mod decoder;
 pub mod expected;
 pub mod glimpse;
@@ -26,7 +28,7 @@ use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
 pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick};
-pub use histograms::{Histograms, bin_place};
+pub use histograms::{Grouping, Histograms, bin_place};
 pub use lines::Lines;
 pub use params::{AGES, LINE, TaggedParams};
 pub(crate) use params::{LEAST_TAGS, MOST_POSITIONS};
@@ -97,8 +99,9 @@ impl Counted for Bins {
     }
 
     #[inline(always)]
-    fn may_reach(&self, params: &TaggedParams, scratch: &mut Tally) -> bool {
-        glimpse::bins_may_reach(params, self, visible_of(scratch))
+    fn may_reach(&self, params: &TaggedParams) -> bool {
+        let grouped = self.grouped(Grouping::for_bound(self.span()));
+        glimpse::may_reach(params, &self.span(), |kind, group| grouped[kind][group])
     }
 
     #[inline(always)]
@@ -108,14 +111,10 @@ impl Counted for Bins {
 
     #[inline(always)]
     fn tally_into(&self, tally: &mut Tally) {
-        self.fill(visible_of(tally));
-    }
-}
-
-fn visible_of(tally: &mut Tally) -> &mut Histograms {
-    match tally {
-        Tally::Visible(histograms) => histograms,
-        Tally::Union(_) => panic!("a tally is of its detector's counter"),
+        match tally {
+            Tally::Visible(histograms) => self.fill(histograms),
+            Tally::Union(_) => panic!("a tally is of its detector's counter"),
+        }
     }
 }
 

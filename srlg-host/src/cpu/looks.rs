@@ -31,7 +31,7 @@ pub(super) fn tally<C: Counter>(
         };
         counted.clear();
         look(0..glimpse, &mut counted);
-        if glimpse > 0 && !counted.may_reach(C::params(params.counter()), &mut tallies[0]) {
+        if glimpse > 0 && !counted.may_reach(C::params(params.counter())) {
             continue;
         }
         look(glimpse..fine.end, &mut counted);

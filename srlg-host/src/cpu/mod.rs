@@ -16,6 +16,7 @@ mod sweep;
 mod tagged_model_tests;
 mod words;
 
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -26,7 +27,7 @@ use srlg_core::{
     for_scheme,
 };
 
-use crate::backend::{Backend, Found, Pairs};
+use crate::backend::{Backend, Each, Found, Looked, Pairs, united};
 use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
@@ -189,22 +190,19 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         self.threads = threads.get();
     }
 
-    fn candidates(&mut self, span: Span) -> Result<Found, Error> {
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error> {
         self.inboxes.drain(&self.arrays);
         let Self { arrays, search, threads, .. } = self;
         let (hosts, quality) =
             arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = needs_weights.then(|| self.row_weights(span));
-        Ok(Found { span, hosts, quality, row_weights })
+        let hosts = united(hosts, kept);
+        Ok(Found { span, candidates: hosts.len(), hosts, quality, row_weights })
     }
 
     // A host at a time: what a glimpse looked at is not looked at again.
-    fn tally(
-        &mut self,
-        found: &Found,
-        each: &(dyn Fn(usize, &[Tally]) + Sync),
-    ) -> Result<(), Error> {
+    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
         counter.frozen(|recorders| {
@@ -217,7 +215,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
                     (params, array),
                     (hosts, found.span),
                     |number, tallies| {
-                        each(first + number, tallies);
+                        let host = found.hosts[first + number];
+                        each(&Looked { host, tallies, words: None });
                     },
                 );
             });

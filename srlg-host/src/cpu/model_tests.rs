@@ -1,6 +1,7 @@
 //! The CPU backend equals the paper's model, slice by slice, on random streams.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use srlg_core::scheme::PaperTypes;
@@ -11,7 +12,7 @@ use srlg_traffic::family::{ip, number};
 use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
-use crate::backend::{Backend, Pairs};
+use crate::backend::{Backend, Looked, Pairs};
 use crate::finder::FinderHealth;
 use crate::pairs::PairSlice;
 use crate::state::Words;
@@ -85,7 +86,7 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     let rsra = params.finder().rsra().unwrap();
     let (window, weight) = (config.window as u16, rsra.hot_weight());
     let span = params.span(0, config.window);
-    let found = backend.candidates(span).unwrap();
+    let found = backend.candidates(span, &[]).unwrap();
     let FinderHealth::Rsra { hot_weight, hot_shares } = &found.quality.finder else {
         panic!("an RSRA, not {:?}", found.quality.finder);
     };
@@ -98,16 +99,15 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     }
     let expected: Vec<_> = model.candidates(window, weight).into_iter().map(ip).collect();
     assert_eq!(found.hosts, expected);
-    let tallies: Vec<OnceLock<Tally>> = found.hosts.iter().map(|_| OnceLock::new()).collect();
-    let put = |number: usize, tallies_of_one: &[Tally]| {
-        let &[tally] = tallies_of_one else { panic!("one region, not {}", tallies_of_one.len()) };
-        tallies[number].set(tally).unwrap();
+    let tallies = Mutex::new(HashMap::new());
+    let put = |looked: &Looked<'_>| {
+        let &[tally] = looked.tallies else { panic!("one region, not {}", looked.tallies.len()) };
+        assert!(tallies.lock().unwrap().insert(looked.host, tally).is_none());
     };
     backend.tally(&found, &put).unwrap();
-    let row_weights = found.row_weights.unwrap();
-    for (&host, tally) in found.hosts.iter().zip(tallies) {
-        let host = number(host);
-        let tally = tally.into_inner().unwrap();
+    let (tallies, row_weights) = (tallies.into_inner().unwrap(), found.row_weights.unwrap());
+    for host in &found.hosts {
+        let (host, tally) = (number(*host), tallies[host]);
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = params.estimate(&[tally], span, &row_weights);
         let fast = (estimate.range != EstimateRange::Beyond).then_some(estimate.cardinality);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUpointer_attribute;
 use cudarc::driver::{CudaContext, CudaStream, CudaView, DevicePtr, DeviceSlice, DriverError};
 use cudarc::driver::{result, sys};
+use srlg_kernels::scan::{AlignedPair, AlignedPair6};
 use srlg_kernels::{Kernel, THREADS, for_each_entry_point};
 
 use super::Cuda;
@@ -91,7 +92,7 @@ impl Code {
         // for each buffer, and the driver copies it before it returns. That is the contract of a
         // launch of srlg-kernels: each buffer is of memory as long as it says, which no drop frees
         // before the device is idle, at a multiple of the size of its elements within memory that
-        // the driver aligns to 256 bytes, or a lender to its pairs; params come from
+        // the driver aligns to 256 bytes, or a lender to its pairs, whose address is checked; params come from
         // `Config::validate` alone; and what is no atomic is written by other work of one queue,
         // before or after, as is what ages: scans in other queues were joined, and wait.
         unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
@@ -182,6 +183,7 @@ unsafe impl Sync for Pinned {}
 impl Pinned {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         let copies = Copies::none(context)?;
+        context.bind_to_thread()?;
         // Portable: detectors on several devices may share a process. Not write-combined: the
         // host reads what the device counted.
         // SAFETY: all of it is set below.
@@ -217,8 +219,9 @@ impl Pinned {
         &self,
         stream: &CudaStream,
         from: Part<'_, Memory>,
+        start: usize,
     ) -> Result<(), Error> {
-        let (host, device, bytes) = (self.at(0, from.bytes), from.address(), from.bytes);
+        let (host, device, bytes) = (self.at(start, from.bytes), from.address(), from.bytes);
         // SAFETY: the same, and nobody looks at them either.
         let copy = || unsafe { sys::cuMemcpyDtoHAsync_v2(host, device, bytes, stream.cu_stream()) };
         self.copies.start(stream, copy)
@@ -235,9 +238,10 @@ impl device::Pinned for Pinned {
         self.copies.none_while(|| look(unsafe { from_raw_parts(self.address, self.bytes) }))
     }
 
-    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error> {
-        // SAFETY: the same, and nobody else has `self`.
-        self.copies.none_while(|| change(unsafe { from_raw_parts_mut(self.address, self.bytes) }))
+    fn write(&mut self) -> Result<&mut [u8], Error> {
+        self.copies.finish()?;
+        // SAFETY: the same. Copies and looks need `self`, which nobody else has while the bytes are lent.
+        Ok(unsafe { from_raw_parts_mut(self.address, self.bytes) })
     }
 }
 
@@ -250,6 +254,18 @@ impl Drop for Pinned {
 
 /// What lending is for, if it fails.
 const WAIT: &str = "wait for pairs on the device";
+
+/// Refuses pairs in memory from `address` on, of so many words each, which kernels could not load.
+pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result<(), Error> {
+    let alignment = match words * size_of::<u32>() {
+        bytes if bytes == size_of::<AlignedPair>() => align_of::<AlignedPair>(),
+        _ => align_of::<AlignedPair6>(),
+    };
+    match address.is_multiple_of(alignment as u64) {
+        true => Ok(()),
+        false => Err(Error::UnalignedPairs { address, alignment }),
+    }
+}
 
 /// Lends pairs to `scan`: what it starts in `queue` is done after all that their stream was told
 /// before, and before all that it will be told.
@@ -273,7 +289,7 @@ pub(super) fn lend<T, const WORDS: usize>(
     theirs.check_err().doing(WAIT)?;
     let bytes = pairs.len() * size_of::<[u32; WORDS]>();
     let memory = Memory { address, bytes, owner: None };
-    let scanned = scan(memory.all());
+    let scanned = check_alignment(address, WORDS).and_then(|()| scan(memory.all()));
     drop(reading);
     let ordered = stream.join(&queue).and_then(|()| theirs.check_err()).doing(WAIT);
     scanned.and_then(|scanned| ordered.map(|()| scanned))
@@ -303,6 +319,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     if !is_ours || ordinal as usize != queue.context().ordinal() {
         return Err(other_device(queue, ordinal as usize));
     }
+    check_alignment(address, size_of::<P>() / size_of::<u32>())?;
     let memory = Memory { address, bytes: pairs.len() * size_of::<P>(), owner: None };
     let scanned = scan(memory.all());
     queue.synchronize().doing(WAIT).and(scanned)

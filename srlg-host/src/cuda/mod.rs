@@ -144,8 +144,9 @@ impl Gpu for Cuda {
         queue: &Arc<CudaStream>,
         from: Part<'_, Memory>,
         to: &Pinned,
+        start: usize,
     ) -> Result<(), Error> {
-        to.download(queue, from)
+        to.download(queue, from, start)
     }
 
     fn launch<K: Kernel<Place = On<Self>> + 'static>(

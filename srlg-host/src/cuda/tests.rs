@@ -1,8 +1,13 @@
 use std::collections::BTreeMap;
+use std::process::Command;
 
+use srlg_core::{Config, FINDER, IpPair};
 use srlg_kernels::for_each_entry_point;
 
 use super::*;
+use crate::detector::SlidingDetector;
+use crate::device::Device;
+use crate::gpu::backend;
 
 /// What the PTX declares: per entry point the alignment and the bytes of its parameters.
 fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
@@ -35,13 +40,92 @@ fn the_ptx_has_every_entry_point_with_the_arguments_that_a_launch_passes() {
     assert_eq!(passed, declared());
 }
 
+// Of memory of 256 aligned bytes, as the driver has it, from its second word on.
+#[test]
+fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
+    for (address, words, alignment) in [(0x104, 2, 8), (0x108, 8, 16), (0x10c, 8, 16)] {
+        let error = driver::check_alignment(address, words).unwrap_err();
+        let expected = format!(
+            "the pairs begin at {address:#x} in the memory of the CUDA device, no multiple of {alignment}: copy them to \
+             memory of their own"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+    for (address, words) in [(0x100, 2), (0x108, 2), (0x110, 8), (0, 8)] {
+        driver::check_alignment(address, words).unwrap();
+    }
+}
+
 // Whatever this machine has, it is no panic.
 #[test]
-fn without_a_driver_opening_a_device_says_so() {
+fn opening_a_device_that_no_machine_has_says_so() {
     let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
-    if driver::missing(&[]).is_ok() {
-        eprintln!("skipped: this machine has a driver ({error})");
+    match driver::missing(FUNCTIONS) {
+        Err(_) => assert!(matches!(error, Error::NoDriver), "{error}"),
+        Ok(Some(_)) => assert!(matches!(error, Error::UnfitDriver { .. }), "{error}"),
+        // Or the driver does not start.
+        Ok(None) => assert!(
+            matches!(error, Error::NoSuchDevice { .. } | Error::Driver { .. } | Error::NoDriver),
+            "{error}"
+        ),
+    }
+}
+
+/// Set for the process of which the device fails.
+const FAILS: &str = "SRLG_TEST_DEVICE_FAILS";
+
+// A kernel that reads beyond its recorders traps, and takes with it all that its process has on the device: so it
+// happens in a process of its own. Kernels are asked for such a place by nobody but this test.
+#[test]
+fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
+    if std::env::var_os(FAILS).is_some() {
+        return let_it_trap();
+    }
+    if let Err(absence) = Cuda::open(0) {
+        let is_required = std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| value == "1");
+        assert!(!is_required, "SRLG_REQUIRE_CUDA is set, but {absence}");
+        eprintln!("skipped: no GPU ({absence})");
         return;
     }
-    assert!(matches!(error, Error::NoDriver), "{error}");
+    let name = std::thread::current().name().expect("the name of the test").to_owned();
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &name, "--nocapture"])
+        .env(FAILS, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{}: {said}", run.status);
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
+
+/// What the process does of which the device fails.
+fn let_it_trap() {
+    let params = Config::default().validate().unwrap();
+    let lost = backend(Cuda::open(0).unwrap(), Device::Cuda(0), params).unwrap();
+    let mut other = SlidingDetector::new(Config::default(), Device::Cuda(0)).unwrap();
+    other.ingest(&[IpPair { inside: 1, opposite: 2 }]).unwrap();
+    other.flush().unwrap();
+    let recorders = u32::try_from(params.arrays()[FINDER].recorders).unwrap();
+    assert!(lost.gather(FINDER, &[recorders - 1]).is_ok());
+    let error = lost.gather(FINDER, &[recorders]).err();
+    assert!(matches!(error, Some(Error::Driver { .. })), "{error:?}");
+    for _ in 0..2 {
+        assert!(matches!(lost.flush(), Err(Error::DeviceLost)));
+        assert!(matches!(lost.gather(FINDER, &[0]), Err(Error::DeviceLost)));
+    }
+    // The driver tells the other detector of the same process, too.
+    let error = other.close_slice().err();
+    assert!(matches!(error, Some(Error::Driver { .. })), "{error:?}");
+    for _ in 0..2 {
+        assert!(matches!(other.close_slice(), Err(Error::DeviceLost)));
+        assert!(matches!(other.flush(), Err(Error::DeviceLost)));
+    }
+    drop(lost);
+    drop(other);
+    // The process is told what is wrong, or has a device again: which of them is the driver's affair.
+    match SlidingDetector::new(Config::default(), Device::Cuda(0)) {
+        Ok(_) => println!("a new detector works in the same process"),
+        Err(Error::Driver { doing, name, .. }) => println!("no new detector: {doing}, {name}"),
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -52,13 +52,23 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn ingest_pinned<P: Pair>(&self, pairs: &PinnedPairs<P>) -> Result<(), Error> {
-        self.backend.shared().scan(Pairs::Pinned(pairs.memory()), Ages::default())
+        self.ingest_pinned_late(pairs, 0)
+    }
+
+    /// Ingests all `pairs` of a buffer as contacts of `slices_late` slices before the running one.
+    pub(crate) fn ingest_pinned_late<P: Pair>(
+        &self,
+        pairs: &PinnedPairs<P>,
+        slices_late: u32,
+    ) -> Result<(), Error> {
+        let ages = self.params.ages(self.slice(), slices_late);
+        self.backend.shared().scan(Pairs::Pinned(pairs.memory()), ages)
     }
 
     /// Ingests `pairs` that are on the detector's GPU already, as [`ingest`](Self::ingest) does.
     ///
     /// # Errors
-    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], and what the device reports.
+    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], [`Error::UnalignedPairs`], and what the device reports.
     #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())

@@ -18,9 +18,9 @@ use super::{FinderHealth, Overload};
 
 /// Counts of the cells in a window.
 #[derive(Clone, Copy)]
-pub(super) struct Counts<'a> {
+pub(crate) struct Counts<'a> {
     /// All of them by their age.
-    pub(super) histogram: AgeHistogram<'a>,
+    pub(crate) histogram: AgeHistogram<'a>,
     /// Those that IPv6 hosts hold.
     v6: u32,
 }
@@ -28,20 +28,20 @@ pub(super) struct Counts<'a> {
 impl<'a> Counts<'a> {
     /// The counts over `span` of those of IPv4 hosts by their age, and behind them those of IPv6 hosts; makes all
     /// of the former.
-    pub(super) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
+    pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
         let (all, v6) = by_family.split_at_mut(span.finder_ages as usize);
         all.iter_mut().zip(&*v6).for_each(|(all, v6)| *all += v6);
         Self { histogram: AgeHistogram::new(params, all, span), v6: v6.iter().sum() }
     }
 
     /// Whether IPv6 hosts hold so many cells that they spell one of them.
-    pub(super) fn may_spell(self) -> bool {
+    pub(crate) fn may_spell(self) -> bool {
         self.v6 >= SPELLING as u32
     }
 }
 
 /// A cell that an IPv6 host holds: the fingerprint of the host, the number of the cell, and its word.
-pub(super) type Held = (Owner, u32, u64);
+pub(crate) type Held = (Owner, u32, u64);
 
 /// A host that may be a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,30 +53,54 @@ struct Holder {
     cells: u32,
 }
 
+/// What a search found.
+pub(crate) struct Candidates {
+    /// Each once, those with most cells first.
+    pub(crate) hosts: Vec<IpAddr>,
+    pub(crate) quality: Quality,
+    /// Whether there were more than the limit.
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) is_limited: bool,
+}
+
 /// Returns the hosts that have at least `c_min` cells, [`AgeHistogram::c_min`] of `counts`, those with most first, no more than
-/// the limit; and their quality. `counts` are of all cells in the window; `owners` are those of cells in the window, and
-/// `held` are the cells that IPv6 hosts hold, all of those of each host with so many that it may be one. Reorders both.
+/// the limit; and their quality. `counts` are of all cells in the window; `v4` are the IPv4 hosts that hold so many, and how
+/// many each holds; `held` are the cells that IPv6 hosts hold, all of those of each host with so many that it may be one.
+/// Reorders `held`.
 pub(super) fn candidates(
     params: &CellsParams,
     (counts, c_min): (Counts<'_>, u32),
-    owners: &mut [Owner],
+    v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [Held],
-) -> (Vec<IpAddr>, Quality) {
-    let v4 = v4_first(owners);
-    owners[..v4].sort_unstable();
-    let runs = owners[..v4].chunk_by(|a, b| a == b);
-    let holders = runs.map(|run| Holder { owner: run[0], limbs: [0; 4], cells: run.len() as u32 });
-    let mut found: Vec<Holder> = holders.filter(|holder| holder.cells >= c_min).collect();
+) -> Candidates {
+    let mut found: Vec<Holder> =
+        v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
     spell(params, least_v6(c_min), held, &mut found);
     // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
     let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
-    let asked = limited(&mut found, c_min, params.candidate_limit() as usize);
+    let limit = params.candidate_limit() as usize;
+    #[cfg(any(feature = "cuda", test))]
+    let is_limited = found.len() > limit;
+    let asked = limited(&mut found, c_min, limit);
     let hosts = found.into_iter().map(|Holder { owner, limbs, .. }| match params.host(owner) {
         Some(address) => Ipv4Addr::from_bits(address).into(),
         None => host(limbs),
     });
-    (hosts.collect(), quality(counts, asked, c_min))
+    Candidates {
+        hosts: hosts.collect(),
+        quality: quality(counts, asked, c_min),
+        #[cfg(any(feature = "cuda", test))]
+        is_limited,
+    }
+}
+
+/// Returns the IPv4 hosts that own at least `c_min` of the cells with these `owners`, and how many. Reorders them.
+pub(super) fn holders(owners: &mut [Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
+    let v4 = v4_first(owners);
+    owners[..v4].sort_unstable();
+    let runs = owners[..v4].chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
+    runs.filter(move |&(_, cells)| cells >= c_min)
 }
 
 /// Moves the owners that are IPv4 hosts to the front, and returns how many: only these are sorted.
@@ -128,6 +152,12 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Asked {
 pub(super) fn untouched_quality(params: &CellsParams, span: Span) -> Quality {
     let counts = Counts { histogram: AgeHistogram::new(params, &[0], span), v6: 0 };
     let c_min = counts.histogram.c_min();
+    quality(counts, c_min.into(), c_min)
+}
+
+/// The quality of a search that found all hosts with at least `c_min` cells.
+#[cfg(any(feature = "cuda", test))]
+pub(crate) fn quality_of_all(counts: Counts<'_>, c_min: u32) -> Quality {
     quality(counts, c_min.into(), c_min)
 }
 

@@ -6,7 +6,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Counts, Held, candidates, least_v6, untouched_quality};
+use super::cells::{Candidates, Counts, Held, candidates, holders, least_v6, untouched_quality};
 use super::quality::Quality;
 use super::{CpuFinder, CpuSearch};
 use crate::vectors::for_wider_vectors;
@@ -39,7 +39,7 @@ for_wider_vectors! {
             }
             for i in 0..BATCH {
                 ages[bins[i] as usize] += 1;
-                let counter = &mut counters[owners[i].counter(params.cell_bits())];
+                let counter = &mut counters[owners[i].entry(params.cell_bits())];
                 *counter = counter.saturating_add((params.age(cells[i]) < of_one - 1).into());
             }
         }
@@ -60,7 +60,7 @@ for_wider_vectors! {
             let (mut kept, mut count) = ([Owner::default(); BATCH], 0);
             for i in 0..BATCH {
                 kept[count] = owners[i];
-                let has_enough = counters[owners[i].counter(params.cell_bits())] >= least;
+                let has_enough = counters[owners[i].entry(params.cell_bits())] >= least;
                 count += usize::from((cells[i] < limit) & has_enough);
             }
             listed.extend_from_slice(&kept[..count]);
@@ -81,7 +81,7 @@ for_wider_vectors! {
             let (mut kept, mut count) = ([Held::default(); BATCH], 0);
             for i in 0..BATCH {
                 kept[count] = (owners[i], first + i as u32, cells[i]);
-                let has_enough = counters[owners[i].counter(params.cell_bits())] >= least;
+                let has_enough = counters[owners[i].entry(params.cell_bits())] >= least;
                 let is_listed = (cells[i] < limit) & has_enough & owners[i].is_fingerprint();
                 count += usize::from(is_listed);
             }
@@ -126,7 +126,9 @@ impl CpuSearch<u64> for CellSearch {
         if counts.may_spell() {
             list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
         }
-        candidates(params, (counts, c_min), owners, held)
+        let Candidates { hosts, quality, .. } =
+            candidates(params, (counts, c_min), holders(owners, c_min), held);
+        (hosts, quality)
     }
 }
 

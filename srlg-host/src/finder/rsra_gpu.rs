@@ -5,10 +5,9 @@
 
 use std::net::IpAddr;
 
-use srlg_core::finder::RsraFinder;
 use srlg_core::finder::regain::high_table_lens;
 use srlg_core::{Address, FINDER, Params, Span};
-use srlg_kernels::{Hot, Regain, Survey, TouchRsra, filled};
+use srlg_kernels::{Hot, Regain, Survey, filled};
 use zerocopy::IntoBytes;
 
 use super::quality::Quality;
@@ -18,7 +17,7 @@ use crate::error::Error;
 use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Memory, Pinned};
-use crate::gpu::scheme::{FamilyPart, GpuFinder, GpuSearch};
+use crate::gpu::scheme::GpuSearch;
 
 /// Memory of searches.
 pub(crate) struct RsraGpuSearch<G: Gpu> {
@@ -30,20 +29,6 @@ pub(crate) struct RsraGpuSearch<G: Gpu> {
     columns: [G::Memory; 2],
     /// The arrays of a [`HighTable`](srlg_core::finder::regain::HighTable).
     table: [G::Memory; 3],
-}
-
-impl GpuFinder for RsraFinder {
-    type Search<G: Gpu> = RsraGpuSearch<G>;
-
-    fn start_touches<G: Gpu, S>(
-        ctx: GpuCtx<'_, G, S>,
-        (_, pairs): FamilyPart<'_, G>,
-        age: u32,
-    ) -> Result<(), Error> {
-        // Of IPv4: the paper's scheme takes no others.
-        let (params, recorders) = (*rsra(ctx.params), ctx.words(FINDER).buffer());
-        ctx.start(TouchRsra { params, age, pairs: pairs.buffer(), recorders })
-    }
 }
 
 impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
@@ -127,7 +112,7 @@ impl<G: Gpu> RsraGpuSearch<G> {
     /// Waits for what a search listed: how many hosts, and the first of them.
     fn fetch<S>(&self, ctx: GpuCtx<'_, G, S>) -> Result<(u32, Vec<Address>), Error> {
         let layout = &self.layout;
-        ctx.download(self.counts.part(layout.eager()), &self.counts_copy)?;
+        ctx.download(self.counts.part(layout.eager()), &self.counts_copy, 0)?;
         self.counts_copy.read(|bytes| {
             let count = values::<u32>(&bytes[layout.found.clone()])[0];
             let hosts = values(&bytes[layout.hosts.start..layout.eager().end]);

@@ -6,8 +6,8 @@ use zerocopy::{FromBytes, Immutable};
 use super::scheme::{GpuCounter, GpuScheme};
 use crate::share::share;
 
-/// Fewer tallies are not worth a thread: each takes a microsecond or two.
-const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 128 };
+/// Fewer tallies are not worth a thread: each takes some three microseconds, and to start a thread some ten.
+const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 32 };
 
 /// Threads that look at tallies, at most.
 const MOST_THREADS: usize = 8;

@@ -71,9 +71,14 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
         self.gpu.fill(self.queue, part, 0)
     }
 
-    /// Copies `from` to the first bytes of `to`.
-    pub(crate) fn download(self, from: Part<'_, G::Memory>, to: &G::Pinned) -> Result<(), Error> {
-        self.gpu.download(self.queue, from, to)
+    /// Copies `from` to the bytes of `to` from number `start` on.
+    pub(crate) fn download(
+        self,
+        from: Part<'_, G::Memory>,
+        to: &G::Pinned,
+        start: usize,
+    ) -> Result<(), Error> {
+        self.gpu.download(self.queue, from, to, start)
     }
 
     /// Copies `bytes` to `to`, `by` pinned memory.
@@ -85,7 +90,7 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
     ) -> Result<(), Error> {
         let mut at = 0;
         for run in bytes.chunks(by.bytes()) {
-            by.write(|pinned| pinned[..run.len()].copy_from_slice(run))?;
+            by.write()?[..run.len()].copy_from_slice(run);
             self.gpu.upload(
                 self.queue,
                 by,
@@ -106,7 +111,7 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
     ) -> Result<(), Error> {
         for at in (0..from.bytes).step_by(by.bytes()) {
             let bytes = by.bytes().min(from.bytes - at);
-            self.download(Part { start: from.start + at, bytes, ..from }, by)?;
+            self.download(Part { start: from.start + at, bytes, ..from }, by, 0)?;
             by.read(|pinned| take(&pinned[..bytes]))?;
         }
         Ok(())

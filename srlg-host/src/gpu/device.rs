@@ -60,12 +60,13 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Copies `from` to the first bytes of `to`.
+    /// Copies `from` to the bytes of `to` from number `start` on.
     fn download(
         &self,
         queue: &Self::Queue,
         from: Part<'_, Self::Memory>,
         to: &Self::Pinned,
+        start: usize,
     ) -> Result<(), Error>;
 
     /// Starts `blocks` of `kernel`.
@@ -134,8 +135,8 @@ pub(crate) trait Pinned: Send + Sync + 'static {
     /// Looks at it.
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
 
-    /// Changes it.
-    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error>;
+    /// Lends it, to be changed.
+    fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
 /// A range of bytes in memory of a device.

@@ -5,16 +5,24 @@
 //! words, so any of them may happen at the same time as any question.
 
 pub(crate) mod answers;
+mod close;
 pub(crate) mod ctx;
 pub(crate) mod device;
+mod looks;
+mod records;
 pub(crate) mod scheme;
+mod tagged;
 #[cfg(test)]
 mod tests;
+mod touch;
 mod transfer;
+mod trips;
+mod turns;
 mod upload;
 mod work;
 
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,15 +30,16 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{Ages, COUNTER, FINDER, HostId, Params, RecentRange, Span, Tally, for_scheme};
 
-use crate::backend::{Backend, Found, Pairs};
+use crate::backend::{Backend, Each, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
 use crate::pairs::{Family, PairSlice};
 use crate::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
+use close::{Closed, GpuClose};
 use ctx::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
-use scheme::{GpuScheme, scan};
+use scheme::scan;
 use upload::Uploads;
 use work::Work;
 
@@ -44,7 +53,7 @@ pub(crate) fn backend<G: Gpu>(
 }
 
 /// A detector's recorders on a GPU.
-struct GpuBackend<G: Gpu, S: GpuScheme> {
+struct GpuBackend<G: Gpu, S: Closed> {
     // Dropped in this order: memory before the device that it is of.
     uploads: Uploads<G>,
     work: Mutex<Work<G, S>>,
@@ -60,7 +69,7 @@ struct GpuBackend<G: Gpu, S: GpuScheme> {
     gpu: G,
 }
 
-impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
+impl<G: Gpu, S: Closed> GpuBackend<G, S> {
     /// A backend with all the memory that it will ever need, and untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         let queue = gpu.queue()?;
@@ -124,14 +133,14 @@ impl<G: Gpu, S: GpuScheme> GpuBackend<G, S> {
 macro_rules! by_array {
     ($array:expr, $work:expr, $method:ident($($argument:expr),*)) => {
         match $array {
-            FINDER => $work.$method::<FinderRecorder<S>>($($argument),*),
-            COUNTER => $work.$method::<CounterRecorder<S>>($($argument),*),
+            FINDER => $work.trips.$method::<FinderRecorder<S>>($($argument),*),
+            COUNTER => $work.trips.$method::<CounterRecorder<S>>($($argument),*),
             other => panic!("there is no array {other}"),
         }
     };
 }
 
-impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
+impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
     fn device(&self) -> Device {
         self.device
     }
@@ -171,27 +180,30 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
     // The device does the work of a close.
     fn set_threads(&mut self, _: NonZeroUsize) {}
 
-    fn candidates(&mut self, span: Span) -> Result<Found, Error> {
-        self.unless_lost(|| self.work()?.candidates(self.ctx(), span))
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error> {
+        self.unless_lost(|| {
+            let Work { close, trips } = &mut *self.work()?;
+            close.candidates(self.ctx(), trips, (span, kept))
+        })
     }
 
-    fn tally(
-        &mut self,
-        found: &Found,
-        each: &(dyn Fn(usize, &[Tally]) + Sync),
-    ) -> Result<(), Error> {
-        self.unless_lost(|| self.work()?.tallies(self.ctx(), found, each))
+    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error> {
+        self.unless_lost(|| {
+            let Work { close, trips } = &mut *self.work()?;
+            close.tally(self.ctx(), trips, found, each)
+        })
     }
 
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
+            let trips = &mut work.trips;
             // There is one host, and so one answer.
             let each = |_: usize, tallies: &[Tally]| _ = answer.set(tallies.to_vec());
-            work.all_regions(self.ctx(), (&[host], span), &each)?;
+            trips.all_regions(self.ctx(), (&[host], span), &each)?;
             let tallies = answer.into_inner().expect("tallies of the one host");
             let row_weights = match self.params.needs_row_weights() {
-                true => work.row_weights(self.ctx(), span)?,
+                true => trips.row_weights(self.ctx(), span)?,
                 false => Vec::new(),
             };
             Ok((tallies, row_weights))
@@ -202,7 +214,7 @@ impl<G: Gpu, S: GpuScheme> Backend for GpuBackend<G, S> {
         self.unless_lost(|| {
             let mut work = self.work()?;
             let within = match count_within {
-                Some(span) => work.row_weights(self.ctx(), span)?.iter().sum(),
+                Some(span) => work.trips.row_weights(self.ctx(), span)?.iter().sum(),
                 None => 0,
             };
             for (array, step) in self.params.age_steps(ages).into_iter().enumerate() {
@@ -244,7 +256,7 @@ impl<P: Pinned> PairMemory for PinnedBytes<P> {
         self.0.read(look)
     }
 
-    fn write(&mut self, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error> {
-        self.0.write(change)
+    fn write(&mut self) -> Result<&mut [u8], Error> {
+        self.0.write()
     }
 }

@@ -24,9 +24,34 @@ pub(crate) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
 impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
 
 /// A scheme whose arrays a GPU can hold and search.
-pub(crate) trait GpuScheme: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter> {}
+pub(crate) trait GpuScheme:
+    SchemeTypes<Finder: Finder<Recorder: GpuRecorder>, Counter: GpuCounter> + Sized
+{
+    /// Starts updating the recorders of `pairs`, so many epochs ago.
+    fn start_touches<G: Gpu>(
+        ctx: GpuCtx<'_, G, Self>,
+        pairs: FamilyPart<'_, G>,
+        ages: Ages,
+    ) -> Result<(), Error>;
+}
 
-impl<S: SchemeTypes<Finder: GpuFinder, Counter: GpuCounter>> GpuScheme for S {}
+/// Hosts in memory of a device: those of `hosts` that a list of `numbers` names, which has `count` of them.
+pub(crate) struct List<'a, M> {
+    /// Their ids.
+    pub(crate) hosts: Part<'a, M>,
+    /// Numbers of ids.
+    pub(crate) numbers: Part<'a, M>,
+    /// How many of the numbers there are, on the device alone.
+    pub(crate) count: Part<'a, M>,
+}
+
+impl<M> Clone for List<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for List<'_, M> {}
 
 /// Pairs of a family in memory of a device.
 pub(crate) type FamilyPart<'a, G> = (Family, Part<'a, <G as Gpu>::Memory>);
@@ -41,26 +66,12 @@ pub(super) fn scan<G: Gpu, S: GpuScheme>(
     for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
         let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
         let pairs = (family, Part { start: pairs.start + at, bytes, ..pairs });
-        S::Finder::start_touches(ctx, pairs, ages.finder)?;
-        S::Counter::start_touches(ctx, pairs, ages.counter)?;
+        S::start_touches(ctx, pairs, ages)?;
     }
     Ok(())
 }
 
-/// The finder's part of the work of a GPU.
-pub(crate) trait GpuFinder: Finder<Recorder: GpuRecorder> {
-    /// Memory of searches.
-    type Search<G: Gpu>: GpuSearch<G>;
-
-    /// Starts updating the recorders of `pairs`, `age` epochs ago.
-    fn start_touches<G: Gpu, S>(
-        ctx: GpuCtx<'_, G, S>,
-        pairs: FamilyPart<'_, G>,
-        age: u32,
-    ) -> Result<(), Error>;
-}
-
-/// A search of one finder on a GPU.
+/// A search on a GPU that ends with candidates on the host.
 pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
     /// Allocates what searches of a detector with `params` need.
     fn new(gpu: &G, params: &Params) -> Result<Self, Error>;
@@ -78,20 +89,13 @@ pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
 
 /// The counter's part of the work of a GPU.
 pub(crate) trait GpuCounter: Counter<Recorder: GpuRecorder> {
-    /// Starts updating the recorders of `pairs`, `age` epochs ago.
-    fn start_touches<G: Gpu, S>(
-        ctx: GpuCtx<'_, G, S>,
-        pairs: FamilyPart<'_, G>,
-        age: u32,
-    ) -> Result<(), Error>;
-
     /// Bytes of what [`start_tallies`](Self::start_tallies) leaves for one host.
     fn answer_bytes(span: Span) -> usize;
 
     /// Starts looking at positions of the linear estimators of `hosts` over a span; `answers` are all 0.
     fn start_tallies<G: Gpu, S>(
         ctx: GpuCtx<'_, G, S>,
-        hosts: Part<'_, G::Memory>,
+        hosts: List<'_, G::Memory>,
         asked: (Span, &Range<u32>),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error>;

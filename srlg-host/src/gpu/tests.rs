@@ -1,10 +1,13 @@
 //! The GPU backend, on a simulated device, equals the CPU backend bit for bit; and what happens
 //! when the device fails.
 
+mod batches;
 mod equality;
 mod faults;
+mod long;
 mod odd;
 mod search;
+mod several;
 mod simulated;
 
 use srlg_core::{Config, IpPair, RsraSizes, Scheme};
@@ -37,7 +40,7 @@ fn small_paper() -> Config {
 
 fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {
     let params = config.validate()?;
-    let backend = backend(gpu.clone(), Device::Cpu, params)?;
+    let backend = backend(gpu.clone(), Device::Cuda(0), params)?;
     Ok(SlidingDetector::with_backend(params, backend))
 }
 

@@ -9,11 +9,11 @@ use super::answers::values;
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Part};
 use super::scheme::{GpuRecorder, GpuScheme};
-use super::work::Work;
+use super::trips::Trips;
 use crate::error::Error;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-impl<G: Gpu, S: GpuScheme> Work<G, S> {
+impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Returns the words of `array`, whose recorders are `R`.
     pub(super) fn export<R: GpuRecorder>(
         &mut self,
@@ -87,7 +87,7 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
         range: RecentRange,
         coder: &mut Coder,
     ) -> Result<(), Error> {
-        let (room, entries) = (most_entries::<R>(&self.results), self.asked.part(0..4));
+        let (room, entries) = (most_entries::<R>(&self.results), self.asked.memory.part(0..4));
         ctx.clear(entries)?;
         let [words, places] = list_in::<R, _>(&self.results, room);
         ctx.start(Extract::<_, R> {
@@ -99,22 +99,23 @@ impl<G: Gpu, S: GpuScheme> Work<G, S> {
             count: entries.buffer(),
         })?;
         let mut found = 0;
-        ctx.fetch(entries, &self.asked_copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
+        ctx.fetch(entries, &self.asked.copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
         if found > room {
             // The list has no room: from the whole array.
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
         let mut list = vec![(0, R::UNTOUCHED); found];
-        ctx.fetch(
-            Part { bytes: found * size_of::<u32>(), ..places },
-            &self.results_copy,
-            |bytes| {
-                list.iter_mut().zip(values(bytes)).for_each(|(entry, &place)| entry.0 = place);
-            },
-        )?;
-        ctx.fetch(Part { bytes: found * size_of::<R>(), ..words }, &self.results_copy, |bytes| {
-            list.iter_mut().zip(values(bytes)).for_each(|(entry, &word)| entry.1 = word);
+        // Both come in as many runs as the copies take.
+        let mut entries = list.iter_mut();
+        let part = Part { bytes: found * size_of::<u32>(), ..places };
+        ctx.fetch(part, &self.results_copy, |bytes| {
+            values(bytes).iter().zip(&mut entries).for_each(|(&place, entry)| entry.0 = place);
+        })?;
+        let mut entries = list.iter_mut();
+        let part = Part { bytes: found * size_of::<R>(), ..words };
+        ctx.fetch(part, &self.results_copy, |bytes| {
+            values(bytes).iter().zip(&mut entries).for_each(|(&word, entry)| entry.1 = word);
         })?;
         list.sort_unstable();
         let (places, words): (Vec<u32>, Vec<R::Word>) = list.into_iter().unzip();

@@ -152,7 +152,7 @@ impl<G: Gpu> UploadBuffer<G> {
         }
         let (taken, rest) = pairs.split_at(pairs.len().min(CAPACITY - self.filled));
         let start = self.filled;
-        self.staging.write(|bytes| bytes[start..][..taken.len()].copy_from_slice(taken))?;
+        self.staging.write()?[start..][..taken.len()].copy_from_slice(taken);
         self.filled += taken.len();
         Ok(rest)
     }

@@ -33,7 +33,7 @@ impl SliceSink for Heard {
         assert!(!pairs.is_empty());
         self.batches += 1;
         let slice = self.running.unwrap() - u64::from(slices_late);
-        self.ingested.extend(pairs.v4().iter().map(|pair| (slice, pair.opposite)));
+        self.ingested.extend(pairs.v4().unwrap().iter().map(|pair| (slice, pair.opposite)));
         Ok(())
     }
 
@@ -105,7 +105,7 @@ fn pairs_are_handed_on_before_there_are_very_many() {
         let (mut slicer, mut heard) = (slicer(5, 5), Heard::default());
         take(&mut slicer, &mut heard, 100, 0);
         slicer.flush(&mut heard).unwrap();
-        for peer in 0..BATCH as u32 {
+        for peer in 0..Slicer::BATCH as u32 {
             take(&mut slicer, &mut heard, time, peer);
         }
         assert_eq!(heard.batches, batches, "at {time}");

@@ -17,7 +17,7 @@ use crate::error::Error;
 /// estimates alike some two windows on: touches that left the window still hide echoes, and are in no delta.
 /// What the other one reported is not in a delta: a detector keeps the super points of its own reports.
 ///
-/// A delta has what was touched, whoever told of it: pairs that came in, and deltas and snapshots that
+/// A delta has what was touched, by whatever came in: pairs, and deltas and snapshots that
 /// were merged. So nodes that merge each other's deltas do this in every slice:
 ///
 /// ```text

@@ -1,76 +1,68 @@
 //! From cells to those of candidates.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
-use srlg_core::{ArrayParams, BATCH, Params, ReadRecorder, Recorder64, host};
+use srlg_core::{HostId, Params, ReadRecorder, Recorder64, host};
+use srlg_kernels::cells::{KEPT, Kept};
 use srlg_kernels::{
-    CountCells, Gather, KernelRecorder, ListCells, Slices, TouchCells, TouchCells6, filled,
+    CountCells, Gather, KernelRecorder, ListHeld, ListHolders, ListKept, Slices, filled, owners,
 };
 
-use super::{CellArray, Contacts, HOSTS, HOSTS6, launch, of_age, untouched, words};
+use super::{HOSTS, HOSTS6, launch, untouched, words};
 
 fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
+}
+
+fn zero_keys(len: usize) -> Vec<AtomicU64> {
+    (0..len).map(|_| AtomicU64::new(0)).collect()
+}
+
+fn loaded_keys(keys: &[AtomicU64]) -> Vec<u64> {
+    keys.iter().map(|key| key.load(Relaxed)).collect()
 }
 
 fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// The cells as srlg-core touches them, pair by pair, which both kernels together and whole batches have to equal.
-pub(crate) fn touched_cells(params: &Params, contacts: &Contacts, seed: u64) -> Vec<Recorder64> {
-    let params = *CellsFinder::params(params.finder());
-    let [one_by_one, in_batches, by_kernel] =
-        [(); 3].map(|()| untouched::<Recorder64>(params.recorders()));
-    let [one, batches] = [&one_by_one, &in_batches].map(|cells| CellArray::new(&params, cells));
-    for &(pair, age) in &contacts.short {
-        one.touch(&pair, age);
-        batches.touch_all(&[pair; BATCH], age);
-    }
-    for &(pair, age) in &contacts.long {
-        one.touch(&params.ids(pair), age);
-        batches.touch_all(&[params.ids(pair); BATCH], age);
-    }
-    for age in 0..7 {
-        let (pairs, recorders) = (&of_age(&contacts.short, age)[..], &by_kernel[..]);
-        launch(seed, &TouchCells::<Slices<'_>> { params, age, pairs, recorders });
-        let pairs = &of_age(&contacts.long, age)[..];
-        launch(seed, &TouchCells6::<Slices<'_>> { params, age, pairs, recorders });
-    }
-    assert_eq!(words(&by_kernel), words(&one_by_one));
-    assert_eq!(words(&in_batches), words(&one_by_one));
-    one_by_one
-}
-
 /// What the kernels count and list of cells, against the owners that srlg-core names one by one.
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);
-    let (by_age, by_owner) = (zeros(2 * ages as usize), zeros(cells.len()));
-    let count = CountCells::<Slices<'_>> { params, cells, ages: &by_age, owners: &by_owner };
+    let table = owners::entries(&params);
+    let (by_age, keys, counts) = (zeros(2 * ages as usize), zero_keys(table), zeros(table));
+    let count =
+        CountCells::<Slices<'_>> { params, cells, ages: &by_age, keys: &keys, counts: &counts };
     launch(seed, &count);
     let mut expected_ages = vec![0; 2 * ages as usize];
-    let mut expected_owners = vec![0; cells.len()];
+    let mut expected: HashMap<Owner, u32> = HashMap::new();
     for &(place, owner) in &in_window {
         let age = params.age(cells[place as usize].word());
         expected_ages[(age + u32::from(owner.is_fingerprint()) * ages) as usize] += 1;
-        expected_owners[owner.counter(params.cell_bits())] += 1;
+        *expected.entry(owner).or_default() += 1;
     }
     assert_eq!(loaded(&by_age), expected_ages);
-    assert_eq!(loaded(&by_owner), expected_owners);
+    let (keys, counts) = (loaded_keys(&keys), loaded(&counts));
+    let entries = keys.iter().zip(&counts).filter(|&(&key, _)| key != 0);
+    let counted: Vec<(Owner, u32)> =
+        entries.map(|(&key, &count)| (Owner::of_key(key).unwrap(), count)).collect();
+    assert_eq!(counted.len(), expected.len(), "each owner has one entry");
+    assert_eq!(counted.into_iter().collect::<HashMap<_, _>>(), expected);
 
-    let owners = loaded(&by_owner);
     for least in [1, 2, 9, 64] {
-        let listed = listed(&params, (ages, least), (cells, &owners), seed);
-        let has_enough = |owner: Owner| owners[owner.counter(params.cell_bits())] >= least;
-        let expected = in_window.iter().filter(|&&(_, owner)| has_enough(owner));
-        let expected: Vec<u32> = expected.map(|&(place, _)| place).collect();
-        assert_eq!(listed, expected, "at least {least}");
+        assert_listed(all, (&keys, &counts), (least, &expected), seed);
+        let held = held(&params, (ages, least), (cells, &keys, &counts), seed);
+        let is_held =
+            |&&(_, owner): &&(u32, Owner)| owner.is_fingerprint() && expected[&owner] >= least;
+        let expected: Vec<u32> =
+            in_window.iter().filter(is_held).map(|&(place, _)| place).collect();
+        assert_eq!(held, expected, "at least {least}");
     }
-    assert_none_is_left_out(&params, cells, &in_window, &owners);
+    assert_none_is_left_out(&params, cells, &in_window);
 }
 
 /// The cells of a window and who holds each.
@@ -80,49 +72,115 @@ fn owned_in_window(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec
     in_window.map(|(place, word)| (place, params.owner(place, word))).collect()
 }
 
-/// The numbers of the cells that the kernel lists, ascending; their words are those of the cells.
-fn listed(
+/// Checks the list of hosts with at least `least` cells, and of those of `HOSTS` and `HOSTS6` that are not among them.
+fn assert_listed(
+    all: &Params,
+    (keys, counts): (&[u64], &[u32]),
+    (least, expected): (u32, &HashMap<Owner, u32>),
+    seed: u64,
+) {
+    let params = *CellsFinder::params(all.finder());
+    let is_enough = |owner: Owner| expected.get(&owner).is_some_and(|&cells| cells >= least);
+    let v4 = HOSTS.map(|host| Kept { key: params.owner_of(host).key(), id: host.into() });
+    let v6 = HOSTS6.map(|limbs| Kept { key: 0, id: all.host_id(host(limbs)) });
+    let kept: Vec<Kept> = v4.into_iter().chain(v6).collect();
+    let mut wanted: Vec<(u64, u32, HostId)> = expected
+        .iter()
+        .filter(|&(owner, &cells)| cells >= least && !owner.is_fingerprint())
+        .map(|(&owner, &cells)| (owner.key(), cells, params.host(owner).unwrap().into()))
+        .collect();
+    for (number, host) in (0..).zip(&kept) {
+        let owner = Owner::of_key(host.key);
+        if !owner.is_some_and(is_enough) {
+            let cells = owner.and_then(|owner| expected.get(&owner)).copied().unwrap_or(0);
+            wanted.push((KEPT | number, cells, host.id));
+        }
+    }
+    wanted.sort_unstable_by_key(|&(entry, ..)| entry);
+
+    // Room for all ids, and for some.
+    for room in [wanted.len() + 2, wanted.len() / 2] {
+        let (entries, holds) = (zero_keys(wanted.len() + 2), zeros(wanted.len() + 2));
+        let (hosts, count) = (zeros(2 * room), zeros(1));
+        let (entries, holds, hosts, count) = (&entries[..], &holds[..], &hosts[..], &count[..]);
+        let kernel = ListKept::<Slices<'_>> {
+            params,
+            least,
+            kept: &kept,
+            keys,
+            counts,
+            entries,
+            holds,
+            hosts,
+            count,
+        };
+        launch(seed, &kernel);
+        launch(
+            seed,
+            &ListHolders::<Slices<'_>> {
+                params,
+                least,
+                keys,
+                counts,
+                entries,
+                holds,
+                hosts,
+                count,
+            },
+        );
+        let (entries, holds, ids) = (loaded_keys(entries), loaded(holds), loaded(hosts));
+        assert_eq!(count[0].load(Relaxed) as usize, wanted.len());
+        let all: HashMap<u64, (u32, HostId)> =
+            wanted.iter().map(|&(entry, cells, id)| (entry, (cells, id))).collect();
+        let listed = entries.iter().zip(&holds).take(wanted.len());
+        for (number, (entry, &cells)) in listed.enumerate() {
+            assert_eq!(all[entry].0, cells);
+            if let [lo, hi] = *ids.get(2 * number..2 * number + 2).unwrap_or_default() {
+                assert_eq!(all[entry].1, HostId { lo, hi });
+            }
+        }
+        let mut entries = entries[..wanted.len()].to_vec();
+        entries.sort_unstable();
+        assert!(entries.iter().eq(wanted.iter().map(|(entry, ..)| entry)));
+    }
+}
+
+/// The numbers of the cells of IPv6 hosts that the kernel lists, ascending; their words are those of the cells.
+fn held(
     params: &CellsParams,
     (ages, least): (u32, u32),
-    (cells, owners): (&[Recorder64], &[u32]),
+    (cells, keys, counts): (&[Recorder64], &[u64], &[u32]),
     seed: u64,
 ) -> Vec<u32> {
     let (places, count) = (zeros(cells.len()), zeros(1));
     let list = untouched::<Recorder64>(cells.len());
-    let kernel = ListCells::<Slices<'_>> {
+    let kernel = ListHeld::<Slices<'_>> {
         params: *params,
         ages,
         least,
         cells,
-        owners,
+        keys,
+        counts,
         places: &places,
         words: &list,
         count: &count,
     };
     launch(seed, &kernel);
-    let places = loaded(filled(&places, count[0].load(Relaxed)));
+    let mut places = loaded(filled(&places, count[0].load(Relaxed)));
     for (&place, word) in places.iter().zip(words(&list)) {
         assert_eq!(word, cells[place as usize].word(), "cell {place}");
     }
-    let mut places = places;
     places.sort_unstable();
     places
 }
 
-/// Hosts share counters, but a host's cells are in one: no host has more cells than its counter says.
-/// And only hosts that were in contact hold any, which those of IPv6 spell.
-fn assert_none_is_left_out(
-    params: &CellsParams,
-    array: &[Recorder64],
-    in_window: &[(u32, Owner)],
-    owners: &[u32],
-) {
+/// Only hosts that were in contact hold cells, which those of IPv6 spell.
+fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window: &[(u32, Owner)]) {
     let mut cells: HashMap<Owner, Vec<u32>> = HashMap::new();
     in_window.iter().for_each(|&(place, owner)| cells.entry(owner).or_default().push(place));
     let v4 = |limbs: &[u32; 4]| host(*limbs).is_ipv4();
     let mapped: Vec<u32> = HOSTS6.iter().filter(|it| v4(it)).map(|limbs| limbs[3]).collect();
     for (owner, places) in cells {
-        assert!(owners[owner.counter(params.cell_bits())] as usize >= places.len());
         match params.host(owner) {
             Some(host) => assert!(HOSTS.contains(&host) || mapped.contains(&host)),
             None => {

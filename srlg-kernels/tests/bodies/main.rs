@@ -4,29 +4,28 @@
 mod cells;
 mod changes;
 mod contacts;
-mod lines;
+mod looks;
 mod search;
+mod touches;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use proptest::prelude::*;
-use srlg_core::counter::tagged::Histograms;
-use srlg_core::counter::{Counter, Lines, Rows, TaggedCounter, Tally};
-use srlg_core::finder::Rsra;
-use srlg_core::finder::cells::CellArray;
+use srlg_core::counter::Rows;
 use srlg_core::{
-    ArrayParams, COUNTER, Config, HashFamily, HostId, IpPair, Params, ReadRecorder, RecentRange,
-    Recorder, Recorder16, Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below, host,
+    COUNTER, Config, HashFamily, HostId, Params, ReadRecorder, RecentRange, Recorder, Recorder16,
+    Recorder32, Recorder64, RsraSizes, Scheme, Span, count_below, host,
 };
 use srlg_kernels as kernels;
 use srlg_kernels::{Body, Grid, KernelRecorder, Slices, survey};
 use zerocopy::{FromBytes, IntoBytes};
 
-use cells::{assert_cells_equal, assert_gathered, touched_cells};
+use cells::{assert_cells_equal, assert_gathered};
 use changes::assert_changes_equal;
 use contacts::{Contacts, HOSTS, HOSTS6, contacts, contacts_of_both};
-use lines::touched_lines;
+use looks::{assert_looks, assert_tallies};
 use search::assert_search_equal;
+use touches::{touched_paper, touched_tagged};
 
 /// Runs every thread of a launch of `body`, shuffled by `seed`, on three host threads.
 fn launch(seed: u64, body: &(impl Body + Sync)) {
@@ -92,24 +91,6 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-fn of_age<P: Copy>(contacts: &[(P, u32)], age: u32) -> Vec<P> {
-    contacts.iter().filter(|contact| contact.1 == age).map(|contact| contact.0).collect()
-}
-
-/// The RSRA as one thread of srlg-core touches it, which the kernel has to equal.
-fn touched_rsra(params: &Params, contacts: &[(IpPair, u32)], seed: u64) -> Vec<Recorder16> {
-    let params = *params.finder().rsra().unwrap();
-    let rough = untouched::<Recorder16>(params.recorders());
-    contacts.iter().for_each(|&(pair, age)| Rsra::new(&params, &rough).touch(&pair, age));
-    let by_kernel = swapped::<Recorder16>(rough.len());
-    for age in 0..7 {
-        let (pairs, recorders) = (&of_age(contacts, age)[..], &by_kernel[..]);
-        launch(seed, &kernels::TouchRsra::<Slices<'_>> { params, age, pairs, recorders });
-    }
-    assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, rough.len())), words(&rough));
-    rough
-}
-
 /// Per row of the counter, how many recorders a kernel counts within `span`.
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
     let sizes = params.counter_sizes();
@@ -138,28 +119,19 @@ proptest! {
         contacts in contacts_of_both(),
         seed in any::<u64>(),
     ) {
-        let cells = touched_cells(&params, &contacts, seed);
+        let (cells, linear) = touched_tagged(&params, &contacts, seed);
         assert_cells_equal(&params, &cells, seed);
         let all = params;
         let params = *all.counter().tagged().unwrap();
-        let linear = touched_lines(&params, &contacts, seed);
-        let lines = Lines::new(&params, &linear);
         let hosts: Vec<HostId> = HOSTS.map(HostId::from).into_iter()
             .chain(HOSTS6.map(|limbs| all.host_id(host(limbs))))
             .collect();
 
         let span = all.span(9, 4);
         for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
-            let bins: Vec<AtomicU32> = (0..hosts.len() * span.bin_words()).map(|_| AtomicU32::new(0)).collect();
-            let (hosts, linear, bins) = (&hosts[..], &linear[..], &bins[..]);
-            let asked = kernels::Tally::<Slices<'_>> { params, span, first, positions, hosts, linear, bins };
-            launch(seed, &asked);
-            for (&host, bins) in hosts.iter().zip(bins.chunks(span.bin_words())) {
-                let bins: Vec<u32> = bins.iter().map(|bin| bin.load(Relaxed)).collect();
-                let expected = TaggedCounter::tally(lines, host, span, first..first + positions);
-                prop_assert_eq!(Tally::Visible(Histograms::of_bins(span, &bins)), expected);
-            }
+            assert_tallies(&params, (&linear, &hosts), (span, first..first + positions), seed);
         }
+        assert_looks(&all, (&linear, &cells, &hosts), span, seed);
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
         assert_gathered(&cells, seed);
         assert_gathered(&linear, seed);
@@ -175,19 +147,11 @@ proptest! {
         contacts in contacts(),
         seed in any::<u64>(),
     ) {
-        let rough = touched_rsra(&params, &contacts, seed);
+        let (rough, linear) = touched_paper(&params, &contacts, seed);
         assert_search_equal(&params, &rough, seed);
         let all = params;
         let params = *all.counter().rows().unwrap();
-        let linear = untouched::<Recorder16>(params.recorders());
         let rows = Rows::new(&params, &linear);
-        contacts.iter().for_each(|&(pair, age)| rows.touch(&pair, age));
-        let by_kernel = swapped::<Recorder16>(linear.len());
-        for age in 0..7 {
-            let (pairs, recorders) = (&of_age(&contacts, age)[..], &by_kernel[..]);
-            launch(seed, &kernels::TouchRows::<Slices<'_>> { params, age, pairs, recorders });
-        }
-        prop_assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, linear.len())), words(&linear));
 
         let span = all.span(9, 4);
         for positions in [33, 70] {

@@ -1,12 +1,12 @@
 //! What each work took when it was last looked at, and how much more it may take.
 //!
 //! Shape: [`WORKS`], the one place of all bounds; [`Count`], a work with what it takes now;
-//! [`fault`], the line for counts above their bounds. Whoever changes a count on purpose writes
+//! [`fault`], the line for counts above their bounds. A change that alters a count on purpose writes
 //! the new one here, and why into the commit.
 
 use std::fmt;
 
-/// Where the bounds are, for whoever must change one.
+/// Where the bounds are, for a change that raises one.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
 /// A bound as a multiple of the noted count. The same program counts the same within 0.1 %, and so

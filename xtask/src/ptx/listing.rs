@@ -3,6 +3,8 @@
 //! A kernel is straight integer code on its own: what is called, put on a stack or computed in
 //! floats was not meant to be there. Lines count from 1 in the file with its stamp.
 
+use super::space::is_generic;
+
 /// Floating point types of PTX; packed ones begin like them.
 const FLOATS: [&str; 5] = ["f16", "bf16", "tf32", "f32", "f64"];
 
@@ -49,6 +51,8 @@ fn fault(line: &str) -> Option<&'static str> {
         Some("local memory")
     } else if parts().any(|part| FLOATS.iter().any(|float| part.starts_with(float))) {
         Some("floating point")
+    } else if words().any(is_generic) {
+        Some("memory of no space")
     } else {
         None
     }
@@ -118,6 +122,7 @@ $L__BB0_2:                              // %call
             ("\tcvt.rn.f64.u32 \t%fd1, %r1;", "floating point"),
             ("\tadd.f16x2 \t%r1, %r2, %r3;", "floating point"),
             ("\t.reg .f32 \t%f<4>;", "floating point"),
+            ("\t@%p1 ld.relaxed.sys.b16 \t%rs1, [%rd1];", "memory of no space"),
         ] {
             let expected = format!("kernel scan: {kind}, line 17: {}", line.trim());
             assert_eq!(with(line), [expected]);

@@ -100,7 +100,8 @@ impl Measurement {
             sampling: BTreeMap::new(),
             totals: Totals::default(),
         };
-        let slicer = Slicer::new(clock.with_grace(lateness.grace));
+        let batch = slices.detector.pair_batch(Slicer::BATCH)?;
+        let slicer = Slicer::with_batch(clock.with_grace(lateness.grace), batch);
         Ok(Self { slicer, slices, believed: 0, future: 0, pairs: 0, told: None })
     }
 

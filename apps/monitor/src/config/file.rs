@@ -22,6 +22,8 @@ pub struct File {
     pub slice: Option<Text>,
     /// How long after its end a slice waits for contacts on their way: `100ms` where it is absent.
     pub grace: Option<Text>,
+    /// Where views are counted: `cpu` where it is absent, `cuda`, `cuda:1`, `auto`.
+    pub device: Option<Text>,
     /// Address of the page and of the metrics.
     pub http: Option<Text>,
     /// Whether others than this machine may ask there: there are no accounts.

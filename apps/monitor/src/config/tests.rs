@@ -1,5 +1,7 @@
 use std::net::IpAddr;
 
+use srlg_host::Device;
+
 use super::Config;
 
 const WHOLE: &str = r#"
@@ -49,6 +51,15 @@ networks = ["198.51.100.128/25"]
 
 fn host(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+#[test]
+fn the_device_is_read_and_is_the_cpu_where_none_is_named() {
+    assert_eq!(Config::parse(WHOLE).unwrap().device, Device::Cpu);
+    let on = |device: &str| Config::parse(&format!("device = {device:?}\n{WHOLE}"));
+    assert_eq!(on("cuda:1").unwrap().device, Device::Cuda(1));
+    let problems = on("gpu").unwrap_err().to_string();
+    assert!(problems.contains(r#""gpu": give cpu, cuda, cuda:N or auto"#), "{problems}");
 }
 
 #[test]

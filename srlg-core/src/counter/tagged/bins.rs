@@ -2,8 +2,8 @@
 
 use super::decoder::PositionDecoder;
 use super::group::{InWindow, STEP};
-use super::histograms::{Histograms, KINDS, Kind};
-use super::params::{AGES, TaggedParams};
+use super::histograms::{Grouping, Histograms, KINDS, MOST_GROUPS};
+use super::params::AGES;
 use super::tag::Tagger;
 use crate::epoch::Span;
 
@@ -17,44 +17,6 @@ pub struct Bins {
     /// In turn: equal bins that follow each other do not wait for each other. Bin number
     /// `kind * AGES + age`; none of them holds more than half of a linear estimator, 32,768 positions.
     tables: [[u16; TABLE]; 2],
-}
-
-/// Sums over the ages of a window.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sums {
-    /// All positions.
-    pub(super) all: u32,
-    /// Those that show an own touch.
-    pub(super) own: u32,
-    /// Those that may hide one.
-    pub(super) hidden: u32,
-    /// Those of the hidden at which both places have one age.
-    pub(super) hidden_twice: u32,
-}
-
-impl Sums {
-    /// The sums of `histograms` over `span`.
-    pub(super) fn of(histograms: &Histograms, span: Span) -> Self {
-        let sum = |bins: &[u32; AGES]| bins[..span.ages as usize].iter().sum();
-        Self {
-            all: sum(&histograms.all),
-            own: sum(&histograms.own),
-            hidden: sum(&histograms.hidden),
-            hidden_twice: sum(&histograms.hidden_twice),
-        }
-    }
-
-    /// Of so many `positions` those at risk at every age of the window, at least. Positions that might hide an own
-    /// touch with the tag of what hides it tell nothing either.
-    pub(super) fn at_risk(self, params: &TaggedParams, positions: u32) -> f64 {
-        let other_tags = f64::from(params.tags - 1);
-        f64::from(positions) - f64::from(self.all) - 2.0 * f64::from(self.hidden) / other_tags
-    }
-
-    /// Chances for a false match, at most.
-    pub(super) fn chances(self) -> f64 {
-        f64::from(self.all) - f64::from(self.own) + f64::from(self.hidden_twice)
-    }
 }
 
 impl Bins {
@@ -137,21 +99,21 @@ impl Bins {
         one.iter().for_each(|&bin| even[usize::from(bin) % TABLE] += 1);
     }
 
-    /// The sums over the ages of the window.
+    /// The positions by kind, and by age as `grouping` says.
     #[inline(always)]
-    pub(super) fn sums(&self) -> Sums {
-        let ages = self.span.ages as usize;
-        let of_kind = |kind: u16| {
-            let sum = |table: &[u16; TABLE]| -> u32 {
-                let bins = &table[usize::from(kind) * AGES..][..ages];
-                bins.iter().map(|&count| u32::from(count)).sum()
-            };
-            sum(&self.tables[0]) + sum(&self.tables[1])
-        };
-        let (own, hidden_twice) = (of_kind(Kind::OWN), of_kind(Kind::HIDDEN + Kind::TWICE));
-        let hidden = of_kind(Kind::HIDDEN) + hidden_twice;
-        let excluded = of_kind(Kind::EXCLUDED) + of_kind(Kind::EXCLUDED + Kind::TWICE);
-        Sums { all: own + hidden + excluded, own, hidden, hidden_twice }
+    pub(super) fn grouped(&self, grouping: Grouping) -> [[u32; MOST_GROUPS]; KINDS] {
+        let mut grouped = [[0; MOST_GROUPS]; KINDS];
+        for (kind, counts) in grouped.iter_mut().enumerate() {
+            for (group, count) in counts[..grouping.groups() as usize].iter_mut().enumerate() {
+                let ages = grouping.ages_of(group);
+                let sum = |table: &[u16; TABLE]| -> u32 {
+                    let bins = &table[kind * AGES..][..AGES][ages.clone()];
+                    bins.iter().map(|&count| u32::from(count)).sum()
+                };
+                *count = sum(&self.tables[0]) + sum(&self.tables[1]);
+            }
+        }
+        grouped
     }
 
     /// Returns the positions as histograms.

@@ -1,112 +1,73 @@
 //! A glimpse: a look at an eighth of a fine region, which spares most candidates the rest.
 
-use super::bins::{Bins, Sums};
-use super::histograms::Histograms;
+use super::bound::{Bound, FRACTION};
+use super::counts::other_tags;
 use super::params::{LINE, TaggedParams};
-use super::visible::estimate_run;
 use crate::epoch::Span;
 
 /// Returns whether a [glimpse](may_reach) with `params` can dismiss any host: below some θ a glimpse tells too little.
 #[must_use]
 pub fn can_dismiss(params: &TaggedParams) -> bool {
-    glimpsed(params) > DEVIATIONS * DEVIATIONS
+    glimpsed(params) > (DEVIATIONS * DEVIATIONS) << FRACTION
 }
 
 /// Returns the number of positions of a [glimpse](may_reach) in the array of `params`: whole lines.
+#[inline(always)]
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Returns whether a host with these `histograms` over `span` of a glimpse, its first [`positions`], may
-/// have as many opposite hosts as the threshold of `params`: a look at an eighth of the estimator spares
-/// most candidates the rest.
+/// Returns whether a host may have as many opposite hosts as the threshold of `params`, by the positions over `span` of a
+/// glimpse, its first [`positions`], of which `count` returns how many there are by kind and by group, as
+/// [`Grouping::for_bound`](super::Grouping::for_bound) groups ages: a look at an eighth of the estimator spares most
+/// candidates the rest.
 ///
 /// Of θ opposite hosts a Poisson number of mean m falls into the glimpse. However their ages are spread, each
 /// is visible with a probability v or more, v being the share of positions at risk at the end of the window,
 /// and is then counted 1/v times or less. Of C chances for a false match, Poisson numbers of mean C/(T - 1) in
 /// all are taken for own touches, and come off in the mean. So the estimate of a host of θ has a variance of
 /// m/v + C/((T - 1) v²) or less, and it falls four deviations of this below m with a probability of e^(-16/2) or
-/// less (Chernoff, for sums of Poisson numbers with weights), 3 in 10,000; 1 in 10^5 where m is 128. Such a host
-/// is dismissed.
-#[must_use]
-pub fn may_reach(params: &TaggedParams, histograms: &Histograms, span: Span) -> bool {
-    match by_sums(params, Sums::of(histograms, span)) {
-        BySums::Decided(may_reach) => may_reach,
-        BySums::AtLeast(least) => reaches(params, histograms, span, least),
-    }
-}
-
-/// The same of positions that are still in their bins: most hosts need no histograms. `scratch` is of their span.
-#[inline(always)]
-pub(super) fn bins_may_reach(params: &TaggedParams, bins: &Bins, scratch: &mut Histograms) -> bool {
-    match by_sums(params, bins.sums()) {
-        BySums::Decided(may_reach) => may_reach,
-        BySums::AtLeast(least) => {
-            bins.fill(scratch);
-            reaches(params, scratch, bins.span(), least)
-        }
-    }
-}
-
-/// What sums alone say.
-enum BySums {
-    /// Whether the host may reach the threshold.
-    Decided(bool),
-    /// It may if its estimate is so large.
-    AtLeast(f64),
-}
-
-fn by_sums(params: &TaggedParams, sums: Sums) -> BySums {
-    match least(params, sums) {
-        None => BySums::Decided(true),
-        Some(least) if is_below_by_sums(params, sums, least) => BySums::Decided(false),
-        Some(least) => BySums::AtLeast(least),
-    }
-}
-
-/// The least estimate that is not dismissed; `None` where everything may reach the threshold.
-fn least(params: &TaggedParams, sums: Sums) -> Option<f64> {
-    let mean = glimpsed(params);
-    let visible = sums.at_risk(params, positions(params)) / f64::from(positions(params));
-    if visible <= 0.0 {
-        return None;
-    }
-    let false_matches = sums.chances() / f64::from(params.tags - 1);
-    let variance = (mean + false_matches / visible) / visible;
-    let least = mean - DEVIATIONS * libm::sqrt(variance);
-    (least > 0.0).then_some(least)
-}
-
-/// Whether the estimate is below `least`, by sums alone: true only if it is.
+/// less (Chernoff, for sums of Poisson numbers with weights), 3 in 10,000; 1 in 10^5 where m is 128. A host whose
+/// estimate is so low is dismissed, if its [bound](super::bound) says so.
 ///
-/// At every age at least R positions are [at risk](Sums::at_risk), and no more of all ages show an own touch than O
-/// are own. So the cumulative hazard is at most O/(R - O).
-fn is_below_by_sums(params: &TaggedParams, sums: Sums, least: f64) -> bool {
-    let (at_risk, own) = (sums.at_risk(params, positions(params)), f64::from(sums.own));
-    // A little more than the sums give: rounding of a thousand terms does not move the estimate so far.
-    at_risk > own + 1.0 && 1.000_001 * f64::from(positions(params)) * own / (at_risk - own) < least
-}
-
-/// Whether the estimate is `least` or more, or cannot be told.
-fn reaches(params: &TaggedParams, histograms: &Histograms, span: Span, least: f64) -> bool {
-    let positions = f64::from(positions(params));
-    let glimpse = estimate_run(params, histograms, span, (positions, 1.0 / positions));
-    glimpse.is_beyond || glimpse.cardinality >= least
+/// Integers alone: devices decide as the CPU does. The variance is rounded up, and m down. A glimpse of which
+/// less than one position in 256 is at risk dismisses nobody.
+#[inline(always)]
+#[must_use]
+pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
+    let positions = positions(params);
+    let Bound { counts, hosts } = Bound::new(params, span, positions, count);
+    let (mean, other_tags) = (glimpsed(params), other_tags(params));
+    let (at_risk, all) = (counts.at_risk(params, positions), u64::from(positions) * other_tags);
+    let below = match hosts {
+        // Of 8 bits behind the point, whose square has as many as the variance.
+        Some(hosts) if hosts < mean && at_risk << 8 >= all => (mean - hosts) >> (FRACTION / 2),
+        _ => return true,
+    };
+    let inverse = (all << FRACTION).div_ceil(at_risk);
+    let false_matches = (counts.most_chances() << FRACTION).div_ceil(other_tags);
+    let times_inverse = |number: u64| (number * inverse).div_ceil(1 << FRACTION);
+    let variance = times_inverse(mean + times_inverse(false_matches));
+    below * below <= DEVIATIONS * DEVIATIONS * variance
 }
 
 /// Deviations by which an estimate has to be too low to be dismissed.
-const DEVIATIONS: f64 = 4.0;
+const DEVIATIONS: u64 = 4;
 
-/// How many of θ opposite hosts fall into a glimpse, in the mean.
-fn glimpsed(params: &TaggedParams) -> f64 {
-    let share = f64::from(positions(params)) / f64::from(params.width);
-    f64::from(params.threshold) * params.regions.share(0) * share
+/// How many of θ opposite hosts fall into a glimpse, in the mean, in units of 2^-16.
+#[inline(always)]
+fn glimpsed(params: &TaggedParams) -> u64 {
+    let fine = params.regions.of_fine(u64::from(params.threshold) << FRACTION);
+    fine * u64::from(positions(params)) / u64::from(params.width)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bound::tests::{by_group, histograms};
+    use super::super::histograms::Histograms;
     use super::super::params::AGES;
+    use super::super::visible::estimate_run;
     use super::*;
     use crate::Config;
     extern crate std;
@@ -119,17 +80,40 @@ mod tests {
         *config.validate().unwrap().counter().tagged().unwrap()
     }
 
+    fn may_reach(params: &TaggedParams, histograms: &Histograms, span: Span) -> bool {
+        super::may_reach(params, &span, by_group(histograms, span))
+    }
+
+    fn mean(params: &TaggedParams) -> f64 {
+        glimpsed(params) as f64 / f64::from(1 << FRACTION)
+    }
+
+    /// The least estimate that the documentation does not dismiss, by floats; `None` where there is none.
+    fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
+        let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
+        let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));
+        let at_risk = positions - sum(&histograms.all) - 2.0 * sum(&histograms.hidden) / other_tags;
+        let visible = at_risk / positions;
+        let chances = sum(&histograms.all) - sum(&histograms.own) + sum(&histograms.hidden_twice);
+        let variance = (mean(params) + chances / other_tags / visible) / visible;
+        let least = mean(params) - 4.0 * libm::sqrt(variance);
+        (visible > 0.0 && least > 0.0).then_some(least)
+    }
+
     /// The probability that a host of θ is dismissed whose opposite hosts are all of the oldest age, where
-    /// `covered` of the positions of its glimpse were covered by foreigners before.
+    /// `covered` of the positions of its glimpse were covered by foreigners before, as many of each earlier age.
     fn dismissed(params: &TaggedParams, covered: u32) -> f64 {
         let share = f64::from(covered) / f64::from(positions(params));
-        let mean = glimpsed(params) * (1.0 - share);
+        let mean = mean(params) * (1.0 - share);
         let (mut probability, mut dismissed) = (libm::exp(-mean), 0.0);
+        let mut glimpse = Histograms::EMPTY;
+        // Bounds are tightest of ages that are spread. One in T of the covered positions is a false match, as expected.
+        let shares = |of: u32| (0..149).map(move |age| of * (age + 1) / 149 - of * age / 149);
+        for (age, (all, own)) in shares(covered).zip(shares(covered / params.tags)).enumerate() {
+            (glimpse.all[age], glimpse.own[age]) = (all, own);
+        }
         for own in 0..params.threshold {
-            let mut glimpse = Histograms::EMPTY;
-            (glimpse.all[5], glimpse.all[149], glimpse.own[149]) = (covered, own, own);
-            // As many false matches as expected: all that show another tag are over in one of T - 1 hidden ones.
-            glimpse.own[5] = covered / params.tags;
+            (glimpse.all[149], glimpse.own[149]) = (own, own);
             dismissed += if may_reach(params, &glimpse, WINDOW) { 0.0 } else { probability };
             probability *= mean / f64::from(own + 1);
         }
@@ -138,40 +122,47 @@ mod tests {
 
     #[test]
     fn glimpse_dismisses_less_than_3_of_10_000_whatever_the_threshold_and_the_load() {
-        for threshold in [8, 32, 100, 256, 1024, 4000] {
+        // Up to how many covered positions of 4096 a host of the threshold is dismissed at all.
+        let thresholds = [
+            (8, None),
+            (32, None),
+            (100, None),
+            (256, Some(1000)),
+            (1024, Some(3000)),
+            (4000, Some(3000)),
+        ];
+        for (threshold, most) in thresholds {
             let params = params(threshold);
+            assert_eq!(can_dismiss(&params), most.is_some(), "{threshold}");
             for covered in [0, 1000, 2000, 3000, 3850] {
                 let share = dismissed(&params, covered);
                 assert!(share < 3.4e-4, "{threshold} {covered}: {share}");
+                assert_eq!(
+                    share > 0.0,
+                    most.is_some_and(|most| covered <= most),
+                    "{threshold} {covered}"
+                );
             }
-            assert_eq!(dismissed(&params, 0) > 0.0, can_dismiss(&params), "{threshold}");
         }
         assert!(dismissed(&params(1024), 0) < 1.3e-5);
-        assert!(dismissed(&params(1024), 2000) > 1e-9, "not for want of deciding anything");
     }
 
     proptest! {
         #[test]
-        fn sums_dismiss_no_host_that_its_estimate_does_not(
+        fn integers_dismiss_no_host_that_floats_do_not(
+            threshold in prop_oneof![Just(256u32), Just(1024), Just(4000)],
             ages in prop::collection::vec((0usize..150, 0u32..12, 0u32..60, 0u32..60, 0u32..20), 0..150),
             oldest_slices in 1u32..3,
         ) {
-            let params = params(1024);
-            let mut glimpse = Histograms::EMPTY;
-            for (age, own, hidden, excluded, twice) in ages {
-                let (hidden_twice, excluded_twice) = (twice.min(hidden), twice.min(excluded));
-                glimpse.all[age] = own + hidden + excluded;
-                (glimpse.own[age], glimpse.hidden[age]) = (own, hidden);
-                glimpse.hidden_twice[age] = hidden_twice;
-                glimpse.excluded_twice[age] = excluded_twice;
-            }
-            let sums = Sums::of(&glimpse, WINDOW);
-            prop_assume!(sums.all <= positions(&params));
+            let params = params(threshold);
+            let glimpse = histograms(&ages);
+            prop_assume!(glimpse.all.iter().sum::<u32>() <= positions(&params));
             let span = Span { oldest_slices, ..WINDOW };
-            let least = least(&params, sums);
-            let dismissed = least.is_some_and(|least| !reaches(&params, &glimpse, span, least));
-            prop_assert!(dismissed || !least.is_some_and(|least| is_below_by_sums(&params, sums, least)));
-            prop_assert_eq!(may_reach(&params, &glimpse, span), !dismissed);
+            let positions = f64::from(positions(&params));
+            let found = estimate_run(&params, &glimpse, span, (positions, 1.0 / positions));
+            let dismissed = !found.is_beyond
+                && least(&params, &glimpse, span).is_some_and(|least| found.cardinality < least);
+            prop_assert!(dismissed || may_reach(&params, &glimpse, span));
         }
     }
 
@@ -180,12 +171,13 @@ mod tests {
         let params = params(1024);
         // An eighth of θ = 1024 is 128, but for one in 512, and 82.5 are four deviations below.
         let mut glimpse = Histograms::EMPTY;
-        for (own, expected) in [(0, false), (30, false), (80, false), (84, true), (128, true)] {
+        for (own, expected) in [(0, false), (30, false), (79, false), (84, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
             assert_eq!(may_reach(&params, &glimpse, WINDOW), expected, "{own}");
         }
         // Hidden by foreigners: cannot be told, and stays.
         glimpse.all = [0; AGES];
+        glimpse.own = [0; AGES];
         (glimpse.all[0], glimpse.hidden[0]) = (4096, 4096);
         assert!(may_reach(&params, &glimpse, WINDOW));
     }

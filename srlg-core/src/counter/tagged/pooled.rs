@@ -20,7 +20,7 @@
 //! the sum stays a martingale. Where all are used up at one age, the coarsest is taken to have one position left,
 //! and the estimate is beyond range.
 
-use super::bins::Sums;
+use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
 use super::params::TaggedParams;
 use super::region::REGIONS;
@@ -170,9 +170,15 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
 /// much.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
-    let coarse = 1.0 - params.regions.share(0);
-    let most = COARSE_TELLS * coarse * f64::from(params.width);
-    coarse > 0.0 && Sums::of(fine, span).at_risk(params, params.width) <= most
+    tells_little(params, Counts::of(fine, span))
+}
+
+/// The same of `counts`, those of the fine region over the window.
+#[inline(always)]
+pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
+    let Some(bits) = params.regions.coarse_bits() else { return false };
+    let most = COARSE_TELLS as u64 * u64::from(params.width) * other_tags(params);
+    counts.at_risk(params, params.width) << bits <= most
 }
 
 /// The sum over ages of all regions together.

@@ -1,10 +1,10 @@
 //! [`Positions`]: the positions of one host, one by one.
 
 use super::decoder::PositionDecoder;
+use super::histograms::Grouping;
 use super::line::HostLayout;
 use super::lines::Lines;
 use super::params::LINE;
-use crate::epoch::Span;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
@@ -14,23 +14,22 @@ pub struct Positions<'a, R> {
     lines: Lines<'a, R>,
     host: HostLayout,
     decoder: PositionDecoder,
-    ages: u32,
+    grouping: Grouping,
 }
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// Returns the positions of `host` over `span`.
+    /// Returns the positions of `host`, whose ages are counted as `grouping` says.
     #[inline(always)]
     #[must_use]
-    pub fn positions(self, host: HostId, span: Span) -> Positions<'a, R> {
+    pub fn positions(self, host: HostId, grouping: Grouping) -> Positions<'a, R> {
         let (host, decoder) =
             (HostLayout::new(self.params, host), PositionDecoder::new(self.params));
-        Positions { lines: self, host, decoder, ages: span.ages }
+        Positions { lines: self, host, decoder, grouping }
     }
 }
 
 impl<R: ReadRecorder<Word = u16>> Positions<'_, R> {
-    /// Returns the bin of `position`, one of those of the [span](Span::bins), or `None` when it is not in the
-    /// window.
+    /// Returns the [bin](Grouping::bins) of `position`, or `None` when the position is not in the window.
     #[inline(always)]
     #[must_use]
     pub fn bin(&self, position: u32) -> Option<u32> {
@@ -39,6 +38,7 @@ impl<R: ReadRecorder<Word = u16>> Positions<'_, R> {
         let (touch, echo) = (word(touch), word(touch ^ self.host.places.twist));
         let tags = self.host.tagger.tags(position as u16);
         let (age, kind) = self.decoder.age_and_kind(touch, echo, tags);
-        (u32::from(age) < self.ages).then(|| u32::from(kind) * self.ages + u32::from(age))
+        let group = self.grouping.group(age.into())?;
+        Some(u32::from(kind) * self.grouping.groups() + group)
     }
 }

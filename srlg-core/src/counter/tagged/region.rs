@@ -88,6 +88,19 @@ impl Regions {
         region.first + hash::reduce(hash, region.width)
     }
 
+    /// How many of `hosts` opposite hosts, a multiple of 2^16, touch the fine region, in the mean.
+    pub(super) const fn of_fine(&self, hosts: u64) -> u64 {
+        match self.coarse_bits() {
+            Some(bits) => hosts - (hosts >> bits),
+            None => hosts,
+        }
+    }
+
+    /// s of the first coarse region, if there is one: an opposite host in 2^s does not touch the fine region.
+    pub(super) const fn coarse_bits(&self) -> Option<u32> {
+        if self.count > 1 { Some(self.regions[1].mask.count_ones()) } else { None }
+    }
+
     /// Share of the opposite hosts that touches region number `region`.
     pub(super) fn share(&self, region: usize) -> f64 {
         let from = |region: usize| {

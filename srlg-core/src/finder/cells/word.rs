@@ -32,11 +32,26 @@ impl Owner {
         if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
     }
 
-    /// Returns which of `2^bits` counters counts the cells of this owner.
+    /// Returns which of `2^bits` counters counts the cells of this owner, or which of as many entries of a table is looked at
+    /// first.
     #[inline(always)]
     #[must_use]
-    pub const fn counter(self, bits: u32) -> usize {
+    pub const fn entry(self, bits: u32) -> usize {
         self.0 as usize & ((1 << bits) - 1)
+    }
+
+    /// Returns a number of this owner that is never 0, and below 2^63.
+    #[inline(always)]
+    #[must_use]
+    pub const fn key(self) -> u64 {
+        self.0 + 1
+    }
+
+    /// Returns the owner with this `key`; `None` for 0.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_key(key: u64) -> Option<Self> {
+        if key == 0 { None } else { Some(Self(key - 1)) }
     }
 
     /// Returns whether this is the fingerprint of an IPv6 host, which others may share.
@@ -150,11 +165,18 @@ impl CellsParams {
     }
 
     /// Returns the IPv4 host that is `owner`; `None` for a fingerprint.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn host(&self, owner: Owner) -> Option<Address> {
         let image = u32::try_from(owner.0).ok()?;
         Some(self.hash.unscramble(image, self.owner_key))
+    }
+
+    /// Returns the owner of the cells of the IPv4 `host`.
+    #[inline(always)]
+    #[must_use]
+    pub fn owner_of(&self, host: Address) -> Owner {
+        Owner(self.hash.scramble(host, self.owner_key).into())
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@ use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
 use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use super::contacts::{Contact, HOSTS, pair, short};
+use crate::backend::Looked;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
 
@@ -86,9 +87,9 @@ impl Node {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
         let mut backend = self.detector.backend_mut().exclusive().unwrap();
-        let found = backend.candidates(span).unwrap();
+        let found = backend.candidates(span, &[]).unwrap();
         let left = Mutex::new(Vec::new());
-        let each = |number: usize, _: &[Tally]| left.lock().unwrap().push(found.hosts[number]);
+        let each = |looked: &Looked<'_>| left.lock().unwrap().push(looked.host);
         backend.tally(&found, &each).unwrap();
         [found.hosts.clone(), left.into_inner().unwrap()].map(|mut hosts| {
             hosts.sort_unstable();

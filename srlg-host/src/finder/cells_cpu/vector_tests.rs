@@ -73,7 +73,7 @@ proptest! {
         prop_assert!(listed(list) == expected);
         let one_by_one = (0..).zip(&cells).filter_map(|(place, &word)| {
             let owner = params.owner(place, word);
-            let is_listed = word < limit && counters[owner.counter(cell_bits)] >= least;
+            let is_listed = word < limit && counters[owner.entry(cell_bits)] >= least;
             is_listed.then_some((owner, place, word))
         });
         prop_assert!(one_by_one.clone().map(|held| held.0).eq(expected));

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use srlg_kernels::Kernel;
+use zerocopy::IntoBytes;
 
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
@@ -27,11 +28,19 @@ use world::{Work, World};
 #[derive(Clone)]
 pub(super) struct Simulated(Arc<Mutex<World>>);
 
-/// Memory of the device, or of the host.
+/// Memory of the device.
 pub(super) struct Bytes {
     world: Simulated,
     id: usize,
     bytes: usize,
+}
+
+/// Memory of the host. Copies that wait hold it, too.
+pub(super) struct Pages {
+    world: Simulated,
+    id: usize,
+    bytes: usize,
+    words: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Simulated {
@@ -59,34 +68,35 @@ impl Simulated {
         self.0.lock().unwrap()
     }
 
-    fn memory(&self, bytes: usize, filling: u64) -> Bytes {
+    /// The number of a new memory of so many words.
+    fn memory(&self, words: usize) -> usize {
         let mut world = self.world();
         let id = world.id();
-        world.memories.insert(id, vec![filling; bytes.div_ceil(8)]);
-        Bytes { world: self.clone(), id, bytes }
+        world.memories.insert(id, vec![0xa5a5_5a5a_c3c3_3c3c; words]);
+        id
     }
 
     fn push(&self, queue: usize, work: impl FnOnce(&mut World) + Send + 'static) {
         self.world().queue(queue).push_back(Work::Do(Box::new(work)));
     }
 
-    /// A copy of `bytes` between a memory of the host and one of the device; `from` and `to` are
-    /// memories and places in them.
+    /// A copy of `bytes` from or to a memory of the host, which `copy` makes, with a part of one of the device.
     fn copy(
         &self,
         queue: usize,
-        host: usize,
-        from: (usize, usize),
-        to: (usize, usize),
-        bytes: usize,
+        pages: &Pages,
+        part: Part<'_, Bytes>,
+        copy: impl FnOnce(&mut [u8], &mut [u8]) + Send + 'static,
     ) {
+        let (id, start, bytes) = (part.memory.id, part.start, part.bytes);
+        let (host, words) = (pages.id, pages.words.clone());
         let mut world = self.world();
         *world.copies.entry(host).or_default() += 1;
         *world.operations.entry("bytes").or_default() += bytes as u32;
         drop(world);
         self.push(queue, move |world| {
-            let run = world.bytes(from.0)[from.1..][..bytes].to_vec();
-            world.bytes(to.0)[to.1..][..bytes].copy_from_slice(&run);
+            let of_device = &mut world.bytes(id)[start..][..bytes];
+            copy(words.lock().unwrap().as_mut_bytes(), of_device);
             *world.copies.get_mut(&host).unwrap() -= 1;
         });
     }
@@ -94,7 +104,7 @@ impl Simulated {
 
 impl Gpu for Simulated {
     type Memory = Bytes;
-    type Pinned = Bytes;
+    type Pinned = Pages;
     type Queue = usize;
     type Mark = usize;
 
@@ -104,12 +114,13 @@ impl Gpu for Simulated {
 
     fn allocate(&self, bytes: usize) -> Result<Bytes, Error> {
         self.world().operate(Operation::Allocate, "allocate")?;
-        Ok(self.memory(bytes, 0xa5a5_5a5a_c3c3_3c3c))
+        Ok(Bytes { world: self.clone(), id: self.memory(bytes.div_ceil(8)), bytes })
     }
 
-    fn pin(&self, bytes: usize) -> Result<Bytes, Error> {
+    fn pin(&self, bytes: usize) -> Result<Pages, Error> {
         self.world().operate(Operation::Pin, "pin")?;
-        Ok(self.memory(bytes, 0))
+        let words = Arc::new(Mutex::new(vec![0; bytes.div_ceil(8)]));
+        Ok(Pages { world: self.clone(), id: self.memory(0), bytes, words })
     }
 
     fn queue(&self) -> Result<usize, Error> {
@@ -135,20 +146,30 @@ impl Gpu for Simulated {
     fn upload(
         &self,
         queue: &usize,
-        from: &Bytes,
+        from: &Pages,
         start: usize,
         to: Part<'_, Bytes>,
     ) -> Result<(), Error> {
         self.world().operate(Operation::Upload, "upload")?;
         assert!(start + to.bytes <= from.bytes, "an upload of what there is");
-        self.copy(*queue, from.id, (from.id, start), (to.memory.id, to.start), to.bytes);
+        self.copy(*queue, from, to, move |pages, part| {
+            part.copy_from_slice(&pages[start..][..part.len()]);
+        });
         Ok(())
     }
 
-    fn download(&self, queue: &usize, from: Part<'_, Bytes>, to: &Bytes) -> Result<(), Error> {
+    fn download(
+        &self,
+        queue: &usize,
+        from: Part<'_, Bytes>,
+        to: &Pages,
+        start: usize,
+    ) -> Result<(), Error> {
         self.world().operate(Operation::Download, "download")?;
-        assert!(from.bytes <= to.bytes, "a download that there is room for");
-        self.copy(*queue, to.id, (from.memory.id, from.start), (to.id, 0), from.bytes);
+        assert!(start + from.bytes <= to.bytes, "a download that there is room for");
+        self.copy(*queue, to, from, move |pages, part| {
+            pages[start..][..part.len()].copy_from_slice(part);
+        });
         Ok(())
     }
 
@@ -196,12 +217,24 @@ impl Gpu for Simulated {
     }
 }
 
-/// Memory goes when no work uses it any more.
+impl Simulated {
+    /// Memory goes when no work uses it any more.
+    fn free(&self, id: usize) {
+        let mut world = self.world();
+        world.run_until(|world| world.queues.values().all(VecDeque::is_empty));
+        world.memories.remove(&id);
+    }
+}
+
 impl Drop for Bytes {
     fn drop(&mut self) {
-        let mut world = self.world.world();
-        world.run_until(|world| world.queues.values().all(VecDeque::is_empty));
-        world.memories.remove(&self.id);
+        self.world.free(self.id);
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        self.world.free(self.id);
     }
 }
 
@@ -217,25 +250,28 @@ impl Memory for Bytes {
     }
 }
 
-impl Pinned for Bytes {
+impl Pages {
+    fn wait(&self) -> Result<(), Error> {
+        let mut world = self.world.world();
+        world.operate(Operation::Look, "look")?;
+        world.finish_copies(self.id);
+        Ok(())
+    }
+}
+
+impl Pinned for Pages {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
-        let bytes = {
-            let mut world = self.world.world();
-            world.operate(Operation::Look, "look")?;
-            world.finish_copies(self.id);
-            world.bytes(self.id)[..self.bytes].to_vec()
-        };
-        Ok(look(&bytes))
+        self.wait()?;
+        Ok(look(&self.words.lock().unwrap().as_bytes()[..self.bytes]))
     }
 
-    fn write<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, Error> {
-        let mut world = self.world.world();
-        world.operate(Operation::Look, "look")?;
-        world.finish_copies(self.id);
-        Ok(change(&mut world.bytes(self.id)[..self.bytes]))
+    fn write(&mut self) -> Result<&mut [u8], Error> {
+        self.wait()?;
+        let words = Arc::get_mut(&mut self.words).expect("no copy is under way");
+        Ok(&mut words.get_mut().unwrap().as_mut_bytes()[..self.bytes])
     }
 }

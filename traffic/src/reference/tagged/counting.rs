@@ -92,29 +92,62 @@ impl TaggedModel {
         }
     }
 
-    /// Whether a glimpse leaves `host`: the estimate of the first eighth of the fine region is not four
-    /// deviations below what θ opposite hosts leave there, wherever in the window they are.
+    /// Whether a glimpse leaves `host`: by no more than what integers say, in units of 2^-16, the estimate of the first
+    /// eighth of the fine region is not four deviations below what θ opposite hosts leave there, wherever in the
+    /// window they are.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
+        let unit = 1u128 << 16;
         let width = self.config.linear_width;
-        let positions = (width / 8).next_multiple_of(LINE);
-        let theta = f64::from(self.config.threshold) * self.share(0);
-        let mean = theta * (f64::from(positions) / f64::from(width));
-        let tally = self.tally(self.id(host.to_canonical()), self.config.window, 0..positions);
-        let sum = |counts: &[u32]| f64::from(counts.iter().sum::<u32>());
-        let other_tags = f64::from(self.tags - 1);
-        let at_risk =
-            f64::from(positions) - sum(&tally.all) - 2.0 * sum(&tally.hidden) / other_tags;
-        let visible = at_risk / f64::from(positions);
-        let chances = sum(&tally.all) - sum(&tally.own) + sum(&tally.hidden_twice);
-        let variance = (mean + chances / other_tags / visible) / visible;
-        let least = mean - 4.0 * variance.sqrt();
-        if mean <= 16.0 || visible <= 0.0 || least <= 0.0 {
+        let positions = u128::from((width / 8).next_multiple_of(LINE));
+        // A power of 2 less 1, of as many, is the share of the fine region.
+        let coarse = (1.0 - self.share(0)).recip();
+        let theta = u128::from(self.config.threshold) * unit;
+        let of_fine = if coarse.is_finite() { theta - theta / coarse as u128 } else { theta };
+        let mean = of_fine * positions / u128::from(width);
+        if mean <= 16 * unit {
             return true;
         }
-        let positions = f64::from(positions);
-        let estimate = self.estimate_of(&tally, self.config.window, positions, 1.0 / positions);
-        estimate.range == EstimateRange::Beyond || estimate.cardinality >= least
+        let tally =
+            self.tally(self.id(host.to_canonical()), self.config.window, 0..positions as u32);
+        let (ages, oldest_share) = self.span(self.config.window, self.epoch);
+        let group = (0..).map(|s| 1usize << s).find(|group| ages.div_ceil(*group) <= 64);
+        let group = group.expect("some power is enough");
+        let other_tags = u128::from(self.tags - 1);
+        let (mut at_risk, mut more, mut less) = (positions, 0, 0);
+        for first in (0..ages).step_by(group) {
+            let within = first..ages.min(first + group);
+            let sum = |counts: &[u32]| {
+                counts[within.clone()].iter().map(|&count| u128::from(count)).sum::<u128>()
+            };
+            let (all, own, twice) = (sum(&tally.all), sum(&tally.own), sum(&tally.hidden_twice));
+            let chances = all - own + twice - sum(&tally.excluded_twice);
+            let most = at_risk * other_tags + chances;
+            at_risk -= all;
+            let unclear = sum(&tally.hidden) + twice;
+            if at_risk * other_tags <= unclear + other_tags {
+                return true;
+            }
+            let least = at_risk * other_tags - unclear;
+            more += (own * positions * other_tags * unit).div_ceil(least);
+            if within.end < ages || oldest_share == 1.0 {
+                less += chances * positions * unit / most;
+            }
+        }
+        let estimate = u128::saturating_sub(more, less);
+        let sum = |counts: &[u32]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
+        let all = positions * other_tags;
+        let visible =
+            ((positions - sum(&tally.all)) * other_tags).saturating_sub(2 * sum(&tally.hidden));
+        if estimate >= mean || 256 * visible < all {
+            return true;
+        }
+        let inverse = (all * unit).div_ceil(visible);
+        let chances = sum(&tally.all) - sum(&tally.own) + sum(&tally.hidden_twice);
+        let false_matches = (chances * unit).div_ceil(other_tags);
+        let variance = (mean + (false_matches * inverse).div_ceil(unit)) * inverse;
+        let below = (mean - estimate) / 256;
+        below * below <= 16 * variance.div_ceil(unit)
     }
 
     /// The estimate of `width` positions, each of which an opposite host touches with the probability `rate`:

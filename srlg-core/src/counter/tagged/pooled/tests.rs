@@ -1,6 +1,7 @@
 use super::*;
 use crate::Config;
 use crate::counter::estimate::EstimateRange;
+use crate::counter::tagged::bound::tests::by_group;
 use crate::counter::tagged::glimpse::{may_reach, positions};
 use crate::counter::tagged::params::AGES;
 use crate::counter::tagged::visible::estimate_run;
@@ -122,7 +123,7 @@ proptest! {
             prop_assert!(found.std_error.is_finite() && found.std_error >= 0.0, "{:?}", found);
         }
         if fine.all.iter().sum::<u32>() <= positions(&params) {
-            let _: bool = may_reach(&params, &fine, span);
+            let _: bool = may_reach(&params, &span, by_group(&fine, span));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The program whose instructions are counted, built as users build the library.
+//! Programs of srlg-benches whose work is counted, built as users build the library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,12 +6,11 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-const ARGUMENTS: [&str; 7] = [
+const ARGUMENTS: [&str; 6] = [
     "build",
     "--locked",
     "--release",
     "--package=srlg-benches",
-    "--bin=instructions",
     "--message-format=json-render-diagnostics",
     "--quiet",
 ];
@@ -20,20 +19,20 @@ const ARGUMENTS: [&str; 7] = [
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
-/// Builds the program; its path, wherever `CARGO_TARGET_DIR` is.
+/// Builds the program `name`; its path, wherever `CARGO_TARGET_DIR` is.
 ///
 /// # Errors
 /// When it does not compile; cargo has then said why.
-pub(super) fn build(root: &Path) -> Result<PathBuf> {
+pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     for (name, _) in std::env::vars_os() {
         if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
     }
-    command.current_dir(root).args(ARGUMENTS).stderr(Stdio::inherit());
+    command.current_dir(root).args(ARGUMENTS).args(["--bin", name]).stderr(Stdio::inherit());
     let output = command.output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "the program instructions of srlg-benches does not build");
+    ensure!(output.status.success(), "the program {name} of srlg-benches does not build");
     executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
 }
 

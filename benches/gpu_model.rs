@@ -1,0 +1,96 @@
+//! Work on a GPU for `cargo xtask gpu-model` to count: `gpu_model WORK ROUNDS`.
+//!
+//! Prints how many pairs, or closes, one round is, and what a close found. Invariant: all that is not the rounds is the same
+//! for one round and for two, so that the difference between their counts is one round alone.
+
+use anyhow::{Context, Result, bail, ensure};
+use srlg::config::HashFamily;
+use srlg::ingest::Ip6Pair;
+use srlg::ingest::Pair;
+use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg_traffic::family::{Family, FamilyPairs};
+use srlg_traffic::synthetic::{Model, distinct_pairs};
+
+/// Rounds of a run, at most.
+const MOST_ROUNDS: usize = 2;
+
+/// Pairs of a round.
+const PAIRS: usize = 1 << 18;
+
+/// Distinct pairs of a window of traffic.
+const LOAD: u32 = 5_000_000;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [work, rounds] = arguments.as_slice() else { bail!("give WORK and ROUNDS") };
+    let rounds: usize = rounds.parse().context("ROUNDS is a number")?;
+    ensure!(rounds <= MOST_ROUNDS, "at most {MOST_ROUNDS} rounds");
+    let half_sip = Config { hash: HashFamily::HalfSip13, ..Config::default() };
+    match work.as_str() {
+        "distinct" => {
+            let detector = full()?;
+            // Another seed than that of the window: no pair of it is scanned again.
+            ingest(&detector, &distinct(), rounds)
+        }
+        "half-sip" => scans(half_sip, &distinct(), rounds),
+        "ip6" => scans(Config::default(), &ip6(&distinct()), rounds),
+        "paper" => scans(Config::paper(), &distinct(), rounds),
+        "repeated" => {
+            let round = &distinct()[..PAIRS];
+            scans(Config::default(), &round.repeat(1 + MOST_ROUNDS)[..], rounds + 1)
+        }
+        "close" => closes(rounds),
+        _ => bail!("no work is called {work}"),
+    }
+}
+
+fn distinct() -> Vec<IpPair> {
+    distinct_pairs(2, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
+}
+
+/// The same pairs of IPv6 hosts.
+fn ip6(pairs: &[IpPair]) -> Vec<Ip6Pair> {
+    let mut split = FamilyPairs::default();
+    Family::V6.split(pairs, &mut split);
+    split.v6
+}
+
+/// Ingests `rounds` of `pairs` into an empty window.
+fn scans<P: Pair>(config: Config, pairs: &[P], rounds: usize) -> Result<()> {
+    ingest(&SlidingDetector::new(config, Device::Cuda(0))?, pairs, rounds)
+}
+
+fn ingest<P: Pair>(detector: &SlidingDetector, pairs: &[P], rounds: usize) -> Result<()> {
+    detector.ingest(&pairs[..rounds * PAIRS])?;
+    detector.flush()?;
+    println!("{PAIRS}");
+    Ok(())
+}
+
+/// Closes `rounds` slices of a full window, after one that is like them.
+fn closes(rounds: usize) -> Result<()> {
+    let mut detector = full()?;
+    for _ in 0..=rounds {
+        let report = detector.close_slice()?;
+        println!("{} candidates, {} super points", report.candidates, report.super_points.len());
+    }
+    println!("1");
+    Ok(())
+}
+
+/// A detector with a full window of the backbone model.
+fn full() -> Result<SlidingDetector> {
+    let config = Config::default();
+    // The window is made on the CPU: an interpreter would age all recorders 300 times.
+    let mut made = SlidingDetector::new(config, Device::Cpu)?;
+    for (slice, packets) in (1..).zip(Model::Backbone.slices(1, config.window, LOAD)) {
+        made.ingest(&packets)?;
+        if slice < config.window {
+            made.skip_to(slice.into())?;
+        }
+    }
+    let mut detector = SlidingDetector::new(config, Device::Cuda(0))?;
+    detector.skip_to(made.slice())?;
+    detector.merge_snapshot(&made.snapshot()?)?;
+    Ok(detector)
+}

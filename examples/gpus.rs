@@ -1,0 +1,145 @@
+//! Several GPUs, one answer: a detector and a thread for each device share the traffic, and the first detector tells
+//! what all of them saw.
+//!
+//! `cargo run --release --example gpus -- --devices cuda:0,cuda:1`
+
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
+
+const WINDOW: u32 = 5;
+const SLICES: u64 = 12;
+const PACKETS: u32 = 60_000; // of a slice
+
+/// Find super points on several devices, which share the traffic.
+#[derive(Debug, Parser)]
+#[command(name = "gpus", version)]
+struct Args {
+    /// Where detectors run, one for each name: cuda:0, cuda:1, cpu. A device may have several. All GPUs if not given.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    devices: Vec<Device>,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse().devices) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gpus: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(devices: &[Device]) -> Result<()> {
+    let mut detectors = if devices.is_empty() { all_gpus()? } else { open(devices)? };
+    let mut witness = open(&[Device::Cpu])?.remove(0);
+    let names: Vec<_> = detectors.iter().map(|detector| detector.device().to_string()).collect();
+    println!("{PACKETS} packets a slice for detectors on {}", names.join(", "));
+    let mut different = 0;
+    for slice in 0..SLICES {
+        let pairs = traffic(slice);
+        let report = close(&mut detectors, slice, &pairs)?;
+        for point in &report.super_points {
+            let (host, cardinality, error) = (point.host, point.cardinality, point.std_error);
+            println!("slice {slice}: {host} {cardinality:.0} ±{error:.0}");
+        }
+        // For comparison: one detector that sees all of it. Equal reports have equal bits.
+        witness.ingest(&pairs)?;
+        different += u64::from(witness.close_slice()? != report);
+    }
+    if different > 0 {
+        bail!("{different} of {SLICES} reports are not those of one detector that saw everything");
+    }
+    println!("equal to one detector on the CPU that saw everything: yes");
+    Ok(())
+}
+
+/// Detectors that merge have equal sizes, seed and window.
+fn open(devices: &[Device]) -> Result<Vec<SlidingDetector>> {
+    let config = Config { threshold: 1024, window: WINDOW, ..Config::default() };
+    let open = |&device| SlidingDetector::new(config, device).with_context(|| format!("{device}"));
+    devices.iter().map(open).collect()
+}
+
+/// A detector on each GPU: they are counted from 0.
+fn all_gpus() -> Result<Vec<SlidingDetector>> {
+    let mut detectors = Vec::new();
+    loop {
+        match open(&[Device::Cuda(detectors.len() as u32)]) {
+            Ok(detector) => detectors.extend(detector),
+            Err(error) => match error.downcast_ref() {
+                Some(Error::NoSuchDevice { .. }) if !detectors.is_empty() => return Ok(detectors),
+                Some(Error::NoSuchDevice { .. } | Error::NoDriver | Error::WithoutCuda) => {
+                    eprintln!("gpus: two detectors on the CPU, as there is no GPU: {error:#}");
+                    return open(&[Device::Cpu, Device::Cpu]);
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+/// Shares the pairs of `slice` among the detectors, and closes it. A detector that fails leaves the list.
+fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result<SliceReport> {
+    let mut unheard = 1; // slices of the others that the first has not merged
+    while !all.is_empty() {
+        let (number, error) = match try_close(all, slice, pairs, unheard) {
+            Ok(report) => return Ok(report),
+            Err(failure) => failure,
+        };
+        // The rest take the slice again: a pair that comes twice counts once.
+        let device = all.remove(number).device();
+        eprintln!("gpus: {device} failed in slice {slice}, the others take its pairs: {error}");
+        if number == 0 {
+            eprintln!("gpus: what {device} alone knew of earlier slices is lost");
+            unheard = WINDOW; // another one becomes the first
+        }
+    }
+    bail!("no device is left in slice {slice}")
+}
+
+/// The report on what all saw; or the number of a detector that failed, and why.
+fn try_close(
+    all: &mut [SlidingDetector],
+    slice: u64,
+    pairs: &[IpPair],
+    unheard: u32,
+) -> Result<SliceReport, (usize, Error)> {
+    let count = all.len();
+    let part = |number| &pairs[pairs.len() * number / count..pairs.len() * (number + 1) / count];
+    let (first, others) = all.split_first_mut().expect("a detector");
+    let of_first = |error| (0, error);
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, other) in (1..).zip(others) {
+            let give = move || {
+                other.skip_to(slice)?; // only the first closes
+                other.ingest(part(number))?;
+                other.delta(unheard)
+            };
+            threads.push((number, scope.spawn(give)));
+        }
+        // This thread is that of the first, which merges what the others give, and reports.
+        first.ingest(part(0)).map_err(of_first)?;
+        for (number, thread) in threads {
+            let delta =
+                thread.join().expect("no thread panics").map_err(|error| (number, error))?;
+            first.merge_delta(&delta).map_err(of_first)?;
+        }
+        first.close_slice().map_err(of_first)
+    })
+}
+
+/// Packets of a network of 1,024 hosts, and of a flood: 400 new sources in each slice for each of three hosts.
+fn traffic(slice: u64) -> Vec<IpPair> {
+    let packet = |number: u32| {
+        let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);
+        let is_flood = number.is_multiple_of(50);
+        let host = if is_flood { 1 + number / 50 % 3 } else { 256 + (peer >> 22) };
+        IpPair { inside: 0x0a00_0000 + host, opposite: peer }
+    };
+    (0..PACKETS).map(packet).collect()
+}

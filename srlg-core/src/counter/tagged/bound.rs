@@ -1,0 +1,180 @@
+//! A bound of the [visible](super::visible) estimate, by integers alone: a device that has no floats can tell with it
+//! that a host is no super point.
+//!
+//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`, of d = o - c/(T - 1): o positions
+//! that show an own touch, less the false matches of c chances. Several ages together make a group, in which the
+//! positions at risk fall from A to B. At every age of the group
+//!
+//! ```text
+//! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
+//! ```
+//!
+//! where h hidden positions of the group, t of them twice, and its chances c are those of all of its ages. So its part of the sum
+//! is at most
+//!
+//! ```text
+//! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
+//! ```
+//!
+//! Ages that the window cuts count by a share: the second term is left out then, as it would take off too much. The
+//! first is rounded up and the second down, in units of 2^-16 hosts. What is above the estimate comes from positions at risk that
+//! a group loses: 1 or 2 in 100, where 64 groups lose half.
+
+use super::counts::{Counts, other_tags};
+use super::histograms::Grouping;
+use super::params::TaggedParams;
+use super::pooled::tells_little;
+use crate::epoch::Span;
+
+/// Bits behind the point of numbers of hosts.
+pub(super) const FRACTION: u32 = 16;
+
+/// Holds what a host leaves in some positions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// The counts of all ages.
+    pub(super) counts: Counts,
+    /// How many opposite hosts touched these positions, at most, by the estimate, in units of 2^-16; `None` where at some age
+    /// one position may be at risk, or none.
+    pub(super) hosts: Option<u64>,
+}
+
+impl Bound {
+    /// The bound over `span` of `positions` positions of which `count` returns how many there are by kind and by group, as
+    /// [`Grouping::for_bound`] groups ages.
+    #[inline(always)]
+    pub(super) fn new(
+        params: &TaggedParams,
+        span: &Span,
+        positions: u32,
+        count: impl Fn(usize, usize) -> u32,
+    ) -> Self {
+        let (other_tags, unit) = (other_tags(params), u64::from(positions) << FRACTION);
+        let groups = Grouping::for_bound(*span).groups() as usize;
+        let is_cut = span.oldest_slices < span.oldest_length;
+        let (mut total, mut more, mut less) = (Counts::default(), 0u64, 0u64);
+        let (mut at_risk, mut is_bound) = (u64::from(positions), true);
+        for group in 0..groups {
+            let counts = Counts::new(|kind| count(kind, group));
+            let before = at_risk * other_tags;
+            at_risk = at_risk.saturating_sub(counts.all);
+            let unclear = counts.hidden + counts.hidden_twice;
+            let least = (at_risk * other_tags).saturating_sub(unclear);
+            total = total.plus(counts);
+            if least <= other_tags {
+                is_bound = false;
+                continue;
+            }
+            if counts.own > 0 {
+                more += (counts.own * unit * other_tags).div_ceil(least);
+            }
+            if !(is_cut && group + 1 == groups) {
+                let chances = counts.chances();
+                less += chances * unit / (before + chances);
+            }
+        }
+        Self { counts: total, hosts: is_bound.then_some(more.saturating_sub(less)) }
+    }
+}
+
+/// Returns whether a host may be a super point by the positions of its fine region over `span`, of which `count` returns
+/// how many there are by kind and by group, as [`Grouping::for_bound`] groups ages. Where it may not, its
+/// [estimate](crate::Params::estimate) is below the threshold of `params`.
+#[inline(always)]
+#[must_use]
+pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
+    let Bound { counts, hosts } = Bound::new(params, span, params.width, count);
+    let Some(hosts) = hosts else { return true };
+    // Of floats, which the estimate is made of, a thousand sums err by less than a unit.
+    let is_below = hosts + 1 < params.regions.of_fine(u64::from(params.threshold) << FRACTION);
+    !is_below || tells_little(params, counts)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::histograms::{Histograms, Kind};
+    use super::super::params::AGES;
+    use super::super::pooled::{estimate, needs_coarse};
+    use super::*;
+    use crate::Config;
+    use crate::counter::Tally;
+    extern crate std;
+    use proptest::prelude::*;
+
+    /// The positions of `histograms` by kind and by group.
+    pub(in super::super) fn by_group(
+        histograms: &Histograms,
+        span: Span,
+    ) -> impl Fn(usize, usize) -> u32 {
+        let groups = Grouping::for_bound(span);
+        move |kind, group| {
+            let ages = groups.ages_of(group);
+            let sum = |bins: &[u32; AGES]| bins[ages.clone()].iter().sum::<u32>();
+            let (own, hidden) = (sum(&histograms.own), sum(&histograms.hidden));
+            let (hidden_twice, excluded_twice) =
+                (sum(&histograms.hidden_twice), sum(&histograms.excluded_twice));
+            match kind as u16 {
+                Kind::OWN => own,
+                Kind::HIDDEN => hidden - hidden_twice,
+                Kind::EXCLUDED => sum(&histograms.all) - own - hidden - excluded_twice,
+                kind if kind == Kind::HIDDEN + Kind::TWICE => hidden_twice,
+                _ => excluded_twice,
+            }
+        }
+    }
+
+    /// Histograms of an age, and of how many positions are own, hidden, excluded, and twice either, at that age.
+    pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
+        let mut all = Histograms::EMPTY;
+        for &(age, own, hidden, excluded, twice) in ages {
+            all.all[age] = own + hidden + excluded;
+            (all.own[age], all.hidden[age]) = (own, hidden);
+            (all.hidden_twice[age], all.excluded_twice[age]) =
+                (twice.min(hidden), twice.min(excluded));
+        }
+        all
+    }
+
+    fn params(width: u32, threshold: u32) -> TaggedParams {
+        let config = Config { linear_width: width, threshold, ..Config::default() };
+        *config.validate().unwrap().counter().tagged().unwrap()
+    }
+
+    proptest! {
+        // Of each host the largest threshold that its estimate reaches: no bound may be below that.
+        #[test]
+        fn no_host_that_reaches_the_threshold_is_ruled_out(
+            width in prop_oneof![Just(96u32), Just(1024), Just(4096), Just(32_768)],
+            (scale, ages) in (1u32..40, prop::collection::vec(
+                (0usize..150, 0u32..8, 0u32..12, 0u32..12, 0u32..4), 0..150)),
+            oldest_slices in 1u32..3,
+        ) {
+            let of_threshold = |threshold| params(width, threshold);
+            let scaled = |&(age, own, hidden, excluded, twice): &(usize, u32, u32, u32, u32)| {
+                (age, own * scale, hidden * scale, excluded * scale, twice * scale)
+            };
+            let fine = histograms(&ages.iter().map(scaled).collect::<std::vec::Vec<_>>());
+            prop_assume!(fine.all.iter().sum::<u32>() <= width);
+            let span = Span { oldest_slices, ..Span::whole(150, 2) };
+            let found = estimate(&of_threshold(8), &[Tally::Visible(fine)], span).cardinality;
+            let params = of_threshold((found as u32).clamp(8, width));
+            let reaches = needs_coarse(&params, &fine, span) || found >= f64::from(params.threshold);
+            prop_assert!(!reaches || may_reach(&params, &span, by_group(&fine, span)));
+        }
+    }
+
+    // Own touches and those of strangers are even over 300 ages, which lose half of the positions, in 38 groups of 8: each
+    // loses 1.8 %, and ages lose 0.2 %.
+    #[test]
+    fn a_bound_is_two_percent_above_the_estimate_where_half_of_the_positions_are_left() {
+        let params = params(32_768, 1024);
+        let span = Span::whole(300, 1);
+        let ages: std::vec::Vec<_> = (0..300).map(|age| (age, 3, 26, 26, 0)).collect();
+        let fine = histograms(&ages);
+        let found = estimate(&params, &[Tally::Visible(fine)], span).cardinality;
+        let bound = Bound::new(&params, &span, 32_768, by_group(&fine, span)).hosts.unwrap();
+        let share = params.regions.share(0) * f64::from(1 << FRACTION);
+        let ratio = bound as f64 / share / found;
+        assert!((1.0..1.025).contains(&ratio), "{ratio}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Touching the arrays of a scheme.
+
+use srlg_core::counter::{Lines, Rows};
+use srlg_core::finder::cells::CellArray;
+use srlg_core::finder::{CellsFinder, Finder, Rsra};
+use srlg_core::{ArrayParams, BATCH, IpPair, Params, Recorder16, Recorder64};
+use srlg_kernels::scan::{AlignedPair, AlignedPair6};
+use srlg_kernels::{Slices, Touch, Touch6, TouchPaper};
+
+use super::{Contacts, launch, recorders_of, swapped, untouched, words};
+
+/// The pairs of `contacts` that are of that `age`, each as a kernel reads it.
+fn of_age<P: Copy, A>(contacts: &[(P, u32)], age: u32, aligned: impl Fn(P) -> A) -> Vec<A> {
+    contacts.iter().filter(|contact| contact.1 == age).map(|contact| aligned(contact.0)).collect()
+}
+
+/// The cells and the lines as srlg-core touches them, pair by pair, which both kernels together and whole batches have to
+/// equal. Ages of lines are twice those of cells.
+pub(crate) fn touched_tagged(
+    params: &Params,
+    contacts: &Contacts,
+    seed: u64,
+) -> (Vec<Recorder64>, Vec<Recorder16>) {
+    let finder = *CellsFinder::params(params.finder());
+    let counter = *params.counter().tagged().unwrap();
+    let [one_by_one, in_batches, cells] =
+        [(); 3].map(|()| untouched::<Recorder64>(finder.recorders()));
+    let linear = untouched::<Recorder16>(counter.recorders());
+    let [one, batches] = [&one_by_one, &in_batches].map(|cells| CellArray::new(&finder, cells));
+    let expected = Lines::new(&counter, &linear);
+    for &(pair, age) in &contacts.short {
+        one.touch(&pair, age);
+        batches.touch_all(&[pair; BATCH], age);
+        expected.touch(&[pair], 2 * age);
+    }
+    for &(pair, age) in &contacts.long {
+        one.touch(&finder.ids(pair), age);
+        batches.touch_all(&[finder.ids(pair); BATCH], age);
+        expected.touch(&[counter.ids(pair)], 2 * age);
+    }
+    let lines = swapped::<Recorder16>(linear.len());
+    for cells_age in 0..7 {
+        let (lines_age, cells, lines) = (2 * cells_age, &cells[..], &lines[..]);
+        let pairs = &of_age(&contacts.short, cells_age, AlignedPair)[..];
+        let touch =
+            Touch::<Slices<'_>> { finder, counter, cells_age, lines_age, pairs, cells, lines };
+        launch(seed, &touch);
+        let pairs = &of_age(&contacts.long, cells_age, AlignedPair6)[..];
+        let touch =
+            Touch6::<Slices<'_>> { finder, counter, cells_age, lines_age, pairs, cells, lines };
+        launch(seed, &touch);
+    }
+    assert_eq!(words(&cells), words(&one_by_one));
+    assert_eq!(words(&in_batches), words(&one_by_one));
+    assert_eq!(words(&recorders_of::<Recorder16>(lines, linear.len())), words(&linear));
+    (one_by_one, linear)
+}
+
+/// The RSRA and the rows as one thread of srlg-core touches them, which the kernel has to equal.
+pub(crate) fn touched_paper(
+    params: &Params,
+    contacts: &[(IpPair, u32)],
+    seed: u64,
+) -> (Vec<Recorder16>, Vec<Recorder16>) {
+    let (finder, counter) = (*params.finder().rsra().unwrap(), *params.counter().rows().unwrap());
+    let [rough, linear] = [finder.recorders(), counter.recorders()].map(untouched::<Recorder16>);
+    for &(pair, age) in contacts {
+        Rsra::new(&finder, &rough).touch(&pair, age);
+        Rows::new(&counter, &linear).touch(&pair, age);
+    }
+    let [by_kernel, linear_by_kernel] =
+        [&rough, &linear].map(|recorders| swapped::<Recorder16>(recorders.len()));
+    for age in 0..7 {
+        let pairs = &of_age(contacts, age, AlignedPair)[..];
+        let (rough, linear) = (&by_kernel[..], &linear_by_kernel[..]);
+        launch(seed, &TouchPaper::<Slices<'_>> { finder, counter, age, pairs, rough, linear });
+    }
+    assert_eq!(words(&recorders_of::<Recorder16>(by_kernel, rough.len())), words(&rough));
+    assert_eq!(words(&recorders_of::<Recorder16>(linear_by_kernel, linear.len())), words(&linear));
+    (rough, linear)
+}

@@ -1,0 +1,64 @@
+//! Memory that is refused: an error that says so, and what there was works on.
+
+use srlg::{Device, Error, IpPair};
+
+use crate::device::detector;
+use crate::traffic::{contacts, small};
+
+on_every_device!(pinned_memory_that_is_refused);
+
+// 2^50 bytes: no machine has so many, and no process may address them.
+fn pinned_memory_that_is_refused(device: Device) {
+    let mut tested = detector(device, small());
+    tested.ingest(&contacts(3, 200)).unwrap();
+    let error = tested.pinned_pairs::<IpPair>(1 << 47).unwrap_err();
+    assert!(matches!(error, Error::PinnedMemory { bytes } if bytes == 1 << 50), "{error}");
+    // More than a number of bytes can say.
+    assert!(matches!(tested.pinned_pairs::<IpPair>(usize::MAX), Err(Error::PinnedMemory { .. })));
+    assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
+}
+
+#[cfg(feature = "cuda")]
+mod memory_of_the_device_that_is_refused {
+    use srlg::config::Scheme;
+    use srlg::gpu::cudarc::driver::CudaContext;
+    use srlg::{Config, Device, Error, SlidingDetector};
+
+    use crate::device::detector;
+    use crate::traffic::{contacts, small};
+
+    /// What stays free for the tests that run meanwhile: less than the largest lines take, 8.6 GB.
+    const LEFT: usize = 7 << 30;
+
+    #[test]
+    fn cuda() {
+        crate::device::on_gpu(check);
+    }
+
+    fn check(device: Device) {
+        let context = CudaContext::new(0).unwrap();
+        if context.name().unwrap() == "ptxrun" {
+            eprintln!("skipped: the memory of an interpreter is that of the host");
+            return;
+        }
+        let (free, _) = context.mem_get_info().unwrap();
+        if free <= LEFT {
+            eprintln!("skipped: {free} bytes are free, and the test leaves {LEFT}");
+            return;
+        }
+        let stream = context.default_stream();
+        let held = stream.alloc_zeros::<u8>(free - LEFT).unwrap();
+        stream.synchronize().unwrap();
+        // 2^32 - 32 recorders, 2 bytes each.
+        let scheme = Scheme::Tagged { cell_bits: 18, lines: (1 << 27) - 1, tags: 64 };
+        let error = SlidingDetector::new(Config { scheme, ..Config::default() }, device).err();
+        let Some(Error::DeviceMemory { bytes, free }) = error else { panic!("{error:?}") };
+        assert_eq!(bytes, ((1 << 32) - 32) * 2);
+        assert!(free < bytes, "{free}");
+        // What is less than what is free is given, and works.
+        let mut tested = detector(device, small());
+        tested.ingest(&contacts(3, 200)).unwrap();
+        assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
+        drop(held);
+    }
+}

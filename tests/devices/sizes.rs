@@ -1,0 +1,140 @@
+//! Sizes at the edges of what a configuration may say: both hash families, hosts of both families, and every way in
+//! which pairs of either type come to a device.
+
+use srlg::config::{HashFamily, Scheme};
+use srlg::ingest::Pair;
+use srlg::report::EstimateRange;
+use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg_traffic::family::{Family, FamilyPairs};
+
+use crate::device::detector;
+use crate::feed::assert_equal_recorders;
+use crate::traffic::{contacts, small};
+
+on_every_device!(
+    odd_numbers_of_lines,
+    few_cells_and_many,
+    thresholds_with_and_without_glimpses,
+    hosts_that_use_up_their_fine_region,
+    windows_of_more_than_511_slices,
+);
+
+/// A prime: each piece has another number of pairs modulo the threads of a block.
+const PIECE: usize = 337;
+
+/// Lets `detector` take `pairs` in pieces: from ordinary memory, from pinned memory, and by `resident`.
+fn every_way<P: Pair>(
+    detector: &SlidingDetector,
+    pairs: &[P],
+    resident: fn(&SlidingDetector, &[P]),
+) {
+    for (number, piece) in pairs.chunks(PIECE).enumerate() {
+        match number % 3 {
+            0 => detector.ingest(piece).unwrap(),
+            1 => {
+                let mut pinned = detector.pinned_pairs(piece.len()).unwrap();
+                pinned.fill(|buffer| buffer.copy_from_slice(piece)).unwrap();
+                detector.ingest_pinned(&pinned).unwrap();
+            }
+            _ => resident(detector, piece),
+        }
+    }
+}
+
+/// Pairs in memory of the device, where it has one.
+fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
+    #[cfg(feature = "cuda")]
+    if detector.device() != Device::Cpu {
+        every_way(detector, v4, crate::resident::short);
+        return every_way(detector, v6, crate::resident::long);
+    }
+    every_way(detector, v4, |detector, piece| detector.ingest(piece).unwrap());
+    every_way(detector, v6, |detector, piece| detector.ingest(piece).unwrap());
+}
+
+/// Asserts that `device` gives what the CPU gives that gets one pair at a time, with both hash families; what is between
+/// the slices of `jump` is skipped. How many super points there were.
+fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
+    let (mut super_points, mut pairs) = (0, FamilyPairs::default());
+    for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
+        let config = Config { hash, ..config };
+        let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));
+        for (number, slice) in (1..).zip(slices) {
+            Family::Mixed.split(slice, &mut pairs);
+            take(&tested, &pairs);
+            pairs.v6.iter().for_each(|&pair| one.ingest(&[pair]).unwrap());
+            pairs.v4.iter().for_each(|&pair| one.ingest(&[pair]).unwrap());
+            let report = one.close_slice().unwrap();
+            assert_eq!(tested.close_slice().unwrap(), report, "{config:?}");
+            super_points += report.super_points.len();
+            tested.skip_to(number * jump).unwrap();
+            one.skip_to(number * jump).unwrap();
+        }
+        assert_equal_recorders(&mut tested, &mut one);
+    }
+    super_points
+}
+
+/// Eight hosts, four of each family, with so many opposite hosts each, in three slices.
+fn slices(peers: u32) -> Vec<Vec<IpPair>> {
+    let pairs = contacts(8, peers);
+    pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()
+}
+
+/// `config` with these cells and lines.
+fn sized(config: Config, cell_bits: u32, lines: u32) -> Config {
+    Config { scheme: Scheme::Tagged { cell_bits, lines, tags: 64 }, ..config }
+}
+
+// A host has 32 of them, coarse ones included: one more, and two larger odd numbers, one of them a prime.
+fn odd_numbers_of_lines(device: Device) {
+    for lines in [33, 121, 4099] {
+        let found = check(device, sized(small(), 12, lines), &slices(300), 1);
+        assert!(found > 8 || lines < 100, "{found} with {lines} lines");
+    }
+}
+
+// As few as there may be; an odd number of bits; and more than the default.
+fn few_cells_and_many(device: Device) {
+    for cell_bits in [12, 13, 19] {
+        let found = check(device, sized(small(), cell_bits, 1201), &slices(200), 1);
+        assert!(found > 8, "{found} with {cell_bits} bits");
+    }
+}
+
+fn thresholds_with_and_without_glimpses(device: Device) {
+    for (threshold, has_glimpses) in [(16, false), (64, false), (300, true)] {
+        let config = Config { threshold, ..sized(small(), 13, 1201) };
+        let params = config.validate().unwrap();
+        assert_eq!(params.glimpse_positions().is_some(), has_glimpses, "{threshold}");
+        let found = check(device, config, &slices(2 * threshold), 1);
+        assert!(found > 8, "{found} with {threshold}");
+    }
+}
+
+// 512 fine positions are used up by some 512 ln 512 = 3,194 opposite hosts, 1,024 by 7,098: one coarse region, and two.
+fn hosts_that_use_up_their_fine_region(device: Device) {
+    for (linear_width, regions, truth) in [(512, 2, 12_000), (1024, 3, 24_000)] {
+        let config = Config { linear_width, ..sized(small(), 12, 40_001) };
+        assert_eq!(config.validate().unwrap().regions().count(), regions);
+        let pairs = contacts(1, truth);
+        assert_eq!(check(device, config, std::slice::from_ref(&pairs), 1), 2);
+        let mut tested = detector(device, config);
+        tested.ingest(&pairs).unwrap();
+        let report = tested.close_slice().unwrap();
+        let [point] = report.super_points.as_slice() else { panic!("{report:?}") };
+        assert_eq!(point.range, EstimateRange::Within);
+        // Five of the errors that it states.
+        let error = (point.cardinality - f64::from(truth)).abs();
+        assert!(error <= 5.0 * point.std_error, "{point:?} has {truth}");
+    }
+}
+
+// Ages are in epochs of several slices. A prime step ends at every place in an epoch, and 4 × 61 slices are within
+// the window.
+fn windows_of_more_than_511_slices(device: Device) {
+    let config = Config { window: 600, ..sized(small(), 13, 1201) };
+    assert!(config.validate().unwrap().counter_sizes().epoch_slices > 1);
+    let found = check(device, config, &[slices(300), slices(150)].concat(), 61);
+    assert!(found > 8, "{found}");
+}

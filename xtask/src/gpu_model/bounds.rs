@@ -1,0 +1,209 @@
+//! What each work took of a GPU when it was last looked at, and how much more it may take.
+//!
+//! Shape: [`WORKS`], the one place of all bounds; [`Count`], a work with what it takes now; [`fault`], the line for counts
+//! above their bounds. A change that alters a count on purpose writes the new one here and into docs/gpu.md, and why into
+//! the commit.
+
+use std::fmt;
+use std::iter::Sum;
+
+use super::report::Sums;
+
+/// Where the bounds are, for a change that raises one.
+const HERE: &str = "xtask/src/gpu_model/bounds.rs";
+
+/// A bound as a multiple of the noted count: the same PTX counts the same but for the order of threads.
+const MARGIN: f64 = 1.02;
+
+/// Warps of 32 threads.
+const WARP: f64 = 32.0;
+
+/// Instructions of warps that an H200 issues in a microsecond: 132 processors, four in each of 1,700 cycles.
+const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
+
+/// Sectors at random places that the L2 cache of an H200 moves in a microsecond.
+const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
+
+/// Works of the program, in its words, with their counts per unit.
+#[rustfmt::skip] // a table
+pub(super) const WORKS: [Work; 6] = [
+    Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
+    Work { name: "repeated", what: "scan of repeated pairs",      unit: "pair",  noted: [269.0, 2.25, 0.0, 0.031, 8.0] },
+    Work { name: "half-sip", what: "scan of new pairs, half-sip", unit: "pair",  noted: [1091.0, 2.25, 1.978, 0.031, 8.0] },
+    Work { name: "ip6",      what: "scan of new IPv6 pairs",      unit: "pair",  noted: [654.0, 4.0, 1.977, 0.032, 32.0] },
+    Work { name: "paper",    what: "scan of new pairs, paper",    unit: "pair",  noted: [546.0, 5.287, 0.0, 4.186, 8.0] },
+    Work { name: "close",    what: "close of 5 M pairs",          unit: "close", noted: [4.222e9, 6.772e6, 66_200.0, 4.998e6, 1.399e6] },
+];
+
+/// What is counted, in the order of [`Work::noted`].
+const WHAT: [&str; 5] =
+    ["instructions", "sectors loaded", "swaps", "other atomics", "bytes copied"];
+
+/// Something that the program can do, and what it takes.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// Its argument of the program.
+    pub(super) name: &'static str,
+    /// What it stands for, as the subject of a sentence.
+    what: &'static str,
+    unit: &'static str,
+    /// Per unit when last looked at: instructions, those of a warp being 32; sectors of 32 bytes that loads touch;
+    /// compare-and-swaps; other atomics; bytes copied to the device and from it.
+    noted: [f64; 5],
+}
+
+/// What something takes of a GPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    counts: [f64; 5],
+    /// By the model.
+    microseconds: f64,
+}
+
+impl Taken {
+    /// What a unit takes where `units` of them took `sums`.
+    pub(super) fn of(sums: &Sums, units: f64) -> Self {
+        let [issued, loaded, sectors, swaps, atomics] =
+            [sums.issued, sums.loaded, sums.sectors, sums.swaps, sums.atomics]
+                .map(|count| count as f64 / units);
+        let times = [issued / ISSUED_PER_MICROSECOND, sectors / SECTORS_PER_MICROSECOND];
+        Self {
+            counts: [issued * WARP, loaded, swaps, atomics, 0.0],
+            microseconds: times[0].max(times[1]),
+        }
+    }
+}
+
+impl Taken {
+    /// What `bytes` that are copied take: no time, as the model is of kernels.
+    pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
+        Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
+    }
+}
+
+impl Sum for Taken {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, taken| Self {
+            counts: std::array::from_fn(|number| sum.counts[number] + taken.counts[number]),
+            microseconds: sum.microseconds + taken.microseconds,
+        })
+    }
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts.iter().try_for_each(|&count| write!(formatter, "{:>15}", short(count)))?;
+        match self.microseconds {
+            0.0 => write!(formatter, "{:>16}", ""),
+            rate if rate < 0.01 => write!(formatter, "{:>12.1} G/s", 1e-3 / rate),
+            time => write!(formatter, "{time:>13.1} µs"),
+        }
+    }
+}
+
+/// Heads the columns of all [`Count`]s.
+pub(super) const HEADER: &str = "per pair, or close            instructions  \
+                                 sectors loaded          swaps  other atomics   bytes copied    by the model";
+
+/// A work with what it takes now.
+#[derive(Debug)]
+pub(super) struct Count {
+    pub(super) work: &'static Work,
+    /// Per unit.
+    pub(super) taken: Taken,
+}
+
+impl Count {
+    /// Each of what is counted, with how many there are now and how many were noted.
+    fn pairs(&self) -> impl Iterator<Item = (&'static str, f64, f64)> {
+        let (now, noted) = (self.taken.counts, self.work.noted);
+        (0..WHAT.len()).map(move |number| (WHAT[number], now[number], noted[number]))
+    }
+
+    /// A hint, for counts so small that their bounds would let them grow by twice the margin.
+    pub(super) fn slack(&self) -> Option<String> {
+        let Work { what, unit, .. } = self.work;
+        let small = self.pairs().filter(|(_, now, noted)| now * MARGIN < *noted);
+        let small: Vec<String> = small
+            .map(|(of, now, noted)| {
+                format!("now {} {of} per {unit}, noted {}", short(now), short(noted))
+            })
+            .collect();
+        (!small.is_empty())
+            .then(|| format!("{what}: {}: write the new counts into {HERE}", small.join(", ")))
+    }
+
+    /// What is above its bound.
+    fn above(&self) -> impl Iterator<Item = String> {
+        let Work { what, unit, .. } = self.work;
+        // Of next to none a few more are no fault.
+        let above = self.pairs().filter(|(_, now, noted)| *now > noted * MARGIN + 0.001);
+        above.map(move |(of, now, noted)| {
+            let (now, bound) = (short(now), short(noted * MARGIN));
+            format!("{what} takes {now} {of} per {unit}, the bound is {bound}")
+        })
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:27}{}", self.work.what, self.taken)
+    }
+}
+
+/// One line on all `counts` that are above their bounds, if there are any.
+pub(super) fn fault(counts: &[Count]) -> Option<String> {
+    let above = counts.iter().flat_map(Count::above).collect::<Vec<_>>().join("; ");
+    let way_out = format!("make it cheaper, or raise the bound in {HERE} and say why");
+    (!above.is_empty()).then(|| format!("{above}: {way_out}"))
+}
+
+/// With three digits or more.
+fn short(count: f64) -> String {
+    match count {
+        small if small < 10.0 => format!("{small:.3}"),
+        large if large >= 1000.0 => format!("{large:.0}"),
+        other => format!("{other:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static WORK: Work =
+        Work { name: "distinct", what: "a scan", unit: "pair", noted: [100.0, 2.0, 1.0, 0.0, 0.0] };
+
+    fn count(counts: [f64; 5]) -> Count {
+        Count { work: &WORK, taken: Taken { counts, microseconds: 1.0 } }
+    }
+
+    #[test]
+    fn counts_may_be_a_margin_above_the_noted_ones_and_no_more() {
+        assert_eq!(fault(&[count([102.0, 2.0, 1.0, 0.001, 0.0])]), None);
+        let fault = fault(&[count([102.2, 2.0, 1.3, 0.01, 0.0])]).expect("three faults");
+        assert_eq!(
+            fault,
+            "a scan takes 102.2 instructions per pair, the bound is 102.0; a scan takes 1.300 swaps per pair, \
+             the bound is 1.020; a scan takes 0.010 other atomics per pair, the bound is 0.000: make it cheaper, or \
+             raise the bound in xtask/src/gpu_model/bounds.rs and say why"
+        );
+    }
+
+    #[test]
+    fn counts_far_below_the_noted_ones_ask_for_new_notes() {
+        assert_eq!(count([99.0, 2.0, 1.0, 0.0, 0.0]).slack(), None);
+        let slack = count([90.0, 2.0, 1.0, 0.0, 0.0]).slack().expect("a hint");
+        assert!(slack.starts_with("a scan: now 90.0 instructions per pair, noted 100.0:"));
+    }
+
+    #[test]
+    fn a_kernel_takes_as_long_as_what_takes_longest() {
+        let taken = |issued, sectors| {
+            Taken::of(&Sums { issued, sectors, ..Sums::default() }, 1.0).microseconds
+        };
+        assert_eq!(taken(897_600, 65_000), 1.0);
+        assert_eq!(taken(897_600, 130_000), 2.0);
+        assert_eq!(taken(8_976_000, 65_000), 10.0);
+    }
+}

@@ -1,0 +1,96 @@
+//! Memory accesses as what they are: of global memory, and in the eyes of one device.
+//!
+//! LLVM takes the addresses in a structure of arguments for generic ones, which may be of shared or local memory, too:
+//! assemblers then load by `LD` in place of `LDG`, keep an answer of each atomic that nobody reads (`ATOM` in place of
+//! `RED`), and write the atomics of 64 bits twice, once for shared memory. And it takes all atomics for those of a whole
+//! system, as Rust's are. The kernels have neither shared nor local memory, which [`global`] checks, and a generic
+//! address outside of these is the same address of global memory (PTX ISA, generic addressing). The host and other
+//! devices see what a kernel wrote when it has ended, so the scope of a device is enough.
+
+use std::borrow::Cow;
+
+use anyhow::{Result, ensure};
+
+/// Instructions that access memory.
+const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
+
+/// State spaces that an instruction may name.
+const SPACES: [&str; 5] = ["param", "global", "shared", "local", "const"];
+
+/// `ptx` with the state space and the scope of every access.
+///
+/// # Errors
+/// When there is other memory than global memory.
+pub(super) fn global(ptx: &str) -> Result<String> {
+    for space in ["shared", "local"] {
+        let name = format!(".{space}");
+        let line = ptx.lines().find(|line| {
+            line.split(|letter: char| letter.is_whitespace()).any(|word| word == name)
+        });
+        ensure!(line.is_none(), "the kernels have {space} memory: {}", line.unwrap_or_default());
+    }
+    Ok(ptx.lines().flat_map(|line| [rewritten(line), Cow::Borrowed("\n")]).collect())
+}
+
+/// Whether an instruction accesses memory of which it names no state space.
+pub(super) fn is_generic(opcode: &str) -> bool {
+    let mut parts = opcode.split('.');
+    let accesses = parts.next().is_some_and(|first| ACCESSES.contains(&first));
+    accesses && !parts.any(|part| SPACES.contains(&part))
+}
+
+/// The line of PTX with its instruction as one of global memory.
+fn rewritten(line: &str) -> Cow<'_, str> {
+    let words = line.split(|letter: char| letter.is_whitespace());
+    let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())
+    else {
+        return line.into();
+    };
+    if !is_generic(opcode) {
+        return line.into();
+    }
+    // The space stands behind the scope, if there is one, and else behind the instruction.
+    let global = match opcode.split_once(".sys") {
+        Some((before, after)) => format!("{before}.gpu.global{after}"),
+        None => opcode.replacen('.', ".global.", 1),
+    };
+    line.replacen(opcode, &global, 1).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_without_a_space_become_those_of_global_memory() {
+        for (line, expected) in [
+            ("\tld.v2.b32 \t{%r1, %r2}, [%rd1];", "\tld.global.v2.b32 \t{%r1, %r2}, [%rd1];"),
+            ("\tatom.min.u64 \t%rd3, [%rd2], %rd1;", "\tatom.global.min.u64 \t%rd3, [%rd2], %rd1;"),
+            (
+                "\t@%p1 st.relaxed.sys.b16 \t[%rd2], %rs1;",
+                "\t@%p1 st.relaxed.gpu.global.b16 \t[%rd2], %rs1;",
+            ),
+            (
+                "\tatom.relaxed.sys.cas.b32 \t%r4, [%rd2], %r18, %r17;",
+                "\tatom.relaxed.gpu.global.cas.b32 \t%r4, [%rd2], %r18, %r17;",
+            ),
+            ("\tld.param.b64 \t%rd1, [touch_param_0];", "\tld.param.b64 \t%rd1, [touch_param_0];"),
+            ("\tadd.s32 \t%r1, %r2, 1; // ld.b32", "\tadd.s32 \t%r1, %r2, 1; // ld.b32"),
+            ("$L__BB0_2:", "$L__BB0_2:"),
+            ("", ""),
+        ] {
+            assert_eq!(rewritten(line), expected);
+        }
+        assert_eq!(
+            global("\tld.b8 \t%rs1, [%rd1];\n}\n").unwrap(),
+            "\tld.global.b8 \t%rs1, [%rd1];\n}\n"
+        );
+    }
+
+    #[test]
+    fn kernels_with_memory_of_another_kind_are_refused() {
+        let fault = global("\t.shared .align 4 .b8 \tsums[64];\n").unwrap_err().to_string();
+        assert_eq!(fault, "the kernels have shared memory: \t.shared .align 4 .b8 \tsums[64];");
+        assert!(global("\t.local .align 8 .b8 \t__local_depot2[1536];\n").is_err());
+    }
+}
