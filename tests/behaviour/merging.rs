@@ -1,10 +1,13 @@
 //! Many writers, one answer: threads end with the bits of one, and so does whoever is told of it.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use srlg::config::{Params, Scheme};
 use srlg::state::{Delta, Snapshot};
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 use srlg_traffic::reference::PaperModel;
+use srlg_traffic::synthetic::mix;
 
 use crate::small::{paper, tagged};
 
@@ -186,4 +189,32 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
     late.skip_to(8).unwrap();
     let error = late.merge_delta(&delta).unwrap_err();
     assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
+}
+
+/// A touch of the window before this one hides echoes that an estimate reads. What is older hides none of them.
+#[test]
+fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
+    let window = u64::from(tagged().window);
+    let of_slice = |slice: u64| -> Vec<IpPair> {
+        let contact = |contact: u64| {
+            let random = mix(slice << 32 | contact);
+            IpPair { inside: (random >> 40) as u32 % 3, opposite: random as u32 }
+        };
+        (0..40).map(contact).collect()
+    };
+    let (whole, mut later) = (detector(tagged()), detector(tagged()));
+    later.skip_to(window).unwrap();
+    let reports = |mut detector: SlidingDetector, slices: Range<u64>| -> Vec<_> {
+        let close = |slice| {
+            detector.ingest(&of_slice(slice)).unwrap();
+            detector.close_slice().unwrap().super_points
+        };
+        slices.map(close).collect()
+    };
+    let whole = reports(whole, 0..6 * window).split_off(window as usize);
+    let later = reports(later, window..6 * window);
+    let known = 2 * window as usize - 1;
+    assert_ne!(whole[..known], later[..known]);
+    assert!(whole.iter().all(|super_points| super_points.len() == 3));
+    assert_eq!(whole[known..], later[known..]);
 }

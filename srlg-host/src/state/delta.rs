@@ -13,8 +13,9 @@ use crate::error::Error;
 /// Holds what the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// has the recorders that it would have had it merged the snapshots. One that begins with a later slice
-/// estimates alike some two windows on: touches that left the window still hide echoes, and are in no delta.
+/// has the recorders that it would have had it merged the snapshots. One that begins with a later slice estimates
+/// alike once it has two windows, each in whole epochs: a touch of the window before this one still hides echoes, and
+/// what is older hides none that is read.
 /// What the other one reported is not in a delta: a detector keeps the super points of its own reports.
 ///
 /// A delta has what was touched, by whatever came in: pairs, and deltas and snapshots that
