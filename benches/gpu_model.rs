@@ -5,10 +5,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
-use srlg::ingest::Ip6Pair;
 use srlg::ingest::Pair;
 use srlg::{Config, Device, IpPair, SlidingDetector};
-use srlg_traffic::family::{Family, FamilyPairs};
+use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
 /// Rounds of a run, at most.
@@ -33,7 +32,7 @@ fn main() -> Result<()> {
             ingest(&detector, &distinct(), rounds)
         }
         "half-sip" => scans(half_sip, &distinct(), rounds),
-        "ip6" => scans(Config::default(), &ip6(&distinct()), rounds),
+        "ip6" => scans(Config::default(), &v6_pairs(&distinct()), rounds),
         "paper" => scans(Config::paper(), &distinct(), rounds),
         "repeated" => {
             let round = &distinct()[..PAIRS];
@@ -46,13 +45,6 @@ fn main() -> Result<()> {
 
 fn distinct() -> Vec<IpPair> {
     distinct_pairs(2, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
-}
-
-/// The same pairs of IPv6 hosts.
-fn ip6(pairs: &[IpPair]) -> Vec<Ip6Pair> {
-    let mut split = FamilyPairs::default();
-    Family::V6.split(pairs, &mut split);
-    split.v6
 }
 
 /// Ingests `rounds` of `pairs` into an empty window.

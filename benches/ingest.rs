@@ -9,7 +9,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use srlg::config::HashFamily;
 use srlg::ingest::Pair;
 use srlg::{Config, Device, IpPair, SlidingDetector};
-use srlg_traffic::family::{Family, FamilyPairs};
+use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
 /// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
@@ -47,11 +47,10 @@ fn ingest(criterion: &mut Criterion) {
     for config in configs {
         of_detector(&mut group, config, &pairs);
     }
-    let mut split = FamilyPairs::default();
-    Family::V6.split(&pairs, &mut split);
+    let v6 = v6_pairs(&pairs);
     // The paper's scheme takes none of IPv6.
     for config in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
-        of_detector(&mut group, config, &split.v6);
+        of_detector(&mut group, config, &v6);
     }
     group.bench_function("HashMap<u32, HashSet<u32>>", |bencher| {
         bencher.iter(|| {

@@ -6,9 +6,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
-use srlg::ingest::{Ip6Pair, Pair};
+use srlg::ingest::Pair;
 use srlg::{Config, Device, IpPair, SlidingDetector};
-use srlg_traffic::family::{Family, FamilyPairs};
+use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 /// Rounds of a run, at most.
@@ -38,8 +38,8 @@ fn main() -> Result<()> {
         "packets" => ingest(Config::default(), &packets(), CALL, rounds)?,
         "calls" => ingest(Config::default(), &distinct(), 1, rounds)?,
         "half-sip" => ingest(half_sip, &distinct(), CALL, rounds)?,
-        "ip6" => ingest(Config::default(), &ip6(&distinct()), CALL, rounds)?,
-        "ip6-packets" => ingest(Config::default(), &ip6(&packets()), CALL, rounds)?,
+        "ip6" => ingest(Config::default(), &v6_pairs(&distinct()), CALL, rounds)?,
+        "ip6-packets" => ingest(Config::default(), &v6_pairs(&packets()), CALL, rounds)?,
         "paper" => ingest(Config::paper(), &distinct(), CALL, rounds)?,
         "sweeps" => sweeps(rounds)?,
         "candidates" => candidates(rounds)?,
@@ -51,13 +51,6 @@ fn main() -> Result<()> {
 
 fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
-}
-
-/// The same pairs of IPv6 hosts.
-fn ip6(pairs: &[IpPair]) -> Vec<Ip6Pair> {
-    let mut split = FamilyPairs::default();
-    Family::V6.split(pairs, &mut split);
-    split.v6
 }
 
 /// Packets of the backbone model, in their order: those of five minutes, as if in one slice.

@@ -90,6 +90,14 @@ impl FromStr for Family {
     }
 }
 
+/// Returns `pairs`, all hosts of which are of [IPv6](Family::V6).
+#[must_use]
+pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
+    let mut all = FamilyPairs::default();
+    Family::V6.split(pairs, &mut all);
+    all.v6
+}
+
 /// In the prefix for documentation, 2001:db8::/32 (RFC 3849).
 const fn v6(number: u32) -> Limbs {
     [0x2001_0db8, number & 0xffff_0000, 0, number & 0xffff]

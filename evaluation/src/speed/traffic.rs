@@ -14,7 +14,7 @@
 
 use srlg_core::{Ip6Pair, IpPair};
 use srlg_host::{Device, PairBatch};
-use srlg_traffic::family::{Family, FamilyPairs};
+use srlg_traffic::family::{Family, v6_pairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 use super::setting::{PAIRS_PER_CALL, Setting};
@@ -41,12 +41,7 @@ pub(super) struct Traffic {
 impl Traffic {
     /// The slices, all hosts of IPv6.
     pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
-        let mut split = FamilyPairs::default();
-        let slices = self.slices.iter().map(|slice| {
-            Family::V6.split(slice, &mut split);
-            std::mem::take(&mut split.v6)
-        });
-        slices.collect()
+        self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
     /// The slices, half of the inside hosts of IPv6, in batches: a victim of a flood is of either family.
