@@ -15,11 +15,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use graph::Graph;
 use serde_json::Value;
+
+use crate::program::cargo;
 
 /// Prints the circles of all targets of the workspace at `root`.
 ///
@@ -55,7 +57,7 @@ fn shown(import: &graph::Import<'_>, root: &Path) -> String {
 
 /// Package and first file of each library, program, example and benchmark of the workspace.
 fn targets(root: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let mut command = cargo();
     command.current_dir(root).stderr(Stdio::inherit());
     command.args(["metadata", "--locked", "--no-deps", "--format-version=1"]);
     let output = command.output().context("cannot run cargo")?;

@@ -76,7 +76,7 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let target = root.join("target/ptxrun");
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let mut command = program::cargo();
     command.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]).arg(manifest);
     command.env("CARGO_TARGET_DIR", &target);
     let status = command.status().context("cargo does not run")?;

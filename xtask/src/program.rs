@@ -19,12 +19,17 @@ const ARGUMENTS: [&str; 6] = [
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
+/// A run of the cargo that runs this program, or of any.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+}
+
 /// Builds the program `name`; its path, wherever `CARGO_TARGET_DIR` is.
 ///
 /// # Errors
 /// When it does not compile; cargo has then said why.
 pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let mut command = cargo();
     for (name, _) in std::env::vars_os() {
         if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);

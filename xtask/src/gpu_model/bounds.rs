@@ -72,9 +72,7 @@ impl Taken {
             microseconds: times[0].max(times[1]),
         }
     }
-}
 
-impl Taken {
     /// What `bytes` that are copied take: no time, as the model is of kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
