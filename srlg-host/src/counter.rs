@@ -9,9 +9,8 @@ use srlg_core::{COUNTER, Span};
 use srlg_kernels::Union;
 
 use crate::error::Error;
-use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
-use crate::gpu::device::{Gpu, Part};
+use crate::gpu::device::{Gpu, Part, values};
 use crate::gpu::scheme::{GpuCounter, List};
 
 impl GpuCounter for TaggedCounter {
@@ -25,25 +24,34 @@ impl GpuCounter for TaggedCounter {
         (span, positions): (Span, &Range<u32>),
         answers: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        let (params, linear) =
-            (*Self::params(ctx.params.counter()), ctx.recorders(COUNTER).buffer());
-        ctx.start(srlg_kernels::Tally {
-            params,
-            grouping: Grouping::of_ages(span),
-            first: positions.start,
-            positions: positions.end - positions.start,
-            skip: 0,
-            hosts: list.hosts.buffer(),
-            numbers: list.numbers.buffer(),
-            count: list.count.buffer(),
-            linear,
-            bins: answers.buffer(),
-        })
+        start_bins(ctx, list, (0, positions), (Grouping::of_ages(span), answers))
     }
 
     fn answer(answer: &[u8], span: Span) -> Tally {
         Tally::Visible(Histograms::of_bins(span, values(answer)))
     }
+}
+
+/// Starts looking at `positions` of the linear estimators of the hosts of `list` from number `skip` on, of as many as there is
+/// room for in `bins`, which are all 0 and are grouped by `grouping`.
+pub(crate) fn start_bins<G: Gpu, S>(
+    ctx: GpuCtx<'_, G, S>,
+    list: List<'_, G::Memory>,
+    (skip, positions): (u32, &Range<u32>),
+    (grouping, bins): (Grouping, Part<'_, G::Memory>),
+) -> Result<(), Error> {
+    ctx.start(srlg_kernels::Tally {
+        params: *TaggedCounter::params(ctx.params.counter()),
+        grouping,
+        first: positions.start,
+        positions: positions.end - positions.start,
+        skip,
+        hosts: list.hosts.buffer(),
+        numbers: list.numbers.buffer(),
+        count: list.count.buffer(),
+        linear: ctx.recorders(COUNTER).buffer(),
+        bins: bins.buffer(),
+    })
 }
 
 impl GpuCounter for RowsCounter {

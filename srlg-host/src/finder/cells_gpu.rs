@@ -16,7 +16,6 @@ use zerocopy::IntoBytes;
 
 use super::cells::{Candidates, Counts, Held, candidates, least_v6};
 use crate::error::Error;
-use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Memory, Part, Pinned};
 
@@ -185,9 +184,9 @@ impl<G: Gpu> CellsGpuSearch<G> {
         let params = CellsFinder::params(ctx.params.finder());
         let (mut places, mut words) = (Vec::<u32>::new(), Vec::<u64>::new());
         let part = self.places.part(0..count * size_of::<u32>());
-        ctx.fetch(part, by, |bytes| places.extend_from_slice(values(bytes)))?;
+        ctx.fetch_into(part, by, &mut places)?;
         let part = self.words.part(0..count * size_of::<u64>());
-        ctx.fetch(part, by, |bytes| words.extend_from_slice(values(bytes)))?;
+        ctx.fetch_into(part, by, &mut words)?;
         let owned = |(place, word)| (params.owner(place, word), place, word);
         Ok(places.into_iter().zip(words).map(owned).collect())
     }

@@ -7,7 +7,7 @@ use srlg_core::Params;
 use srlg_kernels::survey::WEIGHTS;
 
 use super::rsra::rsra;
-use crate::gpu::answers::values;
+use crate::gpu::device::values;
 
 /// Hosts that come along with the counts: more than a window has but under overload.
 const EAGER_HOSTS: usize = if cfg!(test) { 12 } else { 4096 };

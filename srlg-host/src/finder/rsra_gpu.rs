@@ -14,9 +14,8 @@ use super::quality::Quality;
 use super::rsra::{HotCounts, high_table, hosts, rsra, search};
 use super::rsra_counts::CountsLayout;
 use crate::error::Error;
-use crate::gpu::answers::values;
 use crate::gpu::ctx::GpuCtx;
-use crate::gpu::device::{Gpu, Memory, Pinned};
+use crate::gpu::device::{Gpu, Memory, Pinned, values};
 use crate::gpu::scheme::GpuSearch;
 
 /// Memory of searches.

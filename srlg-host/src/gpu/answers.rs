@@ -1,7 +1,6 @@
 //! Answers of a device, and the threads that look at them.
 
 use srlg_core::{Params, Span};
-use zerocopy::{FromBytes, Immutable};
 
 use super::scheme::{GpuCounter, GpuScheme};
 use crate::share::share;
@@ -17,11 +16,6 @@ pub(super) fn most_answer_bytes<S: GpuScheme>(params: &Params) -> usize {
     // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
     let ages = params.counter_sizes().echo_delay.max(1);
     S::Counter::answer_bytes(Span::whole(ages, 1))
-}
-
-/// `bytes` as values of `T`.
-pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
-    <[T]>::ref_from_bytes(bytes).expect("answers are whole values in aligned memory")
 }
 
 /// The threads of this machine that may look at tallies.

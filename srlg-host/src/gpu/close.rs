@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use srlg_core::{HostId, Params, Span};
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory};
+use super::device::Gpu;
 use super::scheme::{GpuScheme, GpuSearch};
-use super::trips::{Trips, count, row_weights, sums_bytes};
+use super::trips::Trips;
 use crate::backend::{Each, Found, Looked, united};
 use crate::error::Error;
 
@@ -62,13 +62,11 @@ impl<G: Gpu, S: GpuScheme, F: GpuSearch<G>> GpuClose<G, S> for PlainClose<F> {
         (span, kept): (Span, &[IpAddr]),
     ) -> Result<Found, Error> {
         // Counted while the search begins; brought back when it is over.
-        let sums = trips.results.part(0..sums_bytes(ctx.params));
-        count(ctx, span, sums)?;
+        trips.start_row_weights(ctx, span)?;
         let (hosts, quality) = self.0.candidates(ctx, span)?;
         let hosts = united(hosts, kept);
-        let mut weights = Vec::new();
-        ctx.fetch(sums, &trips.results_copy, |bytes| weights = row_weights(bytes))?;
-        Ok(Found { span, candidates: hosts.len(), hosts, quality, row_weights: Some(weights) })
+        let row_weights = Some(trips.bring_row_weights(ctx)?);
+        Ok(Found { span, candidates: hosts.len(), hosts, quality, row_weights })
     }
 
     fn tally(

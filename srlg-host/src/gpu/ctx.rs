@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 use srlg_core::{ARRAYS, Params};
 use srlg_kernels::Kernel;
+use zerocopy::{FromBytes, Immutable};
 
-use super::device::{Gpu, Memory, On, Part, Pinned};
+use super::device::{Gpu, Memory, On, Part, Pinned, values};
 use crate::error::Error;
 
 /// Blocks that fill a processor.
@@ -115,5 +116,15 @@ impl<'a, G: Gpu, S> GpuCtx<'a, G, S> {
             by.read(|pinned| take(&pinned[..bytes]))?;
         }
         Ok(())
+    }
+
+    /// Copies `from`, `by` pinned memory, and adds what is there to `all`.
+    pub(crate) fn fetch_into<T: FromBytes + Immutable + Copy>(
+        self,
+        from: Part<'_, G::Memory>,
+        by: &G::Pinned,
+        all: &mut Vec<T>,
+    ) -> Result<(), Error> {
+        self.fetch(from, by, |bytes| all.extend_from_slice(values(bytes)))
     }
 }

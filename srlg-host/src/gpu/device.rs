@@ -12,10 +12,16 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use srlg_kernels::{Element, Kernel, Length, Place};
+use zerocopy::{FromBytes, Immutable};
 
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
+
+/// `bytes` that a device left, as values of `T`.
+pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
+    <[T]>::ref_from_bytes(bytes).expect("answers are whole values in aligned memory")
+}
 
 /// A device with memory of its own.
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {

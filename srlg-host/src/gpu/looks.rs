@@ -4,11 +4,11 @@
 //! glimpse -> tally of the fine region -> those that may reach the threshold -> their records. As many hosts as there is room
 //! for have their fine regions on the device at once: a *part* of those that the glimpses leave.
 
-use srlg_core::counter::TaggedParams;
 use srlg_core::counter::tagged::Grouping;
+use srlg_core::counter::{Counter, TaggedCounter};
 use srlg_core::finder::{CellsFinder, Finder};
-use srlg_core::{COUNTER, FINDER, Params, Span};
-use srlg_kernels::{Glimpse, Reach, Record, Regroup, Tally};
+use srlg_core::{FINDER, Params, Span};
+use srlg_kernels::{Glimpse, Reach, Record, Regroup};
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
@@ -16,6 +16,7 @@ use super::device::{Gpu, Memory, Part};
 use super::records::{PART, TOTALS_BYTES, Total, Turn, bytes, record_bytes, record_parts};
 use super::scheme::List;
 use super::trips::LIST_ROOM;
+use crate::counter::start_bins;
 use crate::error::Error;
 
 /// Memory of looks.
@@ -35,14 +36,9 @@ pub(super) struct Looks<G: Gpu> {
     records: G::Memory,
 }
 
-/// The params of the counter.
-fn tagged(params: &Params) -> &TaggedParams {
-    params.counter().tagged().expect("params of this counter")
-}
-
 /// The longest span of a detector with `params`.
 pub(super) fn longest(params: &Params) -> Span {
-    Span::whole(tagged(params).echo_delay(), 1)
+    Span::whole(TaggedCounter::params(params.counter()).echo_delay(), 1)
 }
 
 impl<G: Gpu> Looks<G> {
@@ -105,25 +101,14 @@ impl<G: Gpu> Looks<G> {
         list: List<'_, G::Memory>,
         positions: u32,
     ) -> Result<(), Error> {
-        let (params, grouping) = (*tagged(ctx.params), Grouping::for_bound(span));
+        let grouping = Grouping::for_bound(span);
         let hosts = list.numbers.bytes / size_of::<u32>();
         let bins = self.glimpses.part(0..hosts * bytes(grouping));
         ctx.clear(bins)?;
         ctx.clear(self.total(Total::Left))?;
-        ctx.start(Tally {
-            params,
-            grouping,
-            first: 0,
-            positions,
-            skip: 0,
-            hosts: list.hosts.buffer(),
-            numbers: list.numbers.buffer(),
-            count: list.count.buffer(),
-            linear: ctx.recorders(COUNTER).buffer(),
-            bins: bins.buffer(),
-        })?;
+        start_bins(ctx, list, (0, &(0..positions)), (grouping, bins))?;
         ctx.start(Glimpse {
-            params,
+            params: *TaggedCounter::params(ctx.params.counter()),
             span,
             numbers: list.numbers.buffer(),
             count: list.count.buffer(),
@@ -157,26 +142,14 @@ impl<G: Gpu> Looks<G> {
         left: List<'_, G::Memory>,
         skip: usize,
     ) -> Result<(), Error> {
-        let (params, skip) = (*tagged(ctx.params), skip as u32);
-        let hosts = PART.min(left.numbers.bytes / size_of::<u32>());
-        let [ages, grouped] = [Grouping::of_ages(span), Grouping::for_bound(span)].map(bytes);
-        let (bins, groups) =
-            (self.bins.part(0..hosts * ages), self.groups.part(0..hosts * grouped));
+        let (params, skip) = (*TaggedCounter::params(ctx.params.counter()), skip as u32);
+        let (hosts, bins, reached) = self.of_part(span, left);
+        let groups = self.groups.part(0..hosts * bytes(Grouping::for_bound(span)));
         let (numbers, count) = (|| left.numbers.buffer(), || left.count.buffer());
         ctx.clear(bins)?;
         ctx.clear(self.total(Total::Reached))?;
-        ctx.start(Tally {
-            params,
-            grouping: Grouping::of_ages(span),
-            first: 0,
-            positions: params.width(),
-            skip,
-            hosts: left.hosts.buffer(),
-            numbers: numbers(),
-            count: count(),
-            linear: ctx.recorders(COUNTER).buffer(),
-            bins: bins.buffer(),
-        })?;
+        let fine = 0..params.width();
+        start_bins(ctx, left, (skip, &fine), (Grouping::of_ages(span), bins))?;
         ctx.start(Regroup {
             span,
             skip,
@@ -192,9 +165,21 @@ impl<G: Gpu> Looks<G> {
             numbers: numbers(),
             count: count(),
             bins: groups.buffer(),
-            reached: self.reached.part(0..hosts * size_of::<u32>()).buffer(),
+            reached: reached.buffer(),
             reached_count: self.total(Total::Reached).buffer(),
         })
+    }
+
+    /// How many hosts a part of the hosts `left` has at most, their bins by age, and where the numbers of those go that may
+    /// reach the threshold.
+    fn of_part(
+        &self,
+        span: Span,
+        left: List<'_, G::Memory>,
+    ) -> (usize, Part<'_, G::Memory>, Part<'_, G::Memory>) {
+        let hosts = PART.min(left.numbers.bytes / size_of::<u32>());
+        let bins = self.bins.part(0..hosts * bytes(Grouping::of_ages(span)));
+        (hosts, bins, self.reached.part(0..hosts * size_of::<u32>()))
     }
 
     /// Starts writing the records of `turn`, of the hosts `left` whose part was looked at last. Returns where they are.
@@ -205,7 +190,7 @@ impl<G: Gpu> Looks<G> {
         left: List<'_, G::Memory>,
         turn: Turn,
     ) -> Result<Part<'_, G::Memory>, Error> {
-        let hosts = PART.min(left.numbers.bytes / size_of::<u32>());
+        let (_, bins, reached) = self.of_part(span, left);
         let [peers, tallies, recorded] =
             record_parts(span, turn.records).map(|part| self.records.part(part));
         ctx.start(Record {
@@ -215,9 +200,9 @@ impl<G: Gpu> Looks<G> {
             first: turn.first as u32,
             hosts: left.hosts.buffer(),
             numbers: left.numbers.buffer(),
-            reached: self.reached.part(0..hosts * size_of::<u32>()).buffer(),
+            reached: reached.buffer(),
             reached_count: self.total(Total::Reached).buffer(),
-            bins: self.bins.part(0..hosts * bytes(Grouping::of_ages(span))).buffer(),
+            bins: bins.buffer(),
             cells: ctx.recorders(FINDER).buffer(),
             recorded: recorded.buffer(),
             peers: peers.buffer(),

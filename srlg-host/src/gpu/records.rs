@@ -6,7 +6,7 @@ use srlg_core::Span;
 use srlg_core::counter::tagged::Grouping;
 use srlg_core::finder::cells::SLOTS;
 
-use super::answers::values;
+use super::device::values;
 
 /// Hosts of a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };

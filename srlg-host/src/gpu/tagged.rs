@@ -11,10 +11,9 @@ use std::net::IpAddr;
 use srlg_core::finder::{CellsFinder, Finder};
 use srlg_core::{HostId, Params, Span};
 
-use super::answers::values;
 use super::close::GpuClose;
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Part, Pinned};
+use super::device::{Gpu, Part, Pinned, values};
 use super::looks::{Looks, longest};
 use super::records::{PART, Total, Totals, Turn, records_in};
 use super::scheme::GpuScheme;
@@ -203,8 +202,8 @@ impl<G: Gpu> TaggedClose<G> {
         })?;
         if totals.listed > room {
             let [more, more_holds] = self.search.entries(room..totals.listed);
-            ctx.fetch(more, other, |bytes| entries.extend_from_slice(values(bytes)))?;
-            ctx.fetch(more_holds, other, |bytes| holds.extend_from_slice(values(bytes)))?;
+            ctx.fetch_into(more, other, &mut entries)?;
+            ctx.fetch_into(more_holds, other, &mut holds)?;
         }
         Ok((totals, Listed::new(ctx.params, (&entries, &holds), kept)))
     }

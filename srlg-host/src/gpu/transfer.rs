@@ -5,9 +5,8 @@ use srlg_core::RecentRange;
 use srlg_kernels::{Age, Apply, Extract, Gather, Merge};
 use zerocopy::IntoBytes;
 
-use super::answers::values;
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part};
+use super::device::{Gpu, Memory, Part, values};
 use super::scheme::{GpuRecorder, GpuScheme};
 use super::trips::Trips;
 use crate::error::Error;
@@ -21,9 +20,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
         array: usize,
     ) -> Result<Words, Error> {
         let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
-        ctx.fetch(ctx.recorders(array), &self.results_copy, |bytes| {
-            words.extend_from_slice(values(bytes));
-        })?;
+        ctx.fetch_into(ctx.recorders(array), &self.results_copy, &mut words)?;
         Ok(R::Word::wrap(words))
     }
 
@@ -42,7 +39,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
             let (places, words) = (places_part.buffer(), words_part.buffer());
             let recorders = ctx.recorders(array).buffer();
             ctx.start(Gather::<_, R> { recorders, places, words })?;
-            ctx.fetch(words_part, results_copy, |bytes| all.extend_from_slice(values(bytes)))?;
+            ctx.fetch_into(words_part, results_copy, &mut all)?;
         }
         Ok(R::Word::wrap(all))
     }

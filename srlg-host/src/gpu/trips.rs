@@ -11,9 +11,9 @@ use srlg_kernels::Count;
 use srlg_kernels::survey::SUMS;
 use zerocopy::IntoBytes;
 
-use super::answers::{most_answer_bytes, share_out, threads, values};
+use super::answers::{most_answer_bytes, share_out, threads};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part, Pinned};
+use super::device::{Gpu, Memory, Part, Pinned, values};
 use super::scheme::{GpuCounter, GpuScheme, List};
 use crate::error::Error;
 
@@ -118,9 +118,23 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
         ctx: GpuCtx<'_, G, S>,
         span: Span,
     ) -> Result<Vec<u32>, Error> {
-        let sums = self.results.part(0..sums_bytes(ctx.params));
-        count(ctx, span, sums)?;
+        self.start_row_weights(ctx, span)?;
+        self.bring_row_weights(ctx)
+    }
+
+    /// Starts counting for [`row_weights`](Self::row_weights).
+    pub(super) fn start_row_weights(
+        &mut self,
+        ctx: GpuCtx<'_, G, S>,
+        span: Span,
+    ) -> Result<(), Error> {
+        count(ctx, span, self.results.part(0..sums_bytes(ctx.params)))
+    }
+
+    /// Waits for what was started, and returns the [`row_weights`](Self::row_weights).
+    pub(super) fn bring_row_weights(&mut self, ctx: GpuCtx<'_, G, S>) -> Result<Vec<u32>, Error> {
         let mut weights = Vec::new();
+        let sums = self.results.part(0..sums_bytes(ctx.params));
         ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
         Ok(weights)
     }
