@@ -1,2 +1,9 @@
-//! Examples in the documents, which are tests.
-#![cfg_attr(doctest, doc = include_str!("../docs/library.md"))]
+//! Examples of the documents, which run as tests.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+struct Library;

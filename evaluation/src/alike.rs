@@ -13,7 +13,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use srlg_core::{Config, IpPair};
-use srlg_host::{Device, FinderHealth, SliceReport, SlidingDetector};
+use srlg_host::report::FinderHealth;
+use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 

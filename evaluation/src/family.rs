@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use srlg_core::IpPair;
-use srlg_host::{PairBatch, SlidingDetector};
+use srlg_host::SlidingDetector;
+use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
 
 /// Ingests pairs as those of a family, whose numbers of hosts are what the truth goes by.

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use srlg_core::{Config, EstimateRange, IpPair, Scheme};
-use srlg_host::{Device, SlidingDetector, Snapshot};
+use srlg_host::state::Snapshot;
+use srlg_host::{Device, SlidingDetector};
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 

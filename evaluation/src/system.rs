@@ -5,7 +5,7 @@ mod srlg;
 pub use srlg::{Srlg, points, stages};
 
 use srlg_core::{Address, IpPair};
-use srlg_host::PairBatch;
+use srlg_host::ingest::PairBatch;
 use std::time::Duration;
 
 /// A system that takes the pairs of a slice and reports super points at its end.

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::{bytes_of, detector};
-use srlg_host::{Delta, Error, SlidingDetector};
+use srlg_host::state::Delta;
+use srlg_host::{Error, SlidingDetector};
 
 thread_local! {
     static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));

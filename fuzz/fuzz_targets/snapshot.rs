@@ -5,7 +5,9 @@ use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::{bytes_of, detector};
-use srlg_host::{Error, Ip6Pair, IpPair, SlidingDetector, Snapshot};
+use srlg_host::ingest::Ip6Pair;
+use srlg_host::state::Snapshot;
+use srlg_host::{Error, IpPair, SlidingDetector};
 
 thread_local! {
     static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));

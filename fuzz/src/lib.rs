@@ -4,7 +4,8 @@
 //! right; or as a body that is compressed into an envelope in which all lengths are right. A
 //! fuzzer alone would hardly get past the checksum.
 
-use srlg_host::{Config, Device, RsraSizes, Scheme, SlidingDetector};
+use srlg_host::config::{RsraSizes, Scheme};
+use srlg_host::{Config, Device, SlidingDetector};
 
 /// A detector of either scheme, in slice 5.
 pub fn detector(is_tagged: bool) -> SlidingDetector {

@@ -15,9 +15,9 @@ use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::Quality;
 #[cfg(any(feature = "cuda", test))]
-use crate::pairs::Family;
-use crate::pairs::PairSlice;
-use crate::pinned::{PairMemory, PinnedMemory};
+use crate::ingest::pairs::Family;
+use crate::ingest::pairs::PairSlice;
+use crate::ingest::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
 /// Pairs, wherever they are.

@@ -15,10 +15,10 @@ use crate::backend::Backend;
 use crate::close::{self, Studied};
 use crate::device::Device;
 use crate::error::Error;
-use crate::feed::lent::{Exclusive, LentBackend};
+use crate::ingest::feed::lent::{Exclusive, LentBackend};
+use crate::ingest::pairs::Family;
 use crate::kept::KeptHosts;
 use crate::open;
-use crate::pairs::Family;
 use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport};
 
@@ -30,6 +30,7 @@ pub use closing::Closing;
 /// Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use std::net::{IpAddr, Ipv6Addr};
 ///
 /// use srlg::{Config, Device, IpPair, SlidingDetector};

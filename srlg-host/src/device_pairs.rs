@@ -2,10 +2,10 @@
 
 use cudarc::driver::{CudaSlice, CudaView};
 
-use crate::pairs::Family;
+use crate::ingest::pairs::Family;
 
 /// Marks types of pairs in the memory of a CUDA device: `[inside, opposite]` each, of one word each, or of four for an
-/// [`Ip6Pair`](crate::Ip6Pair).
+/// [`Ip6Pair`](crate::ingest::Ip6Pair).
 ///
 /// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, without a copy and without waiting: their stream waits for
 ///   the detector, and the detector for their stream. What other streams wrote before is waited

@@ -86,7 +86,7 @@ pub enum Error {
          of their own"
     )]
     UnalignedPairs { address: u64, alignment: usize },
-    /// A host of IPv6, or an [`Ip6Pair`](crate::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
+    /// A host of IPv6, or an [`Ip6Pair`](crate::ingest::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
     #[error(
         "the paper's scheme takes IPv4 alone, and a host of IPv6 or an `Ip6Pair` was given: give hosts of IPv4 and `IpPair`s, \
          or take `Config::default()`, which takes both families"

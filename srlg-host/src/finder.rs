@@ -58,10 +58,10 @@ pub enum FinderHealth {
 #[non_exhaustive]
 pub enum Overload {
     /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
-    /// misses more than 1 % of them, [`Health::miss_probability`](crate::Health). More cells help.
+    /// misses more than 1 % of them, [`Health::miss_probability`](crate::report::Health). More cells help.
     Crowded,
     /// There were more candidates, or hot columns, than the limits of the configuration accept, and more
-    /// was asked of them: smaller super points are missed more often, [`Health::miss_probability`](crate::Health).
+    /// was asked of them: smaller super points are missed more often, [`Health::miss_probability`](crate::report::Health).
     /// Of cells only where that is above 0.00013.
     Raised,
     /// Even rough estimators of the full weight were too many: no super point was found.

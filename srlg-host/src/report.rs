@@ -1,11 +1,33 @@
-//! What a detector reports when a slice closes.
+//! Reports of closed slices: super points, estimates, sample peers, health and times.
+//!
+//! [`SlidingDetector::close_slice`](crate::SlidingDetector::close_slice) returns a [`SliceReport`].
+//! [`SlidingDetector::begin_close`](crate::SlidingDetector::begin_close) returns a [`Closing`], which answers questions about
+//! the window before it moves.
+//!
+//! Cardinalities and standard errors are numbers of peers; probabilities and shares are from 0 to 1. A value without a bound
+//! is infinite, which JSON writes as `null`; JSON has times as seconds and nanoseconds.
+//!
+//! ```
+//! # use srlg_host as srlg;
+//! use srlg::{Config, Device, IpPair, SlidingDetector};
+//!
+//! let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+//! detector.ingest(&(0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
+//! let closing = detector.begin_close()?;
+//! let point = &closing.super_points()[0];
+//! assert!(point.lower(4.0) < 5000.0 && 5000.0 < point.upper(4.0));
+//! assert!(closing.cardinality_within(point.host, 60)?.cardinality > 4000.0);
+//! let report = closing.end()?;
+//! assert!(report.health.errors_hold && report.health.overload.is_none());
+//! # Ok::<(), srlg::Error>(())
+//! ```
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use srlg_core::EstimateRange;
-
-use crate::finder::{FinderHealth, Overload};
+pub use crate::detector::Closing;
+pub use crate::finder::{FinderHealth, Overload};
+pub use srlg_core::{Estimate, EstimateRange};
 
 /// Describes a host in contact with at least θ distinct others within the window.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -16,7 +38,7 @@ pub struct SuperPoint {
     pub host: IpAddr,
     /// Estimated number of distinct opposite hosts.
     pub cardinality: f64,
-    /// Standard error of `cardinality`, see [`Estimate::std_error`](crate::Estimate).
+    /// Standard error of `cardinality`, see [`Estimate::std_error`](crate::report::Estimate).
     pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
@@ -27,13 +49,13 @@ pub struct SuperPoint {
 }
 
 impl SuperPoint {
-    /// Returns `sigmas` standard errors below the cardinality; see [`Estimate::lower`](crate::Estimate::lower).
+    /// Returns `sigmas` standard errors below the cardinality; see [`Estimate::lower`](crate::report::Estimate::lower).
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower((self.cardinality, self.std_error), sigmas)
     }
 
-    /// Returns `sigmas` standard errors above the cardinality; see [`Estimate::upper`](crate::Estimate::upper).
+    /// Returns `sigmas` standard errors above the cardinality; see [`Estimate::upper`](crate::report::Estimate::upper).
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper((self.cardinality, self.std_error), sigmas)

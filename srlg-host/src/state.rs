@@ -1,9 +1,32 @@
-//! What a detector has seen, as plain integers: [`Snapshot`] has all of it, [`Delta`] what the last
-//! slices touched.
+//! Stored and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
 //!
-//! Both name the sizes and the seed that they belong to, and go by [`envelope`] to bytes and back;
-//! docs/format.md has every one of them.
+//! A [`Snapshot`] holds all of a detector, a [`Delta`] what was touched in the last slices. Both merge late, repeated, and in
+//! any order. [`Checkpoints`] are snapshots in a folder, the last complete one of which survives a kill. Detectors that merge
+//! have equal sizes, hashes and seeds, and number slices alike. A detector that works alone and may start with an empty
+//! window after a restart needs none of this.
+//!
+//! Both have a format in bytes (docs/format.md). A snapshot takes at most some 32 MB by default, a delta some 4 bytes for each
+//! new pair. Damaged bytes are rejected with a [`FormatError`]; state that does not fit the detector with
+//! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
+//!
+//! ```
+//! # use srlg_host as srlg;
+//! use srlg::state::Snapshot;
+//! use srlg::{Config, Device, IpPair, SlidingDetector};
+//!
+//! let config = Config { threshold: 64, ..Config::default() };
+//! let mut sites = [0, 1].map(|_| SlidingDetector::new(config, Device::Cpu).unwrap());
+//! for (site, peers) in sites.iter().zip([0..50, 50..100]) {
+//!     site.ingest(&peers.map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
+//! }
+//! let bytes = sites[1].snapshot()?.to_bytes()?;
+//! let snapshot = Snapshot::from_bytes(&bytes, sites[0].params())?;
+//! sites[0].merge_snapshot(&snapshot)?;
+//! assert_eq!(sites[0].close_slice()?.super_points.len(), 1); // below the threshold at each
+//! # Ok::<(), srlg::Error>(())
+//! ```
 
+mod checkpoint;
 mod coder;
 mod delta;
 mod envelope;
@@ -22,6 +45,7 @@ mod words;
 use srlg_core::Params;
 
 use crate::error::Error;
+pub use checkpoint::{Checkpoints, Damaged, Latest};
 pub(crate) use coder::Coder;
 pub use delta::Delta;
 pub use error::FormatError;

@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use srlg_host::{Config, HashFamily};
+use srlg_host::Config;
+use srlg_host::config::HashFamily;
 use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use srlg_host::{Config, ConfigError};
+use srlg_host::Config;
+use srlg_host::config::ConfigError;
 
 use crate::subjects::{BadName, check_name};
 

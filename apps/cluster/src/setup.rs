@@ -14,7 +14,8 @@ use anyhow::{Context, Result, bail};
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
-use srlg_host::{Config, HashFamily, random_seed};
+use srlg_host::Config;
+use srlg_host::config::{HashFamily, random_seed};
 use time::OffsetDateTime;
 
 use crate::connect::{AUTHORITY_FILE, key_file};

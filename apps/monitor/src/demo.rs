@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args as _, FromArgMatches};
-use srlg_host::random_seed;
+use srlg_host::config::random_seed;
 use srlg_input::{Event, Input};
 
 use crate::board::Board;

@@ -15,7 +15,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use srlg_host::{Checkpoints, Error as HostError, Snapshot, random_seed};
+use srlg_host::Error as HostError;
+use srlg_host::config::random_seed;
+use srlg_host::state::{Checkpoints, Snapshot};
 use tracing::{info, warn};
 
 use crate::config::Config;
@@ -245,7 +247,7 @@ fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
 /// The newest checkpoint that is whole and of these sizes.
 fn latest(
     checkpoints: &mut Checkpoints,
-    params: &srlg_host::Params,
+    params: &srlg_host::config::Params,
     view: &str,
 ) -> Result<Option<Snapshot>> {
     let latest = match checkpoints.latest(params) {

@@ -15,10 +15,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use srlg_contact::{Contact, Sampling, View, ViewOptions};
-use srlg_host::{
-    Config, Device, Estimate, PairBatch, Params, Placement, SliceClock, SliceSink, Slicer,
-    SlidingDetector, Snapshot,
-};
+use srlg_host::config::Params;
+use srlg_host::ingest::PairBatch;
+use srlg_host::report::Estimate;
+use srlg_host::state::Snapshot;
+use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg_host::{Config, Device, SlidingDetector};
 
 use crate::board::ViewBoard;
 use crate::maxima::Maxima;

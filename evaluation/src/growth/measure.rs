@@ -7,7 +7,8 @@
 use crate::system::System as Measured;
 use anyhow::Result;
 use srlg_core::{Config, IpPair};
-use srlg_host::{Device, PairBatch, SlidingDetector};
+use srlg_host::ingest::PairBatch;
+use srlg_host::{Device, SlidingDetector};
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::Stream;
 use std::time::{Duration, Instant};

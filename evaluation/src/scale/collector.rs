@@ -3,7 +3,8 @@
 use super::Setting;
 use super::node::{self, Sent};
 use anyhow::Result;
-use srlg_host::{Delta, SlidingDetector};
+use srlg_host::SlidingDetector;
+use srlg_host::state::Delta;
 use std::time::{Duration, Instant};
 
 /// A detector that merges what nodes, or other collectors, send of the running slice.

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use srlg_capture::Reader;
-use srlg_host::{PairBatch, Placement, SliceClock, SlidingDetector};
+use srlg_host::SlidingDetector;
+use srlg_host::ingest::PairBatch;
+use srlg_host::time::{Placement, SliceClock};
 use srlg_traffic::synthetic::Backbone;
 
 use super::report::{Metric, Report};

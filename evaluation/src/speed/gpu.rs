@@ -5,8 +5,9 @@
 
 use anyhow::{Context, Result, anyhow};
 use srlg_core::IpPair;
-use srlg_host::cudarc::driver::CudaContext;
-use srlg_host::{Device, PinnedPairs};
+use srlg_host::Device;
+use srlg_host::gpu::cudarc::driver::CudaContext;
+use srlg_host::ingest::PinnedPairs;
 use zerocopy::IntoBytes;
 
 use super::own::rate;

@@ -1,7 +1,8 @@
 //! The detector in a race of ingest: rounds of slices, from one or more threads.
 
 use anyhow::Result;
-use srlg_host::{Pair, PairBatch, SlidingDetector};
+use srlg_host::SlidingDetector;
+use srlg_host::ingest::{Pair, PairBatch};
 
 use super::race::Entrant;
 use super::report::Metric;

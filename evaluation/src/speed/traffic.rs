@@ -13,7 +13,8 @@
 //!   spoofed source of its own.
 
 use srlg_core::{Ip6Pair, IpPair};
-use srlg_host::{Device, PairBatch};
+use srlg_host::Device;
+use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, v6_pairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 

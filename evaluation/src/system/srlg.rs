@@ -6,7 +6,9 @@
 
 use super::System;
 use srlg_core::{Address, Config, IpPair};
-use srlg_host::{Device, Error, PairBatch, SliceReport, SlidingDetector, StageTimes};
+use srlg_host::ingest::PairBatch;
+use srlg_host::report::StageTimes;
+use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use srlg_traffic::reference::PaperModel;
 use super::CpuBackend;
 use crate::backend::{Backend, Looked, Pairs};
 use crate::finder::FinderHealth;
-use crate::pairs::PairSlice;
+use crate::ingest::pairs::PairSlice;
 use crate::state::Words;
 
 /// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.

@@ -9,7 +9,7 @@ use srlg_core::{Estimate, Params};
 use super::estimate_within;
 use crate::close::Studied;
 use crate::error::Error;
-use crate::feed::lent::Exclusive;
+use crate::ingest::feed::lent::Exclusive;
 use crate::kept::KeptHosts;
 use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport, SuperPoint};
@@ -23,6 +23,7 @@ use crate::report::{Health, SamplePeer, SliceReport, SuperPoint};
 /// is full, waits until the `Closing` is gone: a thread that has both gives the feed no more than its capacity.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::{Config, Device, IpPair, SlidingDetector};
 ///
 /// let config = Config { threshold: 1000, window: 300, ..Config::default() };
@@ -125,7 +126,7 @@ impl<'a> Closing<'a> {
     }
 
     /// Closes the slice: moves the window by one slice, and returns the report. The time between `begin_close` and this
-    /// call is in [`StageTimes::other`](crate::StageTimes::other).
+    /// call is in [`StageTimes::other`](crate::report::StageTimes::other).
     ///
     /// # Errors
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.

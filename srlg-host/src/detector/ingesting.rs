@@ -7,13 +7,13 @@ use crate::backend::Pairs;
 #[cfg(any(feature = "cudarc", feature = "cust"))]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
-use crate::feed::Feed;
-use crate::pairs::Pair;
-use crate::pinned::PinnedPairs;
+use crate::ingest::feed::Feed;
+use crate::ingest::pairs::Pair;
+use crate::ingest::pinned::PinnedPairs;
 
 impl SlidingDetector {
     /// Records that each of `pairs` was in contact in the running slice: [`IpPair`](crate::IpPair)s, the fast way for
-    /// IPv4, or [`Ip6Pair`](crate::Ip6Pair)s of any two addresses. One detector takes both.
+    /// IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of any two addresses. One detector takes both.
     ///
     /// Any number of threads may ingest at once: touches are idempotent.
     ///
@@ -28,7 +28,7 @@ impl SlidingDetector {
     ///
     /// From the next report on, the answer is as if the pairs had come in time. Pairs that are as many slices late as the
     /// window has, or more, change nothing, as no report to come would count them;
-    /// [`Feed::ingest_at`](crate::Feed::ingest_at) says when that is so.
+    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) says when that is so.
     ///
     /// # Errors
     /// As [`ingest`](Self::ingest).
@@ -80,9 +80,10 @@ impl SlidingDetector {
     /// A close waits for the call of a feed that is under way, though not for all of a large one:
     /// for at most 4096 pairs, and as many from the buffer. Later calls of the feed ingest what it
     /// buffered; where they have not by the next close, that close does
-    /// ([`StageTimes::hand_in`](crate::StageTimes)).
+    /// ([`StageTimes::hand_in`](crate::report::StageTimes)).
     ///
     /// ```
+    /// # use srlg_host as srlg;
     /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// let mut feed = detector.feed(1 << 20)?;

@@ -2,7 +2,7 @@
 
 use super::{FinderHealth, Overload};
 
-/// What the candidates of a search are worth: the finder's part of [`Health`](crate::Health), where
+/// What the candidates of a search are worth: the finder's part of [`Health`](crate::report::Health), where
 /// each is explained.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quality {

@@ -1,8 +1,15 @@
-//! The GPU backend: recorders in the memory of a device.
+//! Pairs that are in the memory of a GPU already, by the crates `cudarc` and `cust`.
 //!
-//! Pairs go in by [`upload`], questions by [`work`]; each has queues of its own.
-//! A question first lets the upload buffers finish, ageing lets them wait. Scans only ever lower
-//! words, so any of them may happen at the same time as any question.
+//! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) takes `DevicePairs`: device memory of cudarc
+//! that holds `[u32; 2]` or `[u32; 8]`, and of cust that holds [`IpPair`](crate::IpPair) or
+//! [`Ip6Pair`](crate::ingest::Ip6Pair), the words of the inside host first. Pairs in ordinary memory go in by
+//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), on a GPU too.
+
+// The GPU backend: recorders in the memory of a device.
+//
+// Pairs go in by `upload`, questions by `work`; each has queues of its own.
+// A question first lets the upload buffers finish, ageing lets them wait. Scans only ever lower
+// words, so any of them may happen at the same time as any question.
 
 pub(crate) mod answers;
 mod close;
@@ -21,6 +28,10 @@ mod turns;
 mod upload;
 mod work;
 
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+pub use crate::device_pairs::DevicePairs;
+#[cfg(feature = "cudarc")]
+pub use cudarc;
 use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -33,8 +44,8 @@ use srlg_core::{Ages, COUNTER, FINDER, HostId, Params, RecentRange, Span, Tally,
 use crate::backend::{Backend, Each, Found, Pairs};
 use crate::device::Device;
 use crate::error::Error;
-use crate::pairs::{Family, PairSlice};
-use crate::pinned::PairMemory;
+use crate::ingest::pairs::{Family, PairSlice};
+use crate::ingest::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
 use close::{Closed, GpuClose};
 use ctx::{Arrays, GpuCtx};

@@ -12,7 +12,7 @@ use super::ctx::GpuCtx;
 use super::device::{Gpu, Part};
 use crate::error::Error;
 use crate::finder::Quality;
-use crate::pairs::Family;
+use crate::ingest::pairs::Family;
 use crate::state::StateWord;
 
 /// Bytes of pairs of one scan, which counts pairs in 32 bits.

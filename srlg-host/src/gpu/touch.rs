@@ -10,7 +10,7 @@ use super::ctx::GpuCtx;
 use super::device::Gpu;
 use super::scheme::{FamilyPart, GpuScheme};
 use crate::error::Error;
-use crate::pairs::Family;
+use crate::ingest::pairs::Family;
 
 impl GpuScheme for TaggedTypes {
     fn start_touches<G: Gpu>(

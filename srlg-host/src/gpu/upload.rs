@@ -14,7 +14,7 @@ use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Pinned};
 use super::scheme::{GpuScheme, scan};
 use crate::error::Error;
-use crate::pairs::{Family, PairSlice};
+use crate::ingest::pairs::{Family, PairSlice};
 
 /// Upload buffers: some are filled while others are copied and scanned.
 const BUFFERS: usize = 4;

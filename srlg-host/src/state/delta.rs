@@ -32,6 +32,7 @@ use crate::error::Error;
 /// others sent, as collectors of collectors do on purpose.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::{Config, Device, IpPair, SlidingDetector};
 /// use srlg::state::Delta;
 ///

@@ -17,7 +17,8 @@ use metrics::counter;
 use serde::{Deserialize, Serialize};
 use srlg_alert::{Condition, Rule, Sighting, Status, Tracker};
 use srlg_contact::Sampling;
-use srlg_host::{EstimateRange, SliceReport, SuperPoint};
+use srlg_host::report::EstimateRange;
+use srlg_host::{SliceReport, SuperPoint};
 
 use super::lines::{LineFile, Lines};
 use super::reports::Frame;

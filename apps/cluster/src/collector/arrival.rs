@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use srlg_contact::{BadSampling, Sampling};
-use srlg_host::{Delta, Error, Params};
+use srlg_host::Error;
+use srlg_host::config::Params;
+use srlg_host::state::Delta;
 
 use super::reader::Message;
 use super::rule::{Arrival, Refusal};

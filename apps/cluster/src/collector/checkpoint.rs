@@ -7,7 +7,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use srlg_contact::{Sampling, SamplingWindow};
-use srlg_host::{Checkpoints, SlidingDetector, Snapshot};
+use srlg_host::SlidingDetector;
+use srlg_host::state::{Checkpoints, Snapshot};
 use tracing::{info, warn};
 
 use super::alerts;

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use srlg_contact::Sampling;
-use srlg_host::{EstimateRange, Overload, SliceReport, SuperPoint};
+use srlg_host::report::{EstimateRange, Overload};
+use srlg_host::{SliceReport, SuperPoint};
 
 use super::rule::{Cause, Closed};
 

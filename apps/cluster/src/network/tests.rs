@@ -1,7 +1,7 @@
 //! What is written is read again, and what breaks a rule is refused by name.
 
 use super::*;
-use srlg_host::{HashFamily, Scheme};
+use srlg_host::config::{HashFamily, Scheme};
 
 fn network() -> Network {
     Network {

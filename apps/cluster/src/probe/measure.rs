@@ -14,7 +14,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Error, Result};
 use srlg_contact::{Contact, Sampling};
-use srlg_host::{Device, PairBatch, Placement, SliceClock, SliceSink, Slicer, SlidingDetector};
+use srlg_host::ingest::PairBatch;
+use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg_host::{Device, SlidingDetector};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_host::{Checkpoints, SliceReport, SuperPoint};
+use srlg_host::state::Checkpoints;
+use srlg_host::{SliceReport, SuperPoint};
 
 use crate::input::csv;
 use crate::net::{Net, PROBES};

@@ -119,7 +119,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let (last, deltas) = (slices[slices.len() - 1], run(net.deltas("a")));
     merged.skip_to(last).unwrap();
     for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
-        let delta = srlg_host::Delta::from_bytes(payload, merged.params()).unwrap();
+        let delta = srlg_host::state::Delta::from_bytes(payload, merged.params()).unwrap();
         assert_eq!(delta.slice(), *slice);
         merged.merge_delta(&delta).unwrap();
     }

@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use srlg_cluster::network::Network;
-use srlg_host::{Delta, Device, IpPair, SlidingDetector};
+use srlg_host::state::Delta;
+use srlg_host::{Device, IpPair, SlidingDetector};
 
 /// splitmix64: equal numbers on every machine.
 pub struct Random(pub u64);

@@ -10,7 +10,8 @@ use srlg_cluster::connect::{Access, Link};
 use srlg_cluster::network::Network;
 use srlg_cluster::setup;
 use srlg_cluster::subjects::{ALL_DELTAS, STREAM};
-use srlg_host::{Config, Scheme};
+use srlg_host::Config;
+use srlg_host::config::Scheme;
 use tempfile::TempDir;
 
 use crate::node::PATIENCE;
@@ -134,7 +135,7 @@ impl Net {
                 continue;
             }
             let params = self.network.config.validate().unwrap();
-            let slice = srlg_host::Delta::from_bytes(&payload, &params).unwrap().slice();
+            let slice = srlg_host::state::Delta::from_bytes(&payload, &params).unwrap().slice();
             let before = deltas.insert((slice, part), payload.clone());
             assert!(before.is_none_or(|before| before == payload), "slice {slice} differs");
         }

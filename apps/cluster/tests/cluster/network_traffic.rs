@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use srlg_host::{Device, IpPair, SliceReport, SlidingDetector, Snapshot};
+use srlg_host::state::Snapshot;
+use srlg_host::{Device, IpPair, SliceReport, SlidingDetector};
 
 use crate::input::Random;
 use crate::net::config;

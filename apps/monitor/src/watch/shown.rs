@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-use srlg_host::{EstimateRange, SliceReport};
+use srlg_host::SliceReport;
+use srlg_host::report::EstimateRange;
 
 use crate::board::{LINE, TOP, TopHost, ViewBoard};
 

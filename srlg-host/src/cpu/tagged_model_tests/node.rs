@@ -10,8 +10,9 @@ use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use super::contacts::{Contact, HOSTS, pair, short};
 use crate::backend::Looked;
+use crate::state::Snapshot;
 use crate::state::Words;
-use crate::{Device, Error, SlidingDetector, Snapshot, SuperPoint};
+use crate::{Device, Error, SlidingDetector, SuperPoint};
 
 /// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
 type Bits = (u64, u64, EstimateRange);

@@ -7,11 +7,11 @@ use srlg_core::{Ip6Pair, IpPair};
 
 use super::simulated::{Operation, Simulated};
 use super::{cpu, on, small};
-use crate::batch::PairBatch;
-use crate::clock::SliceClock;
 use crate::detector::SlidingDetector;
 use crate::error::Error;
-use crate::slicer::{SliceSink, Slicer};
+use crate::ingest::batch::PairBatch;
+use crate::time::SliceClock;
+use crate::time::{SliceSink, Slicer};
 
 fn pair(number: u32) -> (IpAddr, IpAddr) {
     let opposite = Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b9));

@@ -19,7 +19,7 @@ use crate::backend::{Backend, Pairs};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::error::Error;
-use crate::pairs::{Family, PairSlice};
+use crate::ingest::pairs::{Family, PairSlice};
 use events::{HOSTS, configs, events, happen};
 
 proptest! {

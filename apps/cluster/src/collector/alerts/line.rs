@@ -3,7 +3,8 @@
 use serde::Serialize;
 use srlg_alert::{Alert, Status, Subject};
 use srlg_contact::Sampling;
-use srlg_host::{SamplePeer, SliceReport};
+use srlg_host::SliceReport;
+use srlg_host::report::SamplePeer;
 
 use super::super::reports::{Frame, named};
 use super::super::rule::Closed;

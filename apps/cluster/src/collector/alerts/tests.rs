@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use serde_json::Value;
-use srlg_host::{Config, Device, IpPair, Scheme, SlidingDetector};
+use srlg_host::config::Scheme;
+use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
 use super::*;
 use crate::collector::rule::Cause;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use async_nats::HeaderMap;
 use clap::Parser;
-use srlg_host::{Config, Delta, Device, IpPair};
+use srlg_host::state::Delta;
+use srlg_host::{Config, Device, IpPair};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -89,7 +90,7 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
 
 #[test]
 fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
-    let scheme = srlg_host::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 };
+    let scheme = srlg_host::config::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 };
     let config =
         Config { window: 3, linear_width: 1024, threshold: 64, scheme, ..Config::default() };
     let probes = vec!["p".to_owned()];

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use srlg_host::{Config, Delta, IpPair, Snapshot};
+use srlg_host::state::{Delta, Snapshot};
+use srlg_host::{Config, IpPair};
 use srlg_traffic::family::Family;
 
 use super::super::spool::Spool;
@@ -15,7 +16,7 @@ fn network(part_bytes: usize) -> Network {
     let config = Config {
         window: 20,
         linear_width: 1024,
-        scheme: srlg_host::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 },
+        scheme: srlg_host::config::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 },
         ..Config::default()
     };
     Network { probes: vec!["a".to_owned()], slice_ms: 1000, part_bytes, config }

@@ -2,7 +2,8 @@
 
 use ipnet::IpNet;
 use srlg_contact::{Prefixes, Role, Side, View, ViewOptions};
-use srlg_host::{Config as Sizes, HashFamily};
+use srlg_host::Config as Sizes;
+use srlg_host::config::HashFamily;
 use toml::Spanned;
 
 use super::{LEAST_THRESHOLD, Resolver};

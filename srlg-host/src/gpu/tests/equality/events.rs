@@ -8,7 +8,7 @@ use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
 use crate::error::Error;
-use crate::pairs::Pair;
+use crate::ingest::pairs::Pair;
 use crate::report::StageTimes;
 
 /// Neighbours, extremes, and hosts that differ in high bits only.

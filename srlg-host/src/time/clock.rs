@@ -19,6 +19,7 @@ pub use placement::Placement;
 /// Turns timestamps into slices.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::time::{Placement, SliceClock};
 /// use std::time::Duration;
 ///
@@ -33,7 +34,7 @@ pub use placement::Placement;
 /// # Ok::<(), srlg::Error>(())
 /// ```
 ///
-/// [`Slicer`](crate::Slicer) does with pairs what their placement asks for.
+/// [`Slicer`](crate::time::Slicer) does with pairs what their placement asks for.
 #[derive(Clone, Debug)]
 pub struct SliceClock {
     length: u64,
@@ -115,7 +116,7 @@ impl SliceClock {
     }
 
     /// Returns the number of the slice that `time_ns` is in, for
-    /// [`Feed::ingest_at`](crate::Feed::ingest_at) by threads that do not have the clock.
+    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) by threads that do not have the clock.
     #[must_use]
     pub fn slice_of(&self, time_ns: u64) -> u64 {
         time_ns / self.length

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use crate::detector::SlidingDetector;
 use crate::error::Error;
-use crate::pairs::Pair;
-use crate::pinned::PinnedPairs;
+use crate::ingest::pairs::Pair;
+use crate::ingest::pinned::PinnedPairs;
 
 /// Pairs of one type.
 #[derive(Debug)]

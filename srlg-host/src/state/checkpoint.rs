@@ -27,6 +27,7 @@ const DAMAGED: &str = "damaged";
 /// Keeps checkpoints in a folder that no other program uses as long as the value lives.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::{Config, Device, SlidingDetector};
 /// use srlg::state::Checkpoints;
 ///

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::batch::PairBatch;
-use crate::clock::{Placement, SliceClock};
+use super::clock::{Placement, SliceClock};
+use crate::ingest::batch::PairBatch;
 
 /// Takes the pairs of one slice after the other from a [`Slicer`].
 pub trait SliceSink {
@@ -38,6 +38,7 @@ pub trait SliceSink {
 /// ones when theirs runs.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::{Config, Device, Error, SlidingDetector};
 /// use srlg::ingest::PairBatch;
 /// use srlg::time::{SliceClock, SliceSink, Slicer};

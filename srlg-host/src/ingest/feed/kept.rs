@@ -9,7 +9,7 @@ use super::arrival::Arrival;
 use super::running::{Running, Time};
 use crate::backend::{Backend, Pairs};
 use crate::error::Error;
-use crate::pairs::{Pair, PairSlice};
+use crate::ingest::pairs::{Pair, PairSlice};
 
 /// Pairs of both types.
 pub(super) struct Kept {

@@ -53,7 +53,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::pairs::Pair;
+use crate::ingest::pairs::Pair;
 pub use arrival::Arrival;
 use door::Door;
 use running::{Running, Time};
@@ -106,6 +106,7 @@ impl Feed {
     /// ingested of pairs that have become [`TooLate`](Arrival::TooLate).
     ///
     /// ```
+    /// # use srlg_host as srlg;
     /// # use srlg::ingest::Arrival;
     /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config { window: 60, ..Config::default() }, Device::Cpu)?;
@@ -142,6 +143,7 @@ impl Feed {
     /// call may wait for pairs on their way to it.
     ///
     /// ```
+    /// # use srlg_host as srlg;
     /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// # let mut feed = detector.feed(1 << 16)?;

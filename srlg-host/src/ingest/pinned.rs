@@ -8,7 +8,7 @@ use srlg_core::IpPair;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
-use crate::pairs::{Family, Pair, PairSlice};
+use crate::ingest::pairs::{Family, Pair, PairSlice};
 
 /// Holds pairs where the detector's device reads them fastest: in page-locked memory for a GPU, in
 /// ordinary memory for a CPU.

@@ -11,8 +11,8 @@ use srlg_core::{Ip6Pair, IpPair};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::error::Error;
-use crate::feed::{Arrival, Feed};
-use crate::pairs::Pair;
+use crate::ingest::feed::{Arrival, Feed};
+use crate::ingest::pairs::Pair;
 use collected::Collected;
 
 /// Collects pairs of any two addresses that are ingested together, each as the type that is fastest for it.
@@ -21,6 +21,7 @@ use collected::Collected;
 /// copy on the host.
 ///
 /// ```
+/// # use srlg_host as srlg;
 /// use srlg::{Config, Device, SlidingDetector};
 /// use srlg::ingest::PairBatch;
 ///
@@ -164,6 +165,7 @@ impl SlidingDetector {
     /// the batch is in ordinary memory.
     ///
     /// ```
+    /// # use srlg_host as srlg;
     /// # use srlg::{Config, Device, SlidingDetector};
     /// let detector = SlidingDetector::new(Config::default(), Device::Auto)?;
     /// let mut batch = detector.pair_batch(1 << 14)?;

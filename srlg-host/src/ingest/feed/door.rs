@@ -10,7 +10,7 @@ use super::running::{Running, Time};
 use super::slot::{FeedSlot, FeedState, Lent};
 use crate::backend::Pairs;
 use crate::error::Error;
-use crate::pairs::Pair;
+use crate::ingest::pairs::Pair;
 
 /// A feed's side of its slot. Dropped, it ingests what is kept.
 pub(super) struct Door {

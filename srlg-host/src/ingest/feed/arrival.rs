@@ -1,6 +1,6 @@
 //! [`Arrival`]: what becomes of pairs that come with the number of their slice.
 
-/// Tells where pairs belong that were given to a [`Feed`](crate::Feed) with the number of their slice.
+/// Tells where pairs belong that were given to a [`Feed`](crate::ingest::Feed) with the number of their slice.
 ///
 /// The slice that counts is the running one; while a slice is being closed, the one that runs
 /// afterwards.

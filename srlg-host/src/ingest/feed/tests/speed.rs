@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::ingest::Feed;
 use crate::report::StageTimes;
-use crate::{Config, Device, Feed, IpPair, SlidingDetector};
+use crate::{Config, Device, IpPair, SlidingDetector};
 
 /// Closes of a round, of which the first do not count.
 const CLOSES: usize = 25;

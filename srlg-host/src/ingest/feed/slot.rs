@@ -11,7 +11,7 @@ use super::kept::Kept;
 use super::running::{Running, Time};
 use crate::backend::Backend;
 use crate::error::Error;
-use crate::pairs::Pair;
+use crate::ingest::pairs::Pair;
 
 /// Pairs that are ingested while a slot is locked, and as many that were kept: some tenths of a
 /// millisecond, for which a close may have to wait.
