@@ -20,6 +20,7 @@ mod comparison;
 mod family;
 mod giants;
 mod growth;
+mod number;
 mod output;
 mod page;
 mod paper;
@@ -38,8 +39,6 @@ mod synthetic;
 mod table;
 mod threads;
 mod traces;
-
-use srlg_traffic::number;
 
 /// Longest stream, in slices: 92 days.
 const MOST_SLICES: u32 = 8_000_000;

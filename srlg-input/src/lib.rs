@@ -38,6 +38,7 @@ mod exports;
 mod files;
 mod input;
 mod live;
+pub mod number;
 mod options;
 mod progress;
 mod status;

@@ -7,7 +7,7 @@ use srlg_traffic::family::{ip, number};
 use srlg::config::{HashFamily, Params};
 use srlg::report::FinderHealth;
 use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
-use srlg_traffic::reference::TaggedModel;
+use srlg_reference::TaggedModel;
 
 /// A host of many peers, and one without any.
 const ATTACKER: u32 = 0x0a00_0001;

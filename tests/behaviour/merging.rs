@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use srlg::config::{Params, Scheme};
 use srlg::state::{Delta, Snapshot};
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
-use srlg_traffic::reference::PaperModel;
+use srlg_reference::PaperModel;
 use srlg_traffic::synthetic::mix;
 
 use crate::small::{paper, tagged};

@@ -4,18 +4,14 @@
 //! - [`family`]: the same traffic as IPv4, as IPv6, or as both.
 //! - [`trace`]: record files of real traffic.
 //! - [`oracle`]: exact sliding cardinalities, by hash maps.
-//! - [`mod@reference`]: the paper's scheme and the tagged one as plain arrays and loops, at small sizes.
 //! - [`score`]: false rates and errors of a detector's reports against the truth.
-//! - [`number`]: numbers of command lines, `300k`.
 //!
 //! The order of use is traffic or trace, oracle, detector, score. Nothing here knows a detector:
 //! it takes what a detector takes, and compares numbers. Memory grows with the traffic.
 #![forbid(unsafe_code)]
 
 pub mod family;
-pub mod number;
 pub mod oracle;
-pub mod reference;
 pub mod score;
 pub mod synthetic;
 pub mod trace;

@@ -8,8 +8,8 @@ use srlg_core::scheme::PaperTypes;
 use srlg_core::{
     Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, RsraSizes, Scheme, Tally,
 };
+use srlg_reference::PaperModel;
 use srlg_traffic::family::{ip, number};
-use srlg_traffic::reference::PaperModel;
 
 use super::CpuBackend;
 use crate::backend::{Backend, Looked, Pairs};

@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use srlg_host::IpPair;
+use srlg_input::number;
 use srlg_traffic::family::Family;
-use srlg_traffic::number;
 use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
 
 /// Cardinalities of the planted hosts.

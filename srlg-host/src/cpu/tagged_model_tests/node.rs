@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 
 use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
-use srlg_traffic::reference::{TaggedEstimate, TaggedModel, TaggedTally};
+use srlg_reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use super::contacts::{Contact, HOSTS, pair, short};
 use crate::backend::Looked;

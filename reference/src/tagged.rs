@@ -1,22 +1,20 @@
 //! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
 //!
-//! The order is that of the text: sizes and epochs, touch and echo, ageing and merging, in this
-//! file; what a position says, tallies and estimates of one region in `counting`, of several in `pooled`; cells
-//! and candidates in `finding`, and how cells spell an IPv6 host in `spelling`. What stands for hosts of either family is in `ids`.
-//! Invariant: `cells` and `slea` hold what was touched as of the slice `slice`.
+//! This file has sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` has the tally of
+//! a host's positions and the estimates that follow from it; `finding` has the cells, the candidates, and how cells spell
+//! an IPv6 host.
+//!
+//! Invariant: the ages in `cells` and `slea` are those of the slice `slice`.
 
 mod counting;
 mod finding;
-mod ids;
-mod pooled;
-mod regions;
-mod spelling;
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use srlg_core::hash::{Key, KeySequence, reduce};
+use srlg_core::{Config, ConfigError, Ip6Pair, Limbs, Scheme};
 
 use finding::name_bits;
-use ids::{Id, host};
-use regions::Region;
-use srlg_core::hash::{Key, KeySequence, reduce};
-use srlg_core::{Config, ConfigError, Ip6Pair, Scheme};
 
 pub use counting::{TaggedEstimate, TaggedTally};
 
@@ -32,6 +30,40 @@ const OWNER_KEY: usize = 14;
 const PEER_KEY: usize = 15;
 const PLACE_KEY: usize = 16;
 const LIMB_KEYS: [usize; 2] = [17, 18];
+
+/// Two words that stand for a host of either family. The first selects its lines and is all that is known of a peer; its
+/// tags are made of the second.
+#[derive(Clone, Copy)]
+struct Id {
+    lo: u32,
+    hi: u32,
+}
+
+/// Positions of a linear estimator that one peer in 2^s touches, unless a coarser region has it.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    first: u32,
+    width: u32,
+    s: u32,
+}
+
+impl Region {
+    /// The regions of a linear estimator: a fine one of `width` positions first, the coarsest last.
+    fn all(width: u32) -> Vec<Self> {
+        let coarse: &[(u32, u32)] = match width {
+            0..256 => &[],
+            256..1024 => &[(width, width.ilog2() - 6)],
+            1024..16_384 => &[(4096, width.ilog2() - 7), (4096, width.ilog2() - 3)],
+            _ => &[(8192, width.ilog2() - 6)],
+        };
+        let mut regions = vec![Self { first: 0, width, s: 0 }];
+        for &(width, s) in coarse {
+            let before = regions[regions.len() - 1];
+            regions.push(Self { first: before.first + before.width, width, s });
+        }
+        regions
+    }
+}
 
 /// Cells and SLEA of the tagged scheme as plain integers.
 #[derive(Clone, Debug)]
@@ -209,4 +241,33 @@ impl TaggedModel {
         let y = (x ^ (x >> 8)).wrapping_mul(factor);
         [x, y ^ (y >> 7)].map(|uniform| (u32::from(uniform) * self.tags) >> 16)
     }
+    /// The id of `host`: the address of an IPv4 host, twice; two hashes of that of an IPv6 host.
+    fn id(&self, host: IpAddr) -> Id {
+        match host {
+            IpAddr::V4(host) => Id { lo: host.to_bits(), hi: host.to_bits() },
+            IpAddr::V6(host) => {
+                let keys = LIMB_KEYS.map(|key| self.keys[key]);
+                let [lo, hi] = self.config.hash.of_limbs(words(host), &keys);
+                Id { lo, hi }
+            }
+        }
+    }
+
+    /// p: the share of the opposite hosts that touches region number `region`.
+    fn share(&self, region: usize) -> f64 {
+        let from =
+            |region: usize| self.regions.get(region).map_or(0.0, |it| 0.5f64.powi(it.s as i32));
+        from(region) - from(region + 1)
+    }
+}
+
+/// The four words of an address, the highest first.
+fn words(host: Ipv6Addr) -> Limbs {
+    [96, 64, 32, 0].map(|shift| (host.to_bits() >> shift) as u32)
+}
+
+/// The host of these words; an IPv4-mapped address is the IPv4 host.
+fn host(words: Limbs) -> IpAddr {
+    let bits = words.iter().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
+    Ipv6Addr::from_bits(bits).to_canonical()
 }

@@ -1,25 +1,24 @@
-//! Numbers of the command line: `500k`, `20M`, `1G`.
+//! Numbers on a command line: `500k`, `20M`, `1G`.
 //!
-//! Shape: digits and at most one decimal suffix. Invariant: a number that does
-//! not fit is refused, never wrapped.
+//! A number is digits and at most one decimal suffix. A number that does not fit is rejected, never wrapped.
 
 use std::num::ParseIntError;
 
-/// Tells why a text is no number.
+/// Reason why a text is not a number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// Something else than digits and a suffix.
+    /// The text is not digits with a suffix.
     #[error("{0}: give digits with an optional suffix k, M or G")]
     NotDigits(ParseIntError),
-    /// More than there is room for.
+    /// The number does not fit.
     #[error("too large")]
     TooLarge,
-    /// None at all.
+    /// The number is zero.
     #[error("must be at least 1")]
     Zero,
 }
 
-/// Reads the integer `text`, with an optional suffix: k is 10^3, M is 10^6, G is 10^9.
+/// Parses the integer `text`, with an optional suffix: k is 10^3, M is 10^6, G is 10^9.
 ///
 /// # Errors
 /// [`NumberError::NotDigits`], [`NumberError::TooLarge`].
@@ -34,7 +33,7 @@ pub fn integer(text: &str) -> Result<u64, NumberError> {
     number.checked_mul(factor).ok_or(NumberError::TooLarge)
 }
 
-/// Reads `text` as [`integer`] does, a number of at least 1 that fits into 32 bits.
+/// Parses `text` as [`integer`] does; the number must be at least 1 and fit into 32 bits.
 ///
 /// # Errors
 /// [`NumberError`].
@@ -43,15 +42,6 @@ pub fn count(text: &str) -> Result<u32, NumberError> {
         0 => Err(NumberError::Zero),
         number => number.try_into().map_err(|_| NumberError::TooLarge),
     }
-}
-
-/// Returns `number` as [`count`] takes it, with the largest suffix that loses nothing.
-#[must_use]
-pub fn short(number: u32) -> String {
-    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
-    let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));
-    let (unit, suffix) = unit.unwrap_or((1, ""));
-    format!("{}{suffix}", number / unit)
 }
 
 #[cfg(test)]
@@ -66,25 +56,17 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_numbers_are_refused() {
+    fn texts_that_are_not_numbers_are_rejected() {
         for text in ["", "k", "1kk", "-1", "1.5M", "0x10", "1 k", "١"] {
             assert!(matches!(integer(text), Err(NumberError::NotDigits(_))), "{text}");
         }
     }
 
     #[test]
-    fn numbers_that_do_not_fit_are_refused() {
+    fn numbers_that_do_not_fit_are_rejected() {
         assert_eq!(integer("18446744074G"), Err(NumberError::TooLarge));
         assert_eq!(count("4294967295"), Ok(u32::MAX));
         assert_eq!(count("5G"), Err(NumberError::TooLarge));
         assert_eq!(count("0k"), Err(NumberError::Zero));
-    }
-
-    #[test]
-    fn short_numbers_are_read_back_as_they_were() {
-        let numbers = [0, 60, 1024, 500_000, 2_000_000, 2_500_000, 3_000_000_000];
-        let texts = ["0", "60", "1024", "500k", "2M", "2500k", "3G"];
-        assert_eq!(numbers.map(short), texts);
-        assert_eq!(texts.map(|text| integer(text).unwrap()), numbers.map(u64::from));
     }
 }

@@ -1,0 +1,35 @@
+//! The two schemes of srlg as plain arrays and loops, to be read and to be compared with.
+//!
+//! [`TaggedModel`] is `Config::default()`; docs/tagged-recorders.md and docs/design.md explain it. Read `tagged.rs` from
+//! top to bottom, then `tagged/counting.rs` beside docs/tagged-recorders.md, then `tagged/finding.rs` beside the section
+//! on cells in docs/design.md. It shares the hash functions with the fast code, and nothing else.
+//!
+//! [`PaperModel`] is `Config::paper()`: `paper.rs`, line by line after the paper, with the corrections of
+//! docs/paper-notes.md. It shares the hash functions with the fast code, and the positions and columns that follow from
+//! them, which pinned vectors hold.
+//!
+//! A recorder is an integer in a `Vec`, and every recorder is visited in every step, so models are for small sizes. Each is
+//! an oracle of the tests: detectors have the same recorders, tallies, candidates and estimates, bit for bit.
+//!
+//! ```
+//! use srlg_core::{Config, IpPair, Scheme};
+//! use srlg_reference::TaggedModel;
+//! use std::net::{IpAddr, Ipv4Addr};
+//!
+//! let scheme = Scheme::Tagged { cell_bits: 12, lines: 2000, tags: 109 };
+//! let mut model = TaggedModel::new(Config { scheme, ..Config::default() })?;
+//! for peer in 0..500 {
+//!     model.touch(IpPair { inside: 0x0a00_0001, opposite: 0x0808_0000 + peer }, 0);
+//! }
+//! let host = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0001));
+//! let estimate = model.estimate(host, 1);
+//! assert!((estimate.cardinality - 500.0).abs() < 5.0 * estimate.std_error);
+//! # Ok::<(), srlg_core::ConfigError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod paper;
+mod tagged;
+
+pub use paper::{PaperModel, Tuple};
+pub use tagged::{TaggedEstimate, TaggedModel, TaggedTally};
