@@ -1,8 +1,8 @@
 //! Which contacts make pairs, and of which hosts.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::contact::Contact;
 use crate::host::Host;
@@ -122,8 +122,8 @@ impl View {
         if *side == Side::Outside && inside.is_empty() {
             return Err(BadView::NoOutside);
         }
-        let all = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
-            .map(|host: IpAddr| IpNet::new(host, 0).expect("0 is a length of either family"));
+        // The default of either family is the network of length 0.
+        let all = [Ipv4Net::default().into(), Ipv6Net::default().into()];
         let inside = if inside.is_empty() { &all } else { inside.as_slice() };
         let [host, peer] = prefixes.masks()?;
         let networks = Networks::new(inside.iter().map(|network| (*network, ())));

@@ -9,6 +9,7 @@ use crate::sizes::{SCHEME, SIZES, Size};
 impl Params {
     /// Returns all sizes; the seed is none.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "the parts have SIZES sizes")]
     pub fn sizes(&self) -> [Size; SIZES] {
         let common = [
             Size::shaping(SCHEME, self.scheme_number()),

@@ -109,8 +109,7 @@ impl TaggedModel {
         let tally =
             self.tally(self.id(host.to_canonical()), self.config.window, 0..positions as u32);
         let (ages, oldest_share) = self.span(self.config.window, self.epoch);
-        let group = (0..).map(|s| 1usize << s).find(|group| ages.div_ceil(*group) <= 64);
-        let group = group.expect("some power is enough");
+        let group = ages.div_ceil(64).next_power_of_two();
         let other_tags = u128::from(self.tags - 1);
         let (mut at_risk, mut more, mut less) = (positions, 0, 0);
         for first in (0..ages).step_by(group) {

@@ -114,6 +114,7 @@ impl PairBatch {
     ///
     /// # Errors
     /// As [`Feed::ingest_at`].
+    #[expect(clippy::missing_panics_doc, reason = "either family has a run, if an empty one")]
     pub fn feed_at(&self, feed: &mut Feed, slice: u64) -> Result<Arrival, Error> {
         self.check()?;
         let mut arrival = None;

@@ -96,6 +96,7 @@ impl<P: Pair> PinnedPairs<P> {
     ///
     /// # Errors
     /// What the device reports.
+    #[expect(clippy::missing_panics_doc, reason = "the bytes are aligned whole pairs")]
     pub fn fill(&mut self, change: impl FnOnce(&mut [P])) -> Result<(), Error> {
         let PinnedMemory { memory, bytes, .. } = &mut self.memory;
         let all = memory.write()?;

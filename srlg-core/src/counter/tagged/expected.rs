@@ -49,13 +49,11 @@ const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 /// itself leaves nothing to estimate from.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
-    let regions = 0..params.regions.as_slice().len();
-    let mut regions =
-        regions.map(|region| Expected::new(params, region, cardinality, distinct_pairs));
-    let fine = regions.next().expect("a fine region");
+    let expected = |region| Expected::new(params, region, cardinality, distinct_pairs);
+    let (fine, coarse) = (expected(0), 1..params.regions.as_slice().len());
     let mut information = fine.information();
     if fine.left() <= COARSE_TELLS * (1.0 - fine.share) * fine.width {
-        information += regions.map(|coarse| coarse.information()).sum::<f64>();
+        information += coarse.map(|region| expected(region).information()).sum::<f64>();
     }
     libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
 }

@@ -99,6 +99,7 @@ impl<'a> AgeHistogram<'a> {
     /// Returns the probability that a host of `cardinality` opposite hosts, all in contact in the oldest epoch of the
     /// window alone, holds fewer cells than are `asked`.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "a window has ages")]
     pub fn burst_miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
         let oldest = self.shown().last().expect("a window has ages");
         let touched = 1.0 - libm::exp(-self.samples(cardinality));
