@@ -10,6 +10,10 @@ fail() {
     exit 1
 }
 
+install_package() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"
+}
+
 # Runs a command in silence; when it fails, its output comes before the line of the failure.
 quietly() {
     local reason=$1 said
@@ -23,9 +27,11 @@ if ! command -v "$program" >/dev/null; then
     command -v apt-get >/dev/null || fail "this is not Debian: install $elsewhere"
     [ "$(id -u)" = 0 ] || fail "install it as root: apt-get install $package"
     echo "installing $package"
-    quietly "apt-get update fails" apt-get update
-    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $package" \
-        apt-get install -y --no-install-recommends "$package"
+    # The lists of packages are fetched if there are none, or old ones.
+    if ! install_package >/dev/null 2>&1; then
+        quietly "apt-get update fails" apt-get update
+        quietly "apt-get cannot install $package" install_package
+    fi
 fi
 # Some have no such option, and say all they know.
 version=$("$program" --version 2>/dev/null) || version="$program is $(command -v "$program")"

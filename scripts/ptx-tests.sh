@@ -2,7 +2,8 @@
 # Runs the suite of all devices, tests/devices, on the kernels as they are committed, without a GPU: ptxrun
 # interprets the PTX behind a libcuda.so. SRLG_PTXRUN names the folder of its sources, ../shared/tools/ptxrun
 # without it; where there is none nothing runs. The suite takes some fifteen minutes; with --quick it is those
-# tests that run every kernel with the least traffic, in less than a minute. A kernel that reads what nobody wrote fails.
+# tests that run every kernel with the least traffic, in less than a minute. --build only builds the interpreter. A kernel
+# that reads memory before it is written fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,8 +13,9 @@ quick=(anything::anything_in_any_order::cuda odd::last_recorder_of_an_odd_array:
 case "$*" in
 "") tests=(cuda) ;;
 --quick) tests=(--exact "${quick[@]}") ;;
+--build) ;;
 *)
-    echo "usage: scripts/ptx-tests.sh [--quick]" >&2
+    echo "usage: scripts/ptx-tests.sh [--quick | --build]" >&2
     exit 2
     ;;
 esac
@@ -25,6 +27,7 @@ if [ ! -d "$ptxrun" ]; then
 fi
 
 CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
+[ "$*" != --build ] || exit 0
 export PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} PTXRUN_CHECK=${PTXRUN_CHECK:-init}
 SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
     cargo test --workspace --locked --test devices -- "${tests[@]}" | tee target/ptx-tests.log

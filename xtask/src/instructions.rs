@@ -1,12 +1,12 @@
-//! `cargo xtask instructions`: what ingest and close take, in instructions.
+//! `cargo xtask instructions`: instruction counts of ingest and close.
 //!
-//! Times on a shared machine vary by half; counts of valgrind's callgrind are the same within a
-//! thousandth whenever the same program runs. Each [`Work`] of the program `instructions` of
-//! srlg-benches runs twice, one round and two, and the difference is what a round takes,
-//! without start-up, allocation and the making of traffic. `--check` compares with the [`bounds`].
+//! Times on a shared machine vary by half. Counts of valgrind's callgrind agree within a thousandth for the same
+//! program. Each [`Work`] of the program `instructions` of srlg-benches runs with one round and with two; the
+//! difference is the cost of a round without start-up, allocation and generated traffic. `--check` compares it with
+//! the [`bounds`].
 //!
-//! The counts are of AVX2 code, the widest vectors that valgrind knows, on whatever processor.
-//! They see neither the memory's latency nor mispredicted branches: benchmarks remain.
+//! The counts are those of AVX2 code, the widest vectors that valgrind supports, on every processor. They include
+//! neither memory latency nor mispredicted branches, so benchmarks are still needed.
 
 mod bounds;
 mod callgrind;
@@ -18,7 +18,7 @@ use bounds::{Count, WORKS, Work};
 
 use crate::program;
 
-/// What to do with the counts.
+/// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Fail when a count is above its bound.
@@ -26,11 +26,11 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Counts all instructions, prints them, and compares them with their bounds where asked to.
+/// Counts the instructions of every work, prints them and, with `--check`, compares them with their bounds.
 ///
 /// # Errors
-/// Without valgrind or AVX2, when the program does not build or run, and when a check finds a
-/// count above its bound.
+/// When valgrind or AVX2 is missing, when the program does not build or run, and when a check finds a count above its
+/// bound.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(has_avx2(), "the bounds are of AVX2 code, and this processor has none: use another");
     callgrind::find()?;
@@ -49,10 +49,10 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// What a round of `work` takes per unit: the difference between two rounds and one.
+/// Returns the cost of a round of `work` per unit: the difference between two rounds and one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
-    let (one, _) = callgrind::count(program, work.name, 1)?;
-    let (two, units) = callgrind::count(program, work.name, 2)?;
+    let run = |rounds| callgrind::count(program, work.name, rounds);
+    let ((one, _), (two, units)) = program::one_and_two(run)?;
     ensure!(two > one && units > 0, "two rounds of {} take no more than one", work.name);
     Ok(Count { work, instructions: (two - one) as f64 / units as f64 })
 }

@@ -1,18 +1,17 @@
-//! Links of the documents: whether the file is there, and the heading in it. What is elsewhere is not asked for.
+//! `cargo xtask links`: dead links of the Markdown files that git tracks.
 //!
-//! Shape: every Markdown file that git knows; its links, then the headings of their targets, spelled as GitHub spells
-//! anchors.
+//! A link is dead if its file is missing, or if the file has no heading whose anchor, as GitHub spells it, is the one of
+//! the link. Links to other sites are not followed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::sources::tracked;
-
-/// What a document has.
+/// Anchors and links of a Markdown file.
 #[derive(Default)]
 struct Document {
     anchors: Vec<String>,
@@ -21,7 +20,7 @@ struct Document {
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut documents = BTreeMap::new();
-    for path in tracked(root, "*.md")? {
+    for path in tracked(root)? {
         let text = fs::read_to_string(root.join(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
         documents.insert(path, Document::of(&text));
@@ -40,6 +39,14 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     ensure!(dead == 0, "dead links: {dead} of {count}; mend the links above");
     println!("{count} links of {} documents lead somewhere", documents.len());
     Ok(())
+}
+
+/// Returns the Markdown files that git tracks, relative to `root`.
+fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
+    let output = Command::new("git").args(["ls-files", "*.md"]).current_dir(root).output();
+    let output = output.context("cannot run git")?;
+    ensure!(output.status.success(), "git ls-files failed: run this in a checkout");
+    Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
 }
 
 impl Document {
@@ -80,7 +87,8 @@ impl Document {
     }
 }
 
-/// As GitHub makes anchors: letters, digits, hyphens and underscores, in lower case, and hyphens for spaces.
+/// Returns the anchor of a heading as GitHub makes it: letters, digits, hyphens and underscores, in lower case, with
+/// hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     heading
@@ -92,7 +100,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// What is wrong with `link` of the document `path`, if anything is.
+/// Describes the problem of `link` in the document at `path`, if there is one.
 fn problem(
     root: &Path,
     documents: &BTreeMap<PathBuf, Document>,
@@ -121,7 +129,7 @@ fn problem(
     }
 }
 
-/// The path without `..`; none where it leaves the repository.
+/// Returns the path without `..`, or `None` if it leaves the repository.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -144,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_headings_are_found_and_dead_ones_told() {
+    fn links_and_headings_are_found_and_dead_ones_reported() {
         let text = "# A `b` (c), d-e!\n## Twice\n## Twice\n[x](#a-b-c-d-e) [y](other.md#twice-1) <img src=\"p.svg\">\n\n```sh\n# none\n[z](none)\n```\n";
         let document = Document::of(text);
         assert_eq!(document.anchors, ["a-b-c-d-e", "twice", "twice-1"]);

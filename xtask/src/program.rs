@@ -1,4 +1,4 @@
-//! Programs of srlg-benches whose work is counted, built as users build the library.
+//! Programs of srlg-benches, built as users build the library and run to count their work.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,19 +15,19 @@ const ARGUMENTS: [&str; 6] = [
     "--quiet",
 ];
 
-/// Variables that would change what the compiler makes: AVX-512, say, which valgrind refuses.
+/// Prefixes of environment variables that would change the compiled code. AVX-512, for example, fails under valgrind.
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
-/// A run of the cargo that runs this program, or of any.
+/// Returns a command that runs cargo, the same one that runs this program if there is one.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-/// Builds the program `name`; its path, wherever `CARGO_TARGET_DIR` is.
+/// Builds the program `name`, and returns its path.
 ///
 /// # Errors
-/// When it does not compile; cargo has then said why.
+/// When it does not compile. Cargo has then printed the cause.
 pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let mut command = cargo();
     for (name, _) in std::env::vars_os() {
@@ -41,7 +41,17 @@ pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
 }
 
-/// The executable that cargo's `messages` name, one JSON object per line.
+/// Calls `run` with one round and with two, at the same time, because a run uses one processor.
+pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Result<(T, T)> {
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| run(1));
+        let two = run(2);
+        (one.join().expect("a run does not panic"), two)
+    });
+    Ok((one?, two?))
+}
+
+/// Returns the executable that cargo's `messages` name, one JSON object per line.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;

@@ -1,4 +1,4 @@
-//! One run of the program under valgrind's callgrind.
+//! Runs of the program under valgrind's callgrind.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use anyhow::{Context, Result, bail, ensure};
 
 const INSTALL: &str = "no valgrind: run scripts/valgrind.sh on Debian, elsewhere install valgrind";
 
-/// Makes sure that valgrind is there.
+/// Checks that valgrind is installed.
 ///
 /// # Errors
-/// When it is not, or does not run.
+/// When it is missing, or does not run.
 pub(super) fn find() -> Result<()> {
     let output = Command::new("valgrind").arg("--version").output().context(INSTALL)?;
     succeeded(&output).context("valgrind does not run here")
 }
 
-/// Instructions of `program` for `rounds` of `work`, start-up included, and the units of a round.
+/// Returns the instructions of `program` for `rounds` of `work`, including start-up, and the units of a round.
 ///
 /// Leaves callgrind's file beside the program, for `callgrind_annotate`.
 ///
 /// # Errors
-/// When the program fails, or either of the two says something else than a count.
+/// When the program fails, or the output of either is not a count.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
-    let profile = program.with_extension(format!("{work}.callgrind"));
+    let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");
     file.push(&profile);
     let mut command = Command::new("valgrind");
@@ -47,7 +47,7 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The total of a profile, which counts instructions and nothing else.
+/// Returns the total of a profile, which must count instructions and nothing else.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(
@@ -57,7 +57,7 @@ fn instructions(profile: &str) -> Result<u64> {
     field(profile, "summary:")?.parse().context("callgrind's summary is no number")
 }
 
-/// What the first line that begins with `name` says.
+/// Returns the rest of the first line that starts with `name`.
 fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
     let value = profile.lines().find_map(|line| line.strip_prefix(name));
     value.map(str::trim).with_context(|| format!("callgrind's file has no line {name}"))
