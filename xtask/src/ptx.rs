@@ -1,9 +1,9 @@
 //! `cargo xtask ptx`: GPU kernels as a committed text file.
 //!
-//! rustc makes [`COMMITTED`] of the crate `srlg-kernels`; users of the library need no GPU tool
-//! chain. The file begins with a [`Stamp`]: the compiler, a fingerprint of what shaped it, and a hash
-//! of its text. A test recomputes both, so that no change of a kernel goes in without its PTX, and
-//! no PTX that a hand has changed; `--check` also rebuilds and assembles it.
+//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`], so users of the library need no GPU tool chain. The file
+//! starts with a [`Stamp`]: the compiler, a hash of everything that shapes the code, and a hash of the text. A test
+//! recomputes both hashes, so that no kernel changes without its PTX and nobody edits the PTX. `--check` also rebuilds
+//! and assembles it.
 
 mod assembly;
 mod build;
@@ -18,20 +18,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use assembly::ARCHITECTURES;
-use stamp::{Stamp, Stamped};
+use stamp::{Stamp, StampedPtx};
 use toolchain::Toolchain;
 
-/// The kernels as the library holds them, from the root of the workspace.
+/// The kernels of the library, from the root of the workspace.
 const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 
-/// The kernels as a check builds them.
+/// The kernels that a check builds.
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
 const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
 
 const TOUCHED: &str = "the PTX is not as it was written: run cargo xtask ptx";
 
-/// What to do with the kernels.
+/// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Write nothing: compare the committed PTX with a new build, and assemble it with ptxas.
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Builds the PTX, and writes or checks the committed one.
+/// Builds the PTX, and writes it or, with `--check`, checks the committed one.
 ///
 /// # Errors
 /// When a tool is missing or fails, and when a check finds a fault.
@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the PTX of the kernels as they are now into `file`.
+/// Writes the PTX of the current kernels to `file`.
 fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
-    let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
+    let sources = fingerprint::of(root)?;
     let ptx = space::global(&build::ptx(&toolchain, root)?)?;
     let stamp = Stamp { compiler: toolchain.compiler, sources };
     let path = root.join(file);
@@ -82,16 +82,16 @@ fn check(root: &Path) -> Result<()> {
     inspect(root, COMMITTED)
 }
 
-/// The stamp of the committed PTX, which is as it was written, of the sources as they are now.
+/// Returns the stamp of the committed PTX, if nobody edited it and it is as new as its sources.
 fn up_to_date(root: &Path) -> Result<Stamp> {
-    let sources = fingerprint::fingerprint(&fingerprint::read(root)?)?;
+    let sources = fingerprint::of(root)?;
     verified(&read(root, COMMITTED)?, &sources)
 }
 
-/// The stamp of `text`, which is untouched and made of `sources`.
+/// Returns the stamp of `text`, if nobody edited it and it was made of `sources`.
 fn verified(text: &str, sources: &str) -> Result<Stamp> {
-    let stamped = Stamped::read(text);
-    let Stamped { stamp, untouched } =
+    let stamped = StampedPtx::read(text);
+    let StampedPtx { stamp, untouched } =
         stamped.with_context(|| format!("{COMMITTED} has no whole stamp: run cargo xtask ptx"))?;
     ensure!(untouched, TOUCHED);
     ensure!(stamp.sources == sources, STALE);
@@ -100,10 +100,10 @@ fn verified(text: &str, sources: &str) -> Result<Stamp> {
 
 fn read(root: &Path, file: &str) -> Result<String> {
     let text = fs::read_to_string(root.join(file)).ok();
-    text.with_context(|| format!("{file} is not there, or no text: run cargo xtask ptx"))
+    text.with_context(|| format!("{file} is missing or not text: run cargo xtask ptx"))
 }
 
-/// Assembles `file`, prints the registers, and fails when a kernel is not as it must be.
+/// Assembles `file`, prints the registers, and fails if a kernel has a fault.
 fn inspect(root: &Path, file: &str) -> Result<()> {
     let ptx = read(root, file)?;
     let kernels = listing::kernels(&ptx);

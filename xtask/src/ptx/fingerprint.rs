@@ -1,19 +1,14 @@
-//! One number for everything in the workspace that shapes the PTX.
+//! The SHA-256 of everything in the workspace that shapes the PTX.
 //!
-//! [`read`] gathers files, [`fingerprint`] hashes of each what can reach a compiler of kernels:
-//! of a source its code without its tests and comments, of what cargo reads the parts that
-//! [`settings`] picks, of the lock file the packages of [`packages`], and the flags of the build.
-//! Line ends do not matter, nor does the layout of a manifest.
+//! The files of [`CRATES`] count whole, comments included, without those of tests. Of the workspace's manifest and of
+//! the lock file only the parts count that concern the kernels, so that a dependency of another member changes nothing.
 
-mod packages;
-mod settings;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use settings::Settings;
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::build::{ARGUMENTS, FLAGS};
@@ -22,103 +17,191 @@ use super::hexadecimal;
 /// Crates that become PTX, as folders of the workspace.
 const CRATES: [&str; 2] = ["srlg-core", "srlg-kernels"];
 
-/// Texts by their path from the root of the workspace, with `/` on every system.
-pub(super) type Files = BTreeMap<String, String>;
+/// Files of which only parts count.
+const SHARED: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
-/// Every file that [`fingerprint`] looks into.
-///
-/// # Errors
-/// When one cannot be read.
-pub(super) fn read(root: &Path) -> Result<Files> {
+/// Texts by their path from the root of the workspace.
+type Files = BTreeMap<String, String>;
+
+/// Returns the fingerprint of the workspace at `root`, in hexadecimal digits.
+pub(super) fn of(root: &Path) -> Result<String> {
+    fingerprint(&read(root)?)
+}
+
+fn read(root: &Path) -> Result<Files> {
     let mut files = Files::new();
-    for name in ["Cargo.toml", "Cargo.lock"] {
-        insert(&mut files, root, name.into())?;
-    }
-    insert_existing(&mut files, root, ".cargo/config.toml".into())?;
-    for name in CRATES {
-        insert(&mut files, root, format!("{name}/Cargo.toml"))?;
-        insert_existing(&mut files, root, format!("{name}/build.rs"))?;
-        insert_sources(&mut files, root, &format!("{name}/src"))?;
+    for path in CRATES.iter().chain(&SHARED).chain(&[".cargo/config.toml"]) {
+        insert(&mut files, root, path)?;
     }
     Ok(files)
 }
 
-fn insert(files: &mut Files, root: &Path, name: String) -> Result<()> {
-    let text =
-        fs::read_to_string(root.join(&name)).with_context(|| format!("cannot read {name}"))?;
-    files.insert(name, text);
-    Ok(())
-}
-
-/// A file that need not be there.
-fn insert_existing(files: &mut Files, root: &Path, name: String) -> Result<()> {
-    if root.join(&name).exists() { insert(files, root, name) } else { Ok(()) }
-}
-
-/// Sources in `folder` and below it, without files of tests.
-fn insert_sources(files: &mut Files, root: &Path, folder: &str) -> Result<()> {
-    let entries =
-        fs::read_dir(root.join(folder)).with_context(|| format!("cannot read {folder}"))?;
-    for entry in entries {
-        let entry = entry.with_context(|| format!("cannot read {folder}"))?;
-        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() {
-            insert_sources(files, root, &name)?;
-        } else if name.ends_with(".rs") && !is_of_tests(&name) {
-            insert(files, root, name)?;
+/// Inserts the file at `path`, or the sources and manifests of the folder there, without files and folders of tests.
+fn insert(files: &mut Files, root: &Path, path: &str) -> Result<()> {
+    let (full, failure) = (root.join(path), || format!("cannot read {path}"));
+    if full.is_dir() {
+        for entry in fs::read_dir(full).with_context(failure)? {
+            let name = entry.with_context(failure)?.file_name().to_string_lossy().into_owned();
+            let stem = name.trim_end_matches(".rs");
+            if stem != "tests" && !stem.ends_with("_tests") {
+                insert(files, root, &format!("{path}/{name}"))?;
+            }
         }
+    } else if [".rs", ".toml", ".lock"].iter().any(|end| path.ends_with(end)) {
+        let text = fs::read_to_string(full).with_context(failure)?;
+        files.insert(path.to_owned(), text.replace("\r\n", "\n"));
     }
     Ok(())
 }
 
-/// Whether a file has tests and nothing else: `tests.rs`, `pinned_tests.rs`.
-fn is_of_tests(name: &str) -> bool {
-    name.ends_with("/tests.rs") || name.ends_with("_tests.rs")
-}
-
-/// The SHA-256 of what shapes the PTX, in hexadecimal digits.
-///
-/// # Errors
-/// When a manifest, the configuration or the lock file is none.
-pub(super) fn fingerprint(files: &Files) -> Result<String> {
+fn fingerprint(files: &Files) -> Result<String> {
+    let packages = packages(files)?;
+    let settings = settings(files, &packages)?;
+    let whole = files.iter().filter(|(path, _)| !SHARED.contains(&path.as_str()));
+    let texts = whole.flat_map(|(path, text)| [path.as_str(), text]);
+    let texts = texts.chain([&*settings]).chain(packages.iter().map(String::as_str));
     let mut hash = Sha256::new();
-    let mut add = |text: &str| {
-        // Its length tells where a text ends: none can pass for the end of another.
+    for text in texts.chain(FLAGS).chain(ARGUMENTS) {
+        // With its length before it, no text can be mistaken for the end of another.
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
-    };
-    for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".rs")) {
-        add(name);
-        add(&code(text));
     }
-    let settings = Settings::read(files)?;
-    add(&settings.text());
-    let packages = packages::packages(files, &settings)?;
-    packages.iter().for_each(|package| add(package));
-    FLAGS.iter().chain(&ARGUMENTS).for_each(|flag| add(flag));
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// A source without its comments, without the module of tests that ends it, and without lines that declare
-/// another.
-fn code(text: &str) -> String {
-    let mut all: Vec<&str> = text.lines().collect();
-    let declares_tests = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].ends_with("_tests;");
-    while let Some(at) = all.windows(2).position(declares_tests) {
-        all.drain(at..at + 2);
+/// Returns name, version, source and checksum of each package that srlg-kernels is built with, one text per package.
+fn packages(files: &Files) -> Result<BTreeSet<String>> {
+    let lock = parse(files, "Cargo.lock")?;
+    let mut found = BTreeSet::new();
+    let mut waiting = CRATES.map(str::to_owned).to_vec();
+    while let Some(reference) = waiting.pop() {
+        // A reference is a name, or a name and a version.
+        let is_meant = |package: &&Value| {
+            reference.split(' ').zip(["name", "version"]).all(|(given, key)| package[key] == given)
+        };
+        let package = elements(&lock["package"])
+            .find(is_meant)
+            .with_context(|| format!("Cargo.lock has no {reference}: run cargo check"))?;
+        let identity = ["name", "version", "source", "checksum"].map(|key| text(package, key));
+        if found.insert(identity.join(" ")) {
+            waiting.extend(dependencies(files, package)?);
+        }
     }
-    let begins_tests =
-        |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests");
-    let end = all.windows(2).position(begins_tests).unwrap_or(all.len());
-    lines(all[..end].iter().copied().filter(|line| {
-        let line = line.trim_start();
-        !line.is_empty() && !line.starts_with("//")
-    }))
+    Ok(found)
 }
 
-fn lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    lines.flat_map(|line| [line, "\n"]).collect()
+/// Returns references to the dependencies of `package`. The kernels are built without those that one of [`CRATES`]
+/// needs for its tests or for a feature. The lock file knows no features of other packages: all of theirs count.
+fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
+    let path = format!("{}/Cargo.toml", text(package, "name"));
+    let manifest = if files.contains_key(&path) { parse(files, &path)? } else { Value::Null };
+    let is_built = |reference: &&str| {
+        let name = reference.split(' ').next().unwrap_or_default();
+        let declared = &manifest["dependencies"][name];
+        let is_for_tests = declared.is_null() && !manifest["dev-dependencies"][name].is_null();
+        declared["optional"] != true && !is_for_tests
+    };
+    let references = elements(&package["dependencies"]).filter_map(Value::as_str);
+    Ok(references.filter(is_built).map(str::to_owned).collect())
+}
+
+/// Returns what a build of `packages` looks up in the workspace's manifest.
+fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
+    let manifest = parse(files, "Cargo.toml")?;
+    let workspace = &manifest["workspace"];
+    let is_built = |name| packages.iter().any(|package| package.split(' ').next() == Some(name));
+    let dependencies = workspace["dependencies"].as_object().into_iter().flatten();
+    let dependencies: BTreeMap<_, _> = dependencies.filter(|(name, _)| is_built(name)).collect();
+    let mut settings = json!([
+        [manifest["profile"]["release"], manifest["patch"], manifest["replace"]],
+        [workspace["package"], workspace["resolver"], dependencies],
+    ]);
+    // Another member may ask serde_json to keep the order of the file.
+    settings.sort_all_objects();
+    Ok(settings.to_string())
+}
+
+/// Parses a file as TOML. The error is one line, where that of the parser has several.
+fn parse(files: &Files, path: &str) -> Result<Value> {
+    toml::from_str(&files[path])
+        .map_err(|error| anyhow!("cannot parse {path}: {}", error.message()))
+}
+
+fn text<'a>(package: &'a Value, key: &str) -> &'a str {
+    package[key].as_str().unwrap_or_default()
+}
+
+fn elements(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The files of the workspace, with `new` in place of the first `old` in the one at `path`.
+    fn edited(path: &str, old: &str, new: &str) -> Files {
+        let mut files = read(crate::root()).expect("this workspace");
+        let text = files.get_mut(path).expect("a file of the workspace");
+        assert!(text.contains(old), "{path} has no {old:?}");
+        *text = text.replacen(old, new, 1);
+        files
+    }
+
+    fn is_changed(path: &str, old: &str, new: &str) -> bool {
+        let before = of(crate::root()).expect("this workspace");
+        fingerprint(&edited(path, old, new)).expect("files that can be read") != before
+    }
+
+    #[test]
+    fn sources_and_settings_of_the_kernels_change_it_and_those_of_others_do_not() {
+        assert!(is_changed("srlg-core/src/lib.rs", "Estimator", "estimator"));
+        assert!(is_changed("srlg-core/Cargo.toml", "libm.workspace", "libm .workspace"));
+        assert!(is_changed("Cargo.toml", "edition = \"2024\"", "edition = \"2021\""));
+        assert!(is_changed("Cargo.toml", "[profile.dev]", "[profile.release]\nlto = false"));
+        assert!(is_changed("Cargo.toml", "libm = { version = \"0", "libm = { version = \"1"));
+        assert!(!is_changed("Cargo.toml", "anyhow = \"1", "anyhow = \"2"));
+        assert!(!is_changed("Cargo.toml", "todo = \"warn\"", "todo = \"deny\""));
+    }
+
+    #[test]
+    fn packages_of_the_kernels_change_it_and_others_do_not() {
+        let updated = |name: &str| {
+            let version = format!("name = \"{name}\"\nversion = \"");
+            is_changed("Cargo.lock", &version, &format!("{version}9"))
+        };
+        assert!(["libm", "thiserror", "zerocopy-derive"].iter().all(|name| updated(name)));
+        assert!(!["netflow_parser", "proptest", "serde"].iter().any(|name| updated(name)));
+        let more = "[[package]]\nname = \"unrelated\"\nversion = \"1.0.0\"\n\n[[package]]";
+        assert!(!is_changed("Cargo.lock", "[[package]]", more));
+    }
+
+    #[test]
+    fn packages_are_those_that_cargo_builds_and_files_are_without_tests() {
+        let files = read(crate::root()).expect("this workspace");
+        assert!(files.contains_key("srlg-core/src/counter/tagged/lines.rs"));
+        assert!(!files.keys().any(|path| path.contains("tests")));
+        let tree = "tree --locked --package=srlg-kernels --edges=normal,build --prefix=none";
+        let tree = Command::new(env!("CARGO")).args(tree.split(' ')).output().expect("cargo");
+        let tree = String::from_utf8(tree.stdout).expect("names");
+        let packages = packages(&files).expect("a lock file");
+        assert!(tree.contains("\nlibm v") && tree.contains("\nproc-macro2 v"), "{tree}");
+        for line in tree.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let start = format!("{} {} ", words[0], words[1].trim_start_matches('v'));
+            assert!(packages.iter().any(|package| package.starts_with(&start)), "{line}");
+        }
+    }
+
+    #[test]
+    fn broken_lock_file_is_refused_in_one_line() {
+        let result = |old, new| fingerprint(&edited("Cargo.lock", old, new));
+        let reason = |old, new| result(old, new).expect_err("a broken lock file").to_string();
+        let hole = reason("name = \"libm\"", "name = \"libn\"");
+        assert_eq!(hole, "Cargo.lock has no libm: run cargo check");
+        let conflict = reason("[[package]]", "<<<<<<< HEAD");
+        assert!(conflict.starts_with("cannot parse Cargo.lock: ") && !conflict.contains('\n'));
+    }
+}
