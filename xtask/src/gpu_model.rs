@@ -1,12 +1,12 @@
-//! `cargo xtask gpu-model`: what the kernels take of a GPU, by an interpreter of their PTX.
+//! `cargo xtask gpu-model`: GPU resources that the kernels use, by an interpreter of their PTX.
 //!
-//! Each [`Work`] of the program `gpu_model` of srlg-benches runs twice, one round and two, and the difference is what a
-//! round takes. `--check` compares with the [`bounds`]. Where the interpreter's sources are not at hand nothing is
-//! counted, which is said.
+//! Each [`Work`] of the program `gpu_model` of srlg-benches runs with one round and with two; the difference is the
+//! cost of a round. `--check` compares it with the [`bounds`]. If the interpreter's sources are missing, the chore
+//! prints `skipped` and succeeds.
 //!
-//! The model: a kernel takes as long as its instructions do where all processors issue all that they can, or as the
-//! sectors of 32 bytes do that it moves, whichever is longer. What it leaves out: waiting, main memory, threads of one
-//! warp at one address. Only a GPU tells these.
+//! The model: a kernel takes as long as its instructions do if all processors issue at full rate, or as long as the
+//! sectors of 32 bytes that it moves do, whichever is longer. The model leaves out waiting, main memory, and threads of
+//! one warp at one address. Only a GPU shows these.
 
 mod bounds;
 mod report;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use bounds::{Count, Taken, WORKS, Work};
+use bounds::{Count, Usage, WORKS, Work};
 
 use crate::program;
 
-/// What to do with the counts.
+/// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Fail when a count is above its bound.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     work: Option<String>,
 }
 
-/// Counts what all works take, prints it, and compares it with the bounds where asked to.
+/// Counts the cost of every work, prints it and, with `--check`, compares it with the bounds.
 ///
 /// # Errors
 /// When the interpreter or the program does not build or run, and when a check finds a count above its bound.
@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
             continue;
         }
         let kernels = count(&program, &interpreter, work)?;
-        let count = Count { work, taken: kernels.iter().map(|(_, taken)| *taken).sum() };
+        let count = Count { work, usage: kernels.iter().map(|(_, usage)| *usage).sum() };
         println!("{count}");
         if arguments.work.is_some() {
-            kernels.iter().for_each(|(name, taken)| println!("  {name:17}{taken}"));
+            kernels.iter().for_each(|(name, usage)| println!("  {name:17}{usage}"));
         }
         counts.push(count);
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Builds the interpreter; the folder of its `libcuda.so`, `None` where its sources are not at hand.
+/// Builds the interpreter, and returns the folder of its `libcuda.so`, or `None` if its sources are missing.
 fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     let sources =
         std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
@@ -84,24 +84,18 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(target.join("release")))
 }
 
-/// What each kernel takes of a round of `work`, per unit.
-fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String, Taken)>> {
+/// Returns the cost of each kernel in a round of `work`, per unit.
+fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String, Usage)>> {
     let run = |rounds| run_of(program, interpreter, work, rounds);
-    // At once: the interpreter has one thread.
-    let (one, two) = std::thread::scope(|scope| {
-        let one = scope.spawn(|| run(1));
-        let two = run(2);
-        (one.join().expect("a run does not panic"), two)
-    });
-    let ((one, units), (two, _)) = (one?, two?);
+    let ((one, units), (two, _)) = program::one_and_two(run)?;
     let kernels = report::difference(&one, &two)?;
     ensure!(!kernels.is_empty(), "a second round of {} runs no kernel", work.name);
-    let kernels = kernels.into_iter().map(|(name, sums)| (name, Taken::of(&sums, units)));
-    let copies = Taken::of_copies(report::copied(&one, &two)?, units);
+    let kernels = kernels.into_iter().map(|(name, sums)| (name, Usage::of(&sums, units)));
+    let copies = Usage::of_copies(report::copied(&one, &two)?, units);
     Ok(kernels.chain([("copies".to_owned(), copies)]).collect())
 }
 
-/// The report of a run of so many rounds, and the units of a round.
+/// Returns the report of a run of `rounds` rounds, and the units of a round.
 fn run_of(program: &Path, interpreter: &Path, work: &Work, rounds: u32) -> Result<(String, f64)> {
     let report = program.with_extension(format!("{}.{rounds}.report", work.name));
     let mut command = Command::new(program);

@@ -1,30 +1,29 @@
-//! What each work took of a GPU when it was last looked at, and how much more it may take.
+//! Bounds of the GPU resources that each work uses.
 //!
-//! Shape: [`WORKS`], the one place of all bounds; [`Count`], a work with what it takes now; [`fault`], the line for counts
-//! above their bounds. A change that alters a count on purpose writes the new one here and into docs/gpu.md, and why into
-//! the commit.
+//! [`WORKS`] has all noted counts, [`Count`] is a work with its current counts, and [`fault`] describes counts above
+//! their bounds. A change that alters a count on purpose notes the new one here and in docs/gpu.md; its commit says why.
 
 use std::fmt;
 use std::iter::Sum;
 
 use super::report::Sums;
 
-/// Where the bounds are, for a change that raises one.
+/// This file, named in messages.
 const HERE: &str = "xtask/src/gpu_model/bounds.rs";
 
-/// A bound as a multiple of the noted count: the same PTX counts the same but for the order of threads.
+/// A bound as a multiple of the noted count. Counts of the same PTX differ by the order of threads alone.
 const MARGIN: f64 = 1.02;
 
-/// Warps of 32 threads.
+/// Threads of a warp.
 const WARP: f64 = 32.0;
 
-/// Instructions of warps that an H200 issues in a microsecond: 132 processors, four in each of 1,700 cycles.
+/// Warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles.
 const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
 
-/// Sectors at random places that the L2 cache of an H200 moves in a microsecond.
+/// Sectors at random places that the L2 cache of an H200 moves per microsecond.
 const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 
-/// Works of the program, in its words, with their counts per unit.
+/// All works of the program.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 6] = [
     Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
@@ -35,33 +34,33 @@ pub(super) const WORKS: [Work; 6] = [
     Work { name: "close",    what: "close of 5 M pairs",          unit: "close", noted: [4.222e9, 6.772e6, 66_200.0, 4.998e6, 1.399e6] },
 ];
 
-/// What is counted, in the order of [`Work::noted`].
+/// Names of the counts, in the order of [`Work::noted`].
 const WHAT: [&str; 5] =
     ["instructions", "sectors loaded", "swaps", "other atomics", "bytes copied"];
 
-/// Something that the program can do, and what it takes.
+/// A work of the program, with its cost.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Its argument of the program.
+    /// Name as an argument of the program.
     pub(super) name: &'static str,
-    /// What it stands for, as the subject of a sentence.
+    /// Description, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Per unit when last looked at: instructions, those of a warp being 32; sectors of 32 bytes that loads touch;
+    /// Counts per unit when last measured: instructions of threads; sectors of 32 bytes that loads touch;
     /// compare-and-swaps; other atomics; bytes copied to the device and from it.
     noted: [f64; 5],
 }
 
-/// What something takes of a GPU.
+/// GPU resources that a kernel or a work uses.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct Usage {
     counts: [f64; 5],
-    /// By the model.
+    /// Time by the model.
     microseconds: f64,
 }
 
-impl Taken {
-    /// What a unit takes where `units` of them took `sums`.
+impl Usage {
+    /// Returns the usage per unit, if `units` of them used `sums`.
     pub(super) fn of(sums: &Sums, units: f64) -> Self {
         let [issued, loaded, sectors, swaps, atomics] =
             [sums.issued, sums.loaded, sums.sectors, sums.swaps, sums.atomics]
@@ -73,22 +72,22 @@ impl Taken {
         }
     }
 
-    /// What `bytes` that are copied take: no time, as the model is of kernels.
+    /// Returns the usage per unit of copies of `bytes`. They take no time in the model, which is one of kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
     }
 }
 
-impl Sum for Taken {
+impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, taken| Self {
-            counts: std::array::from_fn(|number| sum.counts[number] + taken.counts[number]),
-            microseconds: sum.microseconds + taken.microseconds,
+        all.fold(Self::default(), |sum, usage| Self {
+            counts: std::array::from_fn(|number| sum.counts[number] + usage.counts[number]),
+            microseconds: sum.microseconds + usage.microseconds,
         })
     }
 }
 
-impl fmt::Display for Taken {
+impl fmt::Display for Usage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.counts.iter().try_for_each(|&count| write!(formatter, "{:>15}", short(count)))?;
         match self.microseconds {
@@ -99,26 +98,26 @@ impl fmt::Display for Taken {
     }
 }
 
-/// Heads the columns of all [`Count`]s.
+/// Header of the table of [`Count`]s.
 pub(super) const HEADER: &str = "per pair, or close            instructions  \
                                  sectors loaded          swaps  other atomics   bytes copied    by the model";
 
-/// A work with what it takes now.
+/// The current cost of a work.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
-    /// Per unit.
-    pub(super) taken: Taken,
+    /// Usage per unit.
+    pub(super) usage: Usage,
 }
 
 impl Count {
-    /// Each of what is counted, with how many there are now and how many were noted.
+    /// Yields the name, the current and the noted value of each count.
     fn pairs(&self) -> impl Iterator<Item = (&'static str, f64, f64)> {
-        let (now, noted) = (self.taken.counts, self.work.noted);
+        let (now, noted) = (self.usage.counts, self.work.noted);
         (0..WHAT.len()).map(move |number| (WHAT[number], now[number], noted[number]))
     }
 
-    /// A hint, for counts so small that their bounds would let them grow by twice the margin.
+    /// Returns a hint if counts are so small that their bounds would let them grow by twice the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, unit, .. } = self.work;
         let small = self.pairs().filter(|(_, now, noted)| now * MARGIN < *noted);
@@ -131,10 +130,10 @@ impl Count {
             .then(|| format!("{what}: {}: write the new counts into {HERE}", small.join(", ")))
     }
 
-    /// What is above its bound.
+    /// Describes each count above its bound.
     fn above(&self) -> impl Iterator<Item = String> {
         let Work { what, unit, .. } = self.work;
-        // Of next to none a few more are no fault.
+        // Where the count is next to none, a few more are not a fault.
         let above = self.pairs().filter(|(_, now, noted)| *now > noted * MARGIN + 0.001);
         above.map(move |(of, now, noted)| {
             let (now, bound) = (short(now), short(noted * MARGIN));
@@ -145,18 +144,18 @@ impl Count {
 
 impl fmt::Display for Count {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:27}{}", self.work.what, self.taken)
+        write!(formatter, "{:27}{}", self.work.what, self.usage)
     }
 }
 
-/// One line on all `counts` that are above their bounds, if there are any.
+/// Returns one line about all `counts` above their bounds, if there are any.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().flat_map(Count::above).collect::<Vec<_>>().join("; ");
     let way_out = format!("make it cheaper, or raise the bound in {HERE} and say why");
     (!above.is_empty()).then(|| format!("{above}: {way_out}"))
 }
 
-/// With three digits or more.
+/// Formats a count with three digits or more.
 fn short(count: f64) -> String {
     match count {
         small if small < 10.0 => format!("{small:.3}"),
@@ -173,7 +172,7 @@ mod tests {
         Work { name: "distinct", what: "a scan", unit: "pair", noted: [100.0, 2.0, 1.0, 0.0, 0.0] };
 
     fn count(counts: [f64; 5]) -> Count {
-        Count { work: &WORK, taken: Taken { counts, microseconds: 1.0 } }
+        Count { work: &WORK, usage: Usage { counts, microseconds: 1.0 } }
     }
 
     #[test]
@@ -197,11 +196,11 @@ mod tests {
 
     #[test]
     fn a_kernel_takes_as_long_as_what_takes_longest() {
-        let taken = |issued, sectors| {
-            Taken::of(&Sums { issued, sectors, ..Sums::default() }, 1.0).microseconds
+        let usage = |issued, sectors| {
+            Usage::of(&Sums { issued, sectors, ..Sums::default() }, 1.0).microseconds
         };
-        assert_eq!(taken(897_600, 65_000), 1.0);
-        assert_eq!(taken(897_600, 130_000), 2.0);
-        assert_eq!(taken(8_976_000, 65_000), 10.0);
+        assert_eq!(usage(897_600, 65_000), 1.0);
+        assert_eq!(usage(897_600, 130_000), 2.0);
+        assert_eq!(usage(8_976_000, 65_000), 10.0);
     }
 }

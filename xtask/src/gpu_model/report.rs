@@ -1,17 +1,17 @@
-//! Reports of the interpreter: counts per kernel and line.
+//! Reports of the interpreter, with counts per kernel and line.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-/// What a kernel did.
+/// Counts of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
     /// Instructions that warps issued.
     pub(super) issued: u64,
     /// Sectors that loads of memory touched.
     pub(super) loaded: u64,
-    /// Sectors that anything touched.
+    /// Sectors that any instruction touched.
     pub(super) sectors: u64,
     /// Compare-and-swaps of threads.
     pub(super) swaps: u64,
@@ -19,13 +19,13 @@ pub(super) struct Sums {
     pub(super) atomics: u64,
 }
 
-/// Counts of an instruction: of threads, of warps, sectors.
+/// An instruction, and how often threads and warps executed it and how many sectors it touched.
 type Line<'a> = (&'a str, [u64; 3]);
 
-/// What the kernels of `two` did that those of `one` did not, one report being of a round more than the other.
+/// Returns the counts of a round by kernel, from a report of one round and a report of two.
 ///
 /// # Errors
-/// When a line of counts has none.
+/// When a line has no counts.
 pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     let (one, two) = (lines(one)?, lines(two)?);
     let mut kernels: BTreeMap<&str, Sums> = BTreeMap::new();
@@ -48,15 +48,14 @@ pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     Ok(kernels.map(|(name, sums)| (name.to_owned(), sums)).collect())
 }
 
-/// How many bytes were copied to the device and from it in `two` and not in `one`.
+/// Returns the bytes that a round copies to the device and from it, from a report of one round and a report of two.
 ///
 /// # Errors
-/// When a report does not say.
+/// When a report does not state them.
 pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
     let bytes = |report: &str| -> Result<u64> {
         let line = report.lines().find(|line| line.starts_with("copies to the device "));
-        let words =
-            line.context("the report tells of no copies")?.split(|letter| " (".contains(letter));
+        let words = line.context("the report has no copies")?.split(|letter| " (".contains(letter));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let numbers = words.windows(2).filter(|two| two[1].starts_with("bytes"));
         // To the device, from it; and what was filled there.
@@ -64,13 +63,13 @@ pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
             .map(|two| two[0].parse())
             .collect::<Result<_, _>>()
             .context("the bytes of copies")?;
-        let [to, from, _] = numbers[..] else { bail!("the report tells of other copies") };
+        let [to, from, _] = numbers[..] else { bail!("the report has other copies") };
         Ok(to + from)
     };
     Ok(bytes(two)?.saturating_sub(bytes(one)?))
 }
 
-/// The counts of a report by kernel and line of the PTX.
+/// Returns the counts of a report by kernel and line of the PTX.
 fn lines(report: &str) -> Result<BTreeMap<(&str, &str), Line<'_>>> {
     let (mut lines, mut kernel) = (BTreeMap::new(), None);
     for line in report.lines() {
@@ -81,7 +80,7 @@ fn lines(report: &str) -> Result<BTreeMap<(&str, &str), Line<'_>>> {
         {
             let number = |text: &str| {
                 text.parse::<u64>()
-                    .with_context(|| format!("{kernel}, line {place}: {text} is no count"))
+                    .with_context(|| format!("{kernel}, line {place}: {text} is not a count"))
             };
             let counts = [number(threads)?, number(warps)?, number(sectors)?];
             lines.insert((kernel, *place), (*opcode, counts));

@@ -1,20 +1,18 @@
-//! What each work took when it was last looked at, and how much more it may take.
+//! Bounds of the instruction counts.
 //!
-//! Shape: [`WORKS`], the one place of all bounds; [`Count`], a work with what it takes now;
-//! [`fault`], the line for counts above their bounds. A change that alters a count on purpose writes
-//! the new one here, and why into the commit.
+//! [`WORKS`] has all noted counts, [`Count`] is a work with its current count, and [`fault`] describes counts above
+//! their bounds. A change that alters a count on purpose notes the new one here; its commit says why.
 
 use std::fmt;
 
-/// Where the bounds are, for a change that raises one.
+/// This file, named in messages.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
-/// A bound as a multiple of the noted count. The same program counts the same within 0.1 %, and so
-/// do those of rustc 1.95 and 1.96; compilers to come, with another LLVM, get fifty times as much.
-/// A benchmark on a shared machine would not show so small a change.
+/// A bound as a multiple of the noted count. Counts of the same program differ by 0.1 %, and so do those of rustc 1.95
+/// and 1.96. The margin is fifty times that, for later compilers with another LLVM.
 const MARGIN: f64 = 1.05;
 
-/// Works of the program, in its words, with their counts.
+/// All works of the program.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 9] = [
     Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 83.3 },
@@ -28,38 +26,38 @@ pub(super) const WORKS: [Work; 9] = [
     Work { name: "candidates", what: "search and estimate, 500 k pairs",      unit: "candidate", noted: 215_300.0 },
 ];
 
-/// Something that the program can do, and what it takes.
+/// A work of the program, with its cost.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Its argument of the program.
+    /// Name as an argument of the program.
     pub(super) name: &'static str,
-    /// What it stands for, as the subject of a sentence.
+    /// Description, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Instructions per unit when last looked at.
+    /// Instructions per unit when last measured.
     noted: f64,
 }
 
 impl Work {
-    /// The most instructions that a unit may take.
+    /// Returns the most instructions that a unit may take.
     fn bound(&self) -> f64 {
         self.noted * MARGIN
     }
 }
 
-/// Heads the columns of all [`Count`]s.
+/// Header of the table of [`Count`]s.
 pub(super) const HEADER: &str = "instructions                                   taken       bound";
 
-/// What a work takes now.
+/// The current cost of a work.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
-    /// Per unit.
+    /// Instructions per unit.
     pub(super) instructions: f64,
 }
 
 impl Count {
-    /// A hint, for a count so small that its bound would let it grow by twice the margin.
+    /// Returns a hint if the count is so small that its bound would let it grow by twice the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, noted, .. } = self.work;
         (self.instructions * MARGIN < *noted).then(|| {
@@ -81,7 +79,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// One line on all `counts` that are above their bounds, if there are any.
+/// Returns one line about all `counts` above their bounds, if there are any.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().filter(|count| count.is_above_bound()).map(|count| {
         let Work { what, unit, .. } = count.work;
@@ -93,7 +91,7 @@ pub(super) fn fault(counts: &[Count]) -> Option<String> {
     (!above.is_empty()).then(|| format!("{above}: {way_out}"))
 }
 
-/// With three digits or more.
+/// Formats a count with three digits or more.
 fn short(instructions: f64) -> String {
     match instructions {
         small if small < 10.0 => format!("{small:.2}"),

@@ -1,7 +1,6 @@
-//! What NVIDIA's assembler says of the kernels, architecture by architecture.
+//! Needs of the kernels on each architecture, by NVIDIA's assembler.
 //!
-//! `ptxas` turns PTX into machine code as a driver would, and reports what each kernel needs.
-//! It runs without a GPU.
+//! `ptxas` turns PTX into machine code as a driver would, and reports the needs of each kernel. It runs without a GPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +16,12 @@ pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100"
 /// More registers would leave less than half of a multiprocessor's threads in flight.
 const MOST_REGISTERS: u32 = 64;
 
-/// What one kernel needs on one architecture.
+/// Needs of one kernel on one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// Registers of a thread.
     pub(super) registers: Option<u32>,
-    /// Bytes of a thread's stack, of what is saved there and of what is loaded from there.
+    /// Bytes of a thread's stack frame, of spill stores and of spill loads.
     pub(super) stack: Option<[u32; 3]>,
 }
 
@@ -32,7 +31,7 @@ pub(super) type Kernels = BTreeMap<String, Needs>;
 /// Assembles the file `ptx` for `architecture`.
 ///
 /// # Errors
-/// When there is no assembler, or it refuses the file.
+/// When the assembler is missing, or rejects the file.
 pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
     let own = root.join(BIN).join("ptxas");
     let program = if own.is_file() { own } else { "ptxas".into() };
@@ -49,7 +48,7 @@ pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Ke
     Ok(parse(&said))
 }
 
-/// Reads what `ptxas --verbose` says.
+/// Parses the output of `ptxas --verbose`.
 fn parse(said: &str) -> Kernels {
     let mut kernels = Kernels::new();
     let mut current = String::new();
@@ -74,10 +73,10 @@ fn numbers(line: &str) -> Vec<u32> {
     line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// One line for everything that `kernels` need beyond the limits on `architecture`.
+/// Returns one line for each need of `kernels` beyond the limits on `architecture`.
 ///
 /// # Errors
-/// When the assembler spoke of other kernels than `expected`, or not of all they need.
+/// When the assembler reported other kernels than `expected`, or not all of their needs.
 pub(super) fn faults(
     kernels: &Kernels,
     expected: &[&str],
@@ -110,7 +109,7 @@ pub(super) fn faults(
     Ok(faults)
 }
 
-/// Registers by kernel and architecture, a line per kernel.
+/// Formats registers by kernel and architecture, one line per kernel.
 pub(super) fn table(columns: &[(&str, Kernels)]) -> String {
     let names: Vec<&String> = columns.iter().flat_map(|(_, kernels)| kernels.keys()).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0).max("registers".len());

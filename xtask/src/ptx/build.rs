@@ -1,7 +1,7 @@
-//! From `srlg-kernels` to PTX: one run of cargo for the target `nvptx64-nvidia-cuda`.
+//! The build of `srlg-kernels`: one run of cargo for the target `nvptx64-nvidia-cuda`.
 //!
-//! The result depends on the sources, on the [`FLAGS`] and on the compiler, on nothing else:
-//! flags and profiles from outside are dropped.
+//! The result depends only on the sources, on the [`FLAGS`] and on the compiler. Flags and profiles of the environment
+//! are dropped.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 
 use super::toolchain::Toolchain;
 
-/// Flags of rustc, for the kernels, for what they use and for `core`:
+/// Flags of rustc for the kernels, their dependencies and `core`:
 /// - A panic is a trap at once, without a message: no calls, no texts, no formatting.
 /// - sm_70 is the first generation with a memory model; later ones take its PTX as it is.
-/// - Loops of a constant number of rounds, as over the rows, unroll: where one remains, each
-///   thread copies all arguments to its stack to look up the key of a row. LLVM's 300 leaves
-///   one of them over the rows of the paper's counter, 600 none; 1000 is for what comes.
+/// - Loops with a constant number of rounds, such as those over rows, are unrolled. If one remains, each thread copies
+///   all arguments to its stack to look up the key of a row. LLVM's default of 300 leaves one over the rows of the
+///   paper's counter, 600 leaves none, and 1000 has room for later kernels.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -24,9 +24,9 @@ pub(super) const FLAGS: [&str; 4] = [
     "-Cllvm-args=-unroll-threshold=1000",
 ];
 
-/// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would
-/// need a panic handler on every target. All crates are optimised as one: a GPU has no calls to
-/// spare, and the result does not depend on how crates are cut into units.
+/// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would need a panic handler on
+/// every target. All crates are optimised as one, because calls are expensive on a GPU, and so that the result does not
+/// depend on how crates are cut into units.
 pub(super) const ARGUMENTS: [&str; 10] = [
     "rustc",
     "--locked",
@@ -40,10 +40,10 @@ pub(super) const ARGUMENTS: [&str; 10] = [
     "--config=profile.release.codegen-units=1",
 ];
 
-/// A target folder of its own: another compiler than that of the workspace writes into it.
+/// A separate target folder, because the compiler is not that of the workspace.
 const TARGET: &str = "target/ptx";
 
-/// Variables that would change the compiler or what it makes.
+/// Prefixes of environment variables that would change the compiler or its output.
 const OUTSIDE: [&str; 8] = [
     "CARGO_BUILD_",
     "CARGO_ENCODED_",
@@ -55,20 +55,20 @@ const OUTSIDE: [&str; 8] = [
     "RUSTUP_TOOLCHAIN",
 ];
 
-/// Where cargo writes the PTX, from [`TARGET`]: a file, and the same file for users.
+/// Files that cargo writes the PTX to, from [`TARGET`]. Both are the same.
 const OUTPUTS: [&str; 2] = [
     "nvptx64-nvidia-cuda/release/deps/srlg_kernels.ptx",
     "nvptx64-nvidia-cuda/release/srlg_kernels.ptx",
 ];
 
-/// The PTX of the kernels as they are now, as the compiler writes it.
+/// Builds the PTX of the current kernels.
 ///
 /// # Errors
-/// When the kernels do not compile; cargo has then said why.
+/// When the kernels do not compile. Cargo has then printed the cause.
 pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
     let outputs = OUTPUTS.map(|output| root.join(TARGET).join(output));
     for output in outputs.iter().filter(|output| output.exists()) {
-        // Cargo does not see when the LLVM tools behind the linker are new ones.
+        // Cargo does not notice an update of the LLVM tools behind the linker.
         fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
     }
     let status = command(toolchain, root)?.status().context("cannot run cargo")?;

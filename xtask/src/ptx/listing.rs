@@ -1,19 +1,19 @@
-//! What must not stand in the text of a PTX, seen without an assembler.
+//! Faults that are visible in the text of a PTX, without an assembler.
 //!
-//! A kernel is straight integer code on its own: what is called, put on a stack or computed in
-//! floats was not meant to be there. Lines count from 1 in the file with its stamp.
+//! A kernel is integer code without calls, a stack or floating point. Line numbers start at 1 in the file with its
+//! stamp.
 
 use super::space::is_generic;
 
-/// Floating point types of PTX; packed ones begin like them.
+/// Floating point types of PTX. The names of packed types start with them.
 const FLOATS: [&str; 5] = ["f16", "bf16", "tf32", "f32", "f64"];
 
-/// Names of the kernels, in the order of the text.
+/// Returns the names of the kernels, in the order of the text.
 pub(super) fn kernels(ptx: &str) -> Vec<&str> {
     ptx.lines().filter_map(entry).collect()
 }
 
-/// One line for every kind of fault of every kernel, with its first place.
+/// Returns one line for each kind of fault in each kernel, with its first place.
 pub(super) fn faults(ptx: &str) -> Vec<String> {
     let mut kernel = None;
     let mut seen: Vec<(Option<&str>, &str)> = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn faults(ptx: &str) -> Vec<String> {
     faults
 }
 
-/// The name of the kernel that begins in `line`.
+/// Returns the name of the kernel that starts in `line`.
 fn entry(line: &str) -> Option<&str> {
     let (_, name) = code(line).split_once(".entry ")?;
     name.split('(').next()
@@ -58,7 +58,7 @@ fn fault(line: &str) -> Option<&'static str> {
     }
 }
 
-/// `line` without its comment and the space around.
+/// Returns `line` without its comment and the space around it.
 fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim()
 }
@@ -67,7 +67,7 @@ fn code(line: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// As the compiler writes it.
+    /// PTX as the compiler writes it.
     const GOOD: &str = "\
 // compiler: rustc
 // sources: 00
@@ -137,7 +137,7 @@ $L__BB0_2:                              // %call
     }
 
     #[test]
-    fn fault_is_told_once_per_kernel() {
+    fn fault_is_reported_once_per_kernel() {
         assert_eq!(with("\tld.local.b8 %rs1, [%rd1];\n\tld.local.b8 %rs2, [%rd1];").len(), 1);
     }
 }

@@ -1,11 +1,11 @@
-//! Memory accesses as what they are: of global memory, and in the eyes of one device.
+//! State space and scope of memory accesses: global memory, and one device.
 //!
-//! LLVM takes the addresses in a structure of arguments for generic ones, which may be of shared or local memory, too:
-//! assemblers then load by `LD` in place of `LDG`, keep an answer of each atomic that nobody reads (`ATOM` in place of
-//! `RED`), and write the atomics of 64 bits twice, once for shared memory. And it takes all atomics for those of a whole
-//! system, as Rust's are. The kernels have neither shared nor local memory, which [`global`] checks, and a generic
-//! address outside of these is the same address of global memory (PTX ISA, generic addressing). The host and other
-//! devices see what a kernel wrote when it has ended, so the scope of a device is enough.
+//! LLVM takes the addresses in a structure of arguments for generic ones, which may also be of shared or local memory.
+//! Assemblers then load by `LD` in place of `LDG`, keep the unused answer of each atomic (`ATOM` in place of `RED`), and
+//! write atomics of 64 bits twice, once for shared memory. LLVM also gives all atomics the scope of the system, as in
+//! Rust. The kernels have neither shared nor local memory, which [`global`] checks, and any other generic address is the
+//! same address of global memory (PTX ISA, generic addressing). The host and other devices read the memory only when
+//! the kernel has ended, so the scope of a device is enough.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
 /// State spaces that an instruction may name.
 const SPACES: [&str; 5] = ["param", "global", "shared", "local", "const"];
 
-/// `ptx` with the state space and the scope of every access.
+/// Returns `ptx` with the state space and the scope of every access.
 ///
 /// # Errors
-/// When there is other memory than global memory.
+/// When the kernels use other memory than global memory.
 pub(super) fn global(ptx: &str) -> Result<String> {
     for space in ["shared", "local"] {
         let name = format!(".{space}");
@@ -32,14 +32,14 @@ pub(super) fn global(ptx: &str) -> Result<String> {
     Ok(ptx.lines().flat_map(|line| [rewritten(line), Cow::Borrowed("\n")]).collect())
 }
 
-/// Whether an instruction accesses memory of which it names no state space.
+/// Whether an instruction accesses memory without naming its state space.
 pub(super) fn is_generic(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
     let accesses = parts.next().is_some_and(|first| ACCESSES.contains(&first));
     accesses && !parts.any(|part| SPACES.contains(&part))
 }
 
-/// The line of PTX with its instruction as one of global memory.
+/// Returns the line of PTX with its instruction as one of global memory.
 fn rewritten(line: &str) -> Cow<'_, str> {
     let words = line.split(|letter: char| letter.is_whitespace());
     let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())

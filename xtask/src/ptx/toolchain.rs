@@ -1,19 +1,19 @@
-//! The tool chain that makes PTX of Rust: a rustc, the source of its `core`, and a linker of
-//! LLVM bit code with the LLVM tools that it calls.
+//! The tool chain that compiles Rust to PTX: a rustc, the source of its `core`, and a linker of LLVM bit code with the
+//! LLVM tools that it calls.
 //!
-//! There are two: Debian's packages with `scripts/gpu-toolchain.sh`, and a nightly of rustup.
-//! Debian's comes first, because its packages stay the same for months: the same PTX again.
+//! It is either Debian's packages with `scripts/gpu-toolchain.sh`, or a nightly of rustup. Debian's comes first, because
+//! its packages stay the same for months and so make the same PTX again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Where `scripts/gpu-toolchain.sh` puts programs, from the root of the workspace: always there,
-/// whatever `CARGO_TARGET_DIR` is.
+/// The folder of the programs that `scripts/gpu-toolchain.sh` installs, from the root of the workspace, whatever
+/// `CARGO_TARGET_DIR` is.
 pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 
-/// Programs that turn `srlg-kernels` into PTX.
+/// Programs that compile `srlg-kernels` to PTX.
 #[derive(Debug)]
 pub(super) struct Toolchain {
     /// Versions of rustc and of the LLVM that writes the PTX, in one line.
@@ -25,10 +25,10 @@ pub(super) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Debian's tool chain where it is complete, else that of rustup.
+    /// Returns Debian's tool chain if it is complete, and otherwise that of rustup.
     ///
     /// # Errors
-    /// When neither is complete: the one line says what to install.
+    /// When neither is complete. The error says what to install.
     pub(super) fn find(root: &Path) -> Result<Self> {
         let debian = match Self::debian(root) {
             Ok(toolchain) => return Ok(toolchain),
@@ -63,7 +63,7 @@ impl Toolchain {
         Self::complete(tool("cargo")?.trim().into(), rustc, folders, &version)
     }
 
-    /// A tool chain whose parts are all there.
+    /// Returns the tool chain if none of its parts is missing.
     fn complete(
         cargo: PathBuf,
         rustc: PathBuf,
@@ -82,7 +82,7 @@ impl Toolchain {
     }
 }
 
-/// `path`, if there is such a file.
+/// Returns `path` if there is such a file.
 fn existing(path: PathBuf) -> Result<PathBuf> {
     ensure!(path.is_file(), "no {}", path.display());
     Ok(path)
@@ -92,7 +92,7 @@ fn sysroot(rustc: &Path) -> Result<PathBuf> {
     Ok(output(Command::new(rustc).args(["--print", "sysroot"]))?.trim().into())
 }
 
-/// What a program prints when it succeeds.
+/// Returns the output of a program, if it succeeds.
 fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;
@@ -101,7 +101,7 @@ fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{program} prints no text"))
 }
 
-/// What stands after `name` in a line of `text`.
+/// Returns the rest of the first line of `text` that has `name`, behind it.
 fn field<'a>(text: &'a str, name: &str) -> Result<&'a str> {
     let value = text.lines().find_map(|line| line.split_once(name)).map(|(_, value)| value.trim());
     value.with_context(|| format!("no line with \"{name}\" where a version was asked for"))

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Of ptxas 13.0.88.
+/// Output of ptxas 13.0.88.
 const SAID: &str = "\
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'scan_tagged' for 'sm_75'
