@@ -17,7 +17,7 @@ use crate::ids::{Batch, HostId};
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::{ArrayParams, View};
 
-use tagged::{GROUP, Histograms, InWindow, Wanted, Words};
+use tagged::{GROUP, Histograms, InWindow, Selection, Words};
 
 pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
@@ -50,13 +50,13 @@ pub trait Counter: Send + Sync + 'static {
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;
 
-    /// Updates in `array` what the pairs of `batch` change, which were in contact `age` epochs ago: at once, while any
-    /// other threads do, or by a call of `later` for each touch that [`apply_exclusive`](Self::apply_exclusive) has to
-    /// apply. A counter does one of the two always. Of the pairs of `batch` the first ones count, as many as the number
-    /// of `batch`; whether the others are touched is up to the counter.
+    /// Touches the recorders in `array` of the first `count` of `pairs`, which were in contact `age` epochs ago. Each
+    /// counter either touches them at once, as any number of threads may, or calls `later` with each touch, which
+    /// [`apply_exclusive`](Self::apply_exclusive) then applies. A counter may touch the remaining pairs of the batch too.
     fn touch(
         array: View<'_, Self::Params, Self::Recorder>,
-        batch: (&impl Batch, usize),
+        pairs: &impl Batch,
+        count: usize,
         age: u32,
         later: impl FnMut(Self::Touch),
     );
@@ -69,7 +69,7 @@ pub trait Counter: Send + Sync + 'static {
     fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// What is counted of one host on a CPU.
-    type Counted: Counted<Params = Self::Params>;
+    type Accumulator: Accumulator<Params = Self::Params>;
 
     /// Counts the positions of `look` in `array` into `counted`. Calls `ahead` with the number of a recorder of each
     /// line some time before that line is read, so that the caller can prefetch the line, and picks what is in the
@@ -81,8 +81,8 @@ pub trait Counter: Send + Sync + 'static {
         array: View<'_, Self::Params, R>,
         look: &Look,
         ahead: impl Fn(usize),
-        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
-        counted: &mut Self::Counted,
+        pick: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
+        counted: &mut Self::Accumulator,
     );
 
     /// Returns the tally of `positions` of `host` in `array` over `span`.
@@ -95,7 +95,7 @@ pub trait Counter: Send + Sync + 'static {
         span: Span,
         positions: Range<u32>,
     ) -> Tally {
-        let mut counted = Self::Counted::new(span);
+        let mut counted = Self::Accumulator::new(span);
         let next = (host, positions.end);
         Self::count(array, &Look { host, positions, next }, |_| {}, tagged::pick, &mut counted);
         counted.tally()
@@ -114,7 +114,7 @@ pub struct Look {
 }
 
 /// Holds what was counted of one host so far.
-pub trait Counted {
+pub trait Accumulator {
     /// The counter's.
     type Params;
 

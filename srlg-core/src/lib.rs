@@ -1,15 +1,17 @@
 //! Estimator maths of srlg: which hosts are in contact with many distinct others.
 //!
-//! No allocation, no standard library, no unsafe code: the same functions run in a CPU
-//! thread and in a GPU thread. The way through the crate:
+//! The crate uses no allocation, no standard library and no unsafe code, so the same functions run in CPU threads and in GPU
+//! threads. Its public API are the items listed on this page, which the crate `srlg` exports too. The modules, and the items
+//! that this page does not list, serve `srlg-host` and `srlg-kernels` and may change with any version.
 //!
-//! 1. [`Config`] holds sizes, [`Config::validate`] checks them into [`Params`].
-//! 2. Two arrays of [`Recorder`]s: a [`finder`] finds hosts, a [`counter`] counts their peers.
-//!    Both are updated by [`IpPair`]s and [`Ip6Pair`]s. [`scheme`] says which finder goes with which counter.
-//! 3. At the end of a slice the [`finder`] offers candidates, and the counter makes a [`Tally`] of
-//!    each.
-//! 4. [`Params::estimate`] makes a cardinality of a [`Tally`]; the only
-//!    floats are there, in [`finder::cells::chance`] and in [`finder::detection`].
+//! The way of a pair through the crate:
+//!
+//! 1. [`Config`] holds sizes, and [`Config::validate`] checks them into [`Params`].
+//! 2. Pairs touch two arrays of [`Recorder`]s: a [`finder`] finds hosts, and a [`counter`] counts their peers. A [`scheme`]
+//!    names the finder that belongs to a counter.
+//! 3. At the end of a slice the finder offers candidates, and the counter makes a [`Tally`] of each.
+//! 4. [`Params::estimate`] turns a [`Tally`] into a cardinality. The only floats are there, in [`finder::cells::chance`] and
+//!    in [`finder::detection`].
 //!
 //! ```
 //! use srlg_core::counter::{Counter, Lines, TaggedCounter};
@@ -54,24 +56,38 @@ mod view;
 mod window;
 mod word;
 
-pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER};
 pub use config::{Config, RsraSizes, Scheme};
-pub use counter::{Estimate, EstimateRange, Tally};
-pub use epoch::{Ages, Span};
+pub use counter::{Estimate, EstimateRange};
 pub use error::ConfigError;
 pub use hash::HashFamily;
-pub use ids::{Batch, HostId, Ip6Batch, Ip6Ids, PairIds};
-pub use packed::Packed;
-pub use pair::{ADDRESS_BITS, Address, BATCH, Ip6Pair, IpPair, Limbs, host, limbs};
+pub use pair::{Ip6Pair, IpPair};
 pub use params::Params;
-
 pub use plan::Plan;
+pub use validate::MOST_CANDIDATES;
+
+#[doc(hidden)]
+pub use array::{ARRAYS, ArrayShape, COUNTER, FINDER};
+#[doc(hidden)]
+pub use counter::Tally;
+#[doc(hidden)]
+pub use epoch::{Ages, Span};
+#[doc(hidden)]
+pub use ids::{Batch, HostId, Ip6Batch, Ip6Ids, PairIds};
+#[doc(hidden)]
+pub use packed::Packed;
+#[doc(hidden)]
+pub use pair::{ADDRESS_BITS, Address, BATCH, Limbs, host, limbs};
+#[doc(hidden)]
 pub use recent::RecentRange;
+#[doc(hidden)]
 pub use recorder::{
     ReadRecorder, Recorder, Recorder8, Recorder16, Recorder32, Recorder64, age_all, count_below,
 };
+#[doc(hidden)]
 pub use scheme::{CounterSizes, SchemeTypes};
+#[doc(hidden)]
 pub use sizes::{SCHEME, SIZES, Size};
-pub use validate::MOST_CANDIDATES;
+#[doc(hidden)]
 pub use view::{ArrayParams, View};
+#[doc(hidden)]
 pub use word::{Width, Word};

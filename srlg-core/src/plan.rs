@@ -106,7 +106,7 @@ struct Load {
 
 impl Load {
     /// `2^cell_bits` cells, and linear estimators of `width` recorders in so many `lines`.
-    fn config(&self, cell_bits: u32, (width, lines): (u32, u32)) -> Config {
+    fn config(&self, cell_bits: u32, width: u32, lines: u32) -> Config {
         let scheme = Scheme::Tagged { cell_bits, lines, tags: LEAST_TAGS };
         Config { scheme, linear_width: width, ..self.base }
     }
@@ -114,7 +114,7 @@ impl Load {
     /// The smallest counter, of the shortest linear estimators.
     fn shortest(&self, cell_bits: u32) -> Config {
         let width = self.least_width();
-        self.config(cell_bits, (width, least_lines(width)))
+        self.config(cell_bits, width, least_lines(width))
     }
 
     /// What the cells leave of `memory` for the counter, if that is a linear estimator.
@@ -127,7 +127,7 @@ impl Load {
     fn plan(&self, finder: FinderPlan, memory: usize) -> Option<Plan> {
         let counter = self.counter(self.lines(finder.cell_bits, memory)?)?;
         let FinderPlan { cell_bits, candidate_limit, miss, double_miss } = finder;
-        let config = self.config(cell_bits, (counter.width, counter.lines));
+        let config = self.config(cell_bits, counter.width, counter.lines);
         Some(Plan {
             config: Config { candidate_limit, ..config },
             std_error: counter.std_error,

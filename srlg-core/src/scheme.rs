@@ -79,7 +79,7 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
             CounterPart::Rows(RowsParams::new([rows, columns, stride], config, keys)?)
         }
         Scheme::Tagged { lines, tags, .. } => {
-            CounterPart::Tagged(TaggedParams::new((lines, tags), config, keys)?)
+            CounterPart::Tagged(TaggedParams::new(lines, tags, config, keys)?)
         }
     })
 }

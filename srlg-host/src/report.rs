@@ -52,13 +52,13 @@ impl SuperPoint {
     /// Returns `sigmas` standard errors below the cardinality; see [`Estimate::lower`](crate::report::Estimate::lower).
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
-        self.range.lower((self.cardinality, self.std_error), sigmas)
+        self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
     /// Returns `sigmas` standard errors above the cardinality; see [`Estimate::upper`](crate::report::Estimate::upper).
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
-        self.range.upper((self.cardinality, self.std_error), sigmas)
+        self.range.upper(self.cardinality, self.std_error, sigmas)
     }
 }
 

@@ -10,14 +10,14 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// The bit of an entry of a list of candidates that is the number of a [`Kept`] host, not the [key](Owner::key) of an
+/// The bit of an entry of a list of candidates that is the number of a [`KeptHost`] host, not the [key](Owner::key) of an
 /// owner.
 pub const KEPT: u64 = 1 << 63;
 
 /// Names a host that is a candidate in any case.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub struct Kept {
+pub struct KeptHost {
     /// The [key](Owner::key) of an IPv4 host; 0 of an IPv6 host, which only its cells together tell.
     pub key: u64,
     /// Its id.
@@ -75,7 +75,7 @@ impl Body for ListKept<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         for number in grid.of_all(self.kept.len()) {
-            let Kept { key, id } = self.kept[number];
+            let KeptHost { key, id } = self.kept[number];
             let cells = match Owner::of_key(key) {
                 Some(owner) => owners::cells(&self.params, self.keys, self.counts, owner),
                 None => 0,

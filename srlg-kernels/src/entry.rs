@@ -41,7 +41,7 @@ struct Buffer<T> {
     len: u32,
 }
 
-// SAFETY: its address alone; slices of it are made by `Launched`, of elements that are `Sync`.
+// SAFETY: its address alone; slices of it are made by `Launch`, of elements that are `Sync`.
 unsafe impl<T: Element> Send for Buffer<T> {}
 // SAFETY: the same.
 unsafe impl<T: Element> Sync for Buffer<T> {}
@@ -53,9 +53,9 @@ impl<T> Length for Buffer<T> {
 }
 
 /// Makes slices of the buffers of a launch; only entry points have one.
-struct Launched;
+struct Launch;
 
-impl<'a> Carry<'a, Memory, Slices<'a>> for Launched {
+impl<'a> Carry<'a, Memory, Slices<'a>> for Launch {
     #[inline(always)]
     fn reads<T: Element>(&mut self, buffer: &'a mut Buffer<T>) -> &'a [T] {
         // SAFETY: the contract of a launch. Arguments live as long as their kernel runs.
@@ -85,7 +85,7 @@ macro_rules! entry_point {
         const _: () = {
             #[unsafe(export_name = $name)]
             unsafe extern "ptx-kernel" fn entry(mut arguments: $kernel) {
-                <$kernel as Kernel>::run(&arguments.carry(&mut Launched), grid());
+                <$kernel as Kernel>::run(&arguments.carry(&mut Launch), grid());
             }
         };
     };

@@ -32,7 +32,7 @@ pub mod tally;
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-use cells::Kept;
+use cells::KeptHost;
 
 pub use grid::{Grid, THREADS};
 pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Length, Place, Slices};
@@ -94,7 +94,7 @@ kernels! {
     /// Adds to such a list those of the `kept` hosts that [`ListHolders`] leaves out: their numbers, with the bit
     /// [`KEPT`](cells::KEPT).
     "list_kept": ListKept(params: CellsParams, least: u32) {
-        reads kept: [Kept],
+        reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
         reads counts: [u32; owners::entries(&params)],
         writes entries: [AtomicU64],

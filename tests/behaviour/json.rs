@@ -61,12 +61,13 @@ fn a_report_is_written_whole() {
 
 #[test]
 fn bounds_are_standard_errors_away_or_one_sided() {
+    use EstimateRange::{Beyond, ClampedToZero, Within};
     use srlg::report::EstimateRange;
-    let of = (1_000.0, 50.0);
-    assert_eq!([2.0, 30.0].map(|sigmas| EstimateRange::Within.lower(of, sigmas)), [900.0, 0.0]);
-    assert_eq!(EstimateRange::Within.upper(of, 2.0), 1_100.0);
-    let bounds = (EstimateRange::Beyond.lower(of, 2.0), EstimateRange::Beyond.upper(of, 2.0));
-    assert_eq!(bounds, (1_000.0, f64::INFINITY));
-    let zero = (EstimateRange::ClampedToZero.lower((0.0, 5.0), 2.0), 10.0);
-    assert_eq!(zero, (0.0, EstimateRange::ClampedToZero.upper((0.0, 5.0), 2.0)));
+    let (most, error) = (1_000.0, 50.0);
+    assert_eq!([2.0, 30.0].map(|sigmas| Within.lower(most, error, sigmas)), [900.0, 0.0]);
+    assert_eq!(Within.upper(most, error, 2.0), 1_100.0);
+    assert_eq!(Beyond.lower(most, error, 2.0), most);
+    assert_eq!(Beyond.upper(most, error, 2.0), f64::INFINITY);
+    assert_eq!(ClampedToZero.lower(0.0, 5.0, 2.0), 0.0);
+    assert_eq!(ClampedToZero.upper(0.0, 5.0, 2.0), 10.0);
 }

@@ -12,7 +12,7 @@ pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Er
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    // Asked for a text alone, readers of text refuse numbers themselves, and repeat them.
+    // Requirement for a text alone, readers of text refuse numbers themselves, and repeat them.
     match from.is_human_readable() {
         true => from.deserialize_any(Digits),
         false => from.deserialize_str(Digits),

@@ -36,21 +36,21 @@ impl Estimate {
     /// `range` is [`EstimateRange::Beyond`] the cardinality itself, which is a lower bound.
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
-        self.range.lower((self.cardinality, self.std_error), sigmas)
+        self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
     /// Returns `sigmas` standard errors above the cardinality: 1.96 of them leave 2.5 % of truths above. Infinite where
     /// `range` is [`EstimateRange::Beyond`].
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
-        self.range.upper((self.cardinality, self.std_error), sigmas)
+        self.range.upper(self.cardinality, self.std_error, sigmas)
     }
 }
 
 impl EstimateRange {
     /// Returns [`Estimate::lower`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
     #[must_use]
-    pub fn lower(self, (cardinality, std_error): (f64, f64), sigmas: f64) -> f64 {
+    pub fn lower(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
             Self::Within | Self::ClampedToZero => libm::fmax(cardinality - sigmas * std_error, 0.0),
             Self::Beyond => cardinality,
@@ -59,7 +59,7 @@ impl EstimateRange {
 
     /// Returns [`Estimate::upper`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
     #[must_use]
-    pub fn upper(self, (cardinality, std_error): (f64, f64), sigmas: f64) -> f64 {
+    pub fn upper(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
             Self::Within | Self::ClampedToZero => cardinality + sigmas * std_error,
             Self::Beyond => f64::INFINITY,

@@ -6,8 +6,8 @@ mod params;
 #[allow(clippy::module_inception, reason = "the rows of the counter `rows`")]
 mod rows;
 
-use super::tagged::{GROUP, InWindow, Wanted, Words};
-use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
+use super::tagged::{GROUP, InWindow, Selection, Words};
+use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
 use crate::ids::Batch;
 use crate::recorder::{ReadRecorder, Recorder16};
@@ -23,7 +23,7 @@ impl Counter for RowsCounter {
     type Params = RowsParams;
     type Recorder = Recorder16;
     type Touch = ();
-    type Counted = Weight;
+    type Accumulator = Weight;
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &RowsParams {
@@ -34,7 +34,8 @@ impl Counter for RowsCounter {
     #[inline(always)]
     fn touch(
         rows: Rows<'_, Recorder16>,
-        (pairs, _): (&impl Batch, usize),
+        pairs: &impl Batch,
+        _: usize,
         age: u32,
         _: impl FnMut(()),
     ) {
@@ -52,7 +53,7 @@ impl Counter for RowsCounter {
         rows: Rows<'_, R>,
         look: &Look,
         _: impl Fn(usize),
-        _: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        _: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
         counted: &mut Weight,
     ) {
         counted.weight += rows.tally(look.host.lo, counted.span, look.positions.clone());
@@ -66,7 +67,7 @@ pub struct Weight {
     weight: u32,
 }
 
-impl Counted for Weight {
+impl Accumulator for Weight {
     type Params = RowsParams;
 
     fn new(span: Span) -> Self {

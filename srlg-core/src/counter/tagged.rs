@@ -20,14 +20,14 @@ mod tag;
 mod touch;
 pub mod visible;
 
-use crate::counter::{Counted, Counter, CounterPart, Look, Tally};
+use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
 use crate::ids::Batch;
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
-pub use group::{GROUP, InWindow, STEP, Wanted, Words, pick};
+pub use group::{GROUP, InWindow, STEP, Selection, Words, pick};
 pub use histograms::{Grouping, Histograms, bin_place};
 pub use lines::Lines;
 pub use params::{AGES, LINE, TaggedParams};
@@ -44,7 +44,7 @@ impl Counter for TaggedCounter {
     type Params = TaggedParams;
     type Recorder = Recorder16;
     type Touch = Touch;
-    type Counted = Bins;
+    type Accumulator = Bins;
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &TaggedParams {
@@ -54,7 +54,8 @@ impl Counter for TaggedCounter {
     #[inline(always)]
     fn touch(
         lines: Lines<'_, Recorder16>,
-        (pairs, count): (&impl Batch, usize),
+        pairs: &impl Batch,
+        count: usize,
         age: u32,
         mut later: impl FnMut(Touch),
     ) {
@@ -79,14 +80,14 @@ impl Counter for TaggedCounter {
         lines: Lines<'_, R>,
         look: &Look,
         ahead: impl Fn(usize),
-        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        pick: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
         counted: &mut Bins,
     ) {
         lines.count(look, ahead, pick, counted);
     }
 }
 
-impl Counted for Bins {
+impl Accumulator for Bins {
     type Params = TaggedParams;
 
     fn new(span: Span) -> Self {

@@ -41,7 +41,7 @@ fn all() -> impl Iterator<Item = (usize, HashFamily)> {
 }
 
 /// The ids of the first `count` addresses of a structure, both halves.
-fn ids((structure, hash): (usize, HashFamily), count: u64) -> Vec<[u32; 2]> {
+fn ids(structure: usize, hash: HashFamily, count: u64) -> Vec<[u32; 2]> {
     let keys = Keys::of(3).limbs;
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
 }
@@ -61,23 +61,26 @@ fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
 // 96 statistics, 6 of whose deviations allow for a bad day: one of them passes these once in 10^5 runs.
 #[test]
 fn ids_of_structured_addresses_are_even_and_independent() {
-    for it in all() {
-        let ids = ids(it, 1 << 16);
+    for (structure, hash) in all() {
+        let ids = ids(structure, hash, 1 << 16);
         let ends = [|word: u32| word >> 28, |word: u32| word & 15];
         for (end, of) in ends.into_iter().enumerate() {
             // Of each half the byte at this end.
             for half in 0..2 {
                 let byte = |id: &[u32; 2]| if end == 0 { id[half] >> 24 } else { id[half] & 255 };
                 let found = pearson(ids.iter().map(byte));
-                assert!(found.abs() < 6.0, "{it:?}, half {half}, end {end}: {found}");
+                assert!(
+                    found.abs() < 6.0,
+                    "{structure}, {hash:?}, half {half}, end {end}: {found}"
+                );
             }
             // Four bits of both halves, and of the same half of neighbours.
             let found = pearson(ids.iter().map(|&[lo, hi]| of(lo) << 4 | of(hi)));
-            assert!(found.abs() < 6.0, "{it:?}, halves, end {end}: {found}");
+            assert!(found.abs() < 6.0, "{structure}, {hash:?}, halves, end {end}: {found}");
             // Every other pair of neighbours, or a neighbour would be in two of them.
             let neighbours = ids.chunks_exact(2).map(|two| of(two[0][0]) << 4 | of(two[1][0]));
             let found = pearson(neighbours);
-            assert!(found.abs() < 6.0, "{it:?}, neighbours, end {end}: {found}");
+            assert!(found.abs() < 6.0, "{structure}, {hash:?}, neighbours, end {end}: {found}");
         }
     }
 }
@@ -86,19 +89,19 @@ fn ids_of_structured_addresses_are_even_and_independent() {
 // 10^12 / 2^33 = 116 pairs are, a Poisson number with a standard deviation of 10.8; six of them.
 #[test]
 fn no_two_of_a_million_structured_addresses_have_one_id() {
-    for it in all() {
-        let mut ids: Vec<u64> = ids(it, 1_000_000)
+    for (structure, hash) in all() {
+        let mut ids: Vec<u64> = ids(structure, hash, 1_000_000)
             .into_iter()
             .map(|[lo, hi]| u64::from(lo) << 32 | u64::from(hi))
             .collect();
         ids.sort_unstable();
-        assert!(ids.is_sorted_by(|a, b| a < b), "{it:?}");
+        assert!(ids.is_sorted_by(|a, b| a < b), "{structure}, {hash:?}");
         let equal_low = ids.windows(2).filter(|two| two[0] >> 32 == two[1] >> 32).count() as f64;
         ids.iter_mut().for_each(|id| *id = id.rotate_left(32));
         ids.sort_unstable();
         let equal_high = ids.windows(2).filter(|two| two[0] >> 32 == two[1] >> 32).count() as f64;
         for equal in [equal_low, equal_high] {
-            assert!((equal - 116.4).abs() < 6.0 * 10.8, "{it:?}: {equal}");
+            assert!((equal - 116.4).abs() < 6.0 * 10.8, "{structure}, {hash:?}: {equal}");
         }
     }
 }

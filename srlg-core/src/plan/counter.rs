@@ -127,7 +127,7 @@ impl Load {
 
     /// What a counter with `lines` and linear estimators of `width` recorders comes to.
     fn counted(&self, width: u32, lines: u32) -> Result<CounterPlan, Broken> {
-        let config = self.config(FinderPlan::LEAST_BITS, (width, lines));
+        let config = self.config(FinderPlan::LEAST_BITS, width, lines);
         let params = config.validate().expect("the rules were checked");
         let params = params.counter().tagged().expect("the counter of the tagged scheme");
         let (threshold, pairs) = (self.base.threshold, self.distinct_pairs);

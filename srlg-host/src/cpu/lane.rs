@@ -23,7 +23,7 @@ impl<S: CpuScheme> Sink<'_, S> {
         let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
         S::Finder::touch(finder, batch, ages.finder);
         let array = (arrays.counter(), &arrays.shards);
-        self.buckets.touch(array, (batch, count), ages.counter);
+        self.buckets.touch(array, batch, count, ages.counter);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use srlg_core::counter::{Counted, Counter, Look};
+use srlg_core::counter::{Accumulator, Counter, Look};
 use srlg_core::{HostId, Params, ReadRecorder, Span, Tally, View};
 
 use super::sweep::look_at;
@@ -21,12 +21,12 @@ pub(super) fn tally<C: Counter>(
     let regions: Vec<Range<u32>> = params.regions().collect();
     let (fine, coarse) = regions.split_first().expect("a fine region");
     let glimpse = params.glimpse_positions().unwrap_or(0);
-    let mut counted = C::Counted::new(span);
+    let mut counted = C::Accumulator::new(span);
     let mut tallies = vec![counted.tally()];
     for (number, &host) in hosts.iter().enumerate() {
         // The last host has nobody behind it: its own first lines do no harm.
         let next = (hosts.get(number + 1).copied().unwrap_or(host), 0);
-        let look = |positions, counted: &mut C::Counted| {
+        let look = |positions, counted: &mut C::Accumulator| {
             look_at::<C>(array, &Look { host, positions, next }, counted);
         };
         counted.clear();

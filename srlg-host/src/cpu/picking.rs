@@ -13,7 +13,7 @@ use std::arch::x86_64::{
     _mm512_permutexvar_epi16, _mm512_set1_epi16, _mm512_subs_epu16, _mm512_xor_si512,
 };
 
-use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Wanted, Words};
+use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Selection, Words};
 use zerocopy::transmute;
 
 /// The places of a line.
@@ -29,7 +29,7 @@ const PLACES: Words = {
 
 /// Picks by `vpcompressw`: a line is a vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
-pub(super) fn avx512(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
+pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let places: __m512i = transmute!(PLACES);
     let echo_places = _mm512_xor_si512(places, _mm512_set1_epi16(wanted.twist as i16));
     let delay = _mm512_set1_epi16(wanted.delay as i16);
@@ -50,7 +50,7 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindo
 
 /// Picks by shuffling bytes: 8 words at a time, by a table of all that may be wanted of them.
 #[target_feature(enable = "avx2")]
-pub(super) fn avx2(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
+pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let delay = _mm256_set1_epi16(wanted.delay as i16);
     let most = _mm256_set1_epi16((wanted.limit - 1) as i16);
     let (eight, twist) = (transmute!(FIRST_EIGHT), Twist::new(wanted.twist));

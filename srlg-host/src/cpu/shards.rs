@@ -59,10 +59,11 @@ impl<C: Counter> Buckets<C> {
     pub(super) fn touch(
         &mut self,
         (array, shards): (Array<'_, C>, &Shards),
-        batch: (&impl Batch, usize),
+        pairs: &impl Batch,
+        count: usize,
         age: u32,
     ) {
-        C::touch(array, batch, age, |touch| {
+        C::touch(array, pairs, count, age, |touch| {
             prefetch_index::prefetch_index(array.recorders(), C::place(touch) as usize);
             let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS as usize;
             let count = self.counts[shard];

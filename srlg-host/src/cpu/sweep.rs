@@ -30,7 +30,7 @@ for_wider_vectors! {
     pub(super) fn look_at<C: Counter>(
         array: View<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         look: &Look,
-        counted: &mut C::Counted,
+        counted: &mut C::Accumulator,
     ) {
         let ahead = |recorder| prefetch_index(array.recorders(), recorder);
         let pick = match_target! {

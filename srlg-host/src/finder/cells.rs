@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
-use srlg_core::finder::cells::chance::{ACCEPTED_MISS, AgeHistogram, Asked};
+use srlg_core::finder::cells::chance::{ACCEPTED_MISS, AgeHistogram, Requirement};
 use srlg_core::finder::cells::spell::SPELLING;
 use srlg_core::{Limbs, Span, host};
 
@@ -137,14 +137,14 @@ fn spell(params: &CellsParams, least: u32, held: &mut [Held], found: &mut Vec<Ho
 
 /// Leaves those of `found`, by falling numbers of cells, that the limit accepts. Returns what was asked of them,
 /// `c_min` cells where all stay.
-fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Asked {
+fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     let Some(&Holder { cells: border, .. }) = found.get(limit) else { return c_min.into() };
     let first = found.partition_point(|holder| holder.cells > border);
     let end = found.partition_point(|holder| holder.cells >= border);
     found.truncate(limit);
     match limit - first {
         0 => (border + 1).into(),
-        kept => Asked { cells: border, share: kept as f64 / (end - first) as f64 },
+        kept => Requirement { cells: border, share: kept as f64 / (end - first) as f64 },
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn quality_of_all(counts: Counts<'_>, c_min: u32) -> Quality {
     quality(counts, c_min.into(), c_min)
 }
 
-fn quality(counts: Counts<'_>, asked: Asked, c_min: u32) -> Quality {
+fn quality(counts: Counts<'_>, asked: Requirement, c_min: u32) -> Quality {
     let Counts { histogram, v6 } = counts;
     let threshold = histogram.threshold();
     let miss_probability = histogram.miss(threshold, asked);
@@ -217,7 +217,11 @@ mod tests {
             (1, 9, 1.0),
         ] {
             let mut found = found(&all);
-            assert_eq!(limited(&mut found, 4, limit), Asked { cells, share }, "limit {limit}");
+            assert_eq!(
+                limited(&mut found, 4, limit),
+                Requirement { cells, share },
+                "limit {limit}"
+            );
             assert_eq!(found.len(), limit.min(all.len()), "limit {limit}");
         }
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
 use srlg_core::{ArrayParams, FINDER, HostId, Params, Span};
-use srlg_kernels::cells::{KEPT, Kept};
+use srlg_kernels::cells::{KEPT, KeptHost};
 use srlg_kernels::{CountCells, ListHeld, ListHolders, ListKept, owners};
 use zerocopy::IntoBytes;
 
@@ -59,8 +59,8 @@ impl<G: Gpu> CellsGpuSearch<G> {
             hosts: gpu.allocate(room * size_of::<HostId>())?,
             places: counts(cells)?,
             words: words(cells)?,
-            kept: gpu.allocate(room * size_of::<Kept>())?,
-            kept_copy: gpu.pin(room * size_of::<Kept>())?,
+            kept: gpu.allocate(room * size_of::<KeptHost>())?,
+            kept_copy: gpu.pin(room * size_of::<KeptHost>())?,
         })
     }
 
@@ -109,9 +109,9 @@ impl<G: Gpu> CellsGpuSearch<G> {
                     IpAddr::V4(host) => params.owner_of(host.to_bits()).key(),
                     IpAddr::V6(_) => 0,
                 };
-                Kept { key, id: ctx.params.host_id(host) }
+                KeptHost { key, id: ctx.params.host_id(host) }
             });
-            let named: Vec<Kept> = named.collect();
+            let named: Vec<KeptHost> = named.collect();
             let bytes = size_of_val(&named[..]);
             self.kept_copy.write()?[..bytes].copy_from_slice(named.as_bytes());
             let part = self.kept.part(0..bytes);

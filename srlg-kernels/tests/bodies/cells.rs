@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
 use srlg_core::{HostId, Params, ReadRecorder, Recorder64, host};
-use srlg_kernels::cells::{KEPT, Kept};
+use srlg_kernels::cells::{KEPT, KeptHost};
 use srlg_kernels::{
     CountCells, Gather, KernelRecorder, ListHeld, ListHolders, ListKept, Slices, filled, owners,
 };
@@ -54,8 +54,8 @@ pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) 
     assert_eq!(counted.into_iter().collect::<HashMap<_, _>>(), expected);
 
     for least in [1, 2, 9, 64] {
-        assert_listed(all, (&keys, &counts), (least, &expected), seed);
-        let held = held(&params, (ages, least), (cells, &keys, &counts), seed);
+        assert_listed(all, &keys, &counts, least, &expected, seed);
+        let held = held(&params, ages, least, cells, &keys, &counts, seed);
         let is_held =
             |&&(_, owner): &&(u32, Owner)| owner.is_fingerprint() && expected[&owner] >= least;
         let expected: Vec<u32> =
@@ -75,15 +75,17 @@ fn owned_in_window(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec
 /// Checks the list of hosts with at least `least` cells, and of those of `HOSTS` and `HOSTS6` that are not among them.
 fn assert_listed(
     all: &Params,
-    (keys, counts): (&[u64], &[u32]),
-    (least, expected): (u32, &HashMap<Owner, u32>),
+    keys: &[u64],
+    counts: &[u32],
+    least: u32,
+    expected: &HashMap<Owner, u32>,
     seed: u64,
 ) {
     let params = *CellsFinder::params(all.finder());
     let is_enough = |owner: Owner| expected.get(&owner).is_some_and(|&cells| cells >= least);
-    let v4 = HOSTS.map(|host| Kept { key: params.owner_of(host).key(), id: host.into() });
-    let v6 = HOSTS6.map(|limbs| Kept { key: 0, id: all.host_id(host(limbs)) });
-    let kept: Vec<Kept> = v4.into_iter().chain(v6).collect();
+    let v4 = HOSTS.map(|host| KeptHost { key: params.owner_of(host).key(), id: host.into() });
+    let v6 = HOSTS6.map(|limbs| KeptHost { key: 0, id: all.host_id(host(limbs)) });
+    let kept: Vec<KeptHost> = v4.into_iter().chain(v6).collect();
     let mut wanted: Vec<(u64, u32, HostId)> = expected
         .iter()
         .filter(|&(owner, &cells)| cells >= least && !owner.is_fingerprint())
@@ -148,8 +150,11 @@ fn assert_listed(
 /// The numbers of the cells of IPv6 hosts that the kernel lists, ascending; their words are those of the cells.
 fn held(
     params: &CellsParams,
-    (ages, least): (u32, u32),
-    (cells, keys, counts): (&[Recorder64], &[u64], &[u32]),
+    ages: u32,
+    least: u32,
+    cells: &[Recorder64],
+    keys: &[u64],
+    counts: &[u32],
     seed: u64,
 ) -> Vec<u32> {
     let (places, count) = (zeros(cells.len()), zeros(1));

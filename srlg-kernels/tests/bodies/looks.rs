@@ -21,14 +21,25 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// What the kernel counts of the hosts that `numbers` name, from entry `skip` on, with room for so many.
+/// Hosts, a list that names them by number, and the recorders in which they are counted.
+#[derive(Clone, Copy)]
+struct List<'a> {
+    linear: &'a [Recorder16],
+    hosts: &'a [HostId],
+    numbers: &'a [u32],
+}
+
+/// Returns what the kernel counts of the hosts of `list` from entry `skip` on, with room for `room` of them.
 fn bins(
     params: &TaggedParams,
-    (linear, hosts, numbers): (&[Recorder16], &[HostId], &[u32]),
-    (grouping, positions): (Grouping, Range<u32>),
-    (skip, room): (u32, usize),
+    list: List<'_>,
+    grouping: Grouping,
+    positions: Range<u32>,
+    skip: u32,
+    room: usize,
     seed: u64,
 ) -> Vec<u32> {
+    let List { linear, hosts, numbers } = list;
     let bins = zeros(room * grouping.bin_words());
     let asked = kernels::Tally::<Slices<'_>> {
         params: *params,
@@ -49,15 +60,17 @@ fn bins(
 /// Checks the tallies of `positions` of `hosts`, in two runs of a list in another order.
 pub(crate) fn assert_tallies(
     params: &TaggedParams,
-    (linear, hosts): (&[Recorder16], &[HostId]),
-    (span, positions): (Span, Range<u32>),
+    linear: &[Recorder16],
+    hosts: &[HostId],
+    span: Span,
+    positions: Range<u32>,
     seed: u64,
 ) {
     let (lines, ages) = (Lines::new(params, linear), Grouping::of_ages(span));
     let numbers: Vec<u32> = (0..hosts.len() as u32).rev().collect();
     for (skip, room) in [(0, 3), (3, hosts.len())] {
-        let list = (linear, hosts, &numbers[..]);
-        let bins = bins(params, list, (ages, positions.clone()), (skip as u32, room), seed);
+        let list = List { linear, hosts, numbers: &numbers };
+        let bins = bins(params, list, ages, positions.clone(), skip as u32, room, seed);
         for (bins, &number) in bins.chunks(ages.bin_words()).zip(&numbers[skip..]) {
             let host = hosts[number as usize];
             let expected = TaggedCounter::tally(lines, host, span, positions.clone());
@@ -85,7 +98,9 @@ fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
 /// Checks the way from all of `hosts` to records, in two parts, against decisions of srlg-core.
 pub(crate) fn assert_looks(
     all: &Params,
-    (linear, cells, hosts): (&[Recorder16], &[Recorder64], &[HostId]),
+    linear: &[Recorder16],
+    cells: &[Recorder64],
+    hosts: &[HostId],
     span: Span,
     seed: u64,
 ) {
@@ -95,7 +110,8 @@ pub(crate) fn assert_looks(
     let (ages, groups) = (Grouping::of_ages(span), Grouping::for_bound(span));
     let numbers: Vec<u32> = (0..hosts.len() as u32).rev().collect();
     let (positions, room) = (glimpse::positions(&params), hosts.len());
-    let seen = bins(&params, (linear, hosts, &numbers), (groups, 0..positions), (0, room), seed);
+    let list = List { linear, hosts, numbers: &numbers };
+    let seen = bins(&params, list, groups, 0..positions, 0, room, seed);
     let (left, left_count) = (zeros(hosts.len()), zeros(1));
     for (count, expected) in [(hosts.len() as u32, hosts.len()), (hosts.len() as u32 + 1, 0)] {
         // A list that is not complete names nobody.
@@ -117,8 +133,7 @@ pub(crate) fn assert_looks(
 
     let skip = hosts.len() / 2;
     for (skip, room) in [(0, skip), (skip, hosts.len())] {
-        let list = (linear, hosts, &numbers[..]);
-        let bins = bins(&params, list, (ages, 0..params.width()), (skip as u32, room), seed);
+        let bins = bins(&params, list, ages, 0..params.width(), skip as u32, room, seed);
         let (numbers, count, bins) = (&numbers[..], &[numbers.len() as u32][..], &bins[..]);
         let grouped = zeros(room * groups.bin_words());
         let skip = skip as u32;

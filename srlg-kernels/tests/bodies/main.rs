@@ -129,9 +129,9 @@ proptest! {
 
         let span = all.span(9, 4);
         for (first, positions) in [(0, 64), (0, 512), (512, 512)] {
-            assert_tallies(&params, (&linear, &hosts), (span, first..first + positions), seed);
+            assert_tallies(&params, &linear, &hosts, span, first..first + positions, seed);
         }
-        assert_looks(&all, (&linear, &cells, &hosts), span, seed);
+        assert_looks(&all, &linear, &cells, &hosts, span, seed);
         prop_assert_eq!(row_weights(&all, span, &linear, seed), expected_weights(&all, span, &linear));
         assert_gathered(&cells, seed);
         assert_gathered(&linear, seed);

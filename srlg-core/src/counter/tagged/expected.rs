@@ -49,7 +49,7 @@ const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 /// itself leaves nothing to estimate from.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
-    let expected = |region| Expected::new(params, region, cardinality, distinct_pairs);
+    let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
     let (fine, coarse) = (expected(0), 1..params.regions.as_slice().len());
     let mut information = fine.information();
     if fine.left() <= COARSE_TELLS * (1.0 - fine.share) * fine.width {
@@ -65,7 +65,7 @@ pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
 }
 
 /// A region of a host in a load.
-struct Expected {
+struct Expectation {
     /// Its positions, η' of the fine one.
     width: f64,
     /// Its share of the opposite hosts.
@@ -80,7 +80,7 @@ struct Expected {
     t: f64,
 }
 
-impl Expected {
+impl Expectation {
     fn new(params: &TaggedParams, region: usize, cardinality: u32, distinct_pairs: u64) -> Self {
         let width = f64::from(params.regions.as_slice()[region].width);
         let share = params.regions.share(region);

@@ -159,7 +159,7 @@ mod tests {
             prop_assume!(glimpse.all.iter().sum::<u32>() <= positions(&params));
             let span = Span { oldest_slices, ..WINDOW };
             let positions = f64::from(positions(&params));
-            let found = estimate_run(&params, &glimpse, span, (positions, 1.0 / positions));
+            let found = estimate_run(&params, &glimpse, span, positions, 1.0 / positions);
             let dismissed = !found.is_beyond
                 && least(&params, &glimpse, span).is_some_and(|least| found.cardinality < least);
             prop_assert!(dismissed || may_reach(&params, &glimpse, span));

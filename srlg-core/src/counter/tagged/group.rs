@@ -24,7 +24,7 @@ pub type Words = [u16; LINE as usize];
 
 /// Says which positions of a group of lines are wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct Selection {
     /// Lines of the group, [`GROUP`] or fewer.
     pub lines: usize,
     /// The number of the first position.
@@ -76,8 +76,8 @@ impl InWindow {
 ///
 /// A loop of its own for a processor may take its place: it has to add the same.
 #[inline(always)]
-pub fn pick(group: &[Words; GROUP], wanted: Wanted, found: &mut InWindow) {
-    let Wanted { lines, first, twist, delay, limit } = wanted;
+pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
+    let Selection { lines, first, twist, delay, limit } = wanted;
     // Bit i of byte j: place j of line i. So no bit changes its place in a vector.
     let mut within = [0u8; LINE as usize];
     for (line, words) in group[..lines].iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use super::bins::Bins;
 use super::decoder::PositionDecoder;
-use super::group::{GROUP, InWindow, LINES, POSITIONS, Wanted, Words};
+use super::group::{GROUP, InWindow, LINES, POSITIONS, Selection, Words};
 use super::line::HostLayout;
 use super::params::{LINE, TaggedParams};
 use super::touch::Touch;
@@ -30,7 +30,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         self,
         look: &Look,
         ahead: impl Fn(usize),
-        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        pick: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
         bins: &mut Bins,
     ) {
         let ends = [look.positions.start, look.positions.end];
@@ -68,7 +68,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         self,
         look: &Look,
         ahead: impl Fn(usize),
-        pick: impl Fn(&[Words; GROUP], Wanted, &mut InWindow),
+        pick: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
         bins: &mut Bins,
     ) {
         let host = HostLayout::new(self.params, look.host);
@@ -92,7 +92,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
                     ahead(next[first + number] as usize);
                 }
                 let (first, twist) = ((start + first as u32 * LINE) as u16, host.places.twist);
-                let wanted = Wanted { lines, first, twist, delay: decoder.delay, limit };
+                let wanted = Selection { lines, first, twist, delay: decoder.delay, limit };
                 pick(&group, wanted, &mut found);
             }
             bins.count_whole_steps(decoder, host.tagger, &mut found);

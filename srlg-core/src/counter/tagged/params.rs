@@ -54,7 +54,8 @@ pub struct TaggedParams {
 impl TaggedParams {
     /// Checks the rules of `lines` lines whose words tell at least `tags` tags apart.
     pub(crate) fn new(
-        (lines, tags): (u32, u32),
+        lines: u32,
+        tags: u32,
         config: &Config,
         keys: &Keys,
     ) -> Result<Self, ConfigError> {

@@ -24,7 +24,7 @@ use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
 use super::params::TaggedParams;
 use super::region::REGIONS;
-use super::visible::{AtRisk, Summed, edge_variance, estimate_fine};
+use super::visible::{AtRisk, Sum, edge_variance, estimate_fine};
 use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
@@ -182,7 +182,7 @@ pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
 }
 
 /// The sum over ages of all regions together.
-fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Summed {
+fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
     let regions = params.regions.as_slice();
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);
     for (number, region) in regions.iter().enumerate() {
@@ -207,7 +207,7 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Summed 
         cardinality += share * x;
         variance += share * share * parts.variance(x) + edge_variance(share, x);
     }
-    Summed { cardinality, variance, is_beyond }
+    Sum { cardinality, variance, is_beyond }
 }
 
 #[cfg(test)]

@@ -54,17 +54,17 @@ pub(super) fn estimate_fine(
     span: Span,
 ) -> Estimate {
     let width = f64::from(params.width);
-    estimate_run(params, histograms, span, (width, params.regions.share(0) / width)).stated()
+    estimate_run(params, histograms, span, width, params.regions.share(0) / width).stated()
 }
 
-/// The sum over ages from a number of positions, each of which an opposite host touches with some probability, its
-/// rate: `(positions, rate)`.
+/// The sum over ages of a region of so many `positions`, each of which a peer touches with the probability `rate`.
 pub(super) fn estimate_run(
     params: &TaggedParams,
     histograms: &Histograms,
     span: Span,
-    (positions, rate): (f64, f64),
-) -> Summed {
+    positions: f64,
+    rate: f64,
+) -> Sum {
     // The inverse of the share S that survives: one logarithm in the end, not one per age.
     let (mut at_risk, mut inverse, mut greenwood, mut edge) = (positions, 1.0, 0.0, 0.0);
     let mut is_beyond = false;
@@ -91,7 +91,7 @@ pub(super) fn estimate_run(
         at_risk -= f64::from(histograms.all[age]);
     }
     let variance = greenwood / (rate * rate) + edge;
-    Summed { cardinality: libm::log(inverse) / rate, variance, is_beyond }
+    Sum { cardinality: libm::log(inverse) / rate, variance, is_beyond }
 }
 
 /// The variance of how many of `touches` in an epoch are in the window, which has a `share` of the epoch.
@@ -132,7 +132,7 @@ impl AtRisk {
 
 /// What the sum over the ages of a window gives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Summed {
+pub(super) struct Sum {
     /// Opposite hosts, or fewer than none if false matches are fewer than expected.
     pub(super) cardinality: f64,
     /// The variance that it would have if their number were a Poisson variable.
@@ -141,7 +141,7 @@ pub(super) struct Summed {
     pub(super) is_beyond: bool,
 }
 
-impl Summed {
+impl Sum {
     /// The estimate with its standard error.
     pub(super) fn stated(self) -> Estimate {
         let Self { cardinality, variance, is_beyond } = self;
@@ -172,7 +172,7 @@ mod tests {
     /// The estimate of all positions, each of which gets as many opposite hosts as another.
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
         let width = f64::from(params.width);
-        estimate_run(params, histograms, span, (width, 1.0 / width)).stated()
+        estimate_run(params, histograms, span, width, 1.0 / width).stated()
     }
 
     /// Histograms of positions by (age, count, count that is own); half of the others might hide

@@ -13,14 +13,14 @@ pub const LEAST_CELLS: u32 = 2;
 
 /// Says what is asked of a candidate: more than `cells` cells; of hosts with exactly `cells` a `share`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
+pub struct Requirement {
     /// The fewest cells of a candidate.
     pub cells: u32,
     /// Share of the hosts with so many cells that are candidates: 1 but where a limit leaves no more.
     pub share: f64,
 }
 
-impl From<u32> for Asked {
+impl From<u32> for Requirement {
     fn from(cells: u32) -> Self {
         Self { cells, share: 1.0 }
     }
@@ -92,7 +92,7 @@ impl<'a> AgeHistogram<'a> {
     /// Returns the probability that a host of `cardinality` opposite hosts, in contact evenly over the
     /// window, holds fewer cells than are `asked`.
     #[must_use]
-    pub fn miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
+    pub fn miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
         missed(self.visible(cardinality), asked.into())
     }
 
@@ -100,7 +100,7 @@ impl<'a> AgeHistogram<'a> {
     /// window alone, holds fewer cells than are `asked`.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "a window has ages")]
-    pub fn burst_miss(self, cardinality: f64, asked: impl Into<Asked>) -> f64 {
+    pub fn burst_miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
         let oldest = self.shown().last().expect("a window has ages");
         let touched = 1.0 - libm::exp(-self.samples(cardinality));
         missed(touched * oldest, asked.into())
@@ -146,7 +146,7 @@ impl<'a> AgeHistogram<'a> {
     /// [`NOT_FOUND`]: 99 % of those in contact evenly over the window are found. Infinite where the
     /// cells hide even the largest hosts.
     #[must_use]
-    pub fn found_from(self, asked: impl Into<Asked>) -> f64 {
+    pub fn found_from(self, asked: impl Into<Requirement>) -> f64 {
         let asked = asked.into();
         let (mut least, mut most) = (0.0, f64::from(self.params.threshold));
         while self.miss(most, asked) > NOT_FOUND {
@@ -224,7 +224,7 @@ fn log_mean(a: f64, b: f64) -> f64 {
 }
 
 /// Probability that a host whose slots are visible with probability `p` holds fewer cells than are `asked`.
-fn missed(p: f64, Asked { cells, share }: Asked) -> f64 {
+fn missed(p: f64, Requirement { cells, share }: Requirement) -> f64 {
     share * below(p, cells) + (1.0 - share) * below(p, cells + 1)
 }
 

@@ -60,7 +60,8 @@ fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) ->
 fn missed_ghosts(
     params: &CellsParams,
     cells: &[Recorder64],
-    (cardinality, c_min): (u32, u32),
+    cardinality: u32,
+    c_min: u32,
     random: &mut Random,
     age_of: impl Fn(&mut Random) -> u32,
 ) -> f64 {
@@ -114,15 +115,15 @@ fn ghosts_are_missed_as_often_as_it_is_said() {
         };
         let even = |random: &mut Random| random.below(ages);
         for c_min in [2, 5, 10, 20] {
-            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, even);
+            let ghosts = missed_ghosts(&params, &cells, 1024, c_min, &mut random, even);
             close(histogram.miss(1024.0, c_min), ghosts, &format!("even, c_min {c_min}"));
-            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, |_| ages - 1);
+            let ghosts = missed_ghosts(&params, &cells, 1024, c_min, &mut random, |_| ages - 1);
             close(histogram.burst_miss(1024.0, c_min), ghosts, &format!("burst, c_min {c_min}"));
         }
         let c_min = histogram.c_min();
         let from = histogram.found_from(c_min);
         if from < 4096.0 {
-            let ghosts = missed_ghosts(&params, &cells, (from as u32, c_min), &mut random, even);
+            let ghosts = missed_ghosts(&params, &cells, from as u32, c_min, &mut random, even);
             // The cardinality is right to 1 %, and 5 % fewer contacts are missed twice as often.
             assert!((0.006..0.014).contains(&ghosts), "{samples} {from}: {ghosts}");
         }
@@ -150,7 +151,7 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
         let histogram = AgeHistogram::new(&params, &counts, span);
         for c_min in [2, 4, 8] {
             let stated = histogram.miss(1024.0, c_min);
-            let ghosts = missed_ghosts(&params, &cells, (1024, c_min), &mut random, age_of);
+            let ghosts = missed_ghosts(&params, &cells, 1024, c_min, &mut random, age_of);
             let tolerance = (0.15 * stated).max(4.0 * (stated / f64::from(GHOSTS)).sqrt());
             assert!(
                 (stated - ghosts).abs() <= tolerance,

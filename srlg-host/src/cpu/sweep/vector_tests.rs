@@ -8,7 +8,7 @@ use srlg_core::{
 
 use super::*;
 use crate::vectors::cut;
-use srlg_core::counter::Counted;
+use srlg_core::counter::Accumulator;
 
 /// Words of which half are near 0, as those of a window are.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
@@ -42,7 +42,7 @@ fn assert_equal_ageing<R: Recorder>(words: &[u64], by: (u64, u64)) {
     assert_eq!(aged::<R>(age_by, &words, by), expected);
 }
 
-type Level<C> = fn(View<'_, <C as Counter>::Params, u16>, &Look, &mut <C as Counter>::Counted);
+type Level<C> = fn(View<'_, <C as Counter>::Params, u16>, &Look, &mut <C as Counter>::Accumulator);
 
 const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 320, tags: 64 };
 const ROUGH: RsraSizes = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
@@ -90,7 +90,7 @@ proptest! {
             let most = params.regions().last().expect("a region").end;
             let positions = positions.start.min(most)..positions.end.min(most);
             let of = |level: Level<Of>| {
-                let mut counted = <Of as Counter>::Counted::new(span);
+                let mut counted = <Of as Counter>::Accumulator::new(span);
                 let next = (srlg_core::HostId::from(!host), 0);
                 let look = Look { host: host.into(), positions: positions.clone(), next };
                 level(array, &look, &mut counted);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use srlg_core::counter::tagged::Grouping;
 use srlg_core::scheme::TaggedTypes;
 use srlg_core::{ARRAYS, Ages, Config, HostId, Ip6Pair, Scheme, Span};
-use srlg_kernels::cells::Kept;
+use srlg_kernels::cells::KeptHost;
 use srlg_kernels::survey::SUMS;
 use srlg_traffic::family::ip;
 use zerocopy::IntoBytes;
@@ -193,7 +193,7 @@ fn bytes_of_close(config: &Config, regions: usize) -> usize {
     let first = 2 * span.finder_ages as usize * count + SUMS * count;
     // Keys and ids of kept hosts go there. As many listed hosts and records come back as at the last close, and two,
     // but no more than four records: keys and counts of cells; bins, 64 cells and a number; behind four other counts.
-    let kept = 3 * size_of::<Kept>();
+    let kept = 3 * size_of::<KeptHost>();
     let listed = 5 * (size_of::<u64>() + count);
     let records = (4 * (bins + 64 * size_of::<u64>() + count)).next_multiple_of(8);
     let second = kept + listed + records + 4 * count;

@@ -146,7 +146,7 @@ proptest! {
             added += exact.abs();
             at_risk -= f64::from(fine.all[age]);
         }
-        let alone = estimate_run(&params, &fine, span, (4096.0, rate));
+        let alone = estimate_run(&params, &fine, span, 4096.0, rate);
         let pooled = estimate_all(&params, &[Tally::Visible(fine)], span);
         let most = (missed + 1e-12 * (1.0 + added)) / rate;
         prop_assert!((alone.cardinality - pooled.cardinality).abs() <= most, "{:?} {:?} {}", alone, pooled, most);
