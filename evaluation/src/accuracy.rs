@@ -189,8 +189,8 @@ impl Run {
         let report = self.detector.close_slice()?;
         self.candidates += report.candidates;
         self.estimation += report.stages.estimate;
-        self.miss_probability += report.health.miss_probability;
-        self.overloaded += u32::from(report.health.overload.is_some());
+        self.miss_probability += report.health.finder.miss_probability;
+        self.overloaded += u32::from(report.health.finder.overload.is_some());
         let reported = points(&report);
         let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
         let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());

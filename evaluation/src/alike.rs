@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use srlg_core::{Config, IpPair};
-use srlg_host::report::FinderHealth;
+use srlg_host::report::FinderFill;
 use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
@@ -200,9 +200,9 @@ const TABLE: Lines<13> = Lines::new([
 impl Outcome {
     /// The least that was asked of a candidate, and the share of the finder that was in use.
     fn finder(&self) -> (u32, f64) {
-        match &self.first.health.finder {
-            FinderHealth::Cells { c_min, in_use, .. } => (*c_min, *in_use),
-            FinderHealth::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),
+        match &self.first.health.finder.fill {
+            FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
+            FinderFill::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),
             _ => (0, 0.0),
         }
     }
@@ -217,15 +217,15 @@ impl Outcome {
             number::short(load),
             asked.to_string(),
             percent(100.0 * in_use),
-            format!("{:.5} %", 100.0 * health.miss_probability),
+            format!("{:.5} %", 100.0 * health.finder.miss_probability),
             high.to_string(),
             missed.to_string(),
-            format!("{:.0}", health.found_from),
+            format!("{:.0}", health.finder.found_from),
             first.candidates.to_string(),
             format!("{:.1}", close_ms.median),
             format!("{:.1}", ms(first.stages.search)),
             format!("{:.1}", ms(first.stages.estimate)),
-            health.overload.map_or_else(String::new, |overload| format!("`{overload:?}`")),
+            health.finder.overload.map_or_else(String::new, |overload| format!("`{overload:?}`")),
         ])
     }
 
@@ -243,16 +243,16 @@ impl Outcome {
             "memory": options.memory,
             "asked": asked,
             "in_use": in_use,
-            "miss_probability": health.miss_probability,
-            "burst_miss_probability": health.burst_miss_probability,
-            "found_from": health.found_from,
+            "miss_probability": health.finder.miss_probability,
+            "burst_miss_probability": health.finder.burst_miss_probability,
+            "found_from": health.finder.found_from,
             "high": high,
             "missed": missed,
             "candidates": first.candidates,
             "close_ms": close_ms.median,
             "search_ms": first.stages.search.as_secs_f64() * 1e3,
             "estimate_ms": first.stages.estimate.as_secs_f64() * 1e3,
-            "overload": health.overload.map(|overload| format!("{overload:?}")),
+            "overload": health.finder.overload.map(|overload| format!("{overload:?}")),
         })
     }
 }

@@ -189,7 +189,7 @@ impl Reports {
         let sampling = self.sampling.at(report.slice);
         self.sampled.merge(sampling);
         self.output.report(report, sampling)?;
-        let Some(overload) = report.health.overload else { return Ok(()) };
+        let Some(overload) = report.health.finder.overload else { return Ok(()) };
         self.overloaded += 1;
         if self.overloaded == 1 {
             let slice = report.slice;

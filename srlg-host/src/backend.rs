@@ -1,7 +1,7 @@
 //! [`Backend`]: what a device does for a detector. Integers only; no estimator maths.
 //!
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
-//! `candidates`, `tally` of what they found, `age`.
+//! `candidates`, `tally` of these, `age`.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::device::Device;
 #[cfg(feature = "cuda")]
 use crate::device_pairs::DevicePairs;
 use crate::error::Error;
-use crate::finder::Quality;
+use crate::finder::FinderHealth;
 #[cfg(any(feature = "cuda", test))]
 use crate::ingest::pairs::Family;
 use crate::ingest::pairs::PairSlice;
@@ -50,33 +50,32 @@ impl Pairs<'_> {
     }
 }
 
-/// What a device found over a span.
-pub(crate) struct Found {
-    /// The span.
+/// The candidates over a span.
+pub(crate) struct Candidates {
     pub(crate) span: Span,
-    /// How many candidates there are.
-    pub(crate) candidates: usize,
-    /// Those of them that the device has not looked at yet, each once.
+    /// The number of all candidates.
+    pub(crate) count: usize,
+    /// The candidates that the device has not looked at yet, each once.
     pub(crate) hosts: Vec<IpAddr>,
-    pub(crate) quality: Quality,
-    /// Per row of the counter, how many recorders are within the span. `None` where no estimate
-    /// needs them and the device counts them while it ages them.
+    pub(crate) health: FinderHealth,
+    /// For each row of the counter, the number of recorders within the span. `None` where no estimate needs it and
+    /// [`Backend::count_and_age`] is the cheaper way.
     pub(crate) row_weights: Option<Vec<u32>>,
 }
 
-/// What a device saw of a candidate.
-pub(crate) struct Looked<'a> {
+/// The tallies of one host.
+pub(crate) struct HostTallies<'a> {
     pub(crate) host: IpAddr,
-    /// Of the fine [region](srlg_core::Params::regions), and of the coarse ones where the host
+    /// The tally of the fine [region](srlg_core::Params::regions), and those of the coarse regions if the host
     /// [needs](srlg_core::Params::needs_coarse) them.
     pub(crate) tallies: &'a [Tally],
-    /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, where the device
-    /// has brought them along; of an IPv6 host, anything.
+    /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, if the device has
+    /// brought them along; for an IPv6 host they mean nothing.
     pub(crate) words: Option<&'a [u64]>,
 }
 
-/// Takes what was seen of candidates, in any order and from any threads.
-pub(crate) type Each<'a> = dyn Fn(&Looked<'_>) + Sync + 'a;
+/// A function that takes the tallies of candidates, in any order and on any thread.
+pub(crate) type TallyVisitor<'a> = dyn Fn(&HostTallies<'_>) + Sync + 'a;
 
 /// Returns `hosts`, each of which is there once, and behind them those of `kept` that are not among them.
 pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
@@ -106,20 +105,23 @@ pub(crate) trait Backend: Send + Sync {
     fn set_threads(&mut self, threads: NonZeroUsize);
 
     /// Finds the candidates over `span`: those that the limits of the params accept, and all of `kept`.
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error>;
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error>;
 
-    /// Calls `each` for every candidate of `found`, what `candidates` returned last, that may be a super point: none is left
-    /// out but those that a [glimpse](srlg_core::counter::tagged::glimpse) dismisses, and those of which the device knows
-    /// that their estimates are below the threshold.
-    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error>;
+    /// Calls `visit` for each of `candidates`, which the last call of [`candidates`](Self::candidates) returned, that may
+    /// be a super point: none is left out but those that a [glimpse](srlg_core::counter::tagged::glimpse) dismisses, and
+    /// those whose estimates the device knows to be below the threshold.
+    fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error>;
 
     /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
     /// how many recorders are within `span`; while others may ingest.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
-    /// Ages all recorders by `ages`. Returns how many recorders of the counter were within
-    /// `count_within` before, 0 without it.
-    fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error>;
+    /// Makes all recorders `ages` older.
+    fn age(&mut self, ages: Ages) -> Result<(), Error>;
+
+    /// Counts the recorders of the counter within `span` and makes all recorders `ages` older, in one pass where the
+    /// device can.
+    fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
     /// Returns the words of the recorders of `array` numbered `places`; while others may ingest.
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;

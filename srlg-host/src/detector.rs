@@ -7,15 +7,13 @@ mod merging;
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
-use srlg_core::{Ages, Config, Estimate, Params, Span};
+use srlg_core::{Config, Estimate, Params, Span};
 
 use crate::backend::Backend;
-use crate::close::{self, Studied};
 use crate::device::Device;
 use crate::error::Error;
-use crate::ingest::feed::lent::{Exclusive, LentBackend};
+use crate::ingest::feed::lent::LentBackend;
 use crate::ingest::pairs::Family;
 use crate::kept::KeptHosts;
 use crate::open;
@@ -23,6 +21,7 @@ use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport};
 
 pub use closing::Closing;
+use closing::{ExclusiveDetector, LastReport};
 
 /// Finds the hosts that are in contact with at least θ distinct others within the last
 /// k slices, and estimates with how many.
@@ -55,9 +54,7 @@ pub struct SlidingDetector {
     params: Params,
     /// The device, and the running slice.
     backend: LentBackend,
-    health: Health,
-    /// Hosts that are candidates of the next report in any case.
-    kept: KeptHosts,
+    last: LastReport,
 }
 
 impl fmt::Debug for SlidingDetector {
@@ -81,9 +78,8 @@ impl SlidingDetector {
     }
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
-        let health = close::untouched_health(&params);
-        let kept = KeptHosts::default();
-        Self { params, backend: LentBackend::new(backend, params), health, kept }
+        let last = LastReport::untouched(&params, KeptHosts::default());
+        Self { params, backend: LentBackend::new(backend, params), last }
     }
 
     /// Sets the maximum number of threads that a close uses to `threads`, 1 at first. Fewer are used if the system
@@ -115,10 +111,7 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn begin_close(&mut self) -> Result<Closing<'_>, Error> {
-        let start = Instant::now();
-        let Self { params, backend, health, kept } = self;
-        let backend = backend.exclusive_until(backend.slice().saturating_add(1))?;
-        Closing::new(params, backend, (health, kept), start)
+        Closing::new(self.exclusive_until(self.slice().saturating_add(1))?)
     }
 
     /// Closes slices until `slice` is running, and hands every report to `on_report`.
@@ -140,17 +133,17 @@ impl SlidingDetector {
         mut on_report: impl FnMut(SliceReport) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check_not_past(slice)?;
-        let Self { params, backend, health, kept } = self;
-        let mut backend = backend.exclusive_until(slice)?;
-        while backend.slice() < slice {
-            let report = close(params, &mut backend, (health, kept))?;
+        let mut detector = self.exclusive_until(slice)?;
+        while detector.slice() < slice {
+            let report;
+            (report, detector) = Closing::new(detector)?.finish()?;
             let is_silent = report.is_silent();
             on_report(report)?;
             if is_silent {
                 break;
             }
         }
-        Ok(skip(params, &mut backend, slice)?)
+        Ok(detector.skip_to(slice)?)
     }
 
     /// Moves the window until `slice` is running, without any report, however far.
@@ -159,7 +152,13 @@ impl SlidingDetector {
     /// [`Error::SliceInPast`] when `slice` has been closed already.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.check_not_past(slice)?;
-        skip(&self.params, &mut self.backend.exclusive_until(slice)?, slice)
+        self.exclusive_until(slice)?.skip_to(slice)
+    }
+
+    /// The detector while no feed uses it, to let time pass until `next` runs.
+    fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveDetector<'_>, Error> {
+        let Self { params, backend, last } = self;
+        Ok(ExclusiveDetector { params, backend: backend.exclusive_until(next)?, last })
     }
 
     fn check_not_past(&self, slice: u64) -> Result<(), Error> {
@@ -192,7 +191,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
-        estimate_within(&self.params, self.backend.settled()?, self.slice(), (host, window))
+        estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
@@ -201,16 +200,13 @@ impl SlidingDetector {
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
-        let span = self.params.span(self.slice(), self.params.window());
-        let backend = self.backend.settled()?;
-        let peers = sample_peers(&self.params, backend, &[host], (span, self.slice()))?;
-        Ok(peers.into_iter().flatten().collect())
+        Ok(sample_peers(&self.params, self.backend.settled()?, &[host], self.slice())?.concat())
     }
 
     /// Returns how the detector fared in the last slice that closed.
     #[must_use]
     pub fn health(&self) -> &Health {
-        &self.health
+        &self.last.health
     }
 
     #[cfg(test)]
@@ -243,21 +239,6 @@ impl SlidingDetector {
     }
 }
 
-/// Closes the `running` slice.
-fn close(
-    params: &Params,
-    backend: &mut Exclusive<'_>,
-    (health, kept): (&mut Health, &mut KeptHosts),
-) -> Result<SliceReport, Error> {
-    let start = Instant::now();
-    let running = backend.slice();
-    let studied = Studied::new(params, &mut **backend, kept.hosts(), running)?;
-    let (hand_in, wait) = backend.delays;
-    let mut report = closing::end(params, backend, (health, kept), studied)?;
-    report.stages.complete(hand_in + wait + start.elapsed());
-    Ok(report)
-}
-
 /// The last `window` slices, where `slice` is running.
 fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     let max = params.window();
@@ -272,20 +253,11 @@ fn estimate_within(
     params: &Params,
     backend: &dyn Backend,
     slice: u64,
-    (host, window): (IpAddr, u32),
+    host: IpAddr,
+    window: u32,
 ) -> Result<Estimate, Error> {
     Family::of_host(host).check(params)?;
     let span = span(params, slice, window)?;
     let (tallies, row_weights) = backend.query(params.host_id(host), span)?;
     Ok(params.estimate(&tallies, span, &row_weights))
-}
-
-/// Moves the window until `slice` is running.
-fn skip(params: &Params, backend: &mut Exclusive<'_>, slice: u64) -> Result<(), Error> {
-    let ages = params.ages_between(backend.slice(), slice);
-    if ages != Ages::default() {
-        backend.age(ages, None)?;
-    }
-    backend.set_slice(slice);
-    Ok(())
 }

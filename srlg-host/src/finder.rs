@@ -4,7 +4,6 @@ mod cells;
 mod cells_cpu;
 #[cfg(any(feature = "cuda", test))]
 mod cells_gpu;
-mod quality;
 mod rsra;
 #[cfg(any(feature = "cuda", test))]
 mod rsra_counts;
@@ -19,18 +18,41 @@ use srlg_core::finder::Finder;
 use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
 #[cfg(any(feature = "cuda", test))]
-pub(crate) use cells::{Candidates, Counts, quality_of_all};
+pub(crate) use cells::{Counts, Selection, health_of_all};
 #[cfg(any(feature = "cuda", test))]
 pub(crate) use cells_gpu::{CellsGpuSearch, Listed};
-pub(crate) use quality::Quality;
 #[cfg(any(feature = "cuda", test))]
 pub(crate) use rsra_gpu::RsraGpuSearch;
 
-/// Tells how full a finder was, and what it asked of a candidate.
+/// How well the finder fared in the last slice that closed.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FinderHealth {
+    /// How full the finder was, and what it asked of a candidate.
+    #[cfg_attr(feature = "serde", serde(rename = "finder"))]
+    pub fill: FinderFill,
+    /// Probability that the finder passed over a host with exactly θ peers, in contact evenly over the window.
+    /// Whether the estimate of a host that is found reaches θ is another matter, and super points of the report before
+    /// are candidates in any case. For θ below 64 this is an upper bound: cells miss such hosts less often.
+    pub miss_probability: f64,
+    /// The same probability for an IPv6 host, which needs four cells at least; `None` in the paper's scheme, which takes
+    /// no IPv6.
+    pub miss_probability_v6: Option<f64>,
+    /// The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
+    pub burst_miss_probability: f64,
+    /// The least number of peers, to 1 %, from which the finder finds 99 % of the hosts in contact evenly over the
+    /// window; infinite if it finds no host so often.
+    pub found_from: f64,
+    /// What the finder could not do.
+    pub overload: Option<Overload>,
+}
+
+/// How full a finder was, and what it asked of a candidate.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum FinderHealth {
+pub enum FinderFill {
     /// The cells of the default scheme.
     Cells {
         /// The fewest cells of a candidate: the fuller the cells are of other hosts, the fewer are asked.
@@ -52,16 +74,16 @@ pub enum FinderHealth {
     },
 }
 
-/// Tells what a finder could not do, for which there were too many pairs.
+/// What a finder could not do, because there were too many pairs.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overload {
     /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
-    /// misses more than 1 % of them, [`Health::miss_probability`](crate::report::Health). More cells help.
+    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. More cells help.
     Crowded,
     /// There were more candidates, or hot columns, than the limits of the configuration accept, and more
-    /// was asked of them: smaller super points are missed more often, [`Health::miss_probability`](crate::report::Health).
+    /// was asked of them: smaller super points are missed more often, [`FinderHealth::miss_probability`].
     /// Of cells only where that is above 0.00013.
     Raised,
     /// Even rough estimators of the full weight were too many: no super point was found.
@@ -87,13 +109,13 @@ pub(crate) trait CpuFinder: Finder {
     /// What a search keeps beside the recorders.
     type Search: CpuSearch<<Self::Recorder as ReadRecorder>::Word>;
 
-    /// The quality before any search.
-    fn untouched_quality(params: &Params) -> Quality;
+    /// The health before any search.
+    fn untouched(params: &Params) -> FinderHealth;
 }
 
-/// Returns the quality of a detector that closed no slice yet.
-pub(crate) fn untouched_quality(params: &Params) -> Quality {
-    for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched_quality(params))
+/// Returns the health of the finder of a detector that has closed no slice yet.
+pub(crate) fn untouched(params: &Params) -> FinderHealth {
+    for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched(params))
 }
 
 /// A search on the CPU, over recorders `R` that nobody updates meanwhile.
@@ -101,8 +123,11 @@ pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
     /// The memory of searches in a detector with `params`.
     fn new(params: &Params) -> Self;
 
-    /// Returns the candidates over `span`, each once, on up to `threads` threads; and what they
-    /// are worth.
-    fn candidates(&mut self, recorders: &[R], span: Span, threads: usize)
-    -> (Vec<IpAddr>, Quality);
+    /// Returns the candidates over `span`, each once, found on up to `threads` threads, and how the search went.
+    fn candidates(
+        &mut self,
+        recorders: &[R],
+        span: Span,
+        threads: usize,
+    ) -> (Vec<IpAddr>, FinderHealth);
 }

@@ -47,7 +47,7 @@
 //! # Errors
 //!
 //! An [`Error`] names the rule that was broken, the value, and the way out. Traffic is never an error: overload is reported in
-//! [`report::Health::overload`].
+//! [`report::FinderHealth::overload`].
 //!
 //! # Features
 //!
@@ -59,7 +59,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backend;
-mod close;
 pub mod config;
 #[cfg(any(feature = "cuda", test))]
 mod counter;

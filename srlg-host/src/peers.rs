@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use srlg_core::finder::cells::{SLOTS, Spot};
-use srlg_core::{Address, FINDER, Params, Span};
+use srlg_core::{Address, FINDER, Params};
 
 use crate::backend::Backend;
 use crate::error::Error;
@@ -13,13 +13,13 @@ use crate::state::StateWord;
 /// Hosts whose words are gathered together: some 1 MB on the way.
 const HOSTS_PER_TURN: usize = 1024;
 
-/// Returns the sample peers of each of `hosts` over `span`, where `slice` is running; none for a
-/// finder that has none, nor for IPv6 hosts. Of an epoch that the window cuts, those of all of its slices.
+/// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`; none for a finder that
+/// has none, nor for IPv6 hosts. If the window cuts an epoch, the peers of all slices of that epoch are included.
 pub(crate) fn sample_peers(
     params: &Params,
     backend: &dyn Backend,
     hosts: &[IpAddr],
-    window: (Span, u64),
+    slice: u64,
 ) -> Result<Vec<Vec<SamplePeer>>, Error> {
     let mut all = vec![Vec::new(); hosts.len()];
     let with_spots: Vec<(usize, Address, _)> = (0..)
@@ -37,34 +37,36 @@ pub(crate) fn sample_peers(
         let words = backend.gather(FINDER, &places.collect::<Vec<u32>>())?;
         let words = u64::of(&words).chunks_exact(SLOTS as usize);
         for ((number, host, spots), words) in hosts.iter().zip(words) {
-            all[*number] = of_host(params, (*host, spots), words, window);
+            all[*number] = of_host(params, slice, *host, spots.iter().zip(words));
         }
     }
     Ok(all)
 }
 
-/// Returns the sample peers of `host` over the span of `window`, whose second part is the number of the running slice, where
-/// `words` are in the spots of `host`; none of an IPv6 host.
+/// Returns the sample peers of `host`, whose spots hold `words`, in the window that ends with the running `slice`; none
+/// of an IPv6 host.
 pub(crate) fn peers_of(
     params: &Params,
+    slice: u64,
     host: IpAddr,
     words: &[u64],
-    window: (Span, u64),
 ) -> Vec<SamplePeer> {
     let IpAddr::V4(host) = host.to_canonical() else { return Vec::new() };
-    let spots = params.peer_spots(host.to_bits());
-    spots.map_or_else(Vec::new, |spots| of_host(params, (host.to_bits(), &spots), words, window))
+    let host = host.to_bits();
+    let spots = params.peer_spots(host);
+    spots.map_or_else(Vec::new, |spots| of_host(params, slice, host, spots.iter().zip(words)))
 }
 
-/// The sample peers of the `host` with these `spots`, and the words there.
-fn of_host(
+/// The sample peers of the IPv4 `host` whose spots hold these words.
+fn of_host<'a>(
     params: &Params,
-    (host, spots): (Address, &[Spot]),
-    words: &[u64],
-    (span, slice): (Span, u64),
+    slice: u64,
+    host: Address,
+    words: impl Iterator<Item = (&'a Spot, &'a u64)>,
 ) -> Vec<SamplePeer> {
+    let span = params.span(slice, params.window());
     let epoch = u64::from(params.finder().epoch_slices());
-    let peers = spots.iter().zip(words).filter_map(|(&spot, &word)| params.peer(host, spot, word));
+    let peers = words.filter_map(|(&spot, &word)| params.peer(host, spot, word));
     let in_window = peers.filter(|peer| peer.age < span.finder_ages);
     let mut peers: Vec<SamplePeer> = in_window
         .map(|peer| {

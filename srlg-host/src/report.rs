@@ -18,18 +18,23 @@
 //! assert!(point.lower(4.0) < 5000.0 && 5000.0 < point.upper(4.0));
 //! assert!(closing.cardinality_within(point.host, 60)?.cardinality > 4000.0);
 //! let report = closing.end()?;
-//! assert!(report.health.errors_hold && report.health.overload.is_none());
+//! assert!(report.health.errors_hold && report.health.finder.overload.is_none());
 //! # Ok::<(), srlg::Error>(())
 //! ```
 
+use std::cmp::Ordering;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use srlg_core::Params;
+use srlg_core::counter::rows::background;
 
 pub use crate::detector::Closing;
-pub use crate::finder::{FinderHealth, Overload};
+use crate::finder::untouched;
+pub use crate::finder::{FinderFill, FinderHealth, Overload};
 pub use srlg_core::{Estimate, EstimateRange};
 
-/// Describes a host in contact with at least θ distinct others within the window.
+/// A host in contact with at least θ distinct others within the window.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -49,6 +54,16 @@ pub struct SuperPoint {
 }
 
 impl SuperPoint {
+    pub(crate) fn new(host: IpAddr, estimate: Estimate, peers: Vec<SamplePeer>) -> Self {
+        let Estimate { cardinality, std_error, range, .. } = estimate;
+        Self { host, cardinality, std_error, range, peers }
+    }
+
+    /// Compares by the order of a report: the largest cardinality first, equal ones by address.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        other.cardinality.total_cmp(&self.cardinality).then(self.host.cmp(&other.host))
+    }
+
     /// Returns `sigmas` standard errors below the cardinality; see [`Estimate::lower`](crate::report::Estimate::lower).
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
@@ -62,7 +77,7 @@ impl SuperPoint {
     }
 }
 
-/// Names an opposite host of a host, one of a sample.
+/// A sampled peer of a host.
 ///
 /// The sample is of the pairs of a host that cells still hold. A hash of both addresses puts one pair
 /// in 2^τ (32 at θ = 1024) into one of 64 slots; a slot shows the pair with the most recent contact in the
@@ -81,7 +96,8 @@ pub struct SamplePeer {
     pub last_seen: u64,
 }
 
-/// Holds the answer for one window. Reports are equal when they say the same, however long it took.
+/// The super points of one window, and how well the detector fared. Two reports are equal if they say the same, however
+/// long they took.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -103,7 +119,7 @@ impl SliceReport {
     /// Returns whether no host came near the threshold, so that without new pairs no later slice has a super point.
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        self.candidates == 0 && self.health.overload.is_none()
+        self.candidates == 0 && self.health.finder.overload.is_none()
     }
 }
 
@@ -115,7 +131,7 @@ impl PartialEq for SliceReport {
     }
 }
 
-/// Tells how long the stages of a close took, in their order.
+/// The duration of each stage of a close, in their order.
 ///
 /// Of [`advance_to`](crate::SlidingDetector::advance_to) the first report has what was spent on
 /// feeds, and no report has what it takes to end the call.
@@ -146,13 +162,14 @@ impl StageTimes {
         hand_in + wait + search + estimate + age + other
     }
 
-    /// Makes `total` the sum, by `other`.
-    pub(crate) fn complete(&mut self, total: Duration) {
+    /// Makes `other` all that took time since `start`, when the backend was there, and is no stage.
+    pub(crate) fn complete_since(&mut self, start: Instant) {
+        let total = self.hand_in + self.wait + start.elapsed();
         self.other += total.saturating_sub(self.total());
     }
 }
 
-/// Tells how well a detector fared in the last slice that closed.
+/// How well a detector fared in the last slice that closed.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -169,20 +186,29 @@ pub struct Health {
     /// Whether the truth is within 1.96 of `std_error` with 88 to 96 %: in the tagged scheme up to a `load` of 5. Beyond,
     /// intervals hold in 50 to 88 % at a load of 7 to 10: plan for the load, with `Config::for_load`.
     pub errors_hold: bool,
-    /// How full the finder was, and what it asked of a candidate.
+    /// How full the finder was, and how often it misses a host.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub finder: FinderHealth,
-    /// Probability that the finder passed over a host with exactly θ opposite hosts, in contact evenly over
-    /// the window. (Whether the estimate of one that is found reaches θ is another matter; and
-    /// super points of the report before are looked at in any case.) Of θ below 64 a bound: cells miss such hosts less
-    /// often.
-    pub miss_probability: f64,
-    /// The same for an IPv6 host, which needs four cells at least; `None` in the paper's scheme, which takes no IPv6.
-    pub miss_probability_v6: Option<f64>,
-    /// The same for an IPv4 host where all contacts were in the oldest epoch of the window.
-    pub burst_miss_probability: f64,
-    /// The least number of opposite hosts, to 1 %, of which the finder finds 99 % of hosts in contact evenly
-    /// over the window; infinite where it finds no host so often.
-    pub found_from: f64,
-    /// What the finder could not do.
-    pub overload: Option<Overload>,
+}
+
+impl Health {
+    /// The health of a detector that has closed no slice yet.
+    pub(crate) fn untouched(params: &Params) -> Self {
+        let nothing = vec![0; params.counter_sizes().rows as usize];
+        Self::new(params, &nothing, untouched(params))
+    }
+
+    /// The health where `row_weights` recorders of each row of the counter are within the window.
+    pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
+        let row_len = params.counter_sizes().row_len;
+        let factor = |&row_weight| background::setting_factor(row_len, row_weight);
+        let load = params.counter_load(row_weights);
+        Self {
+            setting_factors: row_weights.iter().map(factor).collect(),
+            background: background::share(row_len, row_weights),
+            load,
+            errors_hold: params.errors_hold(load),
+            finder,
+        }
+    }
 }

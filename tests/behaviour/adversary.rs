@@ -5,7 +5,7 @@
 use srlg_traffic::family::{ip, number};
 
 use srlg::config::{HashFamily, Params};
-use srlg::report::FinderHealth;
+use srlg::report::FinderFill;
 use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
 use srlg_reference::TaggedModel;
 
@@ -198,8 +198,8 @@ fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
 
 /// Hot columns per row.
 fn hot_columns(report: &SliceReport) -> Vec<f64> {
-    let FinderHealth::Rsra { hot_shares, .. } = &report.health.finder else {
-        panic!("{:?}", report.health.finder)
+    let FinderFill::Rsra { hot_shares, .. } = &report.health.finder.fill else {
+        panic!("{:?}", report.health.finder.fill)
     };
     hot_shares.iter().map(|share| share * f64::from(1 << 17)).collect()
 }

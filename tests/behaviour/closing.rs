@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use srlg::report::Estimate;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector, SuperPoint};
 
 use crate::small;
 
@@ -53,14 +53,18 @@ fn answers_are_those_of_the_report_and_of_the_running_slice() {
                         assert_eq!(parts(asked), parts(expected), "{host} in {window}");
                     }
                 }
-                let points = closing.super_points_within(window).unwrap();
-                assert!(points.is_sorted_by(|a, b| a.cardinality >= b.cardinality));
-                let reaching = closing.super_points().iter().filter(|point| {
-                    let estimate = plain.cardinality_within(point.host, window).unwrap();
-                    estimate.cardinality >= f64::from(config.threshold)
-                });
-                assert_eq!(points.len(), reaching.count());
+                for threshold in [f64::from(config.threshold), 200.0] {
+                    let points = closing.super_points_within(window, threshold).unwrap();
+                    assert!(points.is_sorted_by(|a, b| a.cardinality >= b.cardinality));
+                    let within = |point: &&SuperPoint| {
+                        let estimate = plain.cardinality_within(point.host, window).unwrap();
+                        estimate.cardinality.min(point.cardinality) >= threshold
+                    };
+                    let reaching = closing.super_points().iter().filter(within);
+                    assert_eq!(points.len(), reaching.count());
+                }
                 if window == config.window {
+                    let points = closing.super_points_within(window, 0.0).unwrap();
                     assert_eq!(points, closing.super_points());
                 }
             }
@@ -85,8 +89,8 @@ fn a_shorter_window_has_fewer_super_points() {
     detector.ingest(&pairs(5)[..40]).unwrap();
     let closing = detector.begin_close().unwrap();
     assert_eq!(closing.super_points().len(), 20);
-    assert_eq!(closing.super_points_within(1).unwrap(), []);
-    let within = closing.super_points_within(2).unwrap();
+    assert_eq!(closing.super_points_within(1, 64.0).unwrap(), []);
+    let within = closing.super_points_within(2, 64.0).unwrap();
     assert!((17..20).contains(&within.len()), "{}", within.len());
 }
 
@@ -118,7 +122,7 @@ fn sample_peers_of_a_shorter_window_were_seen_in_it() {
     detector.ingest(&host(1 << 20).collect::<Vec<_>>()).unwrap();
     let closing = detector.begin_close().unwrap();
     for (window, oldest) in [(1, 4), (4, 1), (5, 0), (300, 0)] {
-        let points = closing.super_points_within(window).unwrap();
+        let points = closing.super_points_within(window, 1000.0).unwrap();
         assert!(points[0].peers.len() > 20, "{window}");
         let last = points[0].peers.iter().map(|peer| peer.last_seen).min();
         assert_eq!(last, Some(if oldest == 0 { 0 } else { 4 }), "{window}");

@@ -61,7 +61,7 @@ fn errors(report: &SliceReport) -> (u32, usize) {
 fn a_flood_of_20_million_pairs_hides_no_host() {
     let reports = reports(20_000_000 / 64);
     for report in &reports {
-        assert!(report.health.found_from < f64::from(CONTACTS) / 2.0, "{:?}", report.health);
+        assert!(report.health.finder.found_from < f64::from(CONTACTS) / 2.0, "{:?}", report.health);
         assert_eq!(errors(report), (0, 0), "{:?}", report.health);
     }
 }
@@ -71,9 +71,9 @@ fn a_flood_of_20_million_pairs_hides_no_host() {
 fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told() {
     let reports = reports(60_000_000 / 64);
     let first = &reports[0];
-    assert_eq!(first.health.overload, Some(Overload::Crowded));
-    assert!((0.01..0.2).contains(&first.health.miss_probability), "{:?}", first.health);
-    assert!(first.health.found_from < f64::from(CONTACTS), "{:?}", first.health);
+    assert_eq!(first.health.finder.overload, Some(Overload::Crowded));
+    assert!((0.01..0.2).contains(&first.health.finder.miss_probability), "{:?}", first.health);
+    assert!(first.health.finder.found_from < f64::from(CONTACTS), "{:?}", first.health);
     // At most 1 % of hosts of this size: four of 60 would be beyond five standard deviations.
     assert!(errors(first).0 <= 3, "{:?}", errors(first));
     // What was found stays, and what was missed is found later: contacts come in new slots.

@@ -55,7 +55,25 @@ fn a_report_is_written_whole() {
     assert_eq!(point["cardinality"].as_f64(), Some(report.super_points[0].cardinality));
     assert_eq!(point["range"], json!("within"));
     assert_eq!(point["peers"].as_array().unwrap().len(), report.super_points[0].peers.len());
-    assert_eq!(json["health"]["overload"], Value::Null);
+    let health = json["health"].as_object().unwrap();
+    let keys: Vec<&str> = health.keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        [
+            "background",
+            "burst_miss_probability",
+            "errors_hold",
+            "finder",
+            "found_from",
+            "load",
+            "miss_probability",
+            "miss_probability_v6",
+            "overload",
+            "setting_factors",
+        ]
+    );
+    assert_eq!(health["overload"], Value::Null);
+    assert!(health["finder"]["cells"]["c_min"].is_u64(), "{health:?}");
     assert_eq!(json["health"]["load"].as_f64(), Some(report.health.load));
 }
 

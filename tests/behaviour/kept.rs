@@ -73,7 +73,7 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
         assert_eq!(hosts(&forgetful) == [IpAddr::from(HOST)], slice == 0, "slice {slice}");
         assert_eq!(report.health, forgetful.health);
         if slice > 1 {
-            assert_eq!(report.health.overload, Some(Overload::Crowded), "slice {slice}");
+            assert_eq!(report.health.finder.overload, Some(Overload::Crowded), "slice {slice}");
         }
         let asked = never_reported.cardinality(HOST.into()).unwrap();
         if is_in_window {

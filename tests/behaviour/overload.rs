@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use srlg::config::{HashFamily, RsraSizes, Scheme};
-use srlg::report::{FinderHealth, Health, Overload};
+use srlg::report::{FinderFill, Health, Overload};
 use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
@@ -26,16 +26,16 @@ fn report(config: Config, load: u64) -> SliceReport {
 
 /// The least cells of a candidate, and the share of all cells in use.
 fn cells(health: &Health) -> (u32, f64) {
-    match health.finder {
-        FinderHealth::Cells { c_min, in_use, .. } => (c_min, in_use),
+    match health.finder.fill {
+        FinderFill::Cells { c_min, in_use, .. } => (c_min, in_use),
         ref other => panic!("{other:?}"),
     }
 }
 
 /// The hot weight, and the hot share of the row that has most.
 fn hot(health: &Health) -> (u32, f64) {
-    match &health.finder {
-        FinderHealth::Rsra { hot_weight, hot_shares, .. } => {
+    match &health.finder.fill {
+        FinderFill::Rsra { hot_weight, hot_shares, .. } => {
             (*hot_weight, hot_shares.iter().copied().fold(0.0, f64::max))
         }
         other => panic!("{other:?}"),
@@ -59,14 +59,21 @@ fn has_scanner(report: &SliceReport) -> bool {
 fn light_load_is_no_overload() {
     let health = report(Config::default(), 100_000).health;
     let (c_min, in_use) = cells(&health);
-    assert_eq!(health.overload, None);
+    assert_eq!(health.finder.overload, None);
     assert!((10..=13).contains(&c_min), "{c_min}");
     // One in 32 of 119,000 pairs touches a cell, and the scanner no more than 64.
     assert!((0.01..0.015).contains(&in_use), "{in_use}");
-    assert!(health.miss_probability <= 1.3e-4);
+    assert!(health.finder.miss_probability <= 1.3e-4);
     // All contacts in the oldest slice: strangers that touch the same cell have touched it later.
-    assert!((1.0..1.5).contains(&(health.burst_miss_probability / health.miss_probability)));
-    assert!((1024.0 * 0.5..1024.0).contains(&health.found_from), "{}", health.found_from);
+    assert!(
+        (1.0..1.5)
+            .contains(&(health.finder.burst_miss_probability / health.finder.miss_probability))
+    );
+    assert!(
+        (1024.0 * 0.5..1024.0).contains(&health.finder.found_from),
+        "{}",
+        health.finder.found_from
+    );
 }
 
 // 62,500 touches of 4,096 cells.
@@ -74,11 +81,15 @@ fn light_load_is_no_overload() {
 fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
     let report = report(with_cells(12), 2_000_000);
     let (c_min, in_use) = cells(&report.health);
-    assert_eq!((report.health.overload, c_min), (Some(Overload::Crowded), 2));
+    assert_eq!((report.health.finder.overload, c_min), (Some(Overload::Crowded), 2));
     assert!(in_use > 0.99, "{in_use}");
-    assert!(report.health.miss_probability > 1.3e-4, "{}", report.health.miss_probability);
-    assert!(report.health.burst_miss_probability >= report.health.miss_probability);
-    assert!(report.health.found_from > 1024.0, "{}", report.health.found_from);
+    assert!(
+        report.health.finder.miss_probability > 1.3e-4,
+        "{}",
+        report.health.finder.miss_probability
+    );
+    assert!(report.health.finder.burst_miss_probability >= report.health.finder.miss_probability);
+    assert!(report.health.finder.found_from > 1024.0, "{}", report.health.finder.found_from);
     assert!(has_scanner(&report));
 }
 
@@ -97,9 +108,9 @@ fn the_fuller_the_cells_the_fewer_make_a_candidate_and_the_larger_hosts_are_foun
 fn too_many_hot_columns_raise_the_hot_weight_and_keep_the_large_super_points() {
     let config = Config::paper_with(RsraSizes { hot_limit: 30, ..RsraSizes::PAPER });
     let report = report(config, 2_000_000);
-    assert_eq!(report.health.overload, Some(Overload::Raised));
+    assert_eq!(report.health.finder.overload, Some(Overload::Raised));
     assert!(hot(&report.health).0 > 3);
-    assert!(report.health.miss_probability > 0.035);
+    assert!(report.health.finder.miss_probability > 0.035);
     assert!(has_scanner(&report));
 }
 
@@ -111,17 +122,17 @@ fn too_many_candidates_ask_more_of_each() {
         let one_less = calm.candidates as u32 - 1;
         let limited = |limit| report(Config { candidate_limit: limit, ..config }, 2_000_000);
         let few = limited(one_less);
-        assert!(few.health.miss_probability > calm.health.miss_probability);
+        assert!(few.health.finder.miss_probability > calm.health.finder.miss_probability);
         assert!(few.candidates <= one_less as usize && has_scanner(&few));
         // Of cells one host less of those with fewest is no overload: 0.00013 are accepted.
-        let is_accepted = few.health.miss_probability <= 1.3e-4;
+        let is_accepted = few.health.finder.miss_probability <= 1.3e-4;
         let expected = (!is_accepted).then_some(Overload::Raised);
-        assert_eq!(few.health.overload, expected, "{:?}", few.health);
+        assert_eq!(few.health.finder.overload, expected, "{:?}", few.health);
         assert_eq!(is_accepted, config == Config::default());
     }
     let one = report(Config { candidate_limit: 1, ..Config::default() }, 2_000_000);
-    assert_eq!((one.candidates, one.health.overload), (1, Some(Overload::Raised)));
-    assert!(one.health.miss_probability > 1.3e-4, "{:?}", one.health);
+    assert_eq!((one.candidates, one.health.finder.overload), (1, Some(Overload::Raised)));
+    assert!(one.health.finder.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
 // With θ = 8 every opposite host is sampled: 12 M of them fill nearly every recorder, and
@@ -131,8 +142,8 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
     let config = Config { threshold: 8, ..Config::paper() };
     let start = Instant::now();
     let report = report(config, 12_000_000);
-    assert_eq!(report.health.overload, Some(Overload::Saturated));
-    assert_eq!((report.super_points.len(), report.health.miss_probability), (0, 1.0));
+    assert_eq!(report.health.finder.overload, Some(Overload::Saturated));
+    assert_eq!((report.super_points.len(), report.health.finder.miss_probability), (0, 1.0));
     // 200,000 hosts leave a share e^(-200000/131072) = 0.22 of the columns of row 0 empty.
     assert!(hot(&report.health).1 > 0.75);
     assert!(start.elapsed().as_secs() < 60);
@@ -145,8 +156,8 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     let config = Config { threshold: 8, ..Config::default() };
     let start = Instant::now();
     let report = report(config, 12_000_000);
-    assert_eq!(report.health.overload, Some(Overload::Raised));
-    assert!(cells(&report.health).0 > 2 && report.health.miss_probability > 0.1);
+    assert_eq!(report.health.finder.overload, Some(Overload::Raised));
+    assert!(cells(&report.health).0 > 2 && report.health.finder.miss_probability > 0.1);
     assert!(report.candidates <= config.candidate_limit as usize);
     assert!(start.elapsed().as_secs() < 60);
 }
@@ -196,7 +207,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
     for (columns, expected) in [(8000, calm), (16_384, raised), (16_385, raised)] {
         let pairs = crowd(config, columns);
         let (report, took) = timed_report(config, &pairs);
-        assert_eq!((report.health.overload, hot(&report.health).0), expected, "{columns}");
+        assert_eq!((report.health.finder.overload, hot(&report.health).0), expected, "{columns}");
         assert!(report.candidates <= config.candidate_limit as usize);
         assert_eq!(hosts_of(&report), [SCANNER]);
         assert_eq!(hot(&report.health).1 * f64::from(1 << 17), columns as f64);
@@ -210,7 +221,7 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     let pairs = crowd(Config::paper(), 16_384);
     let secret = Config { hash: HashFamily::HalfSip13, seed: 0x5eed, ..Config::paper() };
     let (report, _) = timed_report(secret, &pairs);
-    assert_eq!((report.health.overload, report.candidates), (None, 1));
+    assert_eq!((report.health.finder.overload, report.candidates), (None, 1));
     assert_eq!(hosts_of(&report), [SCANNER]);
 }
 

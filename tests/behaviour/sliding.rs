@@ -176,5 +176,5 @@ fn empty_batches_and_empty_slices_are_fine() {
     detector.ingest::<IpPair>(&[]).unwrap();
     let report = detector.close_slice().unwrap();
     assert_eq!((report.candidates, report.super_points.len()), (0, 0));
-    assert_eq!(report.health.overload, None);
+    assert_eq!(report.health.finder.overload, None);
 }

@@ -1,7 +1,7 @@
 //! More hot columns or candidates than the limits accept, and more pairs than cells, on any device.
 
 use srlg::config::Scheme;
-use srlg::report::{FinderHealth, Overload};
+use srlg::report::{FinderFill, Overload};
 use srlg::{Config, Device, SliceReport};
 
 use crate::device::detector;
@@ -36,8 +36,8 @@ fn slice() -> Slice {
 
 /// The hot weight, and the share of row 0 that was hot.
 fn hot(report: &SliceReport) -> (u32, f64) {
-    match &report.health.finder {
-        FinderHealth::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),
+    match &report.health.finder.fill {
+        FinderFill::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),
         other => panic!("{other:?}"),
     }
 }
@@ -45,11 +45,11 @@ fn hot(report: &SliceReport) -> (u32, f64) {
 fn too_many_hot_columns(device: Device) {
     let [_, config] = presets(5);
     let calm = report(device, config, &slice());
-    assert_eq!(calm.health.overload, None);
+    assert_eq!(calm.health.finder.overload, None);
     let (hot_weight, share) = hot(&calm);
     let columns = (share * f64::from(1 << 17)) as u32;
     let report = report(device, limited(config, columns / 2, 1 << 16), &slice());
-    assert_eq!(report.health.overload, Some(Overload::Raised));
+    assert_eq!(report.health.finder.overload, Some(Overload::Raised));
     assert!(hot(&report).0 > hot_weight);
     assert!(report.super_points.len() >= 3);
 }
@@ -57,12 +57,12 @@ fn too_many_hot_columns(device: Device) {
 fn crowded_cells(device: Device) {
     let [config, _] = presets(5);
     let calm = report(device, config, &slice());
-    assert_eq!(calm.health.overload, None);
+    assert_eq!(calm.health.finder.overload, None);
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 461_600, tags: 64 };
     let report = report(device, Config { scheme, ..config }, &slice());
-    assert_eq!(report.health.overload, Some(Overload::Crowded));
-    assert!(report.health.miss_probability > calm.health.miss_probability);
-    assert!(report.health.found_from > calm.health.found_from);
+    assert_eq!(report.health.finder.overload, Some(Overload::Crowded));
+    assert!(report.health.finder.miss_probability > calm.health.finder.miss_probability);
+    assert!(report.health.finder.found_from > calm.health.finder.found_from);
     assert!(report.super_points.len() >= 3);
 }
 
@@ -72,10 +72,10 @@ fn too_many_candidates(device: Device) {
         for limit in [1, calm.candidates as u32 - 1] {
             let config = Config { candidate_limit: limit, ..config };
             let report = report(device, config, &slice());
-            assert!(report.health.miss_probability > calm.health.miss_probability);
+            assert!(report.health.finder.miss_probability > calm.health.finder.miss_probability);
             assert!(report.candidates <= limit as usize);
             // Of one host less fewer than 0.00013 of those of θ may be missed: no overload.
-            assert!(report.health.overload.is_some() || limit > 1);
+            assert!(report.health.finder.overload.is_some() || limit > 1);
         }
     }
 }
@@ -93,8 +93,8 @@ fn saturated_arrays(device: Device) {
         let config = Config { threshold: 16, ..limited(config, 2, 2) };
         let slice = Slice { pairs: contacts(4000, 60), late: Vec::new() };
         let report = report(device, config, &slice);
-        assert_eq!(report.health.overload, Some(Overload::Saturated));
-        assert_eq!((report.super_points.len(), report.health.miss_probability), (0, 1.0));
+        assert_eq!(report.health.finder.overload, Some(Overload::Saturated));
+        assert_eq!((report.super_points.len(), report.health.finder.miss_probability), (0, 1.0));
     }
 }
 
@@ -103,6 +103,6 @@ fn tiny_cells_of_many_super_points(device: Device) {
     let config = Config { threshold: 16, candidate_limit: 2, ..small() };
     let slice = Slice { pairs: contacts(4000, 60), late: Vec::new() };
     let report = report(device, config, &slice);
-    assert!(report.health.overload.is_some());
+    assert!(report.health.finder.overload.is_some());
     assert!(report.candidates <= 2, "{}", report.candidates);
 }

@@ -42,8 +42,8 @@ fn questions_while_a_slice_closes(device: Device) {
                 [&mut tested, &mut reference].map(|detector| detector.begin_close().unwrap());
             assert_eq!(closing.super_points(), expected.super_points());
             for window in 1..=5 {
-                let within = closing.super_points_within(window).unwrap();
-                assert_eq!(within, expected.super_points_within(window).unwrap());
+                let within = closing.super_points_within(window, 128.0).unwrap();
+                assert_eq!(within, expected.super_points_within(window, 128.0).unwrap());
             }
             for point in closing.super_points().iter().take(3) {
                 assert_eq!(closing.sample_peers(point.host).unwrap(), point.peers);

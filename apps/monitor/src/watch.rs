@@ -272,7 +272,7 @@ impl Slices {
     /// Closes the running slice.
     fn close(&mut self) -> Result<bool> {
         let report = self.detector.close_slice()?;
-        let is_silent = report.candidates == 0 && report.health.overload.is_none();
+        let is_silent = report.is_silent();
         self.book.close(&report, &self.detector)?;
         Ok(is_silent)
     }

@@ -104,7 +104,7 @@ impl Outcome {
         self.missed += traffic.planted(number, 2).filter(|host| !reported(host)).count() as u32;
         self.false_reports += traffic.planted(number, 0).filter(reported).count() as u32;
         self.candidates = report.candidates;
-        self.miss_probability = report.health.miss_probability;
+        self.miss_probability = report.health.finder.miss_probability;
         Ok(())
     }
 }

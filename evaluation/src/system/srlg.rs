@@ -74,7 +74,7 @@ impl System for Srlg {
 
     /// Without an overload.
     fn is_complete(&self) -> bool {
-        self.detector.health().overload.is_none()
+        self.detector.health().finder.overload.is_none()
     }
 
     /// Recorders: a search adds a byte per cell and 8 per cell that may be a candidate's, and each thread

@@ -14,8 +14,10 @@ type Frozen<'a, C> =
 
 /// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse dismisses.
 pub(super) fn tally<C: Counter>(
-    (params, array): (&Params, Frozen<'_, C>),
-    (hosts, span): (&[HostId], Span),
+    params: &Params,
+    array: Frozen<'_, C>,
+    hosts: &[HostId],
+    span: Span,
     mut each: impl FnMut(usize, &[Tally]),
 ) {
     let regions: Vec<Range<u32>> = params.regions().collect();

@@ -27,7 +27,7 @@ use srlg_core::{
     for_scheme,
 };
 
-use crate::backend::{Backend, Each, Found, Looked, Pairs, united};
+use crate::backend::{Backend, Candidates, HostTallies, Pairs, TallyVisitor, united};
 use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
@@ -140,6 +140,17 @@ impl<S: CpuScheme> CpuBackend<S> {
         })
     }
 
+    /// Makes all recorders `ages` older, and returns how many words of the counter were below `limit` before.
+    fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
+        self.inboxes.drain(&self.arrays);
+        self.inboxes.forget();
+        let (Arrays { params, finder, counter, .. }, threads) = (&mut self.arrays, self.threads);
+        let [finder_step, counter_step] = params.age_steps(ages);
+        let nothing = FinderRecorder::<S>::saturated(0u32);
+        finder.age_by(FinderRecorder::<S>::saturated(finder_step), nothing, threads);
+        counter.age_by(CounterRecorder::<S>::saturated(counter_step), limit, threads)
+    }
+
     /// The least word of the counter that is not within `span`.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
         self.arrays.params.recent_ranges(span)[COUNTER].of_width().recent
@@ -190,35 +201,32 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         self.threads = threads.get();
     }
 
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error> {
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
         self.inboxes.drain(&self.arrays);
         let Self { arrays, search, threads, .. } = self;
-        let (hosts, quality) =
+        let (hosts, health) =
             arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = needs_weights.then(|| self.row_weights(span));
         let hosts = united(hosts, kept);
-        Ok(Found { span, candidates: hosts.len(), hosts, quality, row_weights })
+        Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
     // A host at a time: what a glimpse looked at is not looked at again.
-    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error> {
+    fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
         counter.frozen(|recorders| {
             let array = View::new(S::Counter::params(params.counter()), recorders);
-            let hosts: Vec<HostId> = found.hosts.iter().map(|&it| params.host_id(it)).collect();
-            share(threads, hosts.len().div_ceil(HOSTS_PER_PIECE), |piece| {
-                let first = piece * HOSTS_PER_PIECE;
-                let hosts = &hosts[first..hosts.len().min(first + HOSTS_PER_PIECE)];
-                looks::tally::<S::Counter>(
-                    (params, array),
-                    (hosts, found.span),
-                    |number, tallies| {
-                        let host = found.hosts[first + number];
-                        each(&Looked { host, tallies, words: None });
-                    },
-                );
+            let Candidates { span, hosts, .. } = candidates;
+            let ids: Vec<HostId> = hosts.iter().map(|&host| params.host_id(host)).collect();
+            let pieces: Vec<_> =
+                hosts.chunks(HOSTS_PER_PIECE).zip(ids.chunks(HOSTS_PER_PIECE)).collect();
+            share(threads, pieces.len(), |piece| {
+                let (hosts, ids) = pieces[piece];
+                looks::tally::<S::Counter>(params, array, ids, *span, |number, tallies| {
+                    visit(&HostTallies { host: hosts[number], tallies, words: None });
+                });
             });
         });
         Ok(())
@@ -244,24 +252,20 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok((tallies, row_weights))
     }
 
-    fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {
-        let nothing = CounterRecorder::<S>::saturated(0u32);
-        let limit = count_within.map_or(nothing, |span| self.counter_limit(span));
-        let threads = self.threads;
+    fn age(&mut self, ages: Ages) -> Result<(), Error> {
         if ages != Ages::default() {
-            self.inboxes.drain(&self.arrays);
-            self.inboxes.forget();
-            let Arrays { params, finder, counter, .. } = &mut self.arrays;
-            let [finder_step, counter_step] = params.age_steps(ages);
-            let nothing = FinderRecorder::<S>::saturated(0u32);
-            finder.age_by(FinderRecorder::<S>::saturated(finder_step), nothing, threads);
-            let step = CounterRecorder::<S>::saturated(counter_step);
-            return Ok(counter.age_by(step, limit, threads));
+            self.age_all(ages, CounterRecorder::<S>::saturated(0u32));
         }
-        if count_within.is_none() {
-            return Ok(0);
+        Ok(())
+    }
+
+    fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error> {
+        let (limit, threads) = (self.counter_limit(span), self.threads);
+        if ages == Ages::default() {
+            let counter = &mut self.drained_mut().counter;
+            return Ok(counter.frozen(|recorders| count(recorders, limit, threads)));
         }
-        Ok(self.drained_mut().counter.frozen(|recorders| count(recorders, limit, threads)))
+        Ok(self.age_all(ages, limit))
     }
 
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {

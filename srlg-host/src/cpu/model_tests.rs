@@ -12,8 +12,8 @@ use srlg_reference::PaperModel;
 use srlg_traffic::family::{ip, number};
 
 use super::CpuBackend;
-use crate::backend::{Backend, Looked, Pairs};
-use crate::finder::FinderHealth;
+use crate::backend::{Backend, HostTallies, Pairs};
+use crate::finder::FinderFill;
 use crate::ingest::pairs::PairSlice;
 use crate::state::Words;
 
@@ -86,9 +86,9 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     let rsra = params.finder().rsra().unwrap();
     let (window, weight) = (config.window as u16, rsra.hot_weight());
     let span = params.span(0, config.window);
-    let found = backend.candidates(span, &[]).unwrap();
-    let FinderHealth::Rsra { hot_weight, hot_shares } = &found.quality.finder else {
-        panic!("an RSRA, not {:?}", found.quality.finder);
+    let candidates = backend.candidates(span, &[]).unwrap();
+    let FinderFill::Rsra { hot_weight, hot_shares } = &candidates.health.fill else {
+        panic!("an RSRA, not {:?}", candidates.health.fill);
     };
     assert_eq!(*hot_weight, weight);
     for row in 0..rsra.rows() {
@@ -98,15 +98,15 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
         assert_eq!(hot_shares[row as usize], hot.len() as f64 / f64::from(rsra.columns()));
     }
     let expected: Vec<_> = model.candidates(window, weight).into_iter().map(ip).collect();
-    assert_eq!(found.hosts, expected);
+    assert_eq!(candidates.hosts, expected);
     let tallies = Mutex::new(HashMap::new());
-    let put = |looked: &Looked<'_>| {
-        let &[tally] = looked.tallies else { panic!("one region, not {}", looked.tallies.len()) };
-        assert!(tallies.lock().unwrap().insert(looked.host, tally).is_none());
+    let put = |of: &HostTallies<'_>| {
+        let &[tally] = of.tallies else { panic!("one region, not {}", of.tallies.len()) };
+        assert!(tallies.lock().unwrap().insert(of.host, tally).is_none());
     };
-    backend.tally(&found, &put).unwrap();
-    let (tallies, row_weights) = (tallies.into_inner().unwrap(), found.row_weights.unwrap());
-    for host in &found.hosts {
+    backend.tally(&candidates, &put).unwrap();
+    let (tallies, row_weights) = (tallies.into_inner().unwrap(), candidates.row_weights.unwrap());
+    for host in &candidates.hosts {
         let (host, tally) = (number(*host), tallies[host]);
         assert_eq!(tally, Tally::Union(model.union_weight(host, window)));
         let estimate = params.estimate(&[tally], span, &row_weights);
@@ -133,7 +133,7 @@ proptest! {
             }
             assert_recorders_equal(&backend, &model);
             assert_search_equal(&mut backend, &model, &config);
-            backend.age(Ages { finder: 1, counter: 1 }, None).unwrap();
+            backend.age(Ages { finder: 1, counter: 1 }).unwrap();
             model.next_slice();
         }
     }

@@ -1,26 +1,35 @@
-//! [`Closing`]: a close in two steps, between which the window that ends can be asked.
+//! A close, in two steps: from the recorders of a device to a [`SliceReport`].
+//!
+//! ```text
+//! Closing::new     candidates -> tallies and estimate of each -> sample peers of super points
+//! Closing          answers questions about the window that ends
+//! Closing::finish  age: the window moves -> SliceReport
+//! ```
+//!
+//! The device counts; all decisions and floats are in srlg-core.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Mutex;
 use std::time::Instant;
 
-use srlg_core::{Estimate, Params};
+use srlg_core::{Ages, Estimate, Params};
 
 use super::estimate_within;
-use crate::close::Studied;
+use crate::backend::{Backend, Candidates, HostTallies};
 use crate::error::Error;
 use crate::ingest::feed::lent::Exclusive;
 use crate::kept::KeptHosts;
-use crate::peers::sample_peers;
-use crate::report::{Health, SamplePeer, SliceReport, SuperPoint};
+use crate::peers::{peers_of, sample_peers};
+use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
-/// Answers questions about a window before it moves, and closes its last slice at [`end`](Self::end).
+/// A slice that is being closed: the window that ends with it can be asked until [`end`](Self::end) moves the window.
 ///
 /// After a close the running slice is empty and counts as one of the window, so a query of k slices is about one slice
-/// less than the report. Here both are about the same window. Dropped without `end`, a `Closing` closes nothing.
+/// less than the report. Here both are about the same window. If a `Closing` is dropped without `end`, nothing is closed.
 ///
-/// Feeds keep pairs until then, and ingest them into the slice that runs afterwards. A feed that must wait, as its buffer
-/// is full, waits until the `Closing` is gone: a thread that has both gives the feed no more than its capacity.
+/// Feeds keep pairs until then, and ingest them into the slice that runs afterwards. A feed whose buffer is full waits
+/// until the `Closing` is gone: a thread that has both gives the feed no more than its capacity.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -32,97 +41,143 @@ use crate::report::{Health, SamplePeer, SliceReport, SuperPoint};
 /// let closing = detector.begin_close()?;
 /// let host = closing.super_points()[0].host;
 /// assert!(closing.cardinality_within(host, 1)?.cardinality > 2900.0);
-/// assert_eq!(closing.super_points_within(60)?.len(), 1);
+/// assert_eq!(closing.super_points_within(60, 1000.0)?.len(), 1);
 /// let report = closing.end()?;
 /// assert_eq!((report.slice, detector.slice()), (0, 1));
 /// # Ok::<(), srlg::Error>(())
 /// ```
 #[must_use = "the slice is closed by `end`"]
 pub struct Closing<'a> {
-    params: &'a Params,
-    backend: Exclusive<'a>,
-    health: &'a mut Health,
-    kept: &'a mut KeptHosts,
-    studied: Studied,
+    detector: ExclusiveDetector<'a>,
+    candidates: Candidates,
+    super_points: Vec<SuperPoint>,
+    stages: StageTimes,
     start: Instant,
+}
+
+/// A detector while no feed uses it.
+pub(super) struct ExclusiveDetector<'a> {
+    pub(super) params: &'a Params,
+    pub(super) backend: Exclusive<'a>,
+    pub(super) last: &'a mut LastReport,
+}
+
+/// What a detector keeps of its last report.
+pub(super) struct LastReport {
+    pub(super) health: Health,
+    /// Hosts that are candidates of the next report in any case.
+    pub(super) kept: KeptHosts,
+}
+
+impl LastReport {
+    /// A detector that has closed no slice yet, with `kept` hosts of others.
+    pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
+        Self { health: Health::untouched(params), kept }
+    }
+}
+
+impl ExclusiveDetector<'_> {
+    pub(super) fn slice(&self) -> u64 {
+        self.backend.slice()
+    }
+
+    /// Moves the window until `slice` is running.
+    pub(super) fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
+        let ages = self.params.ages_between(self.slice(), slice);
+        if ages != Ages::default() {
+            self.backend.age(ages)?;
+        }
+        self.backend.set_slice(slice);
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Closing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("Closing");
-        fields.field("slice", &self.slice()).field("super_points", &self.super_points());
+        fields.field("slice", &self.slice()).field("super_points", &self.super_points);
         fields.finish_non_exhaustive()
     }
 }
 
 impl<'a> Closing<'a> {
-    pub(super) fn new(
-        params: &'a Params,
-        mut backend: Exclusive<'a>,
-        (health, kept): (&'a mut Health, &'a mut KeptHosts),
-        start: Instant,
-    ) -> Result<Self, Error> {
-        let slice = backend.slice();
-        let studied = Studied::new(params, &mut *backend, kept.hosts(), slice)?;
-        Ok(Self { params, backend, health, kept, studied, start })
+    /// Finds the super points of the window that ends with the running slice.
+    pub(super) fn new(mut detector: ExclusiveDetector<'a>) -> Result<Self, Error> {
+        let start = Instant::now();
+        let ExclusiveDetector { params, backend, last } = &mut detector;
+        let (slice, mut stages) = (backend.slice(), std::mem::take(&mut backend.delays));
+        let span = params.span(slice, params.window());
+        let candidates = backend.candidates(span, last.kept.hosts())?;
+        stages.search = start.elapsed();
+        let super_points = super_points(params, &mut **backend, slice, &candidates)?;
+        stages.estimate = start.elapsed() - stages.search;
+        Ok(Self { detector, candidates, super_points, stages, start })
     }
 
     /// Returns the number of the slice that is being closed.
     #[must_use]
     pub fn slice(&self) -> u64 {
-        self.studied.slice
+        self.detector.slice()
     }
 
     /// Returns the super points of the window, as the report will have them.
     #[must_use]
     pub fn super_points(&self) -> &[SuperPoint] {
-        &self.studied.super_points
+        &self.super_points
     }
 
-    /// Returns those of the super points whose cardinality within the last `window` slices reaches the threshold, too,
-    /// with that cardinality, and with those of their sample peers that were seen in these slices; the largest first.
+    /// Returns the super points whose cardinality within the last `window` slices reaches `threshold`, with that
+    /// cardinality and with their sample peers of these slices; the largest first. A `threshold` below the detector's
+    /// finds no more hosts than the detector's does.
     ///
-    /// A host that has θ opposite hosts in a shorter window has them in the longer one. So no host is left out but for the
-    /// errors of the longer one: of a host near θ that estimate may stay below θ.
+    /// A host with `threshold` peers in a shorter window has them in the longer one, so only the error of the estimate
+    /// over the longer one can leave such a host out. No host is asked about whose cardinality is below `threshold`
+    /// there.
     ///
-    /// In the paper's scheme the call reads the whole SLEA once for each super point.
+    /// In the paper's scheme the call reads the whole SLEA once for each host that it asks about.
     ///
     /// # Errors
     /// As [`cardinality_within`](Self::cardinality_within).
-    pub fn super_points_within(&self, window: u32) -> Result<Vec<SuperPoint>, Error> {
-        let threshold = f64::from(self.params.threshold());
+    pub fn super_points_within(
+        &self,
+        window: u32,
+        threshold: f64,
+    ) -> Result<Vec<SuperPoint>, Error> {
         let mut points = Vec::new();
-        for point in self.super_points() {
+        for point in self.super_points.iter().filter(|point| point.cardinality >= threshold) {
+            if window == self.detector.params.window() {
+                points.push(point.clone());
+                continue;
+            }
             let estimate = self.cardinality_within(point.host, window)?;
             if estimate.cardinality >= threshold {
-                let Estimate { cardinality, std_error, range, .. } = estimate;
                 let is_seen = |peer: &&SamplePeer| self.slice() - peer.last_seen < window.into();
                 let peers = point.peers.iter().filter(is_seen).copied().collect();
-                points.push(SuperPoint { host: point.host, cardinality, std_error, range, peers });
+                points.push(SuperPoint::new(point.host, estimate, peers));
             }
         }
-        points.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
+        points.sort_by(SuperPoint::order);
         Ok(points)
     }
 
-    /// Estimates the number of distinct opposite hosts of `host`, super point or not, in the last `window` slices, of which
-    /// the one that is being closed is the last; `window` may be anything from 1 to the detector's own.
+    /// Estimates the number of distinct peers of `host`, super point or not, in the last `window` slices, of which the one
+    /// that is being closed is the last; `window` may be anything from 1 to the detector's own.
     ///
     /// # Errors
     /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
-        estimate_within(self.params, &*self.backend, self.slice(), (host, window))
+        let ExclusiveDetector { params, backend, .. } = &self.detector;
+        estimate_within(params, &**backend, self.slice(), host, window)
     }
 
-    /// Returns some opposite hosts of `host` in the window, super point or not: up to 64, those of the most recent contacts
-    /// first; none of an IPv6 host, and none in the paper's scheme.
+    /// Returns some peers of `host` in the window, super point or not: up to 64, those of the most recent contacts first;
+    /// none of an IPv6 host, and none in the paper's scheme.
     ///
     /// # Errors
     /// What the device reports; the CPU reports none.
     pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
-        let span = self.params.span(self.slice(), self.params.window());
-        let peers = sample_peers(self.params, &*self.backend, &[host], (span, self.slice()))?;
-        Ok(peers.into_iter().flatten().collect())
+        let ExclusiveDetector { params, backend, .. } = &self.detector;
+        Ok(sample_peers(params, &**backend, &[host], self.slice())?.concat())
     }
 
     /// Closes the slice: moves the window by one slice, and returns the report. The time between `begin_close` and this
@@ -131,27 +186,61 @@ impl<'a> Closing<'a> {
     /// # Errors
     /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
     pub fn end(self) -> Result<SliceReport, Error> {
-        let Self { params, mut backend, health, kept, studied, start } = self;
-        let mut report = end(params, &mut backend, (health, kept), studied)?;
-        drop(backend);
-        report.stages.complete(start.elapsed());
+        let start = self.start;
+        let (mut report, detector) = self.finish()?;
+        drop(detector);
+        report.stages.complete_since(start);
         Ok(report)
+    }
+
+    /// Does the same, and returns the detector, for the next slice, beside the report.
+    pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
+        let Self { mut detector, candidates, super_points, mut stages, start } = self;
+        let ExclusiveDetector { params, backend, last } = &mut detector;
+        let slice = backend.slice();
+        let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
+        let (ages, ageing) = (params.ages_between(slice, next), Instant::now());
+        let row_weights = match candidates.row_weights {
+            Some(row_weights) => backend.age(ages).map(|()| row_weights)?,
+            None => vec![backend.count_and_age(candidates.span, ages)?],
+        };
+        stages.age = ageing.elapsed();
+        backend.set_slice(next);
+        let health = Health::new(params, &row_weights, candidates.health);
+        let kept = KeptHosts::of(&super_points, params);
+        **last = LastReport { health: health.clone(), kept };
+        stages.complete_since(start);
+        let candidates = candidates.count;
+        Ok((SliceReport { slice, super_points, candidates, health, stages }, detector))
     }
 }
 
-/// Closes the running slice, of which all is known.
-pub(super) fn end(
+/// The candidates whose estimate reaches the threshold, in the order of a report.
+fn super_points(
     params: &Params,
-    backend: &mut Exclusive<'_>,
-    (health, kept): (&mut Health, &mut KeptHosts),
-    studied: Studied,
-) -> Result<SliceReport, Error> {
-    let running = backend.slice();
-    let next = running.checked_add(1).ok_or(Error::LastSlice { running })?;
-    let mut report = studied.report(params, &mut **backend, params.ages_between(running, next))?;
-    (report.stages.hand_in, report.stages.wait) = std::mem::take(&mut backend.delays);
-    backend.set_slice(next);
-    *health = report.health.clone();
-    *kept = KeptHosts::of(&report.super_points, params);
-    Ok(report)
+    backend: &mut dyn Backend,
+    slice: u64,
+    candidates: &Candidates,
+) -> Result<Vec<SuperPoint>, Error> {
+    let (points, threshold) = (Mutex::new(Vec::new()), f64::from(params.threshold()));
+    let row_weights = candidates.row_weights.as_deref().unwrap_or_default();
+    let visit = |&HostTallies { host, tallies, words }: &HostTallies<'_>| {
+        let estimate = params.estimate(tallies, candidates.span, row_weights);
+        if estimate.cardinality >= threshold {
+            let peers = words.map(|words| peers_of(params, slice, host, words));
+            let point = (SuperPoint::new(host, estimate, Vec::new()), peers);
+            points.lock().expect("nobody panics with it").push(point);
+        }
+    };
+    backend.tally(candidates, &visit)?;
+    let mut points = points.into_inner().expect("nobody panics with it");
+    points.sort_by(|(a, _), (b, _)| a.order(b));
+    let asked = points.iter().filter(|(_, peers)| peers.is_none());
+    let hosts: Vec<IpAddr> = asked.map(|(point, _)| point.host).collect();
+    let mut brought = sample_peers(params, backend, &hosts, slice)?.into_iter();
+    let points = points.into_iter().map(|(point, peers)| {
+        let peers = peers.or_else(|| brought.next()).unwrap_or_default();
+        SuperPoint { peers, ..point }
+    });
+    Ok(points.collect())
 }

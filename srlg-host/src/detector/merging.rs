@@ -4,9 +4,9 @@ use std::array::from_fn;
 
 use srlg_core::{ARRAYS, Ages, COUNTER, FINDER};
 
+use super::closing::LastReport;
 use super::{SlidingDetector, span};
 use crate::backend::Backend;
-use crate::close;
 use crate::error::Error;
 use crate::state::{Coder, Delta, Snapshot, Stored};
 
@@ -18,7 +18,7 @@ impl SlidingDetector {
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
-        Ok(Snapshot::new(&self.params, self.slice(), words, self.kept.clone()))
+        Ok(Snapshot::new(&self.params, self.slice(), words, self.last.kept.clone()))
     }
 
     /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
@@ -30,12 +30,12 @@ impl SlidingDetector {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive_until(snapshot.slice())?;
         // After these ages no recorder remembers anything.
-        backend.age(Ages::FOREVER, None)?;
+        backend.age(Ages::FOREVER)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
         drop(backend);
-        self.kept = snapshot.kept.clone().within_limit(&self.params);
-        self.health = close::untouched_health(&self.params);
+        let kept = snapshot.kept.clone().within_limit(&self.params);
+        self.last = LastReport::untouched(&self.params, kept);
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl SlidingDetector {
         snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(Stored::Snapshot, snapshot.slice())?;
         merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
-        self.kept.unite(&snapshot.kept, &self.params);
+        self.last.kept.unite(&snapshot.kept, &self.params);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! to candidates.
 //!
 //! Where there are more candidates than the limit, those with most cells stay: the large super points are still
-//! found, in bounded time, and the quality says so.
+//! found, in bounded time, and the health says so.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,8 +13,7 @@ use srlg_core::finder::cells::chance::{ACCEPTED_MISS, AgeHistogram, Requirement}
 use srlg_core::finder::cells::spell::SPELLING;
 use srlg_core::{Limbs, Span, host};
 
-use super::quality::Quality;
-use super::{FinderHealth, Overload};
+use super::{FinderFill, FinderHealth, Overload};
 
 /// Counts of the cells in a window.
 #[derive(Clone, Copy)]
@@ -53,18 +52,18 @@ struct Holder {
     cells: u32,
 }
 
-/// What a search found.
-pub(crate) struct Candidates {
-    /// Each once, those with most cells first.
+/// The hosts that a search selects as candidates.
+pub(crate) struct Selection {
+    /// The hosts, each once, those with most cells first.
     pub(crate) hosts: Vec<IpAddr>,
-    pub(crate) quality: Quality,
-    /// Whether there were more than the limit.
+    pub(crate) health: FinderHealth,
+    /// Whether there were more hosts than the limit.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) is_limited: bool,
 }
 
 /// Returns the hosts that have at least `c_min` cells, [`AgeHistogram::c_min`] of `counts`, those with most first, no more than
-/// the limit; and their quality. `counts` are of all cells in the window; `v4` are the IPv4 hosts that hold so many, and how
+/// the limit; and how the search went. `counts` are of all cells in the window; `v4` are the IPv4 hosts that hold so many, and how
 /// many each holds; `held` are the cells that IPv6 hosts hold, all of those of each host with so many that it may be one.
 /// Reorders `held`.
 pub(super) fn candidates(
@@ -72,7 +71,7 @@ pub(super) fn candidates(
     (counts, c_min): (Counts<'_>, u32),
     v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [Held],
-) -> Candidates {
+) -> Selection {
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
     spell(params, least_v6(c_min), held, &mut found);
@@ -87,9 +86,9 @@ pub(super) fn candidates(
         Some(address) => Ipv4Addr::from_bits(address).into(),
         None => host(limbs),
     });
-    Candidates {
+    Selection {
         hosts: hosts.collect(),
-        quality: quality(counts, asked, c_min),
+        health: health(counts, asked, c_min),
         #[cfg(any(feature = "cuda", test))]
         is_limited,
     }
@@ -148,20 +147,20 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     }
 }
 
-/// The quality where nothing was touched, over a `span` of one age.
-pub(super) fn untouched_quality(params: &CellsParams, span: Span) -> Quality {
+/// The health where nothing was touched, over a `span` of one age.
+pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
     let counts = Counts { histogram: AgeHistogram::new(params, &[0], span), v6: 0 };
     let c_min = counts.histogram.c_min();
-    quality(counts, c_min.into(), c_min)
+    health(counts, c_min.into(), c_min)
 }
 
-/// The quality of a search that found all hosts with at least `c_min` cells.
+/// The health of a search that found all hosts with at least `c_min` cells.
 #[cfg(any(feature = "cuda", test))]
-pub(crate) fn quality_of_all(counts: Counts<'_>, c_min: u32) -> Quality {
-    quality(counts, c_min.into(), c_min)
+pub(crate) fn health_of_all(counts: Counts<'_>, c_min: u32) -> FinderHealth {
+    health(counts, c_min.into(), c_min)
 }
 
-fn quality(counts: Counts<'_>, asked: Requirement, c_min: u32) -> Quality {
+fn health(counts: Counts<'_>, asked: Requirement, c_min: u32) -> FinderHealth {
     let Counts { histogram, v6 } = counts;
     let threshold = histogram.threshold();
     let miss_probability = histogram.miss(threshold, asked);
@@ -175,8 +174,8 @@ fn quality(counts: Counts<'_>, asked: Requirement, c_min: u32) -> Quality {
         () if histogram.is_crowded() => Some(Overload::Crowded),
         () => None,
     };
-    Quality {
-        finder: FinderHealth::Cells {
+    FinderHealth {
+        fill: FinderFill::Cells {
             c_min: asked.cells,
             in_use: histogram.share_in_use(),
             in_use_v6: histogram.share(v6),

@@ -6,9 +6,8 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Candidates, Counts, Held, candidates, holders, least_v6, untouched_quality};
-use super::quality::Quality;
-use super::{CpuFinder, CpuSearch};
+use super::cells::{Counts, Held, Selection, candidates, holders, least_v6, untouched};
+use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::vectors::for_wider_vectors;
 
 /// What a search counts.
@@ -93,9 +92,9 @@ for_wider_vectors! {
 impl CpuFinder for CellsFinder {
     type Search = CellSearch;
 
-    fn untouched_quality(params: &Params) -> Quality {
+    fn untouched(params: &Params) -> FinderHealth {
         let cells = params.finder().cells().expect("params of this finder");
-        untouched_quality(cells, params.span(0, 1))
+        untouched(cells, params.span(0, 1))
     }
 }
 
@@ -107,7 +106,7 @@ impl CpuSearch<u64> for CellSearch {
         Self { params, ages: Vec::new(), counters, owners, held: Vec::new() }
     }
 
-    fn candidates(&mut self, cells: &[u64], span: Span, _: usize) -> (Vec<IpAddr>, Quality) {
+    fn candidates(&mut self, cells: &[u64], span: Span, _: usize) -> (Vec<IpAddr>, FinderHealth) {
         let Self { params, ages, counters, owners, held } = self;
         counters.fill(0);
         ages.clear();
@@ -126,9 +125,9 @@ impl CpuSearch<u64> for CellSearch {
         if counts.may_spell() {
             list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
         }
-        let Candidates { hosts, quality, .. } =
+        let Selection { hosts, health, .. } =
             candidates(params, (counts, c_min), holders(owners, c_min), held);
-        (hosts, quality)
+        (hosts, health)
     }
 }
 

@@ -14,7 +14,7 @@ use srlg_kernels::cells::{KEPT, KeptHost};
 use srlg_kernels::{CountCells, ListHeld, ListHolders, ListKept, owners};
 use zerocopy::IntoBytes;
 
-use super::cells::{Candidates, Counts, Held, candidates, least_v6};
+use super::cells::{Counts, Held, Selection, candidates, least_v6};
 use crate::error::Error;
 use crate::gpu::ctx::GpuCtx;
 use crate::gpu::device::{Gpu, Memory, Part, Pinned};
@@ -233,7 +233,7 @@ impl Listed {
         params: &CellsParams,
         counts: (Counts<'_>, u32),
         held: &mut [Held],
-    ) -> Candidates {
+    ) -> Selection {
         candidates(params, counts, self.holders.iter().copied(), held)
     }
 }

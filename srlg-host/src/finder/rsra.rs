@@ -2,7 +2,7 @@
 //! that the limits accept.
 //!
 //! Under overload the weight is raised: the large super points are still found, in bounded time,
-//! and the quality says so.
+//! and the health says so.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,8 +10,7 @@ use srlg_core::finder::{RsraParams, detection, regain};
 use srlg_core::{Address, Params};
 use srlg_kernels::survey::WEIGHTS;
 
-use super::quality::Quality;
-use super::{FinderHealth, Overload};
+use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
 /// Per row, how many rough estimators have weight 0, 1, ... 8; those that are not hot are not
@@ -39,12 +38,12 @@ impl HotCounts {
 }
 
 /// Returns what `regain` returns at the lowest weight at which it returns something and that the
-/// limits accept, and its quality. `regain` returns `None` when there are too many candidates.
+/// limits accept, and how that search went. `regain` returns `None` when there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,
     mut regain: impl FnMut(u32) -> Result<Option<T>, Error>,
-) -> Result<(T, Quality), Error> {
+) -> Result<(T, FinderHealth), Error> {
     let rsra = rsra(params);
     for weight in rsra.hot_weight()..=rsra.width() {
         if !counts.is_searchable(rsra, weight) {
@@ -53,11 +52,11 @@ pub(crate) fn search<T: Default>(
         if let Some(found) = regain(weight)? {
             let is_raised = weight > rsra.hot_weight();
             let overload = is_raised.then_some(Overload::Raised);
-            return Ok((found, quality(params, counts, weight, overload)));
+            return Ok((found, health(params, counts, weight, overload)));
         }
     }
-    let quality = quality(params, counts, rsra.width(), Some(Overload::Saturated));
-    Ok((T::default(), quality))
+    let health = health(params, counts, rsra.width(), Some(Overload::Saturated));
+    Ok((T::default(), health))
 }
 
 /// The params of the RSRA of a detector that has one.
@@ -68,19 +67,19 @@ pub(super) fn rsra(params: &Params) -> &RsraParams {
     params.finder().rsra().expect("params of this finder")
 }
 
-/// The quality before any search.
-pub(super) fn untouched_quality(params: &Params) -> Quality {
+/// The health before any search.
+pub(super) fn untouched(params: &Params) -> FinderHealth {
     let rsra = rsra(params);
     let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
-    quality(params, &counts, rsra.hot_weight(), None)
+    health(params, &counts, rsra.hot_weight(), None)
 }
 
-fn quality(
+fn health(
     params: &Params,
     counts: &HotCounts,
     hot_weight: u32,
     overload: Option<Overload>,
-) -> Quality {
+) -> FinderHealth {
     let rsra = rsra(params);
     let (width, tau) = (rsra.width(), rsra.lsb_threshold());
     let (miss_probability, found_from) = match overload {
@@ -90,8 +89,8 @@ fn quality(
             detection::found_from(width, tau, hot_weight),
         ),
     };
-    Quality {
-        finder: FinderHealth::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
+    FinderHealth {
+        fill: FinderFill::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
         miss_probability,
         miss_probability_v6: None,
         // Touches of any age make an estimator hot.

@@ -17,9 +17,8 @@ use srlg_core::finder::{
 use srlg_core::{Address, Params, Span};
 use srlg_kernels::survey::WEIGHTS;
 
-use super::quality::Quality;
-use super::rsra::{HotCounts, high_table, hosts, rsra, search, untouched_quality};
-use super::{CpuFinder, CpuSearch};
+use super::rsra::{HotCounts, high_table, hosts, rsra, search, untouched};
+use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
 
@@ -93,8 +92,8 @@ for_wider_vectors! {
 impl CpuFinder for RsraFinder {
     type Search = RsraSearch;
 
-    fn untouched_quality(params: &Params) -> Quality {
-        untouched_quality(params)
+    fn untouched(params: &Params) -> FinderHealth {
+        untouched(params)
     }
 }
 
@@ -114,14 +113,14 @@ impl CpuSearch<u16> for RsraSearch {
         recorders: &[u16],
         span: Span,
         threads: usize,
-    ) -> (Vec<IpAddr>, Quality) {
+    ) -> (Vec<IpAddr>, FinderHealth) {
         self.survey(recorders, span, threads);
         let counts = self.hot_counts();
         let (params, limit) = (self.params, self.params.candidate_limit());
-        let (found, quality) =
+        let (found, health) =
             search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
                 .expect("a search on the CPU reports no error");
-        (hosts(found), quality)
+        (hosts(found), health)
     }
 }
 

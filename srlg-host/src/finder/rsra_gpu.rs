@@ -10,7 +10,7 @@ use srlg_core::{Address, FINDER, Params, Span};
 use srlg_kernels::{Hot, Regain, Survey, filled};
 use zerocopy::IntoBytes;
 
-use super::quality::Quality;
+use super::FinderHealth;
 use super::rsra::{HotCounts, high_table, hosts, rsra, search};
 use super::rsra_counts::CountsLayout;
 use crate::error::Error;
@@ -55,7 +55,7 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<(Vec<IpAddr>, Quality), Error> {
+    ) -> Result<(Vec<IpAddr>, FinderHealth), Error> {
         let params = *rsra(ctx.params);
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         let rough = ctx.recorders(FINDER).buffer();
@@ -66,7 +66,7 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
         self.find(ctx, params.hot_weight())?;
         let mut listed = Some(self.fetch(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
-        let (found, quality) = search(ctx.params, &counts, |weight| {
+        let (found, health) = search(ctx.params, &counts, |weight| {
             let listed = match listed.take().filter(|_| weight == params.hot_weight()) {
                 Some(listed) => listed,
                 None => {
@@ -76,7 +76,7 @@ impl<G: Gpu> GpuSearch<G> for RsraGpuSearch<G> {
             };
             self.all_hosts(ctx, listed)
         })?;
-        Ok((hosts(found), quality))
+        Ok((hosts(found), health))
     }
 }
 

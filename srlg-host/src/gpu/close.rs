@@ -8,7 +8,7 @@ use super::ctx::GpuCtx;
 use super::device::Gpu;
 use super::scheme::{GpuScheme, GpuSearch};
 use super::trips::Trips;
-use crate::backend::{Each, Found, Looked, united};
+use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 
 /// Closes of a scheme on a GPU.
@@ -25,15 +25,15 @@ pub(crate) trait GpuClose<G: Gpu, S>: Sized + Send + Sync {
         ctx: GpuCtx<'_, G, S>,
         trips: &mut Trips<G, S>,
         asked: (Span, &[IpAddr]),
-    ) -> Result<Found, Error>;
+    ) -> Result<Candidates, Error>;
 
     /// See [`Backend::tally`](crate::backend::Backend::tally).
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         trips: &mut Trips<G, S>,
-        found: &Found,
-        each: &Each<'_>,
+        candidates: &Candidates,
+        visit: &TallyVisitor<'_>,
     ) -> Result<(), Error>;
 }
 
@@ -60,25 +60,26 @@ impl<G: Gpu, S: GpuScheme, F: GpuSearch<G>> GpuClose<G, S> for PlainClose<F> {
         ctx: GpuCtx<'_, G, S>,
         trips: &mut Trips<G, S>,
         (span, kept): (Span, &[IpAddr]),
-    ) -> Result<Found, Error> {
+    ) -> Result<Candidates, Error> {
         // Counted while the search begins; brought back when it is over.
         trips.start_row_weights(ctx, span)?;
-        let (hosts, quality) = self.0.candidates(ctx, span)?;
+        let (hosts, health) = self.0.candidates(ctx, span)?;
         let hosts = united(hosts, kept);
         let row_weights = Some(trips.bring_row_weights(ctx)?);
-        Ok(Found { span, candidates: hosts.len(), hosts, quality, row_weights })
+        Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         trips: &mut Trips<G, S>,
-        found: &Found,
-        each: &Each<'_>,
+        candidates: &Candidates,
+        visit: &TallyVisitor<'_>,
     ) -> Result<(), Error> {
-        let ids: Vec<HostId> = found.hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
-        trips.all_regions(ctx, (&ids, found.span), &|number, tallies| {
-            each(&Looked { host: found.hosts[number], tallies, words: None });
+        let Candidates { span, hosts, .. } = candidates;
+        let ids: Vec<HostId> = hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
+        trips.all_regions(ctx, (&ids, *span), &|number, tallies| {
+            visit(&HostTallies { host: hosts[number], tallies, words: None });
         })
     }
 }

@@ -41,7 +41,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{Ages, COUNTER, FINDER, HostId, Params, RecentRange, Span, Tally, for_scheme};
 
-use crate::backend::{Backend, Each, Found, Pairs};
+use crate::backend::{Backend, Candidates, Pairs, TallyVisitor};
 use crate::device::Device;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
@@ -191,17 +191,17 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
     // The device does the work of a close.
     fn set_threads(&mut self, _: NonZeroUsize) {}
 
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Found, Error> {
+    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
         self.unless_lost(|| {
             let Work { close, trips } = &mut *self.work()?;
             close.candidates(self.ctx(), trips, (span, kept))
         })
     }
 
-    fn tally(&mut self, found: &Found, each: &Each<'_>) -> Result<(), Error> {
+    fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         self.unless_lost(|| {
             let Work { close, trips } = &mut *self.work()?;
-            close.tally(self.ctx(), trips, found, each)
+            close.tally(self.ctx(), trips, candidates, visit)
         })
     }
 
@@ -221,21 +221,22 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
         })
     }
 
-    fn age(&mut self, ages: Ages, count_within: Option<Span>) -> Result<u32, Error> {
+    fn age(&mut self, ages: Ages) -> Result<(), Error> {
         self.unless_lost(|| {
             let mut work = self.work()?;
-            let within = match count_within {
-                Some(span) => work.trips.row_weights(self.ctx(), span)?.iter().sum(),
-                None => 0,
-            };
             for (array, step) in self.params.age_steps(ages).into_iter().enumerate() {
                 if step > 0 {
                     by_array!(array, work, age(self.ctx(), array, step))?;
                 }
             }
-            self.hold_scans()?;
-            Ok(within)
+            self.hold_scans()
         })
+    }
+
+    fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error> {
+        let row_weights = self.unless_lost(|| self.work()?.trips.row_weights(self.ctx(), span))?;
+        self.age(ages)?;
+        Ok(row_weights.iter().sum())
     }
 
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {

@@ -11,7 +11,7 @@ use srlg_kernels::KernelRecorder;
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Part};
 use crate::error::Error;
-use crate::finder::Quality;
+use crate::finder::FinderHealth;
 use crate::ingest::pairs::Family;
 use crate::state::StateWord;
 
@@ -84,7 +84,7 @@ pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
         &self,
         ctx: GpuCtx<'_, G, S>,
         span: Span,
-    ) -> Result<(Vec<IpAddr>, Quality), Error>;
+    ) -> Result<(Vec<IpAddr>, FinderHealth), Error>;
 }
 
 /// The counter's part of the work of a GPU.

@@ -19,9 +19,9 @@ use super::records::{PART, Total, Totals, Turn, records_in};
 use super::scheme::GpuScheme;
 use super::trips::{LIST_ROOM, Trips, count, row_weights, sums_bytes};
 use super::turns::{Turns, all_regions};
-use crate::backend::{Each, Found, united};
+use crate::backend::{Candidates, TallyVisitor, united};
 use crate::error::Error;
-use crate::finder::{Candidates, CellsGpuSearch, Counts, Listed, quality_of_all};
+use crate::finder::{CellsGpuSearch, Counts, Listed, Selection, health_of_all};
 
 /// Listed hosts and records that are brought beyond as many as at the last close: these, and a sixteenth.
 const MORE: usize = if cfg!(test) { 2 } else { 32 };
@@ -76,7 +76,7 @@ impl<G: Gpu, S: GpuScheme> GpuClose<G, S> for TaggedClose<G> {
         ctx: GpuCtx<'_, G, S>,
         _: &mut Trips<G, S>,
         (span, kept): (Span, &[IpAddr]),
-    ) -> Result<Found, Error> {
+    ) -> Result<Candidates, Error> {
         self.pending = None;
         let params = CellsFinder::params(ctx.params.finder());
         let (mut ages, row_weights) = self.count(ctx, span)?;
@@ -87,54 +87,54 @@ impl<G: Gpu, S: GpuScheme> GpuClose<G, S> for TaggedClose<G> {
         let known = if is_known { kept } else { &[] };
         let turn = self.look(ctx, (span, counts.may_spell()), (c_min, known))?;
         // While the device looks at them.
-        let quality = quality_of_all(counts, c_min);
+        let health = health_of_all(counts, c_min);
         let (totals, listed) = self.listed(ctx, turn, (span, known))?;
         self.last = [totals.listed, totals.reached];
         let row_weights = Some(row_weights);
         let is_looked_at = is_known && totals.listed <= LIST_ROOM;
         if is_looked_at && totals.held == 0 && !listed.is_beyond_limit(params) {
-            let candidates = listed.hosts.len();
+            let count = listed.hosts.len();
             self.pending = Some(Pending { turn, hosts: listed.hosts });
-            return Ok(Found { span, candidates, hosts: Vec::new(), quality, row_weights });
+            return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
         }
         // The host spells IPv6 hosts, and chooses where there are more than the limit.
         let mut held = self.search.held(ctx, &self.copies[1], totals.held)?;
-        let Candidates { hosts, quality, is_limited } =
+        let Selection { hosts, health, is_limited } =
             listed.candidates(params, (counts, c_min), &mut held);
         let mut hosts = united(hosts, kept);
-        let candidates = hosts.len();
+        let count = hosts.len();
         if is_looked_at && !is_limited {
             let seen: HashSet<IpAddr> = listed.hosts.iter().copied().collect();
             hosts.retain(|host| !seen.contains(host));
             self.pending = Some(Pending { turn, hosts: listed.hosts });
         }
-        Ok(Found { span, candidates, hosts, quality, row_weights })
+        Ok(Candidates { span, count, hosts, health, row_weights })
     }
 
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G, S>,
         trips: &mut Trips<G, S>,
-        found: &Found,
-        each: &Each<'_>,
+        candidates: &Candidates,
+        visit: &TallyVisitor<'_>,
     ) -> Result<(), Error> {
-        let span = found.span;
+        let span = candidates.span;
         if let Some(Pending { turn, hosts }) = self.pending.take() {
             let looks = &self.looks;
             let list = looks.listed(self.search.hosts());
             let turns = Turns { looks, copies: &self.copies, span, threads: trips.threads };
-            let giants = turns.all(ctx, (list, &hosts), turn, each)?;
-            all_regions(ctx, trips, span, &giants, each)?;
+            let giants = turns.all(ctx, (list, &hosts), turn, visit)?;
+            all_regions(ctx, trips, span, &giants, visit)?;
         }
-        for hosts in found.hosts.chunks(LIST_ROOM) {
+        for hosts in candidates.hosts.chunks(LIST_ROOM) {
             let ids: Vec<HostId> = hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
             let (looks, threads) = (&self.looks, trips.threads);
             let list = trips.asked.bring(ctx, &ids)?;
             let turns = Turns { looks, copies: &self.copies, span, threads };
             let turn = Turn { records: PART.min(hosts.len()), ..Turn::default() };
             turns.start(ctx, list, turn)?;
-            let giants = turns.all(ctx, (list, hosts), turn, each)?;
-            all_regions(ctx, trips, span, &giants, each)?;
+            let giants = turns.all(ctx, (list, hosts), turn, visit)?;
+            all_regions(ctx, trips, span, &giants, visit)?;
         }
         Ok(())
     }

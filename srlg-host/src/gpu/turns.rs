@@ -15,7 +15,7 @@ use super::looks::Looks;
 use super::records::{Records, TOTALS_BYTES, Totals, Turn, records_in};
 use super::scheme::{GpuScheme, List};
 use super::trips::Trips;
-use crate::backend::{Each, Looked};
+use crate::backend::{HostTallies, TallyVisitor};
 use crate::error::Error;
 
 /// What looking at hosts of a list uses.
@@ -60,7 +60,7 @@ impl<G: Gpu> Turns<'_, G> {
         ctx.download(self.looks.totals(), &self.copies[copy], 0)
     }
 
-    /// Calls `each` for the `hosts` of `list` that may be super points, of which the records of `turn` are on their way to the
+    /// Calls `visit` for the `hosts` of `list` that may be super points, of which the records of `turn` are on their way to the
     /// first copy; but for giants, which are returned. While the host looks at the records of a turn the device
     /// makes those of the next.
     pub(super) fn all<S: GpuScheme>(
@@ -68,7 +68,7 @@ impl<G: Gpu> Turns<'_, G> {
         ctx: GpuCtx<'_, G, S>,
         (list, hosts): (List<'_, G::Memory>, &[IpAddr]),
         mut turn: Turn,
-        each: &Each<'_>,
+        visit: &TallyVisitor<'_>,
     ) -> Result<Vec<Giant>, Error> {
         let giants = Mutex::new(Vec::new());
         for copy in [0, 1].into_iter().cycle() {
@@ -94,7 +94,7 @@ impl<G: Gpu> Turns<'_, G> {
                         let mut giants = giants.lock().expect("nobody panics with it");
                         giants.push((host, words.to_vec()));
                     } else {
-                        each(&Looked { host, tallies: from_ref(&tally), words: Some(words) });
+                        visit(&HostTallies { host, tallies: from_ref(&tally), words: Some(words) });
                     }
                 });
             })?;
@@ -107,17 +107,17 @@ impl<G: Gpu> Turns<'_, G> {
     }
 }
 
-/// Calls `each` for `giants`, with the tallies of all their regions.
+/// Calls `visit` for `giants`, with the tallies of all their regions.
 pub(super) fn all_regions<G: Gpu, S: GpuScheme>(
     ctx: GpuCtx<'_, G, S>,
     trips: &mut Trips<G, S>,
     span: Span,
     giants: &[Giant],
-    each: &Each<'_>,
+    visit: &TallyVisitor<'_>,
 ) -> Result<(), Error> {
     let ids: Vec<HostId> = giants.iter().map(|&(host, ..)| ctx.params.host_id(host)).collect();
     trips.all_regions(ctx, (&ids, span), &|giant, tallies| {
         let (host, words) = &giants[giant];
-        each(&Looked { host: *host, tallies, words: Some(words) });
+        visit(&HostTallies { host: *host, tallies, words: Some(words) });
     })
 }

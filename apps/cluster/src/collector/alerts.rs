@@ -109,7 +109,7 @@ impl Kept {
 fn condition(closed: &Closed, report: &SliceReport) -> Condition {
     Condition {
         is_input_lost: closed.delivered.is_empty(),
-        is_overloaded: !closed.is_window_whole || report.health.overload.is_some(),
+        is_overloaded: !closed.is_window_whole || report.health.finder.overload.is_some(),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn line<'a>(
         delivered: named(names, &closed.delivered),
         late: named(names, &closed.late),
         missing: named(names, &closed.missing),
-        overload: report.health.overload,
+        overload: report.health.finder.overload,
         sampling: (!sampling.is_empty()).then_some(sampling),
         super_points: points.map(|one| point(one, most_peers, sampling)).collect(),
     }

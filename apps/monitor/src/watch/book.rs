@@ -188,7 +188,7 @@ impl Book {
     pub(super) fn close(&mut self, report: &SliceReport, detector: &SlidingDetector) -> Result<()> {
         self.silence_until(report.slice);
         self.closed += 1;
-        let is_overloaded = report.health.overload.is_some();
+        let is_overloaded = report.health.finder.overload.is_some();
         self.overloads += u64::from(is_overloaded);
         let mut alerts = Vec::new();
         let condition = self.condition(report.slice, is_overloaded);

@@ -9,7 +9,7 @@ use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
 use srlg_reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use super::contacts::{Contact, HOSTS, pair, short};
-use crate::backend::Looked;
+use crate::backend::HostTallies;
 use crate::state::Snapshot;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, SuperPoint};
@@ -88,11 +88,11 @@ impl Node {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
         let mut backend = self.detector.backend_mut().exclusive().unwrap();
-        let found = backend.candidates(span, &[]).unwrap();
+        let candidates = backend.candidates(span, &[]).unwrap();
         let left = Mutex::new(Vec::new());
-        let each = |looked: &Looked<'_>| left.lock().unwrap().push(looked.host);
-        backend.tally(&found, &each).unwrap();
-        [found.hosts.clone(), left.into_inner().unwrap()].map(|mut hosts| {
+        let visit = |of: &HostTallies<'_>| left.lock().unwrap().push(of.host);
+        backend.tally(&candidates, &visit).unwrap();
+        [candidates.hosts, left.into_inner().unwrap()].map(|mut hosts| {
             hosts.sort_unstable();
             hosts
         })

@@ -69,7 +69,7 @@ fn search_that_the_limits_refuse_is_not_made_ahead() {
     let start = std::time::Instant::now();
     let report = gpu.close_slice().unwrap();
     assert_eq!(report, cpu.close_slice().unwrap());
-    let overload = report.health.overload;
+    let overload = report.health.finder.overload;
     assert!(matches!(overload, Some(Overload::Raised | Overload::Saturated)), "{overload:?}");
     // A tenth of a second; to test 5·10^8 addresses takes eight.
     assert!(start.elapsed().as_secs() < 4, "{:?}", start.elapsed());

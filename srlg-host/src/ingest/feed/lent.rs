@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use srlg_core::Params;
 
@@ -13,6 +13,7 @@ use super::running::Running;
 use super::slot::{FeedSlot, FeedState, lock};
 use crate::backend::Backend;
 use crate::error::Error;
+use crate::report::StageTimes;
 
 /// The backend of a detector, and the slots of its feeds.
 pub(crate) struct LentBackend {
@@ -78,7 +79,8 @@ impl LentBackend {
         slots.retain(is_needed);
         slots.iter().for_each(|slot| slot.want());
         slots.iter().for_each(|slot| slot.take_back());
-        let delays = (settled - start, settled.elapsed());
+        let (hand_in, wait) = (settled - start, settled.elapsed());
+        let delays = StageTimes { hand_in, wait, ..StageTimes::default() };
         Ok(Exclusive { backend, slots, running, delays, was_panicking: std::thread::panicking() })
     }
 }
@@ -102,7 +104,7 @@ pub(crate) struct Exclusive<'a> {
     slots: &'a [Arc<FeedSlot>],
     running: &'a Running,
     /// How long it took to settle the backend, and to get it from all feeds.
-    pub(crate) delays: (Duration, Duration),
+    pub(crate) delays: StageTimes,
     was_panicking: bool,
 }
 

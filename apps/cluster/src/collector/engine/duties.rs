@@ -39,7 +39,7 @@ impl Engine {
                 "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
             );
         }
-        if let Some(overload) = report.health.overload {
+        if let Some(overload) = report.health.finder.overload {
             warn!("slice {}: {overload}", closed.slice);
         }
         self.progress.last_report = Some(LastReport {
