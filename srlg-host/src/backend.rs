@@ -10,10 +10,10 @@ use std::num::NonZeroUsize;
 use srlg_core::{Ages, HostId, RecentRange, Span, Tally};
 
 use crate::device::Device;
-#[cfg(feature = "cuda")]
-use crate::device_pairs::DevicePairs;
 use crate::error::Error;
 use crate::finder::FinderHealth;
+#[cfg(feature = "cuda")]
+use crate::gpu::cuda::pairs::DevicePairs;
 #[cfg(any(feature = "cuda", test))]
 use crate::ingest::pairs::Family;
 use crate::ingest::pairs::PairSlice;

@@ -1,28 +1,15 @@
-//! How devices find hosts: for each finder of srlg-core what the CPU does, and what a GPU does.
+//! How hosts are found: for each finder of srlg-core what all devices have in common, and what the CPU does.
 
-mod cells;
+pub(crate) mod cells;
 mod cells_cpu;
-#[cfg(any(feature = "cuda", test))]
-mod cells_gpu;
-mod rsra;
-#[cfg(any(feature = "cuda", test))]
-mod rsra_counts;
+pub(crate) mod rsra;
 mod rsra_cpu;
-#[cfg(any(feature = "cuda", test))]
-mod rsra_gpu;
 
 use std::fmt;
 use std::net::IpAddr;
 
 use srlg_core::finder::Finder;
 use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
-
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use cells::{Counts, Selection, health_of_all};
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use cells_gpu::{CellsGpuSearch, Listed};
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use rsra_gpu::RsraGpuSearch;
 
 /// How well the finder fared in the last slice that closed.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -60,19 +60,9 @@
 
 mod backend;
 pub mod config;
-#[cfg(any(feature = "cuda", test))]
-mod counter;
 mod cpu;
-#[cfg(feature = "cuda")]
-mod cuda;
 mod detector;
 mod device;
-#[cfg(feature = "cuda")]
-#[cfg_attr(
-    not(any(feature = "cudarc", feature = "cust")),
-    allow(unreachable_pub, reason = "public with the crates of the types")
-)]
-mod device_pairs;
 mod error;
 mod finder;
 #[cfg(any(feature = "cudarc", feature = "cust"))]

@@ -4,12 +4,10 @@ use srlg_core::Params;
 
 use crate::backend::Backend;
 use crate::cpu;
-#[cfg(feature = "cuda")]
-use crate::cuda::Cuda;
 use crate::device::Device;
 use crate::error::Error;
 #[cfg(feature = "cuda")]
-use crate::gpu;
+use crate::gpu::{self, cuda::Cuda};
 
 /// Returns a backend on `device`.
 pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {

@@ -4,9 +4,9 @@ use srlg_core::Ages;
 
 use super::SlidingDetector;
 use crate::backend::Pairs;
-#[cfg(any(feature = "cudarc", feature = "cust"))]
-use crate::device_pairs::DevicePairs;
 use crate::error::Error;
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+use crate::gpu::DevicePairs;
 use crate::ingest::feed::Feed;
 use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;

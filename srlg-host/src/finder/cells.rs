@@ -20,17 +20,20 @@ use super::{FinderFill, FinderHealth, Overload};
 pub(crate) struct Counts<'a> {
     /// All of them by their age.
     pub(crate) histogram: AgeHistogram<'a>,
+    /// The fewest cells of a candidate, [`AgeHistogram::c_min`].
+    pub(crate) c_min: u32,
     /// Those that IPv6 hosts hold.
     v6: u32,
 }
 
 impl<'a> Counts<'a> {
-    /// The counts over `span` of those of IPv4 hosts by their age, and behind them those of IPv6 hosts; makes all
-    /// of the former.
+    /// Counts over `span` the cells of `by_family`, which are those of IPv4 hosts by their age, and behind them those of
+    /// IPv6 hosts. The former become the sums of both.
     pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
         let (all, v6) = by_family.split_at_mut(span.finder_ages as usize);
         all.iter_mut().zip(&*v6).for_each(|(all, v6)| *all += v6);
-        Self { histogram: AgeHistogram::new(params, all, span), v6: v6.iter().sum() }
+        let histogram = AgeHistogram::new(params, all, span);
+        Self { histogram, c_min: histogram.c_min(), v6: v6.iter().sum() }
     }
 
     /// Whether IPv6 hosts hold so many cells that they spell one of them.
@@ -62,33 +65,32 @@ pub(crate) struct Selection {
     pub(crate) is_limited: bool,
 }
 
-/// Returns the hosts that have at least `c_min` cells, [`AgeHistogram::c_min`] of `counts`, those with most first, no more than
-/// the limit; and how the search went. `counts` are of all cells in the window; `v4` are the IPv4 hosts that hold so many, and how
-/// many each holds; `held` are the cells that IPv6 hosts hold, all of those of each host with so many that it may be one.
-/// Reorders `held`.
-pub(super) fn candidates(
+/// Returns the hosts that have at least c_min cells, those with most first, no more than the limit; and how the search went.
+/// `counts` are of all cells in the window. `v4` are the IPv4 hosts that hold c_min cells or more, and how many each holds.
+/// `held` are the cells that IPv6 hosts hold, at least all of those that may be candidates. Reorders `held`.
+pub(crate) fn candidates(
     params: &CellsParams,
-    (counts, c_min): (Counts<'_>, u32),
+    counts: Counts<'_>,
     v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [Held],
 ) -> Selection {
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
-    spell(params, least_v6(c_min), held, &mut found);
+    spell(params, least_v6(counts.c_min), held, &mut found);
     // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
     let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
     let limit = params.candidate_limit() as usize;
     #[cfg(any(feature = "cuda", test))]
     let is_limited = found.len() > limit;
-    let asked = limited(&mut found, c_min, limit);
+    let asked = limited(&mut found, counts.c_min, limit);
     let hosts = found.into_iter().map(|Holder { owner, limbs, .. }| match params.host(owner) {
         Some(address) => Ipv4Addr::from_bits(address).into(),
         None => host(limbs),
     });
     Selection {
         hosts: hosts.collect(),
-        health: health(counts, asked, c_min),
+        health: health(counts, asked),
         #[cfg(any(feature = "cuda", test))]
         is_limited,
     }
@@ -113,7 +115,7 @@ fn v4_first(owners: &mut [Owner]) -> usize {
 }
 
 /// The fewest cells of an IPv6 host, where `c_min` are asked of others: without four nobody knows its address.
-pub(super) fn least_v6(c_min: u32) -> u32 {
+pub(crate) fn least_v6(c_min: u32) -> u32 {
     c_min.max(SPELLING as u32)
 }
 
@@ -149,19 +151,16 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
 
 /// The health where nothing was touched, over a `span` of one age.
 pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
-    let counts = Counts { histogram: AgeHistogram::new(params, &[0], span), v6: 0 };
-    let c_min = counts.histogram.c_min();
-    health(counts, c_min.into(), c_min)
+    health_of_all(Counts::new(params, &mut [0, 0], span))
 }
 
-/// The health of a search that found all hosts with at least `c_min` cells.
-#[cfg(any(feature = "cuda", test))]
-pub(crate) fn health_of_all(counts: Counts<'_>, c_min: u32) -> FinderHealth {
-    health(counts, c_min.into(), c_min)
+/// Returns the health of a search that found all hosts with at least c_min cells.
+pub(crate) fn health_of_all(counts: Counts<'_>) -> FinderHealth {
+    health(counts, counts.c_min.into())
 }
 
-fn health(counts: Counts<'_>, asked: Requirement, c_min: u32) -> FinderHealth {
-    let Counts { histogram, v6 } = counts;
+fn health(counts: Counts<'_>, asked: Requirement) -> FinderHealth {
+    let Counts { histogram, c_min, v6 } = counts;
     let threshold = histogram.threshold();
     let miss_probability = histogram.miss(threshold, asked);
     let is_raised = asked != c_min.into() && miss_probability > ACCEPTED_MISS;

@@ -117,7 +117,7 @@ impl CpuSearch<u64> for CellSearch {
         ages.swap_remove(2 * of_window + 1);
         ages.remove(of_window);
         let counts = Counts::new(params, ages, span);
-        let c_min = counts.histogram.c_min();
+        let c_min = counts.c_min;
         owners.clear();
         held.clear();
         let limit = u64::from(span.finder_ages) * params.age_step();
@@ -126,7 +126,7 @@ impl CpuSearch<u64> for CellSearch {
             list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
         }
         let Selection { hosts, health, .. } =
-            candidates(params, (counts, c_min), holders(owners, c_min), held);
+            candidates(params, counts, holders(owners, c_min), held);
         (hosts, health)
     }
 }

@@ -101,7 +101,7 @@ fn health(
 }
 
 /// The hosts of `addresses`.
-pub(super) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
+pub(crate) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
     addresses.into_iter().map(|address| Ipv4Addr::from_bits(address).into()).collect()
 }
 

@@ -1,85 +1,209 @@
-//! [`GpuClose`]: what a scheme does on a GPU at the end of a slice.
+//! [`Close`]: what a device does at the end of a slice; and [`TaggedClose`], that of the default scheme.
+//!
+//! The latter takes two trips where nothing is beyond what is expected. The first brings counts of cells by age, from
+//! which the host computes c_min. The second brings all else: which hosts are candidates, and the records of those that may
+//! be super points. The host does not know how many there are when it asks: it brings as many as at the last close and some
+//! more. Further trips bring what is beyond that, what the device had no room for, all regions of giants, and IPv6 hosts,
+//! whose addresses the host spells first.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
-use srlg_core::{HostId, Params, Span};
+use srlg_core::{HostId, Span};
 
+use super::cells::{GpuCellSearch, HostList};
 use super::ctx::GpuCtx;
-use super::device::Gpu;
-use super::scheme::{GpuScheme, GpuSearch};
-use super::trips::Trips;
+use super::device::{Gpu, Pinned, values};
+use super::looks::{HostLook, LookMemory};
+use super::questions::{LIST_ROOM, Questions};
+use super::records::{Giant, PART, Total, Totals, Turn, records_in};
 use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
+use crate::finder::cells::{Counts, Selection, health_of_all};
 
-/// Closes of a scheme on a GPU.
-pub(crate) trait GpuClose<G: Gpu, S>: Sized + Send + Sync {
-    /// Allocates what closes of a detector with `params` need.
-    fn new(gpu: &G, params: &Params) -> Result<Self, Error>;
-
-    /// Starts filling what does not change any more, `by` pinned memory.
-    fn prepare(&mut self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error>;
-
+/// Memory with which a device closes slices.
+pub(super) trait Close<G: Gpu>: Send + Sync {
     /// See [`Backend::candidates`](crate::backend::Backend::candidates).
     fn candidates(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        trips: &mut Trips<G, S>,
-        asked: (Span, &[IpAddr]),
+        ctx: GpuCtx<'_, G>,
+        questions: &mut Questions<G>,
+        span: Span,
+        kept: &[IpAddr],
     ) -> Result<Candidates, Error>;
 
     /// See [`Backend::tally`](crate::backend::Backend::tally).
     fn tally(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        trips: &mut Trips<G, S>,
+        ctx: GpuCtx<'_, G>,
+        questions: &mut Questions<G>,
         candidates: &Candidates,
         visit: &TallyVisitor<'_>,
     ) -> Result<(), Error>;
 }
 
-/// A scheme that a GPU can close slices of.
-pub(crate) trait Closed: GpuScheme + Sized {
-    /// What closes them.
-    type Close<G: Gpu>: GpuClose<G, Self>;
+/// Listed hosts and records that are brought beyond as many as at the last close: these, and a sixteenth.
+const MORE: usize = if cfg!(test) { 2 } else { 32 };
+
+/// Closes of the default scheme.
+pub(super) struct TaggedClose<G: Gpu> {
+    search: GpuCellSearch<G>,
+    looks: LookMemory<G>,
+    /// Totals of the last close.
+    last: Totals,
+    /// What the search has brought and the host has not looked at.
+    pending: Option<PendingRecords>,
 }
 
-/// Closes by a search that brings its candidates to the host, which asks for all of them.
-pub(crate) struct PlainClose<F>(F);
+/// Records in the first copy.
+struct PendingRecords {
+    turn: Turn,
+    /// The listed hosts by number.
+    hosts: Vec<IpAddr>,
+}
 
-impl<G: Gpu, S: GpuScheme, F: GpuSearch<G>> GpuClose<G, S> for PlainClose<F> {
-    fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        Ok(Self(GpuSearch::new(gpu, params)?))
-    }
+/// Returns how many to bring, where the last close had `last`.
+fn expected(last: usize, most: usize) -> usize {
+    (last + last / 16 + MORE).min(most)
+}
 
-    fn prepare(&mut self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error> {
-        self.0.prepare(ctx, by)
-    }
-
+impl<G: Gpu> Close<G> for TaggedClose<G> {
     fn candidates(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        trips: &mut Trips<G, S>,
-        (span, kept): (Span, &[IpAddr]),
+        ctx: GpuCtx<'_, G>,
+        _: &mut Questions<G>,
+        span: Span,
+        kept: &[IpAddr],
     ) -> Result<Candidates, Error> {
-        // Counted while the search begins; brought back when it is over.
-        trips.start_row_weights(ctx, span)?;
-        let (hosts, health) = self.0.candidates(ctx, span)?;
-        let hosts = united(hosts, kept);
-        let row_weights = Some(trips.bring_row_weights(ctx)?);
-        Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
+        self.pending = None;
+        let params = self.search.params;
+        let (mut ages, row_weights) = self.search.count(ctx, span, &self.looks.copies[0])?;
+        let counts = Counts::new(&params, &mut ages, span);
+
+        let is_known = kept.len() <= LIST_ROOM;
+        let known = if is_known { kept } else { &[] };
+        let turn = self.start(ctx, span, counts, known)?;
+        // While the device looks at them.
+        let health = health_of_all(counts);
+        let (totals, listed) = self.listed(ctx, turn, span, known)?;
+        self.last = totals;
+        let row_weights = Some(row_weights);
+        let is_looked_at = is_known && totals.listed <= LIST_ROOM;
+        if is_looked_at && totals.held == 0 && !listed.is_beyond_limit(&params) {
+            let count = listed.hosts.len();
+            self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
+            return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
+        }
+        // The host spells IPv6 hosts, and chooses where there are more than the limit.
+        let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
+        let Selection { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
+        let mut hosts = united(hosts, kept);
+        let count = hosts.len();
+        if is_looked_at && !is_limited {
+            let seen: HashSet<IpAddr> = listed.hosts.iter().copied().collect();
+            hosts.retain(|host| !seen.contains(host));
+            self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
+        }
+        Ok(Candidates { span, count, hosts, health, row_weights })
     }
 
     fn tally(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        trips: &mut Trips<G, S>,
+        ctx: GpuCtx<'_, G>,
+        questions: &mut Questions<G>,
         candidates: &Candidates,
         visit: &TallyVisitor<'_>,
     ) -> Result<(), Error> {
-        let Candidates { span, hosts, .. } = candidates;
-        let ids: Vec<HostId> = hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
-        trips.all_regions(ctx, (&ids, *span), &|number, tallies| {
-            visit(&HostTallies { host: hosts[number], tallies, words: None });
-        })
+        let (memory, span) = (&self.looks, candidates.span);
+        if let Some(PendingRecords { turn, hosts }) = self.pending.take() {
+            let list = memory.listed(self.search.hosts());
+            let giants = HostLook { ctx, memory, list, span }.finish(&hosts, turn, visit)?;
+            all_regions(ctx, questions, span, &giants, visit)?;
+        }
+        for hosts in candidates.hosts.chunks(LIST_ROOM) {
+            let ids: Vec<HostId> = hosts.iter().map(|&host| ctx.params.host_id(host)).collect();
+            let list = questions.hosts.bring(ctx, &ids)?;
+            let look = HostLook { ctx, memory, list, span };
+            let turn = Turn { records: PART.min(hosts.len()), ..Turn::default() };
+            look.start(turn)?;
+            let giants = look.finish(hosts, turn, visit)?;
+            all_regions(ctx, questions, span, &giants, visit)?;
+        }
+        Ok(())
     }
+}
+
+impl<G: Gpu> TaggedClose<G> {
+    /// Allocates what closes need, and starts filling what does not change any more through the pinned memory `by`.
+    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::Pinned) -> Result<Self, Error> {
+        let (search, looks) = (GpuCellSearch::new(ctx)?, LookMemory::new(ctx, by)?);
+        Ok(Self { search, looks, last: Totals::default(), pending: None })
+    }
+
+    /// Starts listing candidates and looking at them, and bringing what is expected of both. Returns which records come.
+    fn start(
+        &mut self,
+        ctx: GpuCtx<'_, G>,
+        span: Span,
+        counts: Counts<'_>,
+        kept: &[IpAddr],
+    ) -> Result<Turn, Error> {
+        let Self { search, looks: memory, last, .. } = self;
+        ctx.clear(memory.totals())?;
+        search.list(ctx, counts.c_min, kept, memory.total(Total::Listed))?;
+        if counts.may_spell() {
+            search.list_held(ctx, span, counts.c_min, memory.total(Total::Held))?;
+        }
+        let turn = Turn { records: expected(last.reached, PART), ..Turn::default() };
+        let mut at = records_in(span, turn.records).end;
+        for part in search.entries(0..expected(last.listed, LIST_ROOM)) {
+            ctx.download(part, &memory.copies[0], at)?;
+            at += part.bytes;
+        }
+        let list = memory.listed(search.hosts());
+        HostLook { ctx, memory, list, span }.start(turn)?;
+        Ok(turn)
+    }
+
+    /// Waits for what was started, and returns the totals and the listed hosts.
+    fn listed(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        turn: Turn,
+        span: Span,
+        kept: &[IpAddr],
+    ) -> Result<(Totals, HostList), Error> {
+        let [first, other] = &self.looks.copies;
+        let room = expected(self.last.listed, LIST_ROOM);
+        let entries_at = records_in(span, turn.records).end;
+        let holds_at = entries_at + room * size_of::<u64>();
+        let (totals, mut entries, mut holds) = first.read(|bytes| {
+            let totals = Totals::new(bytes);
+            let there = room.min(totals.listed);
+            let entries: &[u64] = values(&bytes[entries_at..][..there * size_of::<u64>()]);
+            let holds: &[u32] = values(&bytes[holds_at..][..there * size_of::<u32>()]);
+            (totals, entries.to_vec(), holds.to_vec())
+        })?;
+        if totals.listed > room {
+            let [more, more_holds] = self.search.entries(room..totals.listed);
+            ctx.fetch_into(more, other, &mut entries)?;
+            ctx.fetch_into(more_holds, other, &mut holds)?;
+        }
+        Ok((totals, HostList::new(&self.search.params, &entries, &holds, kept)))
+    }
+}
+
+/// Calls `visit` for `giants`, with the tallies of all their regions.
+fn all_regions<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    questions: &mut Questions<G>,
+    span: Span,
+    giants: &[Giant],
+    visit: &TallyVisitor<'_>,
+) -> Result<(), Error> {
+    let ids: Vec<HostId> = giants.iter().map(|giant| ctx.params.host_id(giant.host)).collect();
+    questions.all_regions(ctx, &ids, span, &|number, tallies| {
+        let Giant { host, words } = &giants[number];
+        visit(&HostTallies { host: *host, tallies, words: Some(words) });
+    })
 }

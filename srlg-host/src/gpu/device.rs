@@ -1,8 +1,5 @@
-//! [`Gpu`]: a GPU as the backend sees it, and the only way in which it sees one.
-//!
-//! Memory, queues of work, marks in them, and the kernels of srlg-kernels. CUDA is one
-//! implementation; tests have another, which runs the same kernels on the host in orders that a
-//! GPU might choose.
+//! [`Gpu`]: a GPU as the backend sees it, and the only way in which it sees one: memory, queues of work, marks in them,
+//! and the kernels of srlg-kernels.
 //!
 //! Work in one queue happens in order, work in different queues at any time. Nothing but
 //! [`finish`](Gpu::finish) and access to pinned memory waits. Any error but those of `allocate`
@@ -15,10 +12,10 @@ use srlg_kernels::{Element, Kernel, Length, Place};
 use zerocopy::{FromBytes, Immutable};
 
 #[cfg(feature = "cuda")]
-use crate::device_pairs::DevicePairs;
+use super::cuda::pairs::DevicePairs;
 use crate::error::Error;
 
-/// `bytes` that a device left, as values of `T`.
+/// Returns `bytes` that a device left as values of `T`.
 pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_bytes(bytes).expect("answers are whole values in aligned memory")
 }
@@ -34,19 +31,19 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// A point in a queue.
     type Mark: Send + Sync;
 
-    /// Groups of threads that run at the same time; the shapes of launches follow from it.
+    /// Returns how many groups of threads run at the same time; the shapes of launches follow from it.
     fn processors(&self) -> u32;
 
-    /// Memory of `bytes`, with any content.
+    /// Allocates memory of `bytes`, with any content.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
 
-    /// Pinned memory of `bytes`, all zero.
+    /// Allocates pinned memory of `bytes`, all zero.
     fn pin(&self, bytes: usize) -> Result<Self::Pinned, Error>;
 
-    /// An empty queue.
+    /// Makes an empty queue.
     fn queue(&self) -> Result<Self::Queue, Error>;
 
-    /// A mark that has been reached.
+    /// Makes a mark that has been reached.
     fn mark(&self) -> Result<Self::Mark, Error>;
 
     /// Sets all bytes of `part`.
@@ -104,7 +101,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     fn finish(&self, mark: &Self::Mark) -> Result<(), Error>;
 }
 
-/// Starts a scan of pairs in memory of a device.
+/// A function that starts a scan of pairs in memory of a device.
 pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error>;
 
 /// Memory of a device.
@@ -112,13 +109,13 @@ pub(crate) trait Memory: Send + Sync + Sized {
     /// Where kernels find something in it.
     type Address: Copy + Send + Sync + 'static;
 
-    /// Its length.
+    /// Returns its length.
     fn bytes(&self) -> usize;
 
-    /// The address of its byte number `start`.
+    /// Returns the address of its byte number `start`.
     fn address(&self, start: usize) -> Self::Address;
 
-    /// Some of it, in bytes.
+    /// Returns a range of its bytes.
     ///
     /// # Panics
     /// When it has no such range.
@@ -127,7 +124,7 @@ pub(crate) trait Memory: Send + Sync + Sized {
         Part { memory: self, start: range.start, bytes: range.len() }
     }
 
-    /// All of it.
+    /// Returns all of it.
     fn all(&self) -> Part<'_, Self> {
         self.part(0..self.bytes())
     }
@@ -135,13 +132,13 @@ pub(crate) trait Memory: Send + Sync + Sized {
 
 /// Memory of the host. Access waits for copies from and to it.
 pub(crate) trait Pinned: Send + Sync + 'static {
-    /// Its length.
+    /// Returns its length.
     fn bytes(&self) -> usize;
 
-    /// Looks at it.
+    /// Calls `look` with its bytes.
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
 
-    /// Lends it, to be changed.
+    /// Lends its bytes to be changed.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
@@ -163,6 +160,16 @@ impl<M> Clone for Part<'_, M> {
 }
 
 impl<M> Copy for Part<'_, M> {}
+
+impl<M> Part<'_, M> {
+    /// Returns its pieces of up to `bytes` bytes, in order; none of an empty part, whose memory may have no address.
+    pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
+        (0..self.bytes).step_by(bytes).map(move |at| {
+            let bytes = bytes.min(self.bytes - at);
+            Part { start: self.start + at, bytes, ..self }
+        })
+    }
+}
 
 impl<M: Memory> Part<'_, M> {
     /// Returns it as values of `T`.

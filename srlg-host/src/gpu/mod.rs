@@ -5,41 +5,76 @@
 //! [`Ip6Pair`](crate::ingest::Ip6Pair), the words of the inside host first. Pairs in ordinary memory go in by
 //! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), on a GPU too.
 
-// The GPU backend: recorders in the memory of a device.
+// The GPU backend: the recorders of a detector in the memory of a device, and everything that is done with them there.
 //
-// Pairs go in by `upload`, questions by `work`; each has queues of its own.
-// A question first lets the upload buffers finish, ageing lets them wait. Scans only ever lower
-// words, so any of them may happen at the same time as any question.
+// A slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a copy that the host waits for.
+//
+//   host                        upload queues              queue of questions
+//   ----                        -------------              ------------------
+//   ingest: fills buffers  -->  copy, touch
+//   close_slice:
+//     sends their rest     -->  copy, touch           -->  waits for the uploads
+//                                                          count_cells: cells in the window, by age and by owner
+//                                                          count: recorders in the window, per row of the counter
+//     c_min of the ages    <=============================  trip 1: cells by age, weights of rows
+//                          ----------------------------->  list_kept, list_holders: the candidates
+//                                                          tally, glimpse: those that a few positions do not dismiss
+//     health, meanwhile                                    tally, regroup, reach: those that may reach the threshold
+//                                                          record: their numbers, bins and cells of sample peers
+//     estimates            <=============================  trip 2: candidates and records
+//                          ----------------------------->  age: both arrays
+//   the report is returned      waits for the ageing  <--
+//   ingest: next slice     -->  copy, touch
+//
+// The host never waits for the ageing. It does not know how many candidates and records there are when it asks for them,
+// and brings some more than at the last close; close.rs says what takes further trips. The paper's scheme takes three.
+//
+// Scans only ever lower words, so they may run beside each other and beside any question. Ageing raises words: it runs
+// when all earlier scans are done, and later scans wait for it.
+//
+//   mod.rs            the backend: what waits for what, and what happens when a device fails
+//   device.rs         the trait Gpu: memory, queues, marks, launches; all other files are written over it
+//   cuda/             an NVIDIA GPU, through the driver (driver.rs: unsafe code); pairs that users have there (pairs.rs)
+//   tests/simulated/  a GPU for tests, which runs the kernels on the host in orders that a GPU might choose
+//   ctx.rs            a device, a queue and the recorders, as one value; copies and launches
+//   scheme.rs         which kernels each scheme starts; the only file that asks for the scheme
+//   upload.rs         pairs on their way to the device
+//   close.rs          a close of the default scheme: both trips
+//   cells.rs          its search: trip 1, and the list of candidates
+//   looks.rs          from that list to records: the kernels from glimpse to record
+//   records.rs        the layout of records, and turns: the host reads some records while the device writes the next
+//   paper.rs          a close of the paper's scheme
+//   questions.rs      tallies of hosts that the host names: queries, giants, candidates of the paper's scheme
+//   transfer.rs       words of recorders for snapshots, deltas and merging
 
-pub(crate) mod answers;
+mod cells;
 mod close;
-pub(crate) mod ctx;
-pub(crate) mod device;
+mod ctx;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+mod device;
 mod looks;
+mod paper;
+mod questions;
 mod records;
-pub(crate) mod scheme;
-mod tagged;
+mod scheme;
 #[cfg(test)]
 mod tests;
-mod touch;
 mod transfer;
-mod trips;
-mod turns;
 mod upload;
-mod work;
 
 #[cfg(any(feature = "cudarc", feature = "cust"))]
-pub use crate::device_pairs::DevicePairs;
+pub use cuda::pairs::DevicePairs;
 #[cfg(feature = "cudarc")]
 pub use cudarc;
-use std::marker::PhantomData;
+
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{Ages, COUNTER, FINDER, HostId, Params, RecentRange, Span, Tally, for_scheme};
+use srlg_core::{Ages, HostId, Params, RecentRange, Span, Tally};
+use srlg_kernels::Age;
 
 use crate::backend::{Backend, Candidates, Pairs, TallyVisitor};
 use crate::device::Device;
@@ -47,12 +82,12 @@ use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 use crate::ingest::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
-use close::{Closed, GpuClose};
+use close::Close;
 use ctx::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
-use scheme::scan;
-use upload::Uploads;
-use work::Work;
+use questions::Questions;
+use scheme::for_array;
+use upload::{Uploads, scan};
 
 /// Returns the backend of a detector with `params` on `gpu`, which is called `device`.
 pub(crate) fn backend<G: Gpu>(
@@ -60,16 +95,16 @@ pub(crate) fn backend<G: Gpu>(
     device: Device,
     params: Params,
 ) -> Result<Box<dyn Backend>, Error> {
-    for_scheme!(&params, Types => Ok(Box::new(GpuBackend::<G, Types>::new(gpu, device, params)?)))
+    Ok(Box::new(GpuBackend::new(gpu, device, params)?))
 }
 
 /// A detector's recorders on a GPU.
-struct GpuBackend<G: Gpu, S: Closed> {
+struct GpuBackend<G: Gpu> {
     // Dropped in this order: memory before the device that it is of.
     uploads: Uploads<G>,
-    work: Mutex<Work<G, S>>,
+    work: Mutex<Work<G>>,
     arrays: Arrays<G>,
-    /// Of all questions.
+    /// The queue of all questions.
     queue: G::Queue,
     /// Behind the last ageing, which scans must not overtake.
     aged: G::Mark,
@@ -80,54 +115,59 @@ struct GpuBackend<G: Gpu, S: Closed> {
     gpu: G,
 }
 
-impl<G: Gpu, S: Closed> GpuBackend<G, S> {
-    /// A backend with all the memory that it will ever need, and untouched recorders.
+/// The memory of closes, and that of all other questions.
+struct Work<G: Gpu> {
+    close: Box<dyn Close<G>>,
+    questions: Questions<G>,
+}
+
+impl<G: Gpu> GpuBackend<G> {
+    /// Allocates all the memory that a detector will ever need, with untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         let queue = gpu.queue()?;
         let arrays = Arrays::new(&gpu, &queue, &params)?;
-        let work = Mutex::new(Work::new(&gpu, &params)?);
+        let mut questions = Questions::new(&gpu, &params)?;
+        let ctx = GpuCtx { gpu: &gpu, queue: &queue, params: &params, arrays: &arrays };
+        let close = scheme::close(ctx, &mut questions.results_copy)?;
+        let work = Mutex::new(Work { close, questions });
         let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         let is_lost = AtomicBool::new(false);
         let backend = Self { uploads, work, arrays, queue, aged, is_lost, params, device, gpu };
-        let mut work = backend.work()?;
-        work.prepare(backend.ctx())?;
         // Scans wait for the recorders to be filled.
         backend.hold_scans()?;
-        drop(work);
         Ok(backend)
     }
 
-    /// Lets later scans wait for what was asked of the recorders so far.
+    /// Lets later scans wait for everything that the queue of questions does so far.
     fn hold_scans(&self) -> Result<(), Error> {
         self.gpu.record(&self.queue, &self.aged)?;
         self.uploads.wait(&self.gpu, &self.aged)
     }
 
-    /// Scans pairs that are on the device already: `lend` hands them to the scan that it is given,
-    /// for work in the queue that it is given.
+    /// Scans pairs that are on the device already. `lend` gets a queue and a scan, and hands the scan the pairs.
     fn scan_resident(
         &self,
-        (family, ages): (Family, Ages),
+        family: Family,
+        ages: Ages,
         lend: impl FnOnce(&G::Queue, Scan<'_, G::Memory>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let queue = &self.uploads.take().queue;
-        lend(queue, &mut |pairs| scan(self.ctx().on(queue), (family, pairs), ages))
+        lend(queue, &mut |pairs| scan(self.ctx().on(queue), family, pairs, ages))
     }
 
-    fn ctx(&self) -> GpuCtx<'_, G, S> {
+    fn ctx(&self) -> GpuCtx<'_, G> {
         let Self { gpu, queue, params, arrays, .. } = self;
-        GpuCtx { gpu, queue, params, arrays, scheme: PhantomData }
+        GpuCtx { gpu, queue, params, arrays }
     }
 
-    /// The work, when all that was scanned before comes before it.
-    fn work(&self) -> Result<MutexGuard<'_, Work<G, S>>, Error> {
+    /// Locks the memory of questions. What is asked from now on comes after all that was scanned before.
+    fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.uploads.join(self.ctx())?;
         Ok(work)
     }
 
-    /// Does something with the device. When the driver fails the device is lost: work that others
-    /// had started may have failed with it.
+    /// Does `work` with the device. If the driver fails the device is lost, as work of other threads may have failed too.
     fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if self.is_lost.load(Relaxed) {
             return Err(Error::DeviceLost);
@@ -140,18 +180,7 @@ impl<G: Gpu, S: Closed> GpuBackend<G, S> {
     }
 }
 
-/// Calls a method of `$work` for the recorders of the array of that number.
-macro_rules! by_array {
-    ($array:expr, $work:expr, $method:ident($($argument:expr),*)) => {
-        match $array {
-            FINDER => $work.trips.$method::<FinderRecorder<S>>($($argument),*),
-            COUNTER => $work.trips.$method::<CounterRecorder<S>>($($argument),*),
-            other => panic!("there is no array {other}"),
-        }
-    };
-}
-
-impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
+impl<G: Gpu> Backend for GpuBackend<G> {
     fn device(&self) -> Device {
         self.device
     }
@@ -164,13 +193,13 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
             Pairs::Plain(pairs) => plain(pairs),
             Pairs::Pinned(pairs) => match pairs.memory::<PinnedBytes<G::Pinned>>() {
                 Some((PinnedBytes(memory), bytes)) => {
-                    self.uploads.scan_pinned(self.ctx(), (family, memory, bytes), ages)
+                    self.uploads.scan_pinned(self.ctx(), family, memory, bytes, ages)
                 }
                 None => pairs.scan(plain),
             },
             #[cfg(feature = "cuda")]
             Pairs::Resident(pairs) => {
-                self.scan_resident((family, ages), |queue, scan| G::lend(queue, pairs, scan))
+                self.scan_resident(family, ages, |queue, scan| G::lend(queue, pairs, scan))
             }
         })
     }
@@ -193,28 +222,28 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
 
     fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
         self.unless_lost(|| {
-            let Work { close, trips } = &mut *self.work()?;
-            close.candidates(self.ctx(), trips, (span, kept))
+            let Work { close, questions } = &mut *self.work()?;
+            close.candidates(self.ctx(), questions, span, kept)
         })
     }
 
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         self.unless_lost(|| {
-            let Work { close, trips } = &mut *self.work()?;
-            close.tally(self.ctx(), trips, candidates, visit)
+            let Work { close, questions } = &mut *self.work()?;
+            close.tally(self.ctx(), questions, candidates, visit)
         })
     }
 
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
-            let trips = &mut work.trips;
+            let questions = &mut work.questions;
             // There is one host, and so one answer.
             let each = |_: usize, tallies: &[Tally]| _ = answer.set(tallies.to_vec());
-            trips.all_regions(self.ctx(), (&[host], span), &each)?;
+            questions.all_regions(self.ctx(), &[host], span, &each)?;
             let tallies = answer.into_inner().expect("tallies of the one host");
             let row_weights = match self.params.needs_row_weights() {
-                true => trips.row_weights(self.ctx(), span)?,
+                true => questions.row_weights(self.ctx(), span)?,
                 false => Vec::new(),
             };
             Ok((tallies, row_weights))
@@ -223,10 +252,12 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
         self.unless_lost(|| {
-            let mut work = self.work()?;
+            let (_work, ctx) = (self.work()?, self.ctx());
             for (array, step) in self.params.age_steps(ages).into_iter().enumerate() {
                 if step > 0 {
-                    by_array!(array, work, age(self.ctx(), array, step))?;
+                    for_array!(&self.params, array, R => {
+                        ctx.start(Age::<_, R> { step, recorders: ctx.recorders(array).buffer() })
+                    })?;
                 }
             }
             self.hold_scans()
@@ -234,29 +265,38 @@ impl<G: Gpu, S: Closed> Backend for GpuBackend<G, S> {
     }
 
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error> {
-        let row_weights = self.unless_lost(|| self.work()?.trips.row_weights(self.ctx(), span))?;
+        let row_weights =
+            self.unless_lost(|| self.work()?.questions.row_weights(self.ctx(), span))?;
         self.age(ages)?;
         Ok(row_weights.iter().sum())
     }
 
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error> {
-        self.unless_lost(|| by_array!(array, self.work()?, gather(self.ctx(), array, places)))
+        self.unless_lost(|| {
+            for_array!(&self.params, array, R => self.work()?.questions.gather::<R>(self.ctx(), array, places))
+        })
     }
 
     fn export(&self, array: usize) -> Result<Words, Error> {
-        self.unless_lost(|| by_array!(array, self.work()?, export(self.ctx(), array)))
+        self.unless_lost(|| for_array!(&self.params, array, R => self.work()?.questions.export::<R>(self.ctx(), array)))
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| by_array!(array, self.work()?, merge(self.ctx(), array, words, step)))
+        self.unless_lost(|| {
+            for_array!(&self.params, array, R => self.work()?.questions.merge::<R>(self.ctx(), array, words, step))
+        })
     }
 
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
-        self.unless_lost(|| by_array!(array, self.work()?, recent(self.ctx(), array, range, coder)))
+        self.unless_lost(|| {
+            for_array!(&self.params, array, R => self.work()?.questions.recent::<R>(self.ctx(), array, range, coder))
+        })
     }
 
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
-        self.unless_lost(|| by_array!(array, self.work()?, apply(self.ctx(), array, section, step)))
+        self.unless_lost(|| {
+            for_array!(&self.params, array, R => self.work()?.questions.apply::<R>(self.ctx(), array, section, step))
+        })
     }
 }
 

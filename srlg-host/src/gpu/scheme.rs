@@ -1,48 +1,29 @@
-//! What a finder and a counter have to do on a GPU: start kernels, and read what these leave.
+//! Which kernels a scheme starts, and how it is closed: the only file of this folder that asks which scheme it is.
 
-use std::net::IpAddr;
 use std::ops::Range;
 
-use srlg_core::counter::{Counter, Tally};
-use srlg_core::finder::Finder;
-use srlg_core::{Ages, Params, Recorder, SchemeTypes, Span};
-use srlg_kernels::KernelRecorder;
+use srlg_core::counter::tagged::{Grouping, Histograms};
+use srlg_core::counter::{Counter, CounterPart, TaggedCounter, Tally};
+use srlg_core::finder::{CellsFinder, Finder, RsraFinder};
+use srlg_core::{Ages, COUNTER, FINDER, Span};
+use srlg_kernels::{Count, Touch, Touch6, TouchPaper, Union};
 
+use super::close::{Close, TaggedClose};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Part};
+use super::device::{Gpu, Part, values};
+use super::paper::PaperClose;
 use crate::error::Error;
-use crate::finder::FinderHealth;
 use crate::ingest::pairs::Family;
-use crate::state::StateWord;
 
-/// Bytes of pairs of one scan, which counts pairs in 32 bits.
-const BYTES_PER_SCAN: usize = 1 << 30;
-
-/// A recorder that kernels, snapshots and deltas know.
-pub(crate) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
-
-impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
-
-/// A scheme whose arrays a GPU can hold and search.
-pub(crate) trait GpuScheme:
-    SchemeTypes<Finder: Finder<Recorder: GpuRecorder>, Counter: GpuCounter> + Sized
-{
-    /// Starts updating the recorders of `pairs`, so many epochs ago.
-    fn start_touches<G: Gpu>(
-        ctx: GpuCtx<'_, G, Self>,
-        pairs: FamilyPart<'_, G>,
-        ages: Ages,
-    ) -> Result<(), Error>;
-}
-
-/// Hosts in memory of a device: those of `hosts` that a list of `numbers` names, which has `count` of them.
-pub(crate) struct List<'a, M> {
-    /// Their ids.
-    pub(crate) hosts: Part<'a, M>,
-    /// Numbers of ids.
-    pub(crate) numbers: Part<'a, M>,
-    /// How many of the numbers there are, on the device alone.
-    pub(crate) count: Part<'a, M>,
+/// Hosts in memory of a device: those whose numbers a list has from entry `skip` on.
+pub(super) struct List<'a, M> {
+    /// Ids of hosts.
+    pub(super) hosts: Part<'a, M>,
+    /// Entries of the list: numbers of ids.
+    pub(super) numbers: Part<'a, M>,
+    /// Number of entries, known to the device alone.
+    pub(super) count: Part<'a, M>,
+    pub(super) skip: u32,
 }
 
 impl<M> Clone for List<'_, M> {
@@ -53,53 +34,149 @@ impl<M> Clone for List<'_, M> {
 
 impl<M> Copy for List<'_, M> {}
 
-/// Pairs of a family in memory of a device.
-pub(crate) type FamilyPart<'a, G> = (Family, Part<'a, <G as Gpu>::Memory>);
+/// Allocates what closes need, through the pinned memory `by` where something has to be filled.
+pub(super) fn close<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    by: &mut G::Pinned,
+) -> Result<Box<dyn Close<G>>, Error> {
+    Ok(match ctx.params.counter() {
+        CounterPart::Tagged(_) => Box::new(TaggedClose::new(ctx, by)?),
+        CounterPart::Rows(_) => Box::new(PaperClose::new(ctx, by)?),
+    })
+}
 
-/// Starts a scan of `pairs`.
-pub(super) fn scan<G: Gpu, S: GpuScheme>(
-    ctx: GpuCtx<'_, G, S>,
-    (family, pairs): FamilyPart<'_, G>,
+/// Does `$work` with the type of the recorders of array number `$array`, named `$Recorder`.
+macro_rules! for_array {
+    ($params:expr, $array:expr, $Recorder:ident => $work:expr) => {
+        srlg_core::for_scheme!($params, Scheme => match $array {
+            srlg_core::FINDER => {
+                type $Recorder = srlg_core::scheme::FinderRecorder<Scheme>;
+                $work
+            }
+            srlg_core::COUNTER => {
+                type $Recorder = srlg_core::scheme::CounterRecorder<Scheme>;
+                $work
+            }
+            other => panic!("there is no array {other}"),
+        })
+    };
+}
+pub(super) use for_array;
+
+/// Starts updating the recorders of `pairs`, which were in contact `ages` ago.
+pub(super) fn start_touches<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    family: Family,
+    pairs: Part<'_, G::Memory>,
     ages: Ages,
 ) -> Result<(), Error> {
-    // None for no pairs, whose memory may have no address.
-    for at in (0..pairs.bytes).step_by(BYTES_PER_SCAN) {
-        let bytes = BYTES_PER_SCAN.min(pairs.bytes - at);
-        let pairs = (family, Part { start: pairs.start + at, bytes, ..pairs });
-        S::start_touches(ctx, pairs, ages)?;
+    match *ctx.params.counter() {
+        CounterPart::Tagged(counter) => {
+            let finder = *CellsFinder::params(ctx.params.finder());
+            let Ages { finder: cells_age, counter: lines_age } = ages;
+            let (cells, lines) = (ctx.recorders(FINDER).buffer(), ctx.words(COUNTER).buffer());
+            match family {
+                Family::V4 => {
+                    let pairs = pairs.buffer();
+                    ctx.start(Touch { finder, counter, cells_age, lines_age, pairs, cells, lines })
+                }
+                Family::V6 => {
+                    let pairs = pairs.buffer();
+                    ctx.start(Touch6 { finder, counter, cells_age, lines_age, pairs, cells, lines })
+                }
+            }
+        }
+        CounterPart::Rows(counter) => {
+            assert_eq!(family, Family::V4, "the paper's scheme takes no other pairs");
+            assert_eq!(ages.finder, ages.counter, "both arrays of the paper's scheme count slices");
+            ctx.start(TouchPaper {
+                finder: *RsraFinder::params(ctx.params.finder()),
+                counter,
+                age: ages.finder,
+                pairs: pairs.buffer(),
+                rough: ctx.words(FINDER).buffer(),
+                linear: ctx.words(COUNTER).buffer(),
+            })
+        }
     }
-    Ok(())
 }
 
-/// A search on a GPU that ends with candidates on the host.
-pub(crate) trait GpuSearch<G: Gpu>: Sized + Send + Sync {
-    /// Allocates what searches of a detector with `params` need.
-    fn new(gpu: &G, params: &Params) -> Result<Self, Error>;
-
-    /// Starts filling what does not change any more, `by` pinned memory.
-    fn prepare<S>(&self, ctx: GpuCtx<'_, G, S>, by: &mut G::Pinned) -> Result<(), Error>;
-
-    /// Returns the candidates over `span`, each once, and what they are worth.
-    fn candidates<S>(
-        &self,
-        ctx: GpuCtx<'_, G, S>,
-        span: Span,
-    ) -> Result<(Vec<IpAddr>, FinderHealth), Error>;
+/// Returns the bytes that [`start_tallies`] leaves for one host.
+pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
+    match counter {
+        CounterPart::Tagged(_) => Grouping::of_ages(span).bin_words() * size_of::<u32>(),
+        CounterPart::Rows(_) => size_of::<u32>(),
+    }
 }
 
-/// The counter's part of the work of a GPU.
-pub(crate) trait GpuCounter: Counter<Recorder: GpuRecorder> {
-    /// Bytes of what [`start_tallies`](Self::start_tallies) leaves for one host.
-    fn answer_bytes(span: Span) -> usize;
+/// Starts counting `positions` of the linear estimators of the hosts of `list` over `span`, into `answers`, which are
+/// all 0.
+pub(super) fn start_tallies<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    list: List<'_, G::Memory>,
+    span: Span,
+    positions: &Range<u32>,
+    answers: Part<'_, G::Memory>,
+) -> Result<(), Error> {
+    match *ctx.params.counter() {
+        CounterPart::Tagged(_) => {
+            start_bins(ctx, list, positions, Grouping::of_ages(span), answers)
+        }
+        CounterPart::Rows(params) => ctx.start(Union {
+            params,
+            span,
+            // There is one region, which is counted whole.
+            positions: positions.end,
+            hosts: list.hosts.buffer(),
+            linear: ctx.recorders(COUNTER).buffer(),
+            weights: answers.buffer(),
+        }),
+    }
+}
 
-    /// Starts looking at positions of the linear estimators of `hosts` over a span; `answers` are all 0.
-    fn start_tallies<G: Gpu, S>(
-        ctx: GpuCtx<'_, G, S>,
-        hosts: List<'_, G::Memory>,
-        asked: (Span, &Range<u32>),
-        answers: Part<'_, G::Memory>,
-    ) -> Result<(), Error>;
+/// Starts counting `positions` of the linear estimators of the tagged counter for the hosts of `list`, as many as there
+/// is room for in `bins`, which are all 0 and are grouped by `grouping`.
+pub(super) fn start_bins<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    list: List<'_, G::Memory>,
+    positions: &Range<u32>,
+    grouping: Grouping,
+    bins: Part<'_, G::Memory>,
+) -> Result<(), Error> {
+    ctx.start(srlg_kernels::Tally {
+        params: *TaggedCounter::params(ctx.params.counter()),
+        grouping,
+        first: positions.start,
+        positions: positions.end - positions.start,
+        skip: list.skip,
+        hosts: list.hosts.buffer(),
+        numbers: list.numbers.buffer(),
+        count: list.count.buffer(),
+        linear: ctx.recorders(COUNTER).buffer(),
+        bins: bins.buffer(),
+    })
+}
 
-    /// Returns the tally in the answer for one host.
-    fn answer(answer: &[u8], span: Span) -> Tally;
+/// Returns the tally in the `answer` of [`start_tallies`] for one host.
+pub(super) fn tally(counter: &CounterPart, answer: &[u8], span: Span) -> Tally {
+    match counter {
+        CounterPart::Tagged(_) => Tally::Visible(Histograms::of_bins(span, values(answer))),
+        CounterPart::Rows(_) => Tally::Union(values::<u32>(answer)[0]),
+    }
+}
+
+/// Starts counting the recorders of the counter within `span`, per row, into `sums`.
+pub(super) fn start_count<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    span: Span,
+    sums: Part<'_, G::Memory>,
+) -> Result<(), Error> {
+    ctx.clear(sums)?;
+    let row_len = ctx.params.counter_sizes().row_len;
+    let limit = ctx.params.recent_ranges(span)[COUNTER].of_width().recent;
+    let sums = sums.buffer();
+    for_array!(ctx.params, COUNTER, R => {
+        let recorders = ctx.recorders(COUNTER).buffer();
+        ctx.start(Count::<_, R> { row_len, limit, recorders, sums })
+    })
 }

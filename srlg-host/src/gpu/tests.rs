@@ -4,7 +4,6 @@
 mod batches;
 mod equality;
 mod faults;
-mod long;
 mod odd;
 mod search;
 mod several;
@@ -16,7 +15,7 @@ use super::backend;
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::error::Error;
-use simulated::Simulated;
+use simulated::SimulatedGpu;
 
 /// A detector of few recorders, so that hosts and lists overflow.
 fn small() -> Config {
@@ -38,7 +37,7 @@ fn small_paper() -> Config {
     Config { scheme, linear_width: 128, ..small() }
 }
 
-fn on(gpu: &Simulated, config: Config) -> Result<SlidingDetector, Error> {
+fn on(gpu: &SimulatedGpu, config: Config) -> Result<SlidingDetector, Error> {
     let params = config.validate()?;
     let backend = backend(gpu.clone(), Device::Cuda(0), params)?;
     Ok(SlidingDetector::with_backend(params, backend))

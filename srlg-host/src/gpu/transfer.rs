@@ -1,22 +1,26 @@
-//! Recorders as they age, and as words, from a device and to it, for snapshots and deltas. Each
-//! method is for the recorders of one array.
+//! Recorders as words, from a device and to it, for snapshots and deltas. Each method applies to the recorders of one
+//! array.
 
-use srlg_core::RecentRange;
-use srlg_kernels::{Age, Apply, Extract, Gather, Merge};
+use srlg_core::{RecentRange, Recorder};
+use srlg_kernels::{Apply, Extract, Gather, KernelRecorder, Merge};
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Memory, Part, values};
-use super::scheme::{GpuRecorder, GpuScheme};
-use super::trips::Trips;
+use super::questions::Questions;
 use crate::error::Error;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-impl<G: Gpu, S: GpuScheme> Trips<G, S> {
+/// A recorder that kernels, snapshots and deltas know.
+pub(super) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
+
+impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
+
+impl<G: Gpu> Questions<G> {
     /// Returns the words of `array`, whose recorders are `R`.
     pub(super) fn export<R: GpuRecorder>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         array: usize,
     ) -> Result<Words, Error> {
         let mut words = Vec::with_capacity(ctx.params.arrays()[array].recorders);
@@ -27,7 +31,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Returns the words of the recorders of `array` numbered `places`.
     pub(super) fn gather<R: GpuRecorder>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         array: usize,
         places: &[u32],
     ) -> Result<Words, Error> {
@@ -44,20 +48,10 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
         Ok(R::Word::wrap(all))
     }
 
-    /// Ages `array` by `step`.
-    pub(super) fn age<R: GpuRecorder>(
-        &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        array: usize,
-        step: u64,
-    ) -> Result<(), Error> {
-        ctx.start(Age::<_, R> { step, recorders: ctx.recorders(array).buffer() })
-    }
-
     /// Merges `words` into `array`, aged by `step`.
     pub(super) fn merge<R: GpuRecorder>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         array: usize,
         words: &Words,
         step: u64,
@@ -79,12 +73,12 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Writes to `coder` the recorders of `array` that `range` holds.
     pub(super) fn recent<R: GpuRecorder>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         array: usize,
         range: RecentRange,
         coder: &mut Coder,
     ) -> Result<(), Error> {
-        let (room, entries) = (most_entries::<R>(&self.results), self.asked.memory.part(0..4));
+        let (room, entries) = (most_entries::<R>(&self.results), self.hosts.memory.part(0..4));
         ctx.clear(entries)?;
         let [words, places] = list_in::<R, _>(&self.results, room);
         ctx.start(Extract::<_, R> {
@@ -96,24 +90,19 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
             count: entries.buffer(),
         })?;
         let mut found = 0;
-        ctx.fetch(entries, &self.asked.copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
+        ctx.fetch(entries, &self.hosts.copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
         if found > room {
             // The list has no room: from the whole array.
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
-        let mut list = vec![(0, R::UNTOUCHED); found];
         // Both come in as many runs as the copies take.
-        let mut entries = list.iter_mut();
+        let (mut found_places, mut found_words) = (Vec::<u32>::new(), Vec::<R::Word>::new());
         let part = Part { bytes: found * size_of::<u32>(), ..places };
-        ctx.fetch(part, &self.results_copy, |bytes| {
-            values(bytes).iter().zip(&mut entries).for_each(|(&place, entry)| entry.0 = place);
-        })?;
-        let mut entries = list.iter_mut();
+        ctx.fetch_into(part, &self.results_copy, &mut found_places)?;
         let part = Part { bytes: found * size_of::<R>(), ..words };
-        ctx.fetch(part, &self.results_copy, |bytes| {
-            values(bytes).iter().zip(&mut entries).for_each(|(&word, entry)| entry.1 = word);
-        })?;
+        ctx.fetch_into(part, &self.results_copy, &mut found_words)?;
+        let mut list: Vec<_> = found_places.into_iter().zip(found_words).collect();
         list.sort_unstable();
         let (places, words): (Vec<u32>, Vec<R::Word>) = list.into_iter().unzip();
         coder.append(&places, &words);
@@ -123,7 +112,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Merges the recorders in `section`, which are of `array`, aged by `step`.
     pub(super) fn apply<R: GpuRecorder>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         array: usize,
         section: &Section<'_>,
         step: u64,

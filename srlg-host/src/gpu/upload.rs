@@ -1,8 +1,8 @@
 //! [`Uploads`]: the ways of pairs into a device.
 //!
 //! An upload buffer has pinned memory that threads fill, memory of the device, and a queue: its
-//! copy and its scan happen while threads fill other buffers. Few pairs wait in a buffer until it
-//! is full or somebody wants an answer. Nothing is allocated after the start, and a thread waits
+//! copy and its scan happen while threads fill other buffers. A few pairs wait in a buffer until it
+//! is full or a question is asked. Nothing is allocated after the start, and a thread waits
 //! only for the copy of what was in its buffer several buffers ago.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use srlg_core::Ages;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Pinned};
-use super::scheme::{GpuScheme, scan};
+use super::device::{Gpu, Memory, Part, Pinned};
+use super::scheme::start_touches;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 
@@ -21,6 +21,19 @@ const BUFFERS: usize = 4;
 
 /// Bytes of an upload buffer, whole pairs of either family: their copy takes much longer than what it costs to start it.
 const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
+
+/// Bytes of pairs of one scan, which counts pairs in 32 bits.
+const BYTES_PER_SCAN: usize = 1 << 30;
+
+/// Starts a scan of `pairs`, which were in contact `ages` ago.
+pub(super) fn scan<G: Gpu>(
+    ctx: GpuCtx<'_, G>,
+    family: Family,
+    pairs: Part<'_, G::Memory>,
+    ages: Ages,
+) -> Result<(), Error> {
+    pairs.pieces(BYTES_PER_SCAN).try_for_each(|pairs| start_touches(ctx, family, pairs, ages))
+}
 
 /// All upload buffers of one detector.
 pub(super) struct Uploads<G: Gpu> {
@@ -45,6 +58,7 @@ pub(super) struct UploadBuffer<G: Gpu> {
 }
 
 impl<G: Gpu> Uploads<G> {
+    /// Allocates the buffers.
     pub(super) fn new(gpu: &G) -> Result<Self, Error> {
         let buffer = || -> Result<_, Error> {
             Ok(Mutex::new(UploadBuffer {
@@ -62,17 +76,17 @@ impl<G: Gpu> Uploads<G> {
         Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
-    /// Takes `pairs` in, so long ago.
-    pub(super) fn scan<S: GpuScheme>(
+    /// Takes in `pairs`, which were in contact `ages` ago.
+    pub(super) fn scan(
         &self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         pairs: PairSlice<'_>,
         ages: Ages,
     ) -> Result<(), Error> {
         let (family, mut pairs) = (pairs.family(), pairs.as_bytes());
         while !pairs.is_empty() {
             let mut buffer = self.free();
-            pairs = buffer.fill(ctx, (family, pairs), ages)?;
+            pairs = buffer.fill(ctx, family, pairs, ages)?;
             if buffer.filled == CAPACITY {
                 buffer.submit(ctx)?;
                 self.turn();
@@ -81,23 +95,25 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Takes in the pairs of `family` in the first `bytes` of `pinned`, which the device copies by itself.
-    pub(super) fn scan_pinned<S: GpuScheme>(
+    /// Takes in the pairs of `family` in the first `bytes` of `pinned`, which the device reads there.
+    pub(super) fn scan_pinned(
         &self,
-        ctx: GpuCtx<'_, G, S>,
-        (family, pinned, bytes): (Family, &G::Pinned, usize),
+        ctx: GpuCtx<'_, G>,
+        family: Family,
+        pinned: &G::Pinned,
+        bytes: usize,
         ages: Ages,
     ) -> Result<(), Error> {
         for start in (0..bytes).step_by(CAPACITY) {
             let buffer = self.take();
             let pairs = buffer.pairs.part(0..CAPACITY.min(bytes - start));
             ctx.gpu.upload(&buffer.queue, pinned, start, pairs)?;
-            scan(ctx.on(&buffer.queue), (family, pairs), ages)?;
+            scan(ctx.on(&buffer.queue), family, pairs, ages)?;
         }
         Ok(())
     }
 
-    /// A buffer for work that does not wait in it; others go on with the next one.
+    /// Lends a buffer for work that does not wait in it; other threads continue with the next one.
     pub(super) fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let mut buffer = self.free();
         buffer.is_joined = false;
@@ -106,7 +122,7 @@ impl<G: Gpu> Uploads<G> {
     }
 
     /// Starts what waits in all buffers, and lets the queue of `ctx`, always the same one, wait for it.
-    pub(super) fn join<S: GpuScheme>(&self, ctx: GpuCtx<'_, G, S>) -> Result<(), Error> {
+    pub(super) fn join(&self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| {
             let mut buffer = lock(buffer);
             buffer.submit(ctx)?;
@@ -124,7 +140,7 @@ impl<G: Gpu> Uploads<G> {
         self.buffers.iter().try_for_each(|buffer| gpu.wait(&lock(buffer).queue, mark))
     }
 
-    /// A buffer that no other thread fills, or the next one.
+    /// Locks a buffer that no other thread fills, or else waits for the next one.
     fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let next = self.next.load(Relaxed);
         let buffer = |number| &self.buffers[(next + number) % BUFFERS];
@@ -139,11 +155,12 @@ impl<G: Gpu> Uploads<G> {
 }
 
 impl<G: Gpu> UploadBuffer<G> {
-    /// Takes as many of the bytes of `pairs` as there is room for, whole pairs; the rest.
-    fn fill<'p, S: GpuScheme>(
+    /// Takes as many of the bytes of `pairs` as there is room for, whole pairs, and returns the rest.
+    fn fill<'p>(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        (family, pairs): (Family, &'p [u8]),
+        ctx: GpuCtx<'_, G>,
+        family: Family,
+        pairs: &'p [u8],
         ages: Ages,
     ) -> Result<&'p [u8], Error> {
         if (self.family, self.ages) != (family, ages) {
@@ -158,18 +175,18 @@ impl<G: Gpu> UploadBuffer<G> {
     }
 
     /// Starts the copy and the scan of what is in the buffer.
-    fn submit<S: GpuScheme>(&mut self, ctx: GpuCtx<'_, G, S>) -> Result<(), Error> {
+    fn submit(&mut self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         if self.filled == 0 {
             return Ok(());
         }
         let pairs = self.pairs.part(0..self.filled);
         ctx.gpu.upload(&self.queue, &self.staging, 0, pairs)?;
         (self.filled, self.is_joined) = (0, false);
-        scan(ctx.on(&self.queue), (self.family, pairs), self.ages)
+        scan(ctx.on(&self.queue), self.family, pairs, self.ages)
     }
 }
 
-/// A thread that panicked with a buffer leaves it whole: its pairs are counted last.
+/// Locks `buffer`. A thread that panicked with it left it whole, as its pairs are counted last.
 fn lock<T>(buffer: &Mutex<T>) -> MutexGuard<'_, T> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }

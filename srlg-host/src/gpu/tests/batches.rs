@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use srlg_core::{Ip6Pair, IpPair};
 
-use super::simulated::{Operation, Simulated};
+use super::simulated::{Operation, SimulatedGpu};
 use super::{cpu, on, small};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
@@ -27,13 +27,13 @@ fn fill(batch: &mut PairBatch, numbers: std::ops::Range<u32>) {
 }
 
 /// What the simulated device was told to do.
-fn counted(gpu: &Simulated) -> [u32; 3] {
+fn counted(gpu: &SimulatedGpu) -> [u32; 3] {
     ["upload", "bytes", "look"].map(|operation| gpu.count(operation))
 }
 
 #[test]
 fn pairs_go_to_the_device_from_where_they_were_pushed() {
-    let gpu = Simulated::new(1);
+    let gpu = SimulatedGpu::new(1);
     let detector = on(&gpu, small()).unwrap();
     let mut batch = detector.pair_batch(100).unwrap();
     fill(&mut batch, 0..90);
@@ -57,7 +57,7 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
 #[test]
 fn a_batch_that_is_filled_while_the_device_reads_it_loses_nothing() {
     for order in 0..12 {
-        let (mut gpu, mut cpu) = (on(&Simulated::new(order), small()).unwrap(), cpu(small()));
+        let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(order), small()).unwrap(), cpu(small()));
         // More pairs of IPv4 than there is room for: the rest goes to ordinary memory.
         let (mut batch, mut plain) = (gpu.pair_batch(50).unwrap(), PairBatch::new());
         for round in 0..6 {
@@ -86,7 +86,7 @@ fn a_batch_that_is_filled_while_the_device_reads_it_loses_nothing() {
 
 #[test]
 fn feeds_take_batches_of_a_device() {
-    let (mut gpu, mut cpu) = (on(&Simulated::new(3), small()).unwrap(), cpu(small()));
+    let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(3), small()).unwrap(), cpu(small()));
     let (mut batch, mut plain) = (gpu.pair_batch(64).unwrap(), PairBatch::new());
     let (mut gpu_feed, mut cpu_feed) = (gpu.feed(1 << 10).unwrap(), cpu.feed(1 << 10).unwrap());
     for slice in [0, 0, 1, 9] {
@@ -113,7 +113,7 @@ fn feeds_take_batches_of_a_device() {
 
 #[test]
 fn no_pair_is_lost_in_silence_when_the_device_fails() {
-    let gpu = Simulated::new(1);
+    let gpu = SimulatedGpu::new(1);
     let detector = on(&gpu, small()).unwrap();
     let mut batch = detector.pair_batch(100).unwrap();
     fill(&mut batch, 0..50);
@@ -130,9 +130,9 @@ fn no_pair_is_lost_in_silence_when_the_device_fails() {
     assert!(matches!(batch.ingest(&detector), Err(Error::DeviceLost)));
 }
 
-struct Closed(SlidingDetector, Vec<usize>);
+struct CloseSink(SlidingDetector, Vec<usize>);
 
-impl SliceSink for Closed {
+impl SliceSink for CloseSink {
     type Error = Error;
 
     fn start(&mut self, slice: u64) -> Result<(), Error> {
@@ -154,11 +154,11 @@ impl SliceSink for Closed {
 
 #[test]
 fn a_slicer_collects_where_the_device_reads() {
-    let gpu = Simulated::new(1);
+    let gpu = SimulatedGpu::new(1);
     let detector = on(&gpu, small()).unwrap();
     let clock = SliceClock::new(Duration::from_secs(1), 2, Duration::from_secs(100)).unwrap();
     let mut slicer = Slicer::with_batch(clock, detector.pair_batch(400).unwrap());
-    let mut sink = Closed(detector, Vec::new());
+    let mut sink = CloseSink(detector, Vec::new());
     slicer.take(100_000_000_000, [], &mut sink).unwrap();
     for number in 0..600 {
         slicer.take(100_000_000_000, [pair(number)], &mut sink).unwrap();

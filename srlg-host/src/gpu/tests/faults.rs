@@ -1,6 +1,6 @@
 //! A device that refuses memory or fails: typed errors, nothing lost in silence, nothing left.
 
-use super::simulated::{Operation, Simulated};
+use super::simulated::{Operation, SimulatedGpu};
 use super::{contacts, on, small};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
@@ -13,7 +13,7 @@ fn memory_that_is_refused_is_an_error_and_leaves_none_behind() {
     {
         let mut after = 0;
         loop {
-            let gpu = Simulated::new(3);
+            let gpu = SimulatedGpu::new(3);
             gpu.fail(operation, after);
             match on(&gpu, small()) {
                 Ok(_) => break,
@@ -28,7 +28,7 @@ fn memory_that_is_refused_is_an_error_and_leaves_none_behind() {
 
 #[test]
 fn pinned_memory_that_is_refused_later_harms_nothing() {
-    let gpu = Simulated::new(4);
+    let gpu = SimulatedGpu::new(4);
     let mut detector = on(&gpu, small()).unwrap();
     detector.ingest(&contacts(3, 200)).unwrap();
     gpu.fail(Operation::Pin, 0);
@@ -46,7 +46,7 @@ fn device_that_fails_is_lost_and_says_so() {
     for operation in [Launch, Upload, Download, Record, Wait, Finish, Look] {
         let mut after = 0;
         loop {
-            let gpu = Simulated::new(5);
+            let gpu = SimulatedGpu::new(5);
             let mut detector = on(&gpu, small()).unwrap();
             gpu.fail(operation, after);
             let mut a_slice = || -> Result<(), Error> {

@@ -3,7 +3,7 @@
 
 use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
 
-use super::simulated::Simulated;
+use super::simulated::SimulatedGpu;
 use super::{ROUGH, contacts, cpu, on, small, small_paper};
 
 // 2,000 opposite hosts touch all 129 recorders.
@@ -34,7 +34,7 @@ fn cells_of_any_number_are_touched_merged_and_applied_alike() {
 
 /// What a GPU touches late is what a CPU touches, and another GPU takes it over, whole or what is recent.
 fn assert_recorders_travel(config: Config) {
-    let gpu = |order| on(&Simulated::new(order), config).unwrap();
+    let gpu = |order| on(&SimulatedGpu::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));
     for detector in [&tested, &one] {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();

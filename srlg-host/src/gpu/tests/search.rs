@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, Scheme};
 
-use super::simulated::Simulated;
+use super::simulated::SimulatedGpu;
 use super::{cpu, on, small, small_paper};
 use crate::finder::Overload;
 
@@ -39,7 +39,7 @@ proptest! {
         let config = Config {
             scheme, hash, threshold: sizes.1, window: 2, seed: seeds.0, candidate_limit: limit, ..small()
         };
-        let (mut gpu, mut cpu) = (on(&Simulated::new(seeds.1), config).unwrap(), cpu(config));
+        let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(seeds.1), config).unwrap(), cpu(config));
         for (hosts, first, strangers) in slices {
             let pairs = (3 * first..).zip(hosts).flat_map(|(host, peers)| peers_of(host, peers));
             let strangers = (0..strangers).flat_map(|stranger| peers_of(1000 + stranger, 2));
@@ -62,7 +62,7 @@ fn search_that_the_limits_refuse_is_not_made_ahead() {
         opposite: i.wrapping_mul(0x85eb_ca6b),
     };
     let pairs: Vec<IpPair> = (0..40_000).map(crowd).collect();
-    let (mut gpu, mut cpu) = (on(&Simulated::new(3), config).unwrap(), cpu(config));
+    let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(3), config).unwrap(), cpu(config));
     gpu.ingest(&pairs).unwrap();
     cpu.ingest(&pairs).unwrap();
     gpu.flush().unwrap();

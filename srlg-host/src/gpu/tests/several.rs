@@ -5,7 +5,7 @@ use std::thread;
 
 use srlg_core::{Config, IpPair};
 
-use super::simulated::{Operation, Simulated};
+use super::simulated::{Operation, SimulatedGpu};
 use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
@@ -23,9 +23,9 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Simulated devices, each with a world of its own and a detector.
-fn devices(count: u64, config: Config) -> (Vec<Simulated>, Vec<SlidingDetector>) {
-    let gpus: Vec<_> = (0..count).map(|number| Simulated::new(30 + number)).collect();
+/// SimulatedGpu devices, each with a world of its own and a detector.
+fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
+    let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
     (gpus, detectors)
 }

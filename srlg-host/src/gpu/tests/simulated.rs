@@ -1,4 +1,4 @@
-//! [`Simulated`]: a GPU that is not there.
+//! [`SimulatedGpu`]: a GPU that is not there.
 //!
 //! It runs the kernels of srlg-kernels on the host, in orders that a GPU might choose: work waits
 //! in its queue until somebody waits for a result, queues get their turns at random, and the
@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use srlg_kernels::Kernel;
 use zerocopy::IntoBytes;
 
-#[cfg(feature = "cuda")]
-use crate::device_pairs::DevicePairs;
 use crate::error::Error;
+#[cfg(feature = "cuda")]
+use crate::gpu::cuda::pairs::DevicePairs;
 #[cfg(feature = "cuda")]
 use crate::gpu::device::Scan;
 use crate::gpu::device::{Gpu, Memory, On, Part, Pinned};
@@ -26,24 +26,24 @@ use world::{Work, World};
 
 /// A simulated GPU; clones are the same one.
 #[derive(Clone)]
-pub(super) struct Simulated(Arc<Mutex<World>>);
+pub(super) struct SimulatedGpu(Arc<Mutex<World>>);
 
 /// Memory of the device.
 pub(super) struct Bytes {
-    world: Simulated,
+    world: SimulatedGpu,
     id: usize,
     bytes: usize,
 }
 
 /// Memory of the host. Copies that wait hold it, too.
 pub(super) struct Pages {
-    world: Simulated,
+    world: SimulatedGpu,
     id: usize,
     bytes: usize,
     words: Arc<Mutex<Vec<u64>>>,
 }
 
-impl Simulated {
+impl SimulatedGpu {
     pub(super) fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(World::new(seed))))
     }
@@ -102,7 +102,7 @@ impl Simulated {
     }
 }
 
-impl Gpu for Simulated {
+impl Gpu for SimulatedGpu {
     type Memory = Bytes;
     type Pinned = Pages;
     type Queue = usize;
@@ -217,7 +217,7 @@ impl Gpu for Simulated {
     }
 }
 
-impl Simulated {
+impl SimulatedGpu {
     /// Memory goes when no work uses it any more.
     fn free(&self, id: usize) {
         let mut world = self.world();

@@ -184,14 +184,14 @@ pub(super) fn happen(
             format!("{:?}", detector.sample_peers(any_host(*host)).unwrap())
         }
         Event::Restore { contacts, reports } => {
-            other_ingests((detector, other), contacts, *reports);
+            other_ingests(detector, other, contacts, *reports);
             let snapshot = other.snapshot().unwrap();
             detector.restore(&snapshot).unwrap();
             assert!(detector.snapshot().unwrap() == snapshot);
             String::new()
         }
         Event::Merge { contacts, delta, reports } => {
-            other_ingests((detector, other), contacts, *reports);
+            other_ingests(detector, other, contacts, *reports);
             match delta {
                 Some(slices) => {
                     let slices = (*slices).min(other.params().window());
@@ -206,7 +206,8 @@ pub(super) fn happen(
 
 /// The other node ingests `contacts`, and if it `reports` closes the slice, as the detector skips it.
 fn other_ingests(
-    (detector, other): (&mut SlidingDetector, &mut SlidingDetector),
+    detector: &mut SlidingDetector,
+    other: &mut SlidingDetector,
     contacts: &Contacts,
     reports: bool,
 ) {

@@ -4,16 +4,16 @@
 use srlg_kernels::{Carry, Element, Grid, Kernel, Length, Place, Slices, THREADS};
 use zerocopy::IntoBytes;
 
-use super::{Simulated, World};
+use super::{SimulatedGpu, World};
 use crate::gpu::device::{Buffer, On};
 
 /// Where something is: a memory, and a byte of it.
 pub(super) type Address = (usize, usize);
 
 /// The place of memory that is copied out.
-struct Copied;
+struct CopiedMemory;
 
-impl Place for Copied {
+impl Place for CopiedMemory {
     type Buffer<T: Element> = Values<T>;
 }
 
@@ -32,7 +32,7 @@ impl<T> Length for Values<T> {
 /// Copies memory out.
 struct Load<'w>(&'w mut World);
 
-impl Carry<'_, On<Simulated>, Copied> for Load<'_> {
+impl Carry<'_, On<SimulatedGpu>, CopiedMemory> for Load<'_> {
     fn reads<T: Element>(&mut self, buffer: &mut Buffer<Address, T>) -> Values<T> {
         let (from, bytes) = (buffer.address, buffer.len() * size_of::<T>());
         let bytes = &self.0.bytes(from.0)[from.1..from.1 + bytes];
@@ -48,7 +48,7 @@ impl Carry<'_, On<Simulated>, Copied> for Load<'_> {
 /// Lends what was copied out.
 struct Lend;
 
-impl<'a> Carry<'a, Copied, Slices<'a>> for Lend {
+impl<'a> Carry<'a, CopiedMemory, Slices<'a>> for Lend {
     fn reads<T: Element>(&mut self, buffer: &'a mut Values<T>) -> &'a [T] {
         &buffer.values
     }
@@ -61,7 +61,7 @@ impl<'a> Carry<'a, Copied, Slices<'a>> for Lend {
 /// Copies back what a kernel writes, and leaves nothing.
 struct Store<'w>(&'w mut World);
 
-impl Carry<'_, Copied, Slices<'static>> for Store<'_> {
+impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
     fn reads<T: Element>(&mut self, _: &mut Values<T>) -> &'static [T] {
         &[]
     }
@@ -74,7 +74,11 @@ impl Carry<'_, Copied, Slices<'static>> for Store<'_> {
 }
 
 /// Runs `blocks` of `kernel`: its threads in any order, and several at the same time.
-pub(super) fn run<K: Kernel<Place = On<Simulated>>>(world: &mut World, blocks: u32, mut kernel: K) {
+pub(super) fn run<K: Kernel<Place = On<SimulatedGpu>>>(
+    world: &mut World,
+    blocks: u32,
+    mut kernel: K,
+) {
     let mut copied = kernel.carry(&mut Load(world));
     {
         let arguments = copied.carry(&mut Lend);
@@ -90,10 +94,10 @@ pub(super) fn run<K: Kernel<Place = On<Simulated>>>(world: &mut World, blocks: u
     copied.carry(&mut Store(world));
 }
 
-type InSlices<'a, K> = <<K as Kernel>::In<Copied> as Kernel>::In<Slices<'a>>;
+type InSlices<'a, K> = <<K as Kernel>::In<CopiedMemory> as Kernel>::In<Slices<'a>>;
 
 fn thread<K: Kernel>(arguments: &InSlices<'_, K>, grid: Grid) {
-    <K::In<Copied> as Kernel>::run(arguments, grid);
+    <K::In<CopiedMemory> as Kernel>::run(arguments, grid);
 }
 
 fn shuffled(world: &mut World, blocks: u32) -> Vec<Grid> {

@@ -1,21 +1,19 @@
-//! [`Trips`]: questions about hosts that the host names, one question at a time, and memory for answers.
+//! [`Questions`]: one question at a time about hosts that the host names, and the memory for it and its answer.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::slice::from_ref;
 use std::sync::Mutex;
+use std::thread::available_parallelism;
 
-use srlg_core::scheme::CounterRecorder;
-use srlg_core::{COUNTER, HostId, Params, Span, Tally};
-use srlg_kernels::Count;
+use srlg_core::{HostId, Params, Span, Tally};
 use srlg_kernels::survey::SUMS;
 use zerocopy::IntoBytes;
 
-use super::answers::{most_answer_bytes, share_out, threads};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part, Pinned, values};
-use super::scheme::{GpuCounter, GpuScheme, List};
+use super::device::{Gpu, Memory, Pinned, values};
+use super::scheme::{List, answer_bytes, start_count, start_tallies, tally};
 use crate::error::Error;
+use crate::share::share;
 
 /// Hosts whose tallies are brought back together.
 const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 512 };
@@ -29,36 +27,42 @@ const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 /// Bytes of answers on the device: the recorders of a delta of some 250,000 pairs are listed there at once.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
+/// Fewer tallies are not worth a thread: each takes some three microseconds, and to start a thread some ten.
+const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 32 };
+
+/// Threads that look at tallies, at most.
+const MOST_THREADS: usize = 8;
+
 /// Memory for hosts that are asked about, and for answers.
-pub(crate) struct Trips<G: Gpu, S> {
-    /// Threads that may look at tallies.
-    pub(super) threads: usize,
+pub(super) struct Questions<G: Gpu> {
+    pub(super) threads: Threads,
     /// Tallies, or anything else that passes between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::Pinned,
-    pub(super) asked: Asked<G>,
-    scheme: PhantomData<S>,
+    pub(super) hosts: HostBuffer<G>,
 }
 
-impl<G: Gpu, S: GpuScheme> Trips<G, S> {
-    /// Memory for questions.
+impl<G: Gpu> Questions<G> {
+    /// Allocates the memory.
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        let answers = HOSTS_PER_TRIP * most_answer_bytes::<S>(params);
+        // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
+        let longest = Span::whole(params.counter_sizes().echo_delay.max(1), 1);
+        let answers = HOSTS_PER_TRIP * answer_bytes(params.counter(), longest);
         let trip = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
         Ok(Self {
-            threads: threads(),
+            threads: Threads::available(),
             results: gpu.allocate(RESULT_BYTES.max(trip))?,
             results_copy: gpu.pin(trip)?,
-            asked: Asked::new(gpu)?,
-            scheme: PhantomData,
+            hosts: HostBuffer::new(gpu)?,
         })
     }
 
     /// Calls `each` with the number and the tallies of each of `hosts`.
     pub(super) fn all_regions(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        (hosts, span): (&[HostId], Span),
+        ctx: GpuCtx<'_, G>,
+        hosts: &[HostId],
+        span: Span,
         each: &(dyn Fn(usize, &[Tally]) + Sync),
     ) -> Result<(), Error> {
         let regions: Vec<Range<u32>> = ctx.params.regions().collect();
@@ -66,7 +70,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
         // Tallies of a trip's hosts at a time: there may be as many giants as hosts.
         for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
             let giants = Mutex::new(Vec::new());
-            self.tally(ctx, (hosts, span, fine.clone()), &|number, tally| {
+            self.tally(ctx, hosts, span, fine, &|number, tally| {
                 if ctx.params.needs_coarse(&tally, span) {
                     giants.lock().expect("nobody panics with it").push((number, vec![tally]));
                 } else {
@@ -77,7 +81,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
             let of_giants: Vec<HostId> = giants.iter().map(|&(number, _)| hosts[number]).collect();
             let giants: Vec<_> = giants.into_iter().map(Mutex::new).collect();
             for region in coarse {
-                self.tally(ctx, (&of_giants, span, region.clone()), &|giant, tally| {
+                self.tally(ctx, &of_giants, span, region, &|giant, tally| {
                     giants[giant].lock().expect("nobody panics with it").1.push(tally);
                 })?;
             }
@@ -92,22 +96,24 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Calls `each` with the number and the tally of `positions` of each of `hosts`, as many as a trip has at most.
     fn tally(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
-        (hosts, span, positions): (&[HostId], Span, Range<u32>),
+        ctx: GpuCtx<'_, G>,
+        hosts: &[HostId],
+        span: Span,
+        positions: &Range<u32>,
         each: &(dyn Fn(usize, Tally) + Sync),
     ) -> Result<(), Error> {
         if hosts.is_empty() {
             return Ok(());
         }
-        let bytes_each = S::Counter::answer_bytes(span);
-        let asked = self.asked.bring(ctx, hosts)?;
+        let bytes_each = answer_bytes(ctx.params.counter(), span);
+        let list = self.hosts.bring(ctx, hosts)?;
         let results = self.results.part(0..hosts.len() * bytes_each);
         ctx.clear(results)?;
-        S::Counter::start_tallies(ctx, asked, (span, &positions), results)?;
+        start_tallies(ctx, list, span, positions, results)?;
         ctx.fetch(results, &self.results_copy, |bytes| {
-            share_out(self.threads, hosts.len(), |host| {
+            self.threads.share(hosts.len(), |host| {
                 let answer = &bytes[host * bytes_each..][..bytes_each];
-                each(host, <S::Counter as GpuCounter>::answer(answer, span));
+                each(host, tally(ctx.params.counter(), answer, span));
             });
         })
     }
@@ -115,7 +121,7 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Returns how many recorders of each row of the counter are within `span`.
     pub(super) fn row_weights(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         span: Span,
     ) -> Result<Vec<u32>, Error> {
         self.start_row_weights(ctx, span)?;
@@ -125,14 +131,14 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     /// Starts counting for [`row_weights`](Self::row_weights).
     pub(super) fn start_row_weights(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         span: Span,
     ) -> Result<(), Error> {
-        count(ctx, span, self.results.part(0..sums_bytes(ctx.params)))
+        start_count(ctx, span, self.results.part(0..sums_bytes(ctx.params)))
     }
 
     /// Waits for what was started, and returns the [`row_weights`](Self::row_weights).
-    pub(super) fn bring_row_weights(&mut self, ctx: GpuCtx<'_, G, S>) -> Result<Vec<u32>, Error> {
+    pub(super) fn bring_row_weights(&mut self, ctx: GpuCtx<'_, G>) -> Result<Vec<u32>, Error> {
         let mut weights = Vec::new();
         let sums = self.results.part(0..sums_bytes(ctx.params));
         ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
@@ -140,22 +146,38 @@ impl<G: Gpu, S: GpuScheme> Trips<G, S> {
     }
 }
 
+/// The number of threads that look at tallies, at most.
+#[derive(Clone, Copy)]
+pub(super) struct Threads(usize);
+
+impl Threads {
+    /// Asks the system for the threads of this machine.
+    pub(super) fn available() -> Self {
+        Self(available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS)))
+    }
+
+    /// Calls `each` for all numbers below `count`; many are shared out among the threads.
+    pub(super) fn share(self, count: usize, each: impl Fn(usize) + Sync) {
+        share(self.0.min(count / TALLIES_PER_THREAD), count, each);
+    }
+}
+
 /// The hosts of a question, up to [`LIST_ROOM`], as a [`List`] of all of them.
-pub(crate) struct Asked<G: Gpu> {
+pub(super) struct HostBuffer<G: Gpu> {
     pub(super) memory: G::Memory,
     pub(super) copy: G::Pinned,
 }
 
-impl<G: Gpu> Asked<G> {
+impl<G: Gpu> HostBuffer<G> {
     fn new(gpu: &G) -> Result<Self, Error> {
         let [.., numbers] = list_parts(LIST_ROOM);
         Ok(Self { memory: gpu.allocate(numbers.end)?, copy: gpu.pin(numbers.end)? })
     }
 
     /// Starts bringing `hosts` to the device.
-    pub(super) fn bring<S>(
+    pub(super) fn bring(
         &mut self,
-        ctx: GpuCtx<'_, G, S>,
+        ctx: GpuCtx<'_, G>,
         hosts: &[HostId],
     ) -> Result<List<'_, G::Memory>, Error> {
         let [count, ids, numbers] = list_parts(hosts.len());
@@ -164,6 +186,7 @@ impl<G: Gpu> Asked<G> {
             hosts: self.memory.part(ids.clone()),
             numbers: self.memory.part(numbers.clone()),
             count: self.memory.part(0..size_of::<u32>()),
+            skip: 0,
         };
         let bytes = self.copy.write()?;
         bytes[count].copy_from_slice([hosts.len() as u32, 0].as_bytes());
@@ -175,32 +198,19 @@ impl<G: Gpu> Asked<G> {
     }
 }
 
-/// Where the count of a list of `hosts` hosts is, a word of 32 bits and 4 bytes that nobody reads, their ids, and the numbers
+/// Returns where the count of a list of `hosts` hosts is, with 4 bytes of padding behind it, their ids, and the numbers
 /// of all of them.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {
     let ids = size_of::<u64>() + hosts * size_of::<HostId>();
     [0..size_of::<u64>(), size_of::<u64>()..ids, ids..ids + hosts * size_of::<u32>()]
 }
 
-/// Bytes of the sums that [`count`] leaves.
+/// Returns the bytes of the sums that [`start_count`] leaves.
 pub(super) fn sums_bytes(params: &Params) -> usize {
     params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
 }
 
-/// Starts counting the recorders of the counter within `span`, per row, into `sums`.
-pub(super) fn count<G: Gpu, S: GpuScheme>(
-    ctx: GpuCtx<'_, G, S>,
-    span: Span,
-    sums: Part<'_, G::Memory>,
-) -> Result<(), Error> {
-    ctx.clear(sums)?;
-    let row_len = ctx.params.counter_sizes().row_len;
-    let limit = ctx.params.recent_ranges(span)[COUNTER].of_width().recent;
-    let (recorders, sums) = (ctx.recorders(COUNTER).buffer(), sums.buffer());
-    ctx.start(Count::<_, CounterRecorder<S>> { row_len, limit, recorders, sums })
-}
-
-/// Per row of the counter the weight, of the sums that a kernel left.
+/// Returns the weight of each row of the counter, of the sums that a kernel left.
 pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
     values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }

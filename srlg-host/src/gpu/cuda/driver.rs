@@ -20,9 +20,8 @@ use cudarc::driver::{result, sys};
 use srlg_kernels::scan::{AlignedPair, AlignedPair6};
 use srlg_kernels::{Kernel, THREADS, for_each_entry_point};
 
-use super::Cuda;
 use super::copies::{Copies, when_done};
-use super::doing::{Doing, lender};
+use super::{Cuda, DriverResult, words};
 use crate::error::Error;
 use crate::gpu::device::{self, Memory as _, On, Part};
 
@@ -323,6 +322,12 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     let memory = Memory { address, bytes: pairs.len() * size_of::<P>(), owner: None };
     let scanned = scan(memory.all());
     queue.synchronize().doing(WAIT).and(scanned)
+}
+
+/// Returns the error that the context of somebody's pairs had kept of earlier calls.
+fn lender(error: DriverError) -> Error {
+    let (name, text) = words(error);
+    Error::PairsContext { name, text }
 }
 
 fn other_device(queue: &CudaStream, theirs: usize) -> Error {

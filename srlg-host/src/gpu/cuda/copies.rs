@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, sys};
 
-use super::doing::Doing;
+use super::DriverResult;
 use crate::error::Error;
 
 /// The copies from and to one piece of pinned memory.

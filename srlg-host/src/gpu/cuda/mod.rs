@@ -1,12 +1,16 @@
 //! [`Cuda`]: an NVIDIA GPU through its driver, which is loaded at run time.
 //!
-//! The driver compiles the PTX of srlg-kernels for its GPU when the GPU is opened. All is in the
-//! device's primary context, which users of CUDA's runtime, cudarc and cust share; a call makes it
-//! the current one of its thread.
+//! The driver compiles the PTX of srlg-kernels for its GPU when the GPU is opened. Everything is in the
+//! device's primary context, which users of CUDA's runtime, cudarc and cust share. Each call makes it
+//! the current context of its thread.
 
 mod copies;
-mod doing;
 mod driver;
+#[cfg_attr(
+    not(any(feature = "cudarc", feature = "cust")),
+    allow(unreachable_pub, reason = "public with the crates of the types")
+)]
+pub(crate) mod pairs;
 #[cfg(test)]
 mod tests;
 
@@ -14,27 +18,27 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUdevice_attribute, CUresult};
-use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
 use srlg_kernels::Kernel;
 
-use self::doing::{Doing, is_full, refusal};
-use self::driver::{Code, Memory, Pinned};
-use crate::device_pairs::{DevicePairs, View};
+use super::device::{Gpu, On, Part, Scan};
 use crate::error::Error;
-use crate::gpu::device::{Gpu, On, Part, Scan};
+use driver::{Code, Memory, Pinned};
+use pairs::{DevicePairs, View};
 
-/// The kernels, as text that ends as the driver wants it.
-const PTX: &CStr =
-    match CStr::from_bytes_with_nul(concat!(include_str!("../../ptx/srlg.ptx"), "\0").as_bytes()) {
-        Ok(ptx) => ptx,
-        Err(_) => panic!("the PTX holds a NUL"),
-    };
+/// The kernels, as text that ends with NUL.
+const PTX: &CStr = match CStr::from_bytes_with_nul(
+    concat!(include_str!("../../../ptx/srlg.ptx"), "\0").as_bytes(),
+) {
+    Ok(ptx) => ptx,
+    Err(_) => panic!("the PTX holds a NUL"),
+};
 
 /// The least compute capability that the PTX is for.
 const CAPABILITY: (i32, i32) = (7, 0);
 
-/// What is called of the driver, as cudarc panics when it calls what is not there. The last is not
-/// called: it came with CUDA 11.2, as did what cudarc asks every device for.
+/// The functions of the driver that are called: cudarc panics when it calls one that is missing. The last is not
+/// called. It came with CUDA 11.2, as did an attribute that cudarc asks every device for.
 #[rustfmt::skip]
 const FUNCTIONS: &[&str] = &[
     "cuGetErrorName", "cuGetErrorString", "cuInit", "cuDeviceGet", "cuDeviceGetAttribute",
@@ -56,7 +60,7 @@ pub(crate) struct Cuda {
 }
 
 impl Cuda {
-    /// GPU number `ordinal`, as CUDA counts them, with the kernels loaded.
+    /// Opens GPU number `ordinal`, as CUDA counts them, and loads the kernels.
     pub(crate) fn open(ordinal: u32) -> Result<Self, Error> {
         let count = count()?;
         if ordinal >= count {
@@ -76,7 +80,7 @@ impl Cuda {
     }
 }
 
-/// How many devices there are.
+/// Returns how many devices there are.
 fn count() -> Result<u32, Error> {
     if let Some(name) = driver::missing(FUNCTIONS)? {
         let text = "the driver has no such function".into();
@@ -84,7 +88,7 @@ fn count() -> Result<u32, Error> {
     }
     match CudaContext::device_count() {
         Err(error) if error.0 == CUresult::CUDA_ERROR_NO_DEVICE => Ok(0),
-        // What CUDA's toolkit has in place of a driver, to link with.
+        // CUDA's toolkit has a stub in place of a driver, to link with.
         Err(error) if error.0 == CUresult::CUDA_ERROR_STUB_LIBRARY => Err(Error::NoDriver),
         count => Ok(count.doing("start")?.try_into().unwrap_or(0)),
     }
@@ -184,4 +188,43 @@ impl Gpu for Cuda {
     fn finish(&self, mark: &CudaEvent) -> Result<(), Error> {
         mark.synchronize().doing("finish its work")
     }
+}
+
+/// A result of the driver.
+trait DriverResult<T> {
+    /// Says what the call was for, where it failed.
+    fn doing(self, doing: &'static str) -> Result<T, Error>;
+}
+
+impl<T> DriverResult<T> for Result<T, DriverError> {
+    fn doing(self, doing: &'static str) -> Result<T, Error> {
+        self.map_err(|error| {
+            let (name, text) = words(error);
+            Error::Driver { doing, name, text }
+        })
+    }
+}
+
+/// Returns why the driver does not take the kernels: its age, what it lacks, or something else.
+fn refusal(error: DriverError) -> Error {
+    let (name, text) = words(error);
+    match error.0 {
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Error::UnfitDriver { name, text },
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+        | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED => Error::NoPtxCompiler { name, text },
+        _ => Error::Driver { doing: "load the kernels", name, text },
+    }
+}
+
+/// Returns whether there is no memory left.
+fn is_full(error: DriverError) -> bool {
+    error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
+}
+
+/// Returns the name of `error`, and what the driver says about it.
+fn words(error: DriverError) -> (String, String) {
+    let owned = |text: &CStr| text.to_string_lossy().into_owned();
+    // A driver that failed to begin with may have no words either.
+    let name = error.error_name().map_or_else(|_| format!("error {}", error.0 as u32), owned);
+    (name, error.error_string().map_or_else(|_| "the driver does not say why".into(), owned))
 }

@@ -1,0 +1,245 @@
+//! [`GpuCellSearch`]: from cells to candidate hosts.
+//!
+//! The device counts cells by age and by owner. From the ages the host computes how many cells a candidate
+//! has, and the device lists the IPv4 hosts that hold that many, and the cells that IPv6 hosts hold: the host
+//! spells those.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
+
+use srlg_core::finder::cells::Owner;
+use srlg_core::finder::{CellsFinder, CellsParams, Finder};
+use srlg_core::{ArrayParams, FINDER, HostId, Span};
+use srlg_kernels::cells::{KEPT, KeptHost};
+use srlg_kernels::{CountCells, ListHeld, ListHolders, ListKept, owners};
+use zerocopy::IntoBytes;
+
+use super::ctx::GpuCtx;
+use super::device::{Gpu, Memory, Part, Pinned, values};
+use super::questions::{LIST_ROOM, row_weights, sums_bytes};
+use super::scheme::start_count;
+use crate::error::Error;
+use crate::finder::cells::{Counts, Held, Selection, candidates, least_v6};
+
+/// Memory of searches.
+pub(super) struct GpuCellSearch<G: Gpu> {
+    pub(super) params: CellsParams,
+    /// Cells of IPv4 hosts by age, then those of IPv6 hosts, and behind them the sums of the counter's rows.
+    ages: G::Memory,
+    /// The table of owners.
+    keys: G::Memory,
+    counts: G::Memory,
+    /// The list of IPv4 hosts, and of kept ones: who each is, how many cells each holds, their ids.
+    entries: G::Memory,
+    holds: G::Memory,
+    hosts: G::Memory,
+    /// The list of cells of IPv6 hosts: their numbers, their words.
+    places: G::Memory,
+    words: G::Memory,
+    /// Hosts that are candidates in any case.
+    kept: G::Memory,
+    kept_copy: G::Pinned,
+}
+
+impl<G: Gpu> GpuCellSearch<G> {
+    /// Allocates the memory of searches, which list the ids of up to [`LIST_ROOM`] hosts.
+    pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
+        let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
+        let (cells, table) = (params.recorders(), owners::entries(&params));
+        let ages = 2 * params.most_ages() as usize * size_of::<u32>();
+        let counts = |count: usize| gpu.allocate(count * size_of::<u32>());
+        let words = |count: usize| gpu.allocate(count * size_of::<u64>());
+        let search = Self {
+            params,
+            ages: gpu.allocate(ages + sums_bytes(ctx.params))?,
+            keys: words(table)?,
+            counts: counts(table)?,
+            entries: words(cells + LIST_ROOM)?,
+            holds: counts(cells + LIST_ROOM)?,
+            hosts: gpu.allocate(LIST_ROOM * size_of::<HostId>())?,
+            places: counts(cells)?,
+            words: words(cells)?,
+            kept: gpu.allocate(LIST_ROOM * size_of::<KeptHost>())?,
+            kept_copy: gpu.pin(LIST_ROOM * size_of::<KeptHost>())?,
+        };
+        // More of the list may be brought than was written.
+        ctx.clear(search.entries.all())?;
+        ctx.clear(search.holds.all())?;
+        Ok(search)
+    }
+
+    /// Counts the cells of the window by age and by owner, and brings the counts by age, of either family, and the weights
+    /// of the counter's rows, through the pinned memory `by`.
+    pub(super) fn count(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        span: Span,
+        by: &G::Pinned,
+    ) -> Result<(Vec<u32>, Vec<u32>), Error> {
+        let end = 2 * span.finder_ages as usize * size_of::<u32>();
+        let (ages, both) = (self.ages.part(0..end), 0..end + sums_bytes(ctx.params));
+        ctx.clear(ages)?;
+        ctx.clear(self.keys.all())?;
+        ctx.clear(self.counts.all())?;
+        ctx.start(CountCells {
+            params: self.params,
+            cells: ctx.recorders(FINDER).buffer(),
+            ages: ages.buffer(),
+            keys: self.keys.all().buffer(),
+            counts: self.counts.all().buffer(),
+        })?;
+        start_count(ctx, span, self.ages.part(end..both.end))?;
+        ctx.download(self.ages.part(both.clone()), by, 0)?;
+        by.read(|bytes| {
+            let (ages, sums) = bytes[both].split_at(end);
+            (values(ages).to_vec(), row_weights(sums))
+        })
+    }
+
+    /// Starts listing the IPv4 hosts that hold at least `c_min` cells, and those of `kept` that are not among them.
+    /// `count`, which is 0, becomes their number.
+    pub(super) fn list(
+        &mut self,
+        ctx: GpuCtx<'_, G>,
+        c_min: u32,
+        kept: &[IpAddr],
+        count: Part<'_, G::Memory>,
+    ) -> Result<(), Error> {
+        if !kept.is_empty() {
+            let kept = self.bring(ctx, kept)?.buffer();
+            ctx.start(ListKept {
+                params: self.params,
+                least: c_min,
+                kept,
+                keys: self.keys.all().buffer(),
+                counts: self.counts.all().buffer(),
+                entries: self.entries.all().buffer(),
+                holds: self.holds.all().buffer(),
+                hosts: self.hosts.all().buffer(),
+                count: count.buffer(),
+            })?;
+        }
+        ctx.start(ListHolders {
+            params: self.params,
+            least: c_min,
+            keys: self.keys.all().buffer(),
+            counts: self.counts.all().buffer(),
+            entries: self.entries.all().buffer(),
+            holds: self.holds.all().buffer(),
+            hosts: self.hosts.all().buffer(),
+            count: count.buffer(),
+        })
+    }
+
+    /// Starts bringing `kept` hosts to the device.
+    fn bring(&mut self, ctx: GpuCtx<'_, G>, kept: &[IpAddr]) -> Result<Part<'_, G::Memory>, Error> {
+        let kept = kept.iter().map(|&host| {
+            let key = match host.to_canonical() {
+                IpAddr::V4(host) => self.params.owner_of(host.to_bits()).key(),
+                IpAddr::V6(_) => 0,
+            };
+            KeptHost { key, id: ctx.params.host_id(host) }
+        });
+        let kept: Vec<KeptHost> = kept.collect();
+        let bytes = size_of_val(&kept[..]);
+        self.kept_copy.write()?[..bytes].copy_from_slice(kept.as_bytes());
+        let part = self.kept.part(0..bytes);
+        ctx.gpu.upload(ctx.queue, &self.kept_copy, 0, part)?;
+        Ok(part)
+    }
+
+    /// Starts listing the cells over `span` of the IPv6 hosts that may hold as many as a candidate, where IPv4 hosts need
+    /// `c_min`. `count`, which is 0, becomes their number.
+    pub(super) fn list_held(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        span: Span,
+        c_min: u32,
+        count: Part<'_, G::Memory>,
+    ) -> Result<(), Error> {
+        ctx.start(ListHeld {
+            params: self.params,
+            ages: span.finder_ages,
+            least: least_v6(c_min),
+            cells: ctx.recorders(FINDER).buffer(),
+            keys: self.keys.all().buffer(),
+            counts: self.counts.all().buffer(),
+            places: self.places.all().buffer(),
+            words: self.words.all().buffer(),
+            count: count.buffer(),
+        })
+    }
+
+    /// Returns the ids of listed hosts.
+    pub(super) fn hosts(&self) -> Part<'_, G::Memory> {
+        self.hosts.all()
+    }
+
+    /// Returns where some entries of the list are, and how many cells each of these holds.
+    pub(super) fn entries(&self, range: Range<usize>) -> [Part<'_, G::Memory>; 2] {
+        [
+            self.entries.part(range.start * size_of::<u64>()..range.end * size_of::<u64>()),
+            self.holds.part(range.start * size_of::<u32>()..range.end * size_of::<u32>()),
+        ]
+    }
+
+    /// Brings the first `count` listed cells of IPv6 hosts through the pinned memory `by`.
+    pub(super) fn held(
+        &self,
+        ctx: GpuCtx<'_, G>,
+        by: &G::Pinned,
+        count: usize,
+    ) -> Result<Vec<Held>, Error> {
+        let (mut places, mut words) = (Vec::<u32>::new(), Vec::<u64>::new());
+        ctx.fetch_into(self.places.part(0..count * size_of::<u32>()), by, &mut places)?;
+        ctx.fetch_into(self.words.part(0..count * size_of::<u64>()), by, &mut words)?;
+        let owned = |(place, word)| (self.params.owner(place, word), place, word);
+        Ok(places.into_iter().zip(words).map(owned).collect())
+    }
+}
+
+/// The hosts of a list.
+pub(super) struct HostList {
+    /// The hosts by their number in the list.
+    pub(super) hosts: Vec<IpAddr>,
+    /// The IPv4 hosts that hold enough cells, and how many.
+    holders: Vec<(Owner, u32)>,
+}
+
+impl HostList {
+    /// Reads the hosts of `entries`, which hold as many cells as `holds` says; kept ones are among `kept`.
+    pub(super) fn new(
+        params: &CellsParams,
+        entries: &[u64],
+        holds: &[u32],
+        kept: &[IpAddr],
+    ) -> Self {
+        let (mut hosts, mut holders) = (Vec::with_capacity(entries.len()), Vec::new());
+        for (&entry, &holds) in entries.iter().zip(holds) {
+            if entry & KEPT != 0 {
+                hosts.push(kept[(entry & !KEPT) as usize]);
+                continue;
+            }
+            let owner = Owner::of_key(entry).expect("entries are keys");
+            let address = params.host(owner).expect("an IPv4 host");
+            hosts.push(Ipv4Addr::from_bits(address).into());
+            holders.push((owner, holds));
+        }
+        Self { hosts, holders }
+    }
+
+    /// Returns whether there are more holders than the limit of `params`.
+    pub(super) fn is_beyond_limit(&self, params: &CellsParams) -> bool {
+        self.holders.len() > params.candidate_limit() as usize
+    }
+
+    /// Returns the candidates: those of the list, and those that `held` spells.
+    pub(super) fn candidates(
+        &self,
+        params: &CellsParams,
+        counts: Counts<'_>,
+        held: &mut [Held],
+    ) -> Selection {
+        candidates(params, counts, self.holders.iter().copied(), held)
+    }
+}
