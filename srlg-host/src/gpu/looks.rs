@@ -2,22 +2,29 @@
 //! question to the host in between.
 //!
 //! glimpse -> tally of the fine region -> those that may reach the threshold -> their records. As many hosts as there is
-//! room for have their fine regions on the device at once: a *part* of those that the glimpses leave.
+//! room for have their fine regions on the device at once: a *part* of those that the glimpses leave. Records come in
+//! turns, to two copies: while the host reads those of one turn, the device writes those of the next.
 
-use srlg_core::counter::tagged::Grouping;
+use std::net::IpAddr;
+use std::slice::from_ref;
+use std::sync::Mutex;
+
+use srlg_core::counter::tagged::{Grouping, Histograms};
 use srlg_core::counter::{Counter, TaggedCounter, TaggedParams};
 use srlg_core::finder::{CellsFinder, Finder};
-use srlg_core::{FINDER, Span};
+use srlg_core::{FINDER, Span, Tally};
 use srlg_kernels::{Glimpse, Reach, Record, Regroup};
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part};
+use super::device::{Gpu, Memory, Part, Pinned};
 use super::questions::{LIST_ROOM, Threads};
 use super::records::{
-    PART, TOTALS_BYTES, Total, Turn, bin_bytes, record_bytes, record_parts, records_in,
+    HostRecord, PART, Records, TOTALS_BYTES, Total, Totals, Turn, bin_bytes, record_bytes,
+    record_parts, records_in,
 };
 use super::scheme::{List, start_bins};
+use crate::backend::{HostTallies, TallyVisitor};
 use crate::error::Error;
 
 /// Bytes of a listed host.
@@ -98,9 +105,84 @@ pub(super) struct HostLook<'a, G: Gpu> {
     pub(super) span: Span,
 }
 
+/// A host that needs all of its regions. Its tally of 10 kB is not kept: there may be as many giants as hosts of a list.
+pub(super) struct Giant {
+    pub(super) host: IpAddr,
+    /// The words of its cells.
+    pub(super) words: Vec<u64>,
+}
+
 impl<G: Gpu> HostLook<'_, G> {
+    /// Starts the look from the beginning, and bringing the records of `turn` to the first copy.
+    pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
+        if let Some(positions) = self.ctx.params.glimpse_positions() {
+            self.glimpse(positions)?;
+        }
+        self.part(turn.skip)?;
+        self.bring(turn, 0)
+    }
+
+    /// Starts bringing the records of `turn` to the copy of that number.
+    fn bring(&self, turn: Turn, copy: usize) -> Result<(), Error> {
+        let copy = &self.memory.copies[copy];
+        self.ctx.download(self.record(turn)?, copy, TOTALS_BYTES)?;
+        self.ctx.download(self.memory.totals(), copy, 0)
+    }
+
+    /// Calls `visit` for those of `hosts`, the hosts of the list, that may be super points, and returns the giants instead.
+    /// The records of `turn` are on their way to the first copy.
+    pub(super) fn finish(
+        &self,
+        hosts: &[IpAddr],
+        mut turn: Turn,
+        visit: &TallyVisitor<'_>,
+    ) -> Result<Vec<Giant>, Error> {
+        let (copies, giants) = (&self.memory.copies, Mutex::new(Vec::new()));
+        for copy in [0, 1].into_iter().cycle() {
+            let Totals { left, reached, .. } = copies[copy].read(Totals::new)?;
+            let has_glimpses = self.ctx.params.glimpse_positions().is_some();
+            let next = turn.next(if has_glimpses { left } else { hosts.len() }, reached);
+            if let Some(next) = next {
+                if next.skip > turn.skip {
+                    self.part(next.skip)?;
+                }
+                self.bring(next, 1 - copy)?;
+            }
+            let count = turn.records.min(reached - turn.first);
+            copies[copy].read(|bytes| {
+                let records = Records::new(bytes, self.span, turn.records);
+                self.memory.threads.share(count, |number| {
+                    self.pass(hosts, &records.get(number), &giants, visit);
+                });
+            })?;
+            match next {
+                Some(next) => turn = next,
+                None => break,
+            }
+        }
+        Ok(giants.into_inner().expect("nobody panics with it"))
+    }
+
+    /// Calls `visit` for the host of `record`, one of `hosts`, or adds it to `giants`.
+    fn pass(
+        &self,
+        hosts: &[IpAddr],
+        record: &HostRecord<'_>,
+        giants: &Mutex<Vec<Giant>>,
+        visit: &TallyVisitor<'_>,
+    ) {
+        let (host, words) = (hosts[record.number], record.words);
+        let tally = Tally::Visible(Histograms::of_bins(self.span, record.bins));
+        if self.ctx.params.needs_coarse(&tally, self.span) {
+            let giant = Giant { host, words: words.to_vec() };
+            giants.lock().expect("nobody panics with it").push(giant);
+        } else {
+            visit(&HostTallies { host, tallies: from_ref(&tally), words: Some(words) });
+        }
+    }
+
     /// Starts glimpses at `positions`.
-    pub(super) fn glimpse(&self, positions: u32) -> Result<(), Error> {
+    fn glimpse(&self, positions: u32) -> Result<(), Error> {
         let Self { ctx, memory, list, span } = *self;
         let grouping = Grouping::for_bound(span);
         let hosts = list.numbers.bytes / size_of::<u32>();
@@ -120,7 +202,7 @@ impl<G: Gpu> HostLook<'_, G> {
     }
 
     /// Starts looking at the fine regions of the part that begins with host number `skip` of those that the glimpses left.
-    pub(super) fn part(&self, skip: usize) -> Result<(), Error> {
+    fn part(&self, skip: usize) -> Result<(), Error> {
         let Self { ctx, memory, span, .. } = *self;
         let (left, bins) = (self.left(skip), self.bins());
         let groups = memory.groups.part(0..self.room() * bin_bytes(Grouping::for_bound(span)));
@@ -148,7 +230,7 @@ impl<G: Gpu> HostLook<'_, G> {
     }
 
     /// Starts writing the records of `turn`, whose part was looked at last. Returns where they are.
-    pub(super) fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
+    fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
         let Self { ctx, memory, span, .. } = *self;
         let left = self.left(turn.skip);
         let [peers, tallies, recorded] =

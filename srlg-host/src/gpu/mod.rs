@@ -37,12 +37,12 @@
 //   cuda/             an NVIDIA GPU, through the driver (driver.rs: unsafe code); pairs that users have there (pairs.rs)
 //   tests/simulated/  a GPU for tests, which runs the kernels on the host in orders that a GPU might choose
 //   ctx.rs            a device, a queue and the recorders, as one value; copies and launches
-//   scheme.rs         which kernels each scheme starts; the only file that asks for the scheme
+//   scheme.rs         which kernels each scheme starts
 //   upload.rs         pairs on their way to the device
 //   close.rs          a close of the default scheme: both trips
 //   cells.rs          its search: trip 1, and the list of candidates
-//   looks.rs          from that list to records: the kernels from glimpse to record
-//   records.rs        the layout of records, and turns: the host reads some records while the device writes the next
+//   looks.rs          from that list to records, in turns: the host reads some records while the device writes the next
+//   records.rs        the layout of totals and records
 //   paper.rs          a close of the paper's scheme
 //   questions.rs      tallies of hosts that the host names: queries, giants, candidates of the paper's scheme
 //   transfer.rs       words of recorders for snapshots, deltas and merging
@@ -73,6 +73,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use srlg_core::counter::CounterPart;
 use srlg_core::{Ages, HostId, Params, RecentRange, Span, Tally};
 use srlg_kernels::Age;
 
@@ -82,9 +83,10 @@ use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 use crate::ingest::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
-use close::Close;
+use close::{Close, TaggedClose};
 use ctx::{Arrays, GpuCtx};
 use device::{Gpu, Pinned, Scan};
+use paper::PaperClose;
 use questions::Questions;
 use scheme::for_array;
 use upload::{Uploads, scan};
@@ -128,7 +130,11 @@ impl<G: Gpu> GpuBackend<G> {
         let arrays = Arrays::new(&gpu, &queue, &params)?;
         let mut questions = Questions::new(&gpu, &params)?;
         let ctx = GpuCtx { gpu: &gpu, queue: &queue, params: &params, arrays: &arrays };
-        let close = scheme::close(ctx, &mut questions.results_copy)?;
+        let by = &mut questions.results_copy;
+        let close: Box<dyn Close<G>> = match params.counter() {
+            CounterPart::Tagged(_) => Box::new(TaggedClose::new(ctx, by)?),
+            CounterPart::Rows(_) => Box::new(PaperClose::new(ctx, by)?),
+        };
         let work = Mutex::new(Work { close, questions });
         let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         let is_lost = AtomicBool::new(false);

@@ -1,19 +1,12 @@
-//! What comes back of hosts that may be super points: [`Totals`], then [`Records`], in turns. While the host reads the
-//! records of one turn from one copy, the device writes those of the next, which go to the other copy.
+//! What comes back of hosts that may be super points: [`Totals`], then [`Records`], in [`Turn`]s.
 
-use std::net::IpAddr;
 use std::ops::Range;
-use std::slice::from_ref;
-use std::sync::Mutex;
 
-use srlg_core::counter::tagged::{Grouping, Histograms};
+use srlg_core::Span;
+use srlg_core::counter::tagged::Grouping;
 use srlg_core::finder::cells::SLOTS;
-use srlg_core::{Span, Tally};
 
-use super::device::{Gpu, Pinned, values};
-use super::looks::HostLook;
-use crate::backend::{HostTallies, TallyVisitor};
-use crate::error::Error;
+use super::device::values;
 
 /// Hosts of a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
@@ -69,89 +62,12 @@ pub(super) struct Turn {
 
 impl Turn {
     /// Returns the turn after this one, where glimpses left `left` hosts, and `reached` of its part may be super points.
-    fn next(self, left: usize, reached: usize) -> Option<Self> {
+    pub(super) fn next(self, left: usize, reached: usize) -> Option<Self> {
         let (first, skip) = (self.first + self.records, self.skip + PART);
         if first < reached {
             return Some(Self { skip: self.skip, first, records: (reached - first).min(PART) });
         }
         (skip < left).then(|| Self { skip, first: 0, records: (left - skip).min(PART) })
-    }
-}
-
-/// A host that needs all of its regions. Its tally of 10 kB is not kept: there may be as many giants as hosts of a list.
-pub(super) struct Giant {
-    pub(super) host: IpAddr,
-    /// The words of its cells.
-    pub(super) words: Vec<u64>,
-}
-
-impl<G: Gpu> HostLook<'_, G> {
-    /// Starts the look from the beginning, and bringing the records of `turn` to the first copy.
-    pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
-        if let Some(positions) = self.ctx.params.glimpse_positions() {
-            self.glimpse(positions)?;
-        }
-        self.part(turn.skip)?;
-        self.bring(turn, 0)
-    }
-
-    /// Starts bringing the records of `turn` to the copy of that number.
-    fn bring(&self, turn: Turn, copy: usize) -> Result<(), Error> {
-        let copy = &self.memory.copies[copy];
-        self.ctx.download(self.record(turn)?, copy, TOTALS_BYTES)?;
-        self.ctx.download(self.memory.totals(), copy, 0)
-    }
-
-    /// Calls `visit` for those of `hosts`, the hosts of the list, that may be super points, and returns the giants instead.
-    /// The records of `turn` are on their way to the first copy.
-    pub(super) fn finish(
-        &self,
-        hosts: &[IpAddr],
-        mut turn: Turn,
-        visit: &TallyVisitor<'_>,
-    ) -> Result<Vec<Giant>, Error> {
-        let (copies, giants) = (&self.memory.copies, Mutex::new(Vec::new()));
-        for copy in [0, 1].into_iter().cycle() {
-            let Totals { left, reached, .. } = copies[copy].read(Totals::new)?;
-            let has_glimpses = self.ctx.params.glimpse_positions().is_some();
-            let next = turn.next(if has_glimpses { left } else { hosts.len() }, reached);
-            if let Some(next) = next {
-                if next.skip > turn.skip {
-                    self.part(next.skip)?;
-                }
-                self.bring(next, 1 - copy)?;
-            }
-            let count = turn.records.min(reached - turn.first);
-            copies[copy].read(|bytes| {
-                let records = Records::new(bytes, self.span, turn.records);
-                self.memory.threads.share(count, |number| {
-                    self.pass(hosts, &records.get(number), &giants, visit);
-                });
-            })?;
-            match next {
-                Some(next) => turn = next,
-                None => break,
-            }
-        }
-        Ok(giants.into_inner().expect("nobody panics with it"))
-    }
-
-    /// Calls `visit` for the host of `record`, one of `hosts`, or adds it to `giants`.
-    fn pass(
-        &self,
-        hosts: &[IpAddr],
-        record: &HostRecord<'_>,
-        giants: &Mutex<Vec<Giant>>,
-        visit: &TallyVisitor<'_>,
-    ) {
-        let (host, words) = (hosts[record.number], record.words);
-        let tally = Tally::Visible(Histograms::of_bins(self.span, record.bins));
-        if self.ctx.params.needs_coarse(&tally, self.span) {
-            let giant = Giant { host, words: words.to_vec() };
-            giants.lock().expect("nobody panics with it").push(giant);
-        } else {
-            visit(&HostTallies { host, tallies: from_ref(&tally), words: Some(words) });
-        }
     }
 }
 
@@ -179,32 +95,32 @@ pub(super) fn records_in(span: Span, records: usize) -> Range<usize> {
 }
 
 /// Records as they come back.
-struct Records<'a> {
+pub(super) struct Records<'a> {
     peers: &'a [u64],
     tallies: &'a [u32],
     recorded: &'a [u32],
 }
 
 /// What comes back of one host.
-struct HostRecord<'a> {
+pub(super) struct HostRecord<'a> {
     /// The number of the host in its list.
-    number: usize,
+    pub(super) number: usize,
     /// Its bins by age.
-    bins: &'a [u32],
+    pub(super) bins: &'a [u32],
     /// The words of its cells.
-    words: &'a [u64],
+    pub(super) words: &'a [u64],
 }
 
 impl<'a> Records<'a> {
     /// Finds the records over `span` in `copy`, which has room for `records` of them.
-    fn new(copy: &'a [u8], span: Span, records: usize) -> Self {
+    pub(super) fn new(copy: &'a [u8], span: Span, records: usize) -> Self {
         let bytes = &copy[records_in(span, records)];
         let [peers, tallies, recorded] = record_parts(span, records).map(|part| &bytes[part]);
         Self { peers: values(peers), tallies: values(tallies), recorded: values(recorded) }
     }
 
     /// Returns the record of that number.
-    fn get(&self, record: usize) -> HostRecord<'a> {
+    pub(super) fn get(&self, record: usize) -> HostRecord<'a> {
         let (words, slots) = (self.tallies.len() / self.recorded.len(), SLOTS as usize);
         HostRecord {
             number: self.recorded[record] as usize,

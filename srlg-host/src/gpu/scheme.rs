@@ -1,4 +1,5 @@
-//! Which kernels a scheme starts, and how it is closed: the only file of this folder that asks which scheme it is.
+//! Which kernels a scheme starts, and what they leave: the only file of this folder that asks which scheme it is, but
+//! for the choice of a [`Close`](super::close::Close).
 
 use std::ops::Range;
 
@@ -8,10 +9,8 @@ use srlg_core::finder::{CellsFinder, Finder, RsraFinder};
 use srlg_core::{Ages, COUNTER, FINDER, Span};
 use srlg_kernels::{Count, Touch, Touch6, TouchPaper, Union};
 
-use super::close::{Close, TaggedClose};
 use super::ctx::GpuCtx;
 use super::device::{Gpu, Part, values};
-use super::paper::PaperClose;
 use crate::error::Error;
 use crate::ingest::pairs::Family;
 
@@ -33,17 +32,6 @@ impl<M> Clone for List<'_, M> {
 }
 
 impl<M> Copy for List<'_, M> {}
-
-/// Allocates what closes need, through the pinned memory `by` where something has to be filled.
-pub(super) fn close<G: Gpu>(
-    ctx: GpuCtx<'_, G>,
-    by: &mut G::Pinned,
-) -> Result<Box<dyn Close<G>>, Error> {
-    Ok(match ctx.params.counter() {
-        CounterPart::Tagged(_) => Box::new(TaggedClose::new(ctx, by)?),
-        CounterPart::Rows(_) => Box::new(PaperClose::new(ctx, by)?),
-    })
-}
 
 /// Does `$work` with the type of the recorders of array number `$array`, named `$Recorder`.
 macro_rules! for_array {
