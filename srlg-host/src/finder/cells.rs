@@ -43,7 +43,7 @@ impl<'a> Counts<'a> {
 }
 
 /// A cell that an IPv6 host holds: the fingerprint of the host, the number of the cell, and its word.
-pub(crate) type Held = (Owner, u32, u64);
+pub(crate) type HeldCell = (Owner, u32, u64);
 
 /// A host that may be a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ pub(crate) fn candidates(
     params: &CellsParams,
     counts: Counts<'_>,
     v4: impl Iterator<Item = (Owner, u32)>,
-    held: &mut [Held],
+    held: &mut [HeldCell],
 ) -> Selection {
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
@@ -120,7 +120,7 @@ pub(crate) fn least_v6(c_min: u32) -> u32 {
 }
 
 /// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
-fn spell(params: &CellsParams, least: u32, held: &mut [Held], found: &mut Vec<Holder>) {
+fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Vec<Holder>) {
     // In whatever order within a run.
     held.sort_unstable_by_key(|&(owner, ..)| owner);
     let mut cells = Vec::new();

@@ -6,7 +6,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Counts, Held, Selection, candidates, holders, least_v6, untouched};
+use super::cells::{Counts, HeldCell, Selection, candidates, holders, least_v6, untouched};
 use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::vectors::for_wider_vectors;
 
@@ -21,7 +21,7 @@ pub(crate) struct CellSearch {
     /// Owners of the cells that may be those of candidates.
     owners: Vec<Owner>,
     /// Those of these cells that IPv6 hosts hold.
-    held: Vec<Held>,
+    held: Vec<HeldCell>,
 }
 
 for_wider_vectors! {
@@ -73,11 +73,11 @@ for_wider_vectors! {
         limit: u64,
         least: u8,
         counters: &[u8],
-        listed: &mut Vec<Held>,
+        listed: &mut Vec<HeldCell>,
     ) {
         for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
             let owners = params.owners(first, cells);
-            let (mut kept, mut count) = ([Held::default(); BATCH], 0);
+            let (mut kept, mut count) = ([HeldCell::default(); BATCH], 0);
             for i in 0..BATCH {
                 kept[count] = (owners[i], first + i as u32, cells[i]);
                 let has_enough = counters[owners[i].entry(params.cell_bits())] >= least;

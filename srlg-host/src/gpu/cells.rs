@@ -19,7 +19,7 @@ use super::device::{Gpu, Memory, Part, Pinned, values};
 use super::questions::{LIST_ROOM, row_weights, sums_bytes};
 use super::scheme::start_count;
 use crate::error::Error;
-use crate::finder::cells::{Counts, Held, Selection, candidates, least_v6};
+use crate::finder::cells::{Counts, HeldCell, Selection, candidates, least_v6};
 
 /// Memory of searches.
 pub(super) struct GpuCellSearch<G: Gpu> {
@@ -189,7 +189,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         ctx: GpuCtx<'_, G>,
         by: &G::Pinned,
         count: usize,
-    ) -> Result<Vec<Held>, Error> {
+    ) -> Result<Vec<HeldCell>, Error> {
         let (mut places, mut words) = (Vec::<u32>::new(), Vec::<u64>::new());
         ctx.fetch_into(self.places.part(0..count * size_of::<u32>()), by, &mut places)?;
         ctx.fetch_into(self.words.part(0..count * size_of::<u64>()), by, &mut words)?;
@@ -238,7 +238,7 @@ impl HostList {
         &self,
         params: &CellsParams,
         counts: Counts<'_>,
-        held: &mut [Held],
+        held: &mut [HeldCell],
     ) -> Selection {
         candidates(params, counts, self.holders.iter().copied(), held)
     }

@@ -77,7 +77,7 @@ proptest! {
             is_listed.then_some((owner, place, word))
         });
         prop_assert!(one_by_one.clone().map(|held| held.0).eq(expected));
-        let listed = |level: List<Held>| {
+        let listed = |level: List<HeldCell>| {
             let mut listed = Vec::new();
             level(&params, &cells, limit, least, &counters, &mut listed);
             listed
