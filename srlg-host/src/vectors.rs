@@ -9,7 +9,7 @@
 macro_rules! for_wider_vectors {
     ($(
         $(#[$attribute:meta])*
-        $visibility:vis fn $name:ident $(<$generic:ident: $bound:path>)? (
+        $visibility:vis fn $name:ident $(<$($generic:ident: $bound:path),+>)? (
             $($argument:tt)*
         ) $(-> $output:ty)? {
             $($body:tt)*
@@ -21,12 +21,12 @@ macro_rules! for_wider_vectors {
                 "x86_64+avx2+bmi1+bmi2+popcnt",
             ))]
             $(#[$attribute])*
-            $visibility fn $name $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+            $visibility fn $name $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
                 $($body)*
             }
 
             crate::vectors::other_levels! {
-                $name ($(#[$attribute])*) $(<$generic: $bound>)?
+                $name ($(#[$attribute])*) $(<$($generic: $bound),+>)?
                 ($($argument)*) $(-> $output)? { $($body)* }
             }
         )*

@@ -16,7 +16,8 @@ use srlg_core::{Ages, Ip6Pair, IpPair};
 use thread_local::ThreadLocal;
 
 use super::arrays::{Arrays, CpuScheme};
-use super::lane::{Lane, Sink, ingest, ingest6};
+use super::lane::{Lane, Rest, Sink, ingest};
+use super::recent::LanePair;
 use super::shards::Buckets;
 
 /// Pairs that are ingested while an inbox is locked: some tenths of a millisecond.
@@ -35,21 +36,11 @@ impl<S: CpuScheme> Inboxes<S> {
     }
 
     /// Ingests `pairs`, which were in contact `ages` ago, by way of the calling thread's inbox.
-    pub(super) fn ingest(&self, arrays: &Arrays<S>, pairs: &[IpPair], ages: Ages) {
+    pub(super) fn ingest<P: InboxPair>(&self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
         // In chunks, so that a thread that drains the inbox does not wait for all of a long call.
         for pairs in pairs.chunks(PAIRS_PER_LOCK) {
             lock(inbox).take(arrays, pairs, ages, self.generation);
-        }
-    }
-
-    /// Does the same with pairs of any two addresses. Out of line: a call of one plain pair need not pay for what their
-    /// addresses take.
-    #[inline(never)]
-    pub(super) fn ingest6(&self, arrays: &Arrays<S>, pairs: &[Ip6Pair], ages: Ages) {
-        let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
-        for pairs in pairs.chunks(PAIRS_PER_LOCK) {
-            lock(inbox).take6(arrays, pairs, ages, self.generation);
         }
     }
 
@@ -78,52 +69,63 @@ fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
 /// What one thread has of its own, in cache lines of its own.
 #[repr(align(128))]
 struct Inbox<S: CpuScheme> {
-    v4: Lane<IpPair>,
-    /// From the first such pair on.
-    v6: Option<Box<Lane<Ip6Pair>>>,
+    lanes: Lanes,
     buckets: Buckets<S::Counter>,
+}
+
+/// The lanes of both families.
+pub(super) struct Lanes {
+    v4: Lane<IpPair>,
+    /// Made for the first such pair.
+    v6: Option<Box<Lane<Ip6Pair>>>,
+}
+
+/// A pair of a family that has a lane.
+pub(super) trait InboxPair: LanePair {
+    /// The lane of the family.
+    fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
+}
+
+impl InboxPair for IpPair {
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes) -> &mut Lane<Self> {
+        &mut lanes.v4
+    }
+}
+
+impl InboxPair for Ip6Pair {
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes) -> &mut Lane<Self> {
+        lanes.v6.get_or_insert_with(|| Box::new(Lane::new()))
+    }
 }
 
 impl<S: CpuScheme> Inbox<S> {
     fn new() -> Self {
-        Self { v4: Lane::new(), v6: None, buckets: Buckets::new() }
+        Self { lanes: Lanes { v4: Lane::new(), v6: None }, buckets: Buckets::new() }
     }
 
     #[inline]
-    fn take(&mut self, arrays: &Arrays<S>, pairs: &[IpPair], ages: Ages, generation: u64) {
-        self.v4.begin(generation);
+    fn take<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages, generation: u64) {
+        let lane = P::lane(&mut self.lanes);
+        lane.begin(generation);
         // A short call costs little more than to note down its pairs.
-        match self.v4.notes(pairs, ages) {
-            Some(true) => {}
-            Some(false) => self.take_batches(arrays, &[], ages),
-            None => self.take_batches(arrays, pairs, ages),
+        match lane.note_few(pairs, ages) {
+            Rest::Nothing => {}
+            Rest::Batch => self.take_batches::<P>(arrays, &[], ages),
+            Rest::All => self.take_batches(arrays, pairs, ages),
         }
     }
 
     /// Out of line: its preparations are not for short calls.
     #[inline(never)]
-    fn take_batches(&mut self, arrays: &Arrays<S>, pairs: &[IpPair], ages: Ages) {
-        ingest(&mut self.v4, Sink { arrays, buckets: &mut self.buckets }, pairs, ages);
-    }
-
-    fn take6(&mut self, arrays: &Arrays<S>, pairs: &[Ip6Pair], ages: Ages, generation: u64) {
-        let lane = self.v6.get_or_insert_with(|| Box::new(Lane::new()));
-        lane.begin(generation);
-        match lane.notes(pairs, ages) {
-            Some(true) => {}
-            Some(false) => self.take_batches6(arrays, &[], ages),
-            None => self.take_batches6(arrays, pairs, ages),
-        }
-    }
-
-    #[inline(never)]
-    fn take_batches6(&mut self, arrays: &Arrays<S>, pairs: &[Ip6Pair], ages: Ages) {
-        let lane = self.v6.as_mut().expect("a lane that was made before");
-        ingest6(lane, Sink { arrays, buckets: &mut self.buckets }, pairs, ages);
+    fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
+        let Self { lanes, buckets } = self;
+        ingest(P::lane(lanes), Sink { arrays, buckets }, pairs, ages);
     }
 
     fn drain(&mut self, arrays: &Arrays<S>) {
-        let Self { v4, v6, buckets } = self;
+        let Self { lanes: Lanes { v4, v6 }, buckets } = self;
         let mut sink = Sink { arrays, buckets };
         v4.touch_waiting(&mut sink);
         if let Some(v6) = v6 {

@@ -1,10 +1,10 @@
 //! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
 
 use srlg_core::finder::Finder;
-use srlg_core::{Ages, BATCH, Ip6Pair, IpPair, View};
+use srlg_core::{Ages, BATCH, View};
 
 use super::arrays::{Arrays, CpuScheme};
-use super::recent::{Noted, RecentPairs};
+use super::recent::{LanePair, RecentPairs};
 use super::shards::Buckets;
 use crate::vectors::for_wider_vectors;
 
@@ -17,7 +17,7 @@ pub(super) struct Sink<'a, S: CpuScheme> {
 impl<S: CpuScheme> Sink<'_, S> {
     /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
     #[inline(always)]
-    fn touch<P: Noted>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
+    fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let arrays = self.arrays;
         let batch = &P::ids(&arrays.params, pairs);
         let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
@@ -28,7 +28,7 @@ impl<S: CpuScheme> Sink<'_, S> {
 }
 
 /// Pairs that were seen recently, and pairs that wait for a batch.
-pub(super) struct Lane<P: Noted> {
+pub(super) struct Lane<P: LanePair> {
     recent: RecentPairs<P>,
     /// The generation that the recent pairs are of.
     generation: u64,
@@ -39,29 +39,29 @@ pub(super) struct Lane<P: Noted> {
     ages: Ages,
 }
 
-for_wider_vectors! {
-    /// Ingests IPv4 pairs.
-    pub(super) fn ingest<S: CpuScheme>(
-        lane: &mut Lane<IpPair>,
-        mut sink: Sink<'_, S>,
-        pairs: &[IpPair],
-        ages: Ages,
-    ) {
-        lane.ingest(&mut sink, pairs, ages);
-    }
+/// What [`Lane::note_few`] leaves to do.
+pub(super) enum Rest {
+    /// Nothing: the pairs wait.
+    Nothing,
+    /// The pairs wait, and a batch is full.
+    Batch,
+    /// No pair was noted down.
+    All,
+}
 
-    /// Ingests pairs of any two addresses.
-    pub(super) fn ingest6<S: CpuScheme>(
-        lane: &mut Lane<Ip6Pair>,
+for_wider_vectors! {
+    /// Ingests `pairs`, which were in contact `ages` ago, by way of `lane`.
+    pub(super) fn ingest<P: LanePair, S: CpuScheme>(
+        lane: &mut Lane<P>,
         mut sink: Sink<'_, S>,
-        pairs: &[Ip6Pair],
+        pairs: &[P],
         ages: Ages,
     ) {
         lane.ingest(&mut sink, pairs, ages);
     }
 }
 
-impl<P: Noted> Lane<P> {
+impl<P: LanePair> Lane<P> {
     pub(super) fn new() -> Self {
         Self {
             recent: RecentPairs::new(),
@@ -81,15 +81,14 @@ impl<P: Noted> Lane<P> {
         }
     }
 
-    /// Notes `pairs` down if they are few and of the age of those that wait. Returns whether they are, and no batch is
-    /// full: more need not be done.
+    /// Notes `pairs` down if they are few and of the age of those that wait. Returns what is left to do.
     #[inline(always)]
-    pub(super) fn notes(&mut self, pairs: &[P], ages: Ages) -> Option<bool> {
-        let is_short = pairs.len() < BATCH && ages == self.ages;
-        is_short.then(|| {
-            self.note(pairs);
-            self.count < BATCH
-        })
+    pub(super) fn note_few(&mut self, pairs: &[P], ages: Ages) -> Rest {
+        if pairs.len() >= BATCH || ages != self.ages {
+            return Rest::All;
+        }
+        self.note(pairs);
+        if self.count < BATCH { Rest::Nothing } else { Rest::Batch }
     }
 
     #[inline(always)]

@@ -122,11 +122,13 @@ impl<S: CpuScheme> CpuBackend<S> {
         pairs.scan(|pairs| self.scan_slice(pairs, ages))
     }
 
+    /// Out of line: a call of one plain IPv4 pair need not pay for what other addresses take.
+    #[inline(never)]
     fn scan_slice(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
         pairs.family().check(&self.arrays.params)?;
         match pairs {
             PairSlice::V4(pairs) => self.inboxes.ingest(&self.arrays, pairs, ages),
-            PairSlice::V6(pairs) => self.inboxes.ingest6(&self.arrays, pairs, ages),
+            PairSlice::V6(pairs) => self.inboxes.ingest(&self.arrays, pairs, ages),
         }
         Ok(())
     }

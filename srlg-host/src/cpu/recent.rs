@@ -24,8 +24,8 @@ const PAUSE: usize = 15;
 /// of what it spares.
 const LEAST: usize = 8;
 
-/// A pair that is noted down.
-pub(super) trait Noted: Copy + 'static {
+/// A pair of one family, with all that ingesting asks of it.
+pub(super) trait LanePair: Copy + 'static {
     /// What is noted down of a pair: all of it.
     type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
@@ -55,7 +55,7 @@ fn high(product: u64) -> usize {
 }
 
 /// A number of 8 bytes, which takes one store.
-impl Noted for IpPair {
+impl LanePair for IpPair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
     type Ids<'a> = &'a [Self; BATCH];
@@ -82,7 +82,7 @@ impl Noted for IpPair {
 }
 
 /// Words of one array, which compare at once.
-impl Noted for Ip6Pair {
+impl LanePair for Ip6Pair {
     type Note = [u32; 8];
     const ELSEWHERE: [u32; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
     type Ids<'a> = Ip6Batch<'a>;
@@ -114,7 +114,7 @@ impl Noted for Ip6Pair {
 }
 
 /// The last pair of each slot.
-pub(super) struct RecentPairs<P: Noted> {
+pub(super) struct RecentPairs<P: LanePair> {
     slots: Box<[P::Note; SLOTS]>,
     /// Pairs still to come until the next decision.
     left: usize,
@@ -122,7 +122,7 @@ pub(super) struct RecentPairs<P: Noted> {
     known: Option<usize>,
 }
 
-impl<P: Noted> RecentPairs<P> {
+impl<P: LanePair> RecentPairs<P> {
     pub(super) fn new() -> Self {
         let slots =
             vec![P::Note::default(); SLOTS].try_into().expect("as many slots as were asked for");

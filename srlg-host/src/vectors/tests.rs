@@ -4,7 +4,7 @@ use srlg_core::Word;
 
 macro_rules! other_levels {
     (
-        $name:ident ($($attribute:tt)*) $(<$generic:ident: $bound:path>)?
+        $name:ident ($($attribute:tt)*) $(<$($generic:ident: $bound:path),+>)?
         ($($argument:tt)*) $(-> $output:ty)? { $($body:tt)* }
     ) => {
         mod $name {
@@ -13,13 +13,13 @@ macro_rules! other_levels {
             // Of a target that tests never run on: a body that asks which level it is has the plain one.
             #[multiversion::multiversion(targets("wasm32+simd128"))]
             $($attribute)*
-            pub(super) fn plain $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+            pub(super) fn plain $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
                 $($body)*
             }
 
             #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
             $($attribute)*
-            pub(super) fn avx2 $(<$generic: $bound>)? ($($argument)*) $(-> $output)? {
+            pub(super) fn avx2 $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
                 $($body)*
             }
         }

@@ -91,7 +91,7 @@ proptest! {
                     let ages = Ages { finder: run.3, counter: run.3 };
                     match run.5 {
                         false => pairs(run).chunks(run.4).for_each(|it| inboxes.ingest(ours, it, ages)),
-                        true => pairs6(run).chunks(run.4).for_each(|it| inboxes.ingest6(ours, it, ages)),
+                        true => pairs6(run).chunks(run.4).for_each(|it| inboxes.ingest(ours, it, ages)),
                     }
                 });
             }
@@ -134,7 +134,7 @@ fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
         both.iter().for_each(|pairs| touch(&expected, &ids(pairs), 0));
         for order in [[0, 1], [1, 0]] {
             let (ours, inboxes) = (arrays(params), Inboxes::new());
-            order.iter().for_each(|&of| inboxes.ingest6(&ours, &both[of], Ages::default()));
+            order.iter().for_each(|&of| inboxes.ingest(&ours, &both[of], Ages::default()));
             inboxes.drain(&ours);
             assert_eq!(words(ours.finder.shared()), words(expected.finder.shared()));
         }

@@ -2,21 +2,24 @@
 
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
-use srlg_core::{Config, HashFamily, Params, Recorder, RsraSizes, Scheme, for_scheme};
+use srlg_core::{
+    Config, HashFamily, Ip6Pair, IpPair, Params, Recorder, RsraSizes, Scheme, for_scheme,
+};
 
 use super::*;
 use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
 
-type Level<S, L, P> = fn(&mut Lane<L>, Sink<'_, S>, &[P], Ages);
+type Level<S, P> = fn(&mut Lane<P>, Sink<'_, S>, &[P], Ages);
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
 /// The recorders of both arrays after batches of pairs, with the epochs by which each is late.
-fn left<S: CpuScheme, L: Noted, P>(
-    (level, pair): (Level<S, L, P>, impl Fn(u32, u32) -> P),
+fn left<S: CpuScheme, P: LanePair>(
+    level: Level<S, P>,
+    pair: impl Fn(u32, u32) -> P,
     params: Params,
     batches: &[(Vec<(u32, u32)>, u32)],
 ) -> [Vec<u64>; 2] {
@@ -61,7 +64,7 @@ proptest! {
             let params = params(scheme);
             for_scheme!(&params, Types => {
                 let pair = |inside, opposite| IpPair { inside, opposite };
-                let of = |level: Level<Types, IpPair, IpPair>| left((level, pair), params, &batches);
+                let of = |level: Level<Types, IpPair>| left(level, pair, params, &batches);
                 let expected = of(ingest::plain);
                 prop_assert!(of(ingest::avx2) == expected);
                 prop_assert!(of(ingest) == expected);
@@ -73,9 +76,9 @@ proptest! {
             _ => [0x2001_0db8, 0, number, 1],
         };
         let pair = |inside, opposite| Ip6Pair { inside: limbs(inside), opposite: limbs(opposite) };
-        let of = |level: Level<TaggedTypes, Ip6Pair, Ip6Pair>| left((level, pair), params, &batches);
-        let expected = of(ingest6::plain);
-        prop_assert!(of(ingest6::avx2) == expected);
-        prop_assert!(of(ingest6) == expected);
+        let of = |level: Level<TaggedTypes, Ip6Pair>| left(level, pair, params, &batches);
+        let expected = of(ingest::plain);
+        prop_assert!(of(ingest::avx2) == expected);
+        prop_assert!(of(ingest) == expected);
     }
 }
