@@ -10,8 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use srlg_contact::Contact;
-use srlg_input::{Event, Input, InputOptions};
+use srlg_input::{Contact, Event, Input, InputOptions};
 
 /// Print contacts as `time_ms,src,dst`.
 #[derive(Debug, Parser)]
@@ -46,7 +45,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
             Event::Contact(contact) => print_contact(out, &contact),
             // Somebody may be reading along.
             Event::Time(_) => out.flush(),
-            Event::Notice(line) => {
+            Event::Log(line) => {
                 tell(format_args!("{line}"));
                 Ok(())
             }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what live capture needs: libpcap with its headers to build the feature `live` of srlg-capture, tcpreplay and
+# Sets up what live capture needs: libpcap with its headers to build the feature `live` of srlg-input, tcpreplay and
 # iproute2 for its tests.
 set -euo pipefail
 

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # In the order in which they are published: each before those that depend on it.
-crates=(srlg-core srlg-kernels srlg-host srlg-contact srlg-capture srlg-flow srlg-input srlg-alert srlg)
+crates=(srlg-core srlg-kernels srlg-host srlg-input srlg)
 [ "${1:-}" != --list ] || { printf '%s\n' "${crates[@]}"; exit; }
 
 packages=()

@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use srlg::config::{HashFamily, random_seed};
 use srlg::{Config, Device, SlidingDetector};
-use srlg_contact::ViewOptions;
-use srlg_input::InputOptions;
+use srlg_input::{InputOptions, ViewOptions};
 
 /// Several threads may hand on what came at one time, one after the other.
 const LIVE_GRACE: Duration = Duration::from_millis(100);

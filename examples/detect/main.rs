@@ -76,7 +76,7 @@ fn measure(args: &Args) -> Result<()> {
                 session.progress().show(contacts, &input);
             }
             Event::Time(now_ns) => session.pass(now_ns)?,
-            Event::Notice(line) => session.progress().tell(format_args!("{line}")),
+            Event::Log(line) => session.progress().tell(format_args!("{line}")),
             _ => {}
         }
     }

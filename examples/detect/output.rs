@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result};
 use srlg::report::SamplePeer;
 use srlg::{SliceReport, SuperPoint};
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 use crate::args::{Args, Format};
 use lines::{Line, csv, header, ndjson, row, unsampled};

@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use srlg::ingest::PairBatch;
 use srlg::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg::{Device, SliceReport, SlidingDetector};
-use srlg_contact::{Contact, Sampling, SamplingWindow, View};
+use srlg_input::contact::{Contact, Sampling, SamplingWindow, View};
 
 use crate::args::{Args, Preset};
 use crate::output::Output;

@@ -1,13 +1,16 @@
-//! Why an input cannot be opened, or read on.
+//! Errors of inputs.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use srlg_capture::CaptureError;
-use srlg_flow::BadOptions;
+use crate::capture::CaptureError;
+#[cfg(feature = "flow")]
+use crate::flow::BadOptions;
+#[cfg(feature = "live")]
+use crate::live::LiveError;
 
-/// Tells why an input cannot be opened, or read on.
+/// The reason why an input cannot be opened, or read further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -37,6 +40,7 @@ pub enum InputError {
         name: String,
     },
     /// Options of the decoder of exports are out of range.
+    #[cfg(feature = "flow")]
     #[error(transparent)]
     Decoder(#[from] BadOptions),
     /// A socket cannot be set up.
@@ -63,7 +67,7 @@ pub enum InputError {
     /// An interface cannot be captured from.
     #[cfg(feature = "live")]
     #[error(transparent)]
-    Interface(#[from] srlg_capture::LiveError),
+    Interface(#[from] LiveError),
     /// The program has no live capture.
     #[cfg(not(feature = "live"))]
     #[error(
@@ -73,6 +77,10 @@ pub enum InputError {
         /// The interface that was asked for.
         interface: String,
     },
+    /// The program does not read flow exports.
+    #[cfg(not(feature = "flow"))]
+    #[error("flow exports are not part of this program: build it with the feature flow")]
+    NoFlow,
     /// The templates of exporters cannot be kept.
     #[error("cannot keep templates in {}: {error}", path.display())]
     Templates {

@@ -2,20 +2,27 @@
 
 use std::net::SocketAddr;
 
-use srlg_contact::Contact;
-use srlg_flow::{BadOptions, Decoder, DecoderOptions};
+use crate::contact::Contact;
+use crate::error::InputError;
+use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
+use crate::options::ExportOptions;
+use crate::status::Status;
 
-/// A decoder, and the contacts of its last datagram that nobody has asked for yet.
+/// A decoder, and the contacts of its last datagram that have not been taken yet.
 pub(crate) struct Exports {
     decoder: Decoder,
     contacts: Vec<Contact>,
-    /// Of those the ones that have been handed on.
+    /// The number of contacts that have been taken.
     next: usize,
 }
 
 impl Exports {
-    pub(crate) fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
-        Ok(Self { decoder: Decoder::new(options)?, contacts: Vec::new(), next: 0 })
+    pub(crate) fn new(options: &ExportOptions) -> Result<Self, InputError> {
+        Ok(Self {
+            decoder: Decoder::new(DecoderOptions::from(options))?,
+            contacts: Vec::new(),
+            next: 0,
+        })
     }
 
     pub(crate) fn decode(&mut self, exporter: SocketAddr, received_ns: u64, payload: &[u8]) {
@@ -32,7 +39,11 @@ impl Exports {
         Some(contact)
     }
 
-    pub(crate) fn decoder(&self) -> &Decoder {
-        &self.decoder
+    pub(crate) fn status(&self) -> Status {
+        Status {
+            flows: Some(self.decoder.counts().clone()),
+            exporters: ExporterStatus::of(&self.decoder).collect(),
+            ..Status::default()
+        }
     }
 }

@@ -10,22 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
-use srlg_capture::{CaptureError, Counts, Reader};
+use crate::capture::{CaptureError, Counts, Reader};
 
 use crate::error::InputError;
-use crate::event::Event;
+use crate::event::{Event, LogLine};
 use crate::exports::Exports;
 use crate::options::InputOptions;
 use crate::progress::{Counted, Progress};
-use crate::status::{ExporterStatus, Status};
+use crate::status::Status;
 
 /// Files, of which one is being read.
 pub(crate) struct Files {
     file: Option<Reading>,
     waiting: vec::IntoIter<PathBuf>,
-    exports: Exports,
-    /// Whether the datagrams of captures are exports.
-    are_exports: bool,
+    /// The decoder, if the datagrams of captures are exports.
+    exports: Option<Exports>,
     /// Of the files that have been read.
     packets: Counts,
     read: Arc<AtomicU64>,
@@ -49,8 +48,7 @@ impl Files {
         let mut files = Self {
             file: None,
             waiting: options.input.clone().into_iter(),
-            exports: Exports::new(options.decoding.decoder())?,
-            are_exports: options.exports,
+            exports: options.exports.then(|| Exports::new(&options.decoding)).transpose()?,
             packets: Counts::default(),
             read: Arc::default(),
             bytes,
@@ -61,7 +59,7 @@ impl Files {
     #[inline(always)]
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
         loop {
-            if let Some(contact) = self.exports.next_contact() {
+            if let Some(contact) = self.exports.as_mut().and_then(Exports::next_contact) {
                 return Ok(Some(Event::Contact(contact)));
             }
             let Some(file) = &mut self.file else {
@@ -70,17 +68,17 @@ impl Files {
                 }
                 return Ok(None);
             };
-            let is_read = if self.are_exports {
+            let is_read = if let Some(exports) = &mut self.exports {
                 let datagram = file.reader.next_datagram().map_err(failed(&file.name))?;
-                datagram.map(|it| self.exports.decode(it.source, it.time_ns, it.payload)).is_some()
+                datagram.map(|it| exports.decode(it.source, it.time_ns, it.payload)).is_some()
             } else {
                 match file.reader.next_contact().map_err(failed(&file.name))? {
                     Some(contact) => return Ok(Some(Event::Contact(contact))),
                     None => false,
                 }
             };
-            if !is_read && let Some(notice) = self.end_file() {
-                return Ok(Some(notice));
+            if !is_read && let Some(warning) = self.end_file() {
+                return Ok(Some(warning));
             }
         }
     }
@@ -105,14 +103,14 @@ impl Files {
         }
     }
 
-    /// Takes the counts of the file that has been read; what is to be told of its end.
+    /// Takes the counts of the file that has been read, and returns a warning if it ended early.
     #[cold]
     fn end_file(&mut self) -> Option<Event> {
         let Reading { name, reader, .. } = self.file.take()?;
         self.packets += reader.counts();
         reader
             .truncation()
-            .map(|truncation| Event::Notice(format!("warning: {name}: {truncation}")))
+            .map(|truncation| Event::Log(LogLine::warning(format!("{name}: {truncation}"))))
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -120,13 +118,8 @@ impl Files {
         if let Some(file) = &self.file {
             packets += file.reader.counts();
         }
-        let decoder = self.exports.decoder();
-        Status {
-            packets: Some(packets),
-            flows: self.are_exports.then(|| decoder.counts().clone()),
-            exporters: ExporterStatus::of(decoder).collect(),
-            ..Status::default()
-        }
+        let of_exports = self.exports.as_ref().map(Exports::status).unwrap_or_default();
+        Status { packets: Some(packets), ..of_exports }
     }
 
     pub(crate) fn progress(&self) -> Progress {

@@ -2,10 +2,6 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use crate::error::InputError;
 use crate::event::Event;
@@ -65,11 +61,15 @@ impl Input {
     ///
     /// # Errors
     /// [`InputError::Signals`] where the system does not let the process handle them.
+    #[cfg(any(feature = "flow", feature = "live"))]
     pub fn stop_at_signals(&self) -> Result<(), InputError> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::flag;
+
         if let Source::Live(_) = self.source {
             for signal in [SIGINT, SIGTERM] {
                 let flag = self.stop.flag();
-                flag::register_conditional_shutdown(signal, 2, Arc::clone(&flag))
+                flag::register_conditional_shutdown(signal, 2, flag.clone())
                     .and_then(|_| flag::register(signal, flag))
                     .map_err(InputError::Signals)?;
             }

@@ -1,15 +1,33 @@
-//! Contacts between hosts from whatever tells of them, and the options by which a command asks for them.
+//! Contacts between hosts, read from files, flow exports and network interfaces.
 //!
 //! ```text
 //! files -------------------Reader--------------------> contacts, in their order                    [files]
 //! captures of exports -----Reader--> Decoder --------> contacts, in their order                    [files]
 //! UDP sockets -------------permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
-//! a file that goes on -----Reader -------------------> |
+//! a file that is written --Reader -------------------> |
 //! ```
 //!
-//! An [`Input`] is any of them. It yields [`Event`]s: contacts, and, of what is live, the time of day, by which
-//! slices end while nothing comes.
+//! An [`Input`] is any of them. It yields [`Event`]s: contacts, and, while it is live, the time of day, by which slices close even
+//! if no contact comes. A [`View`] turns contacts into the pairs that [srlg](https://crates.io/crates/srlg) counts.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`contact`] | contacts, networks, sampling rates, and views that turn contacts into pairs |
+//! | [`packet`] | headers of captured frames |
+//! | [`capture`] | pcap, pcapng, CSV, IPFIX files; with features logs and gzip |
+//! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
+//! | [`live`] | sockets, and interfaces by libpcap |
+//!
+//! # Features
+//! - `gzip`: compressed files.
+//! - `logs`: logs of Zeek, Suricata and AWS VPCs.
+//! - `flow`: flow exports, in captures and at UDP sockets.
+//! - `live`: capture on interfaces by libpcap, the headers of which are needed to build.
+//! - `clap`: [`InputOptions`] and [`ViewOptions`] as options of a command, and numbers such as `500k`.
+//! - `serde`: sampling rates as JSON and the like.
+//!
+//! The first three are on by default. Without any, captures, lists and IPFIX files are read.
 //!
 //! ```
 //! use srlg_input::{Event, Input, InputOptions};
@@ -22,7 +40,7 @@
 //!     match event {
 //!         Event::Contact(contact) => assert_eq!(contact.time_ns, 1_500_000_000),
 //!         Event::Time(now_ns) => println!("the time is {now_ns} ns"),
-//!         Event::Notice(line) => eprintln!("{line}"),
+//!         Event::Log(line) => eprintln!("{line}"),
 //!         _ => {}
 //!     }
 //! }
@@ -32,22 +50,31 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod capture;
+pub mod contact;
+#[cfg(feature = "flow")]
+pub mod flow;
+pub mod live;
+#[cfg(feature = "clap")]
+pub mod number;
+pub mod packet;
+
 mod error;
 mod event;
+#[cfg_attr(not(feature = "flow"), path = "no_exports.rs")]
 mod exports;
 mod files;
 mod input;
-mod live;
-pub mod number;
 mod options;
 mod progress;
 mod status;
 mod stop;
 
+pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use event::Event;
+pub use event::{Event, LogLevel, LogLine};
 pub use input::Input;
-pub use options::{ExportOptions, InputOptions, InterfaceOptions, SocketOptions};
+pub use options::InputOptions;
 pub use progress::Progress;
-pub use status::{ExporterStatus, SocketStatus, Status};
+pub use status::Status;
 pub use stop::Stop;

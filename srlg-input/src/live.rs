@@ -1,18 +1,41 @@
-//! Contacts of what goes on now: sockets, an interface, a file that is being written.
+//! Live inputs: sockets that receive flow exports, network interfaces, and files that are being written.
 //!
-//! Shape: threads read and put contacts on a [`Belt`]; whoever asks takes them from there, and the time of day with
-//! them. Invariant: a contact is of no later time than that at which it was read.
+//! [`Input`](crate::Input) runs them. With the feature `live`, `Capture` captures on an interface by libpcap without the threads of
+//! an input, and yields the same contacts as they happen.
+//!
+//! On Linux the outermost VLAN tag of a received frame is taken off before the filter of a capture is asked: `udp` is true of tagged
+//! and of untagged packets, and `vlan` and `vlan 7` find the tag. The buffer of a capture is blocks of 256 KiB, and a packet that has
+//! waited for 20 ms closes its block. So the reader may pause for 20 ms per block, 2.5 s for 32 MiB, while few packets come, and until
+//! the bytes are full while many do.
+
+// Shape: threads read and put contacts on a `Belt`; the caller takes them from there, and the time of day with them.
+// Invariant: a contact is never later than the time at which it was read.
 
 mod belt;
+#[cfg(feature = "live")]
+mod capture;
 mod clock;
+#[cfg(any(feature = "flow", feature = "live"))]
 mod drops;
+#[cfg(feature = "live")]
+mod error;
 mod follow;
+#[cfg(feature = "flow")]
 mod homes;
+#[cfg(feature = "live")]
 mod interface;
+#[cfg(feature = "live")]
+mod opening;
+#[cfg(feature = "flow")]
 mod receive;
+#[cfg(feature = "flow")]
 mod shared;
+#[cfg(feature = "flow")]
 mod sockets;
+#[cfg(feature = "flow")]
 mod templates;
+#[cfg(feature = "flow")]
+mod udp_drops;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,17 +44,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{thread, vec};
 
-use srlg_contact::Contact;
-
+use crate::contact::Contact;
 use crate::error::InputError;
-use crate::event::Event;
+use crate::event::{Event, LogLine};
+#[cfg(not(feature = "flow"))]
+use crate::exports::Sockets;
 use crate::options::InputOptions;
 use crate::status::Status;
 use crate::stop::Stop;
 
 use belt::Belt;
 use clock::{Watch, now_ns};
+#[cfg(feature = "flow")]
 use sockets::Sockets;
+
+#[cfg(feature = "live")]
+pub use capture::Capture;
+#[cfg(feature = "live")]
+pub use drops::Drops;
+#[cfg(feature = "live")]
+pub use error::LiveError;
+
+pub use crate::options::{CaptureOptions, SocketOptions};
+pub use crate::status::SocketStatus;
 
 /// How often drops are counted.
 const LOOK: Duration = Duration::from_secs(1);
@@ -44,7 +79,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the threads of a source share with the one that asks.
 #[derive(Clone)]
-struct Line {
+pub(crate) struct Line {
     belt: Arc<Belt>,
     stop: Stop,
     /// What one thread tells of itself.
@@ -57,7 +92,7 @@ pub(crate) struct Live {
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     watch: Watch,
-    notices: VecDeque<String>,
+    log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
     looked: Instant,
@@ -96,9 +131,12 @@ impl Live {
         let line = Line { belt: Arc::default(), stop: stop.clone(), status: Arc::default() };
         let mut sockets = None;
         if !options.sockets.listen.is_empty() {
-            sockets = Some(Sockets::open(&options.sockets, options.decoding.decoder(), &line)?);
-        } else if let Some(name) = &options.interface.name {
-            interface::open(name, &options.interface, &line)?;
+            sockets = Some(Sockets::open(options, &line)?);
+        } else if let Some(name) = &options.interface {
+            #[cfg(feature = "live")]
+            interface::open(name, &options.capture, &line)?;
+            #[cfg(not(feature = "live"))]
+            return Err(InputError::NoLive { interface: name.clone() });
         } else {
             follow::open(options, &line)?;
         }
@@ -111,7 +149,7 @@ impl Live {
             contacts: Vec::new().into_iter(),
             time: Some(now_ns()),
             watch: Watch::default(),
-            notices: VecDeque::new(),
+            log: VecDeque::new(),
             failure: None,
             sockets,
             looked: Instant::now(),
@@ -132,8 +170,8 @@ impl Live {
             if let Some(now) = self.time.take() {
                 return Ok(Some(Event::Time(now)));
             }
-            if let Some(notice) = self.notices.pop_front() {
-                return Ok(Some(Event::Notice(notice)));
+            if let Some(line) = self.log.pop_front() {
+                return Ok(Some(Event::Log(line)));
             }
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
@@ -144,9 +182,9 @@ impl Live {
             }
             // Before the look at the belt, so that all that came before is on it.
             let now = now_ns();
-            self.notices.extend(self.watch.take(now));
+            self.log.extend(self.watch.take(now));
             let mut load = self.line.belt.take(Vec::new());
-            self.notices.extend(load.notices);
+            self.log.extend(load.log);
             // After what was read before it.
             self.failure = self.failure.take().or(load.failures.pop());
             let is_empty = load.contacts.is_empty() && self.failure.is_none();
@@ -174,17 +212,17 @@ impl Live {
     fn look(&mut self) {
         self.looked = Instant::now();
         if let Some(sockets) = &mut self.sockets {
-            self.notices.extend(sockets.look());
+            self.log.extend(sockets.look());
         }
     }
 
     /// Tells what there is to tell at the end, a line at a time.
     fn finish(&mut self) -> Result<Option<Event>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
-            self.notices.extend(sockets.finish());
+            self.log.extend(sockets.finish());
             self.line.set_status(sockets.status());
         }
-        Ok(self.notices.pop_front().map(Event::Notice))
+        Ok(self.log.pop_front().map(Event::Log))
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {

@@ -1,9 +1,9 @@
-//! The end that somebody asks for.
+//! A request to end an input.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Asks an [`Input`](crate::Input) that is live to end. Clones ask the same input.
+/// A request to end a live [`Input`](crate::Input). Clones ask the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -13,7 +13,8 @@ impl Stop {
         self.0.store(true, Relaxed);
     }
 
-    /// The flag that asks when it is set, as handlers of signals want it.
+    /// The flag that asks when it is set, for handlers of signals.
+    #[cfg(any(feature = "flow", feature = "live"))]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

@@ -15,7 +15,7 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header of a delta: which part of its slice it is, as [`Part`] writes it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header of a delta: how the contacts of its slice were sampled, as [`Sampling`](srlg_contact::Sampling) writes it;
+/// Header of a delta: how the contacts of its slice were sampled, as [`Sampling`](srlg_input::contact::Sampling) writes it;
 /// absent where no exporter told of any.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use srlg_contact::{Networks, ViewOptions};
 use srlg_host::Device;
 use srlg_input::InputOptions;
+use srlg_input::contact::{Networks, ViewOptions};
 
 use crate::rules::Rules;
 use crate::sinks::SinkOptions;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_contact::{Side, View};
+use srlg_input::contact::{Side, View};
 
 use crate::config::{Config, ViewConfig};
 use crate::notice::Direction;

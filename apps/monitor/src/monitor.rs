@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use srlg_alert::{AlertId, Severity, Status, Subject};
-use srlg_contact::{Contact, Networks, Role, Sampling, Side, ViewOptions};
 use srlg_input::Status as InputStatus;
+use srlg_input::contact::{Contact, Networks, Role, Sampling, Side, ViewOptions};
 
 use crate::board::{Board, ExporterBoard, InputBoard};
 use crate::config::{Config, ViewConfig};

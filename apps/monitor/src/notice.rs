@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_alert::{Alert, AlertId, Severity, Status, Subject, Why};
-use srlg_contact::Role;
+use srlg_input::contact::Role;
 
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
@@ -163,7 +163,7 @@ pub struct Context {
     /// Opposite hosts in the other direction.
     pub opposite: Option<f64>,
     /// How contacts were sampled.
-    pub sampling: srlg_contact::Sampling,
+    pub sampling: srlg_input::contact::Sampling,
     /// Milliseconds since the newest contact.
     pub data_age_ms: u64,
     /// What contacts of the host told one by one.

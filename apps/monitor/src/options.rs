@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ipnet::IpNet;
-use srlg_contact::parse_network;
 use srlg_host::Device;
 use srlg_input::InputOptions;
+use srlg_input::contact::parse_network;
 use toml::Spanned;
 
 use crate::config::{Config, File, RuleFile, Text};

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use srlg_alert::Rule;
-use srlg_contact::{Contact, Networks};
+use srlg_input::contact::{Contact, Networks};
 
 /// Holds the terms of a rule for each of its windows.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use srlg_alert::Tracker;
-use srlg_input::{Event, Input};
+use srlg_input::{Event, Input, LogLevel, LogLine};
 use tokio::sync::watch::Sender;
 use tracing::{info, warn};
 
@@ -131,10 +131,8 @@ impl<'a> Loop<'a> {
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;
                 }
-                Event::Notice(line) => match line.strip_prefix("warning: ") {
-                    Some(line) => warn!("{line}"),
-                    None => info!("{line}"),
-                },
+                Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
+                Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
                 _ => {}
             }
             if self.monitor.now_ms() != self.told_ms {

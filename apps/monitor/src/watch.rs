@@ -14,13 +14,13 @@ mod top;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use srlg_contact::{Contact, Sampling, View, ViewOptions};
 use srlg_host::config::Params;
 use srlg_host::ingest::PairBatch;
 use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_host::{Config, Device, SlidingDetector};
+use srlg_input::contact::{Contact, Sampling, View, ViewOptions};
 
 use crate::board::ViewBoard;
 use crate::maxima::Maxima;
@@ -246,7 +246,7 @@ impl Watch {
             .context("the checkpoint is of another program")?;
         let sampling: Result<Vec<(u64, Sampling)>, _> = sampling
             .into_iter()
-            .map(|(slice, text)| Ok::<_, srlg_contact::BadSampling>((slice, text.parse()?)))
+            .map(|(slice, text)| Ok::<_, srlg_input::contact::BadSampling>((slice, text.parse()?)))
             .collect();
         self.slices.detector.restore(snapshot)?;
         self.slices.book.resume(snapshot.slice(), sampling?);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use srlg_alert::{Status, Why};
-use srlg_contact::Contact;
+use srlg_input::Contact;
 use srlg_monitor::config::Config;
 use srlg_monitor::monitor::Monitor;
 use srlg_monitor::notice::{Kind, Notice};

@@ -46,7 +46,7 @@ impl Section {
 #[rustfmt::skip] // tables of commands
 pub(super) const SECTIONS: &[Section] = &[
     Section::table("decoding", "records of exports per second, beside the bare parsers", &[
-        "cargo test --release -p srlg-flow --test speed -- --ignored --nocapture --test-threads 1",
+        "cargo test --release -p srlg-input --test speed exports -- --ignored --nocapture --test-threads 1",
     ]),
     Section::table("state", "snapshots and deltas: bytes and times", &[
         "cargo bench -p srlg-benches --bench state -- --output-format bencher",

@@ -10,10 +10,10 @@ use std::io::{BufWriter, Seek, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use srlg_capture::Reader;
 use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock};
+use srlg_input::capture::Reader;
 use srlg_traffic::synthetic::Backbone;
 
 use super::report::{Metric, Report};

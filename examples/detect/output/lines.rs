@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use srlg::SuperPoint;
 use srlg::report::{EstimateRange, SamplePeer};
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 use super::indented;
 use crate::args::{Args, Format};

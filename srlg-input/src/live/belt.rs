@@ -7,9 +7,10 @@ use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use srlg_contact::Contact;
+use crate::contact::Contact;
 
 use crate::error::InputError;
+use crate::event::LogLine;
 
 /// Contacts that may lie on the belt, but for those of one datagram.
 const MOST: usize = 1 << 16;
@@ -27,7 +28,7 @@ pub(crate) struct Belt {
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) contacts: Vec<Contact>,
-    pub(crate) notices: Vec<String>,
+    pub(crate) log: Vec<LogLine>,
     pub(crate) failures: Vec<InputError>,
     /// Threads that have not ended.
     pub(crate) readers: usize,
@@ -54,8 +55,8 @@ impl Belt {
         true
     }
 
-    pub(crate) fn tell(&self, notice: String) {
-        self.lock().notices.push(notice);
+    pub(crate) fn log(&self, line: LogLine) {
+        self.lock().log.push(line);
     }
 
     pub(crate) fn begin(&self) {
@@ -100,7 +101,7 @@ impl Belt {
 
 impl Load {
     fn is_empty(&self) -> bool {
-        let Self { contacts, notices, failures, readers, .. } = self;
-        contacts.is_empty() && notices.is_empty() && failures.is_empty() && *readers > 0
+        let Self { contacts, log, failures, readers, .. } = self;
+        contacts.is_empty() && log.is_empty() && failures.is_empty() && *readers > 0
     }
 }

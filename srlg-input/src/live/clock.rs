@@ -4,6 +4,8 @@
 
 use std::time::SystemTime;
 
+use crate::event::LogLine;
+
 const SECOND: u64 = 1_000_000_000;
 
 /// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
@@ -20,15 +22,15 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Takes the time of day; what to tell where it was put back by a second or more since the last time.
-    pub(super) fn take(&mut self, now: u64) -> Option<String> {
+    pub(super) fn take(&mut self, now: u64) -> Option<LogLine> {
         let back = self.last.saturating_sub(now);
         self.last = now;
         (back >= SECOND).then(|| {
-            format!(
-                "warning: the clock of this machine was put back by {} s: no slice ends until it is where it was, and what \
+            LogLine::warning(format!(
+                "the clock of this machine was put back by {} s: no slice ends until it is where it was, and what \
                  comes before is late; start again if that takes too long",
                 back / SECOND
-            )
+            ))
         })
     }
 }
@@ -36,6 +38,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::{SECOND, Watch};
+    use crate::event::LogLevel;
 
     #[test]
     fn a_clock_that_is_put_back_is_told_once() {
@@ -43,7 +46,8 @@ mod tests {
         let mut take = |seconds: u64| watch.take(seconds * SECOND);
         assert_eq!([take(5_000), take(5_000), take(9_000)], [None, None, None]);
         let told = take(5_400).unwrap();
-        assert!(told.starts_with("warning: the clock of this machine was put back by 3600 s:"));
+        assert_eq!(told.level, LogLevel::Warning);
+        assert!(told.text.starts_with("the clock of this machine was put back by 3600 s:"));
         assert_eq!([take(5_401), take(9_001)], [None, None]);
         assert_eq!(watch.take(9_001 * SECOND - SECOND + 1), None, "less than a second");
     }

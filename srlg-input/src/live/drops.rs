@@ -1,72 +1,60 @@
-//! Datagrams that the kernel dropped, as the receive buffer of a socket was full.
+//! Counters of packets and datagrams that were dropped before they were read.
+//!
+//! Invariant: the kernel counts in 32 bits, which wrap; sums of 64 bits never fall.
 
-use std::fs;
-use std::os::fd::AsRawFd;
+/// Packets of an interface that were lost since the capture was opened.
+#[cfg(feature = "live")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drops {
+    /// Packets that passed the filter and that the kernel dropped, as its buffer was full: read faster, or give a larger
+    /// [`capture_buffer`](crate::live::CaptureOptions::capture_buffer).
+    pub buffer_full: u64,
+    /// Packets that the network card or its driver dropped, as far as the system reports them.
+    pub interface: u64,
+}
 
-/// Tables of sockets, with a column of drops for each.
-const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
-
-/// Columns of the tables: see proc_net_udp(5).
-const INODE: usize = 9;
-const DROPS: usize = 12;
-
-/// Sockets of this process, and what the kernel has dropped of them.
-pub(super) struct Drops {
-    /// Inode, and the count of 32 bits as it was read last.
-    sockets: Vec<(u64, u32)>,
+/// The sum of a counter of 32 bits.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    last: u32,
     sum: u64,
 }
 
-impl Drops {
-    /// Watches no socket yet.
-    pub(super) const fn new() -> Self {
-        Self { sockets: Vec::new(), sum: 0 }
+impl Sum {
+    /// Adds what the counter has grown by, and returns the sum. A counter that went back by less than 2^31 was reset, as drivers
+    /// do with theirs, and adds nothing.
+    pub(super) fn add(&mut self, now: u32) -> u64 {
+        let grown = now.wrapping_sub(self.last);
+        self.sum += u64::from(if grown >> 31 == 0 { grown } else { 0 });
+        self.last = now;
+        self.sum
     }
 
-    /// Watches `socket`, if the system has a number for it.
-    pub(super) fn watch(&mut self, socket: &impl AsRawFd) {
-        let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd()));
-        let text = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
-        let inode = text.strip_prefix("socket:[").and_then(|text| text.strip_suffix(']'));
-        self.sockets.extend(inode.and_then(|inode| inode.parse().ok()).map(|inode| (inode, 0)));
+    #[cfg(feature = "flow")]
+    pub(super) fn sum(&self) -> u64 {
+        self.sum
     }
-
-    /// All drops so far; `None` where the system does not tell.
-    pub(super) fn count(&mut self) -> Option<u64> {
-        let mut is_told = false;
-        for table in TABLES {
-            let Ok(text) = fs::read_to_string(table) else { continue };
-            for (inode, drops) in text.lines().filter_map(row) {
-                let Some(socket) = self.sockets.iter_mut().find(|socket| socket.0 == inode) else {
-                    continue;
-                };
-                is_told = true;
-                self.sum += u64::from(drops.wrapping_sub(socket.1));
-                socket.1 = drops;
-            }
-        }
-        is_told.then_some(self.sum)
-    }
-}
-
-/// Inode and drops of a row.
-fn row(line: &str) -> Option<(u64, u32)> {
-    let mut columns = line.split_ascii_whitespace();
-    let inode = columns.nth(INODE)?.parse().ok()?;
-    let drops = columns.nth(DROPS - INODE - 1)?.parse().ok()?;
-    Some((inode, drops))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::row;
+    use super::Sum;
 
     #[test]
-    fn rows_of_the_kernel_are_read_and_the_heading_is_not() {
-        let heading = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops";
-        assert_eq!(row(heading), None);
-        let line = " 1203: 0100007F:0807 00000000:0000 07 00000000:00033C00 00:00000000 00000000     0        0 219031 2 0000000000000000 4294967295";
-        assert_eq!(row(line), Some((219_031, u32::MAX)));
-        assert_eq!(row(""), None);
+    fn sums_go_on_where_counters_wrap() {
+        let mut sum = Sum::default();
+        let mut counter = 0_u32;
+        for _ in 0..9 {
+            counter = counter.wrapping_add(2_000_000_000);
+            sum.add(counter);
+        }
+        assert_eq!(sum.add(counter), 18_000_000_000);
+    }
+
+    #[test]
+    fn counters_that_were_reset_add_nothing() {
+        let mut sum = Sum::default();
+        assert_eq!([1_000, 10, 12].map(|now| sum.add(now)), [1_000, 1_000, 1_002]);
     }
 }

@@ -32,7 +32,7 @@ fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
                     break;
                 }
             }
-            Event::Notice(notice) => line.belt.tell(notice),
+            Event::Log(log) => line.belt.log(log),
             Event::Time(_) => {}
         }
         if told.elapsed() >= TICK {

@@ -1,90 +1,77 @@
-//! Contacts of the packets on an interface.
+//! A thread that captures the packets of an interface.
+
+use std::time::{Duration, Instant};
 
 use crate::error::InputError;
-use crate::options::InterfaceOptions;
+use crate::event::LogLine;
+use crate::options::CaptureOptions;
+use crate::status::Status;
 
-use super::Line;
+use super::capture::Capture;
+use super::{DRAIN, Line, now_ns};
+
+/// The interval at which the status is updated.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The least interval between two warnings about dropped packets.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The last warning about dropped packets.
+#[derive(Default)]
+struct DropWarning {
+    drops: u64,
+    at: Option<Instant>,
+}
 
 /// Starts the thread that captures.
-#[cfg(feature = "live")]
-pub(super) fn open(name: &str, options: &InterfaceOptions, line: &Line) -> Result<(), InputError> {
-    let live = srlg_capture::Live::open(name, &options.capture())?;
-    line.belt.tell(format!("captures packets of {name}"));
-    line.spawn("capture", move |line| capture::capture(live, line))
+pub(super) fn open(name: &str, options: &CaptureOptions, line: &Line) -> Result<(), InputError> {
+    let capture = Capture::open(name, options)?;
+    line.belt.log(LogLine::info(format!("captures packets of {name}")));
+    line.spawn("capture", move |line| run(capture, line))
 }
 
-/// Says that this program has no live capture.
-#[cfg(not(feature = "live"))]
-pub(super) fn open(name: &str, _: &InterfaceOptions, _: &Line) -> Result<(), InputError> {
-    Err(InputError::NoLive { interface: name.to_owned() })
+/// Captures until the end is asked for and no packet waits.
+fn run(mut capture: Capture, line: &Line) -> Result<(), InputError> {
+    let (mut looked, mut last) = (Instant::now(), DropWarning::default());
+    let mut asked: Option<Instant> = None;
+    loop {
+        let contact = capture.next_contact()?;
+        if let Some(mut contact) = contact {
+            contact.time_ns = contact.time_ns.min(now_ns());
+            if !line.belt.put(&[contact]) {
+                break;
+            }
+        }
+        if line.stop.is_asked() {
+            let asked = *asked.get_or_insert_with(Instant::now);
+            if contact.is_none() || asked.elapsed() >= DRAIN {
+                break;
+            }
+        }
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            look(&mut capture, line, &mut last)?;
+        }
+    }
+    look(&mut capture, line, &mut last)
 }
 
-#[cfg(feature = "live")]
-mod capture {
-    use std::time::{Duration, Instant};
-
-    use srlg_capture::Live;
-
-    use crate::error::InputError;
-    use crate::live::{DRAIN, Line, now_ns};
-    use crate::status::Status;
-
-    /// How often it is told what became of all packets.
-    const LOOK: Duration = Duration::from_secs(1);
-
-    /// Between two notices about packets that were dropped.
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    /// What has been told of packets that were dropped.
-    #[derive(Default)]
-    struct Told {
-        drops: u64,
-        at: Option<Instant>,
+/// Updates the status, and warns of dropped packets.
+fn look(capture: &mut Capture, line: &Line, last: &mut DropWarning) -> Result<(), InputError> {
+    let drops = capture.drops()?;
+    let drops = drops.buffer_full + drops.interface;
+    line.set_status(Status {
+        packets: Some(capture.counts().clone()),
+        interface_drops: Some(drops),
+        ..Status::default()
+    });
+    if drops > last.drops && last.at.is_none_or(|at| at.elapsed() >= MINUTE) {
+        let more = drops - last.drops;
+        line.belt.log(LogLine::warning(format!(
+            "{more} packets were dropped, as this program was too slow for them: raise --capture-buffer, \
+             or select packets by --filter"
+        )));
+        *last = DropWarning { drops, at: Some(Instant::now()) };
     }
-
-    /// Captures until the end is asked for and no packet waits.
-    pub(super) fn capture(mut live: Live, line: &Line) -> Result<(), InputError> {
-        let (mut looked, mut told) = (Instant::now(), Told::default());
-        let mut asked: Option<Instant> = None;
-        loop {
-            let contact = live.next_contact()?;
-            if let Some(mut contact) = contact {
-                contact.time_ns = contact.time_ns.min(now_ns());
-                if !line.belt.put(&[contact]) {
-                    break;
-                }
-            }
-            if line.stop.is_asked() {
-                let asked = *asked.get_or_insert_with(Instant::now);
-                if contact.is_none() || asked.elapsed() >= DRAIN {
-                    break;
-                }
-            }
-            if looked.elapsed() >= LOOK {
-                looked = Instant::now();
-                look(&mut live, line, &mut told)?;
-            }
-        }
-        look(&mut live, line, &mut told)
-    }
-
-    /// Tells what became of all packets.
-    fn look(live: &mut Live, line: &Line, told: &mut Told) -> Result<(), InputError> {
-        let drops = live.drops()?;
-        let drops = drops.buffer_full + drops.interface;
-        line.set_status(Status {
-            packets: Some(live.counts().clone()),
-            interface_drops: Some(drops),
-            ..Status::default()
-        });
-        if drops > told.drops && told.at.is_none_or(|at| at.elapsed() >= MINUTE) {
-            let more = drops - told.drops;
-            line.belt.tell(format!(
-                "warning: {more} packets were dropped, as this program was too slow for them: raise --capture-buffer, \
-                 or select packets by --filter"
-            ));
-            *told = Told { drops, at: Some(Instant::now()) };
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use srlg_contact::Networks;
-use srlg_flow::Decoder;
+use crate::contact::Networks;
+use crate::flow::Decoder;
 
 use super::homes::Homes;
 

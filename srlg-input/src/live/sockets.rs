@@ -9,40 +9,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use srlg_contact::Networks;
-use srlg_flow::{Counts, Decoder, DecoderOptions};
 
+use crate::contact::Networks;
 use crate::error::InputError;
-use crate::options::SocketOptions;
-use crate::status::{ExporterStatus, SocketStatus, Status};
+use crate::event::LogLine;
+use crate::flow::{Counts, Decoder, DecoderOptions, ExporterStatus};
+use crate::options::{InputOptions, SocketOptions};
+use crate::status::{SocketStatus, Status};
 
 use super::belt::TICK;
-use super::drops::Drops;
 use super::homes::Homes;
 use super::shared::Shared;
+use super::udp_drops::UdpDrops;
 use super::{Line, receive, templates};
 
-/// Between two notices about the same, and between two times that templates are kept.
+/// The least interval between two warnings about the same, and between two saves of templates.
 const MINUTE: Duration = Duration::from_secs(60);
 
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     shared: Arc<Shared>,
-    /// Kept open, as the system tells no drops of sockets that are closed.
+    /// Kept open, as the system does not report drops of closed sockets.
     sockets: Vec<Arc<UdpSocket>>,
-    drops: Mutex<Drops>,
+    drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
-    noticed: Instant,
-    /// What the last notice told: refused, dropped.
-    told: (u64, u64),
+    warned_at: Instant,
+    /// Refused and dropped datagrams at the last warning.
+    warned: (u64, u64),
 }
 
 impl Sockets {
     /// Binds all sockets and starts to receive.
-    pub(super) fn open(
-        options: &SocketOptions,
-        decoding: DecoderOptions,
-        line: &Line,
-    ) -> Result<Self, InputError> {
+    pub(crate) fn open(options: &InputOptions, line: &Line) -> Result<Self, InputError> {
+        let (decoding, options) = (DecoderOptions::from(&options.decoding), &options.sockets);
         if options.exporters.is_empty() {
             return Err(InputError::NoExporters);
         }
@@ -64,7 +62,7 @@ impl Sockets {
         });
         if let Some(path) = &options.templates {
             let damage = templates::load(path, &shared)?;
-            damage.into_iter().for_each(|damage| line.belt.tell(damage));
+            damage.into_iter().for_each(|damage| line.belt.log(damage));
             // Now, and not after a minute, it is found that the file cannot be written. A full disk may have room later.
             match templates::save(path, &shared) {
                 Err(InputError::Templates { error, .. })
@@ -72,15 +70,15 @@ impl Sockets {
                 saved => saved?,
             }
         }
-        let (mut drops, mut sockets) = (Drops::new(), Vec::new());
+        let (mut drops, mut sockets) = (UdpDrops::default(), Vec::new());
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
-            if let Some(notice) = short_buffer(&socket, address, options.receive_buffer) {
-                line.belt.tell(notice);
+            if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
+                line.belt.log(warning);
             }
             // A program may have asked for none, which is one.
             if here % options.receivers.max(1) as usize == 0 {
-                line.belt.tell(format!("receives exports of flows at {address}"));
+                line.belt.log(LogLine::info(format!("receives exports of flows at {address}")));
             }
             let socket = Arc::new(UdpSocket::from(socket));
             sockets.push(Arc::clone(&socket));
@@ -94,13 +92,13 @@ impl Sockets {
             sockets,
             drops: Mutex::new(drops),
             templates: options.templates.clone(),
-            noticed: Instant::now(),
-            told: (0, 0),
+            warned_at: Instant::now(),
+            warned: (0, 0),
         })
     }
 
     /// The addresses that they are bound to.
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses: Vec<_> =
             self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         addresses.dedup();
@@ -108,53 +106,53 @@ impl Sockets {
     }
 
     /// Keeps templates, and looks at what was dropped and refused, once a minute; what there is to tell.
-    pub(super) fn look(&mut self) -> Vec<String> {
-        let is_first = self.told == (0, 0);
-        if !is_first && self.noticed.elapsed() < MINUTE {
+    pub(crate) fn look(&mut self) -> Vec<LogLine> {
+        let is_first = self.warned == (0, 0);
+        if !is_first && self.warned_at.elapsed() < MINUTE {
             return Vec::new();
         }
         let news = self.news();
-        if news.is_empty() && self.noticed.elapsed() < MINUTE {
+        if news.is_empty() && self.warned_at.elapsed() < MINUTE {
             return news;
         }
-        self.noticed = Instant::now();
+        self.warned_at = Instant::now();
         [self.save(), news].concat()
     }
 
     /// Keeps templates for the next run; what there is to tell at the end.
-    pub(super) fn finish(&mut self) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
     }
 
     /// What was dropped and refused since it was told last.
-    fn news(&mut self) -> Vec<String> {
+    fn news(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
-        let (refused_before, dropped_before) = mem::replace(&mut self.told, (refused, dropped));
+        let (refused_before, dropped_before) = mem::replace(&mut self.warned, (refused, dropped));
         let mut news = Vec::new();
         if dropped > dropped_before {
             let more = dropped - dropped_before;
-            news.push(format!(
-                "warning: the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
+            news.push(LogLine::warning(format!(
+                "the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
                  raise --receive-buffer, or --receivers where there are several exporters"
-            ));
+            )));
         }
         if refused > refused_before {
             let more = refused - refused_before;
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
-            news.push(format!(
-                "warning: {more} datagrams of senders that --exporters does not name were refused, the last of {last}"
-            ));
+            news.push(LogLine::warning(format!(
+                "{more} datagrams of senders that --exporters does not name were refused, the last of {last}"
+            )));
         }
         news
     }
 
     /// Keeps templates; what went wrong with it.
-    fn save(&self) -> Vec<String> {
+    fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = templates::save(path, &self.shared).err();
-        failure.into_iter().map(|error| format!("warning: {error}")).collect()
+        failure.into_iter().map(|error| LogLine::warning(error.to_string())).collect()
     }
 
     fn counts(&self) -> SocketStatus {
@@ -166,7 +164,7 @@ impl Sockets {
         }
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         let (mut flows, mut exporters) = (Counts::default(), Vec::new());
         for decoder in &self.shared.decoders {
             let decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,12 +214,12 @@ fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
 }
 
 /// What to tell where the kernel keeps less than was asked for.
-fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<String> {
+fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogLine> {
     // Linux counts its own overhead as well, and says twice what is for datagrams.
     let got = socket.recv_buffer_size().ok()? / 2;
     (got < asked as usize).then(|| {
-        format!(
-            "warning: the receive buffer at {address} is {got} bytes, not {asked}: raise net.core.rmem_max by sysctl"
-        )
+        LogLine::warning(format!(
+            "the receive buffer at {address} is {got} bytes, not {asked}: raise net.core.rmem_max by sysctl"
+        ))
     })
 }

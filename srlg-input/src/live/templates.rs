@@ -9,25 +9,27 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use crate::error::InputError;
+use crate::event::LogLine;
 
 use super::shared::Shared;
 
 /// Takes in what was kept at `path`, if anything was; what is wrong with it.
-pub(super) fn load(path: &Path, shared: &Shared) -> Result<Vec<String>, InputError> {
+pub(super) fn load(path: &Path, shared: &Shared) -> Result<Vec<LogLine>, InputError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(InputError::Templates { path: path.to_owned(), error }),
     };
     let Some(parts) = parts(&bytes) else {
-        return Ok(vec![format!("warning: {} is cut: its templates are lost", path.display())]);
+        let text = format!("{} is cut: its templates are lost", path.display());
+        return Ok(vec![LogLine::warning(text)]);
     };
     let mut damages = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
         let here = at % shared.decoders.len();
         let mut decoder = shared.decoders[here].lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(damage) = decoder.load(part) {
-            damages.push(format!("warning: {}: {damage}", path.display()));
+            damages.push(LogLine::warning(format!("{}: {damage}", path.display())));
         }
         for (exporter, _) in decoder.exporters() {
             shared.homes.of(exporter.ip(), here);

@@ -16,9 +16,9 @@ use anyhow::Result;
 use metrics::counter;
 use serde::{Deserialize, Serialize};
 use srlg_alert::{Condition, Rule, Sighting, Status, Tracker};
-use srlg_contact::Sampling;
 use srlg_host::report::EstimateRange;
 use srlg_host::{SliceReport, SuperPoint};
+use srlg_input::contact::Sampling;
 
 use super::lines::{LineFile, Lines};
 use super::reports::Frame;

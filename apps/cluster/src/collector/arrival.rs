@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use srlg_contact::{BadSampling, Sampling};
 use srlg_host::Error;
 use srlg_host::config::Params;
 use srlg_host::state::Delta;
+use srlg_input::contact::{BadSampling, Sampling};
 
 use super::reader::Message;
 use super::rule::{Arrival, Refusal};

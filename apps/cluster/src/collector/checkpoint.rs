@@ -6,9 +6,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use srlg_contact::{Sampling, SamplingWindow};
 use srlg_host::SlidingDetector;
 use srlg_host::state::{Checkpoints, Snapshot};
+use srlg_input::contact::{Sampling, SamplingWindow};
 use tracing::{info, warn};
 
 use super::alerts;

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use metrics::{counter, histogram};
-use srlg_contact::SamplingWindow;
 use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
+use srlg_input::contact::SamplingWindow;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};

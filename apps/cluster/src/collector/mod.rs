@@ -32,9 +32,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use srlg_contact::SamplingWindow;
 use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
+use srlg_input::contact::SamplingWindow;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};

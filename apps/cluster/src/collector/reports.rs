@@ -1,9 +1,9 @@
 //! [`line()`]: what the reports say of a slice, with the fields of the command `detect` where they mean the same.
 
 use serde::Serialize;
-use srlg_contact::Sampling;
 use srlg_host::report::{EstimateRange, Overload};
 use srlg_host::{SliceReport, SuperPoint};
+use srlg_input::contact::Sampling;
 
 use super::rule::{Cause, Closed};
 

@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::ArgGroup;
-use srlg_contact::{View, ViewOptions};
-use srlg_input::{Event, Input, InputOptions, Status};
+use srlg_input::{Event, Input, InputOptions, LogLevel, LogLine, Status, View, ViewOptions};
 use tracing::{info, warn};
 
 use super::Measured;
@@ -68,10 +67,8 @@ impl Args {
                     measurement.take_contact(&contact, view.pairs(&contact))?;
                 }
                 Event::Time(now_ns) => measurement.pass(now_ns)?,
-                Event::Notice(line) => match line.strip_prefix("warning: ") {
-                    Some(line) => warn!("{line}"),
-                    None => info!("{line}"),
-                },
+                Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
+                Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
                 _ => {}
             }
         }

@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Error, Result};
-use srlg_contact::{Contact, Sampling};
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_host::{Device, SlidingDetector};
+use srlg_input::contact::{Contact, Sampling};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;

@@ -8,7 +8,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 

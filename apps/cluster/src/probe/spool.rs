@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 mod file;
 

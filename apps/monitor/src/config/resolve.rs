@@ -12,8 +12,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use srlg_contact::{Networks, parse_network};
 use srlg_host::Device;
+use srlg_input::contact::{Networks, parse_network};
 use toml::Spanned;
 
 use super::Config;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use srlg_contact::{TCP_ACK, TCP_SYN};
+use srlg_input::contact::{TCP_ACK, TCP_SYN};
 
 /// Steps in a second.
 pub(super) const STEPS: u64 = 10;

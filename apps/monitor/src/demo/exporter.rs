@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use srlg_contact::TCP;
+use srlg_input::contact::TCP;
 
 use super::attacks::{Attacks, Flow, STEPS};
 

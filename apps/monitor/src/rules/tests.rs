@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use srlg_alert::{Rule, Terms};
-use srlg_contact::{Contact, parse_network};
+use srlg_input::contact::{Contact, parse_network};
 
 use super::{Allow, Allowed, RuleSet, Rules};
 

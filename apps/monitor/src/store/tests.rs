@@ -3,7 +3,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use srlg_alert::{Condition, Rule, Sighting, Terms, Tracker};
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 use super::{Cursor, Store};
 use crate::notice::{Context, Direction, Notice};

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
 use srlg_alert::{Alert, Condition, Sighting, Status, Subject, Tracker};
-use srlg_contact::{Contact, Sampling, SamplingWindow};
 use srlg_host::report::EstimateRange;
 use srlg_host::{SliceReport, SlidingDetector};
+use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use super::MOST_SILENT;
 use super::details::Details;

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use srlg_contact::Contact;
+use srlg_input::Contact;
 
 use super::top::Top;
 use crate::notice::Detail;
@@ -168,7 +168,7 @@ fn port((protocol, port): (Option<u8>, Option<u16>)) -> Option<String> {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use srlg_contact::{Contact, TCP, TCP_SYN};
+    use srlg_input::contact::{Contact, TCP, TCP_SYN};
 
     use super::Details;
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use srlg_alert::{Condition, Rule, Sighting, Status, Terms, Tracker};
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 use srlg_monitor::board::SinkBoard;
 use srlg_monitor::notice::{Context, Direction, Notice};
 use srlg_monitor::sinks::{SinkOptions, Sinks};

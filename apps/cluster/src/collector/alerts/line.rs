@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use srlg_alert::{Alert, Status, Subject};
-use srlg_contact::Sampling;
 use srlg_host::SliceReport;
 use srlg_host::report::SamplePeer;
+use srlg_input::contact::Sampling;
 
 use super::super::reports::{Frame, named};
 use super::super::rule::Closed;

@@ -5,7 +5,7 @@
 //! encoded for that slice.
 
 use bytes::{Buf, Bytes};
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 use super::Stored;
 

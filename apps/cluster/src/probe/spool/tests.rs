@@ -1,7 +1,7 @@
 //! What a spool keeps, gives and forgets.
 
 use super::*;
-use srlg_contact::Sampling;
+use srlg_input::contact::Sampling;
 
 fn parts(slice: u64) -> Vec<Vec<u8>> {
     vec![slice.to_le_bytes().to_vec(), b"second part".to_vec()]

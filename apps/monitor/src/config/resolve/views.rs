@@ -1,9 +1,9 @@
 //! The parts `[[view]]`: what is counted, by which rules, and detectors of sizes that fit these.
 
 use ipnet::IpNet;
-use srlg_contact::{Prefixes, Role, Side, View, ViewOptions};
 use srlg_host::Config as Sizes;
 use srlg_host::config::HashFamily;
+use srlg_input::contact::{Prefixes, Role, Side, View, ViewOptions};
 use toml::Spanned;
 
 use super::{LEAST_THRESHOLD, Resolver};
@@ -51,7 +51,7 @@ impl Resolver {
                 inside: inside.to_vec(),
                 measure: self.named(file.measure.as_ref(), Side::default()),
                 role: self.named(file.role.as_ref(), Role::default()),
-                only: self.named(file.only.as_ref(), srlg_contact::Counted::default()),
+                only: self.named(file.only.as_ref(), srlg_input::contact::Counted::default()),
                 prefixes,
             };
             if let Err(error) = View::new(&view) {

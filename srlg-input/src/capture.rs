@@ -1,0 +1,54 @@
+//! Files: contacts out of captures, lists and logs, and the datagrams of captures.
+//!
+//! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet: when, from whom, to whom. It
+//! reads pcap (micro- and nanoseconds, both byte orders), pcapng and CSV with the header `time_ms,src,dst`. With the feature `logs`
+//! it reads logs of Zeek, Suricata and AWS VPCs, and with the feature `gzip` any of these compressed. The content decides the
+//! format, never a file name. Contacts come in file order, which need not be time order.
+//!
+//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC 5655), for a
+//! decoder of flow exports.
+//!
+//! A packet or row that is not a contact is counted by reason ([`Counts`], [`Skip`]) and is never an error. A file that ends
+//! inside a record, or whose framing is damaged, ends there with a [`Truncation`]: all whole records before it have been delivered.
+//!
+//! Memory is bounded for any content: one buffer of 512 KiB, for gzip another and the state of the inflater, for pcapng a table of
+//! at most 65,536 interfaces of 16 bytes.
+//!
+//! ```
+//! use srlg_input::capture::{CaptureError, Reader};
+//!
+//! let csv = "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501,192.0.2.1,not-a-host\n";
+//! let mut reader = Reader::new(csv.as_bytes())?;
+//! while let Some(contact) = reader.next_contact()? {
+//!     assert_eq!(contact.time_ns, 1_500_000_000);
+//! }
+//! assert_eq!(reader.counts().to_string(), "2 packets, 1 contacts, 1 skipped (bad-row 1)");
+//! # Ok::<(), CaptureError>(())
+//! ```
+
+mod byte_order;
+pub(crate) mod counts;
+mod csv;
+mod datagram;
+mod error;
+mod format;
+#[cfg(feature = "gzip")]
+mod gzip;
+mod interface;
+mod ipfix;
+mod lines;
+#[cfg(feature = "logs")]
+mod logs;
+mod pcap;
+mod pcapng;
+mod reader;
+pub(crate) mod seen;
+mod stream;
+
+pub use counts::Counts;
+pub use datagram::Datagram;
+pub use error::{CaptureError, Cause, Truncation};
+pub use format::Format;
+pub use reader::Reader;
+
+pub use crate::packet::Skip;

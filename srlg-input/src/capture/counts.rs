@@ -1,0 +1,92 @@
+//! What became of every packet of a capture.
+//!
+//! Shape: one total, one count of contacts, one count per [`Skip`] reason.
+//! Invariant: `packets == contacts + sum of skips`; only [`Counts::record`] changes a count.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use crate::packet::Skip;
+
+/// Counters of the packets that a reader has seen so far, by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Whole frames, messages or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
+    /// own.
+    pub packets: u64,
+    /// Packets that were delivered, as contacts or as datagrams.
+    pub contacts: u64,
+    skips: [u64; Skip::ALL.len()],
+}
+
+impl Counts {
+    /// Returns the number of packets skipped for `reason`.
+    pub fn skipped(&self, reason: Skip) -> u64 {
+        self.skips[reason as usize]
+    }
+
+    /// Counts one packet and hands its outcome on.
+    #[inline(always)]
+    pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
+        self.packets += 1;
+        match &outcome {
+            Ok(_) => self.contacts += 1,
+            Err(reason) => self.skips[*reason as usize] += 1,
+        }
+        outcome.ok()
+    }
+}
+
+/// Adds those of another reader.
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.contacts += other.contacts;
+        for (count, more) in self.skips.iter_mut().zip(other.skips) {
+            *count += more;
+        }
+    }
+}
+
+/// One line: totals, then the reasons that occurred.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { packets, contacts, .. } = self;
+        write!(f, "{packets} packets, {contacts} contacts, {} skipped", packets - contacts)?;
+        let mut separator = " (";
+        for reason in Skip::ALL.into_iter().filter(|reason| self.skipped(*reason) > 0) {
+            write!(f, "{separator}{} {}", reason.name(), self.skipped(reason))?;
+            separator = ", ";
+        }
+        if packets > contacts { f.write_str(")") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+    use crate::packet::Skip;
+
+    #[test]
+    fn every_reason_has_its_own_count_and_name() {
+        let mut counts = Counts::default();
+        for (index, reason) in Skip::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index, "ALL is in the order of declaration");
+            assert_eq!(counts.record::<()>(Err(reason)), None);
+            assert_eq!(counts.skipped(reason), 1);
+        }
+        let mut names = Skip::ALL.map(Skip::name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn summary_names_only_the_reasons_that_occurred() {
+        let mut counts = Counts::default();
+        counts.record(Ok(()));
+        assert_eq!(counts.to_string(), "1 packets, 1 contacts, 0 skipped");
+        counts.record::<()>(Err(Skip::CutHeader));
+        counts.record::<()>(Err(Skip::NotIp));
+        assert_eq!(counts.to_string(), "3 packets, 1 contacts, 2 skipped (not-ip 1, cut-header 1)");
+    }
+}

@@ -1,0 +1,177 @@
+//! CSV: the header `time_ms,src,dst`, then one contact a line.
+//!
+//! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, three
+//! to a line. A byte order mark before the header is passed over. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
+//! or IPv6, the latter with or without brackets; each field may be of another family.
+//! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::capture::error::Halt;
+use crate::capture::lines;
+use crate::capture::seen::Seen;
+use crate::capture::stream::Stream;
+use crate::contact::Host;
+use crate::packet::Skip;
+
+const HEADER: &[u8] = b"time_ms,src,dst";
+/// What some programs write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Longest line that is parsed, many times the longest sensible one.
+const MAX_LINE: usize = 1024;
+
+/// Decoder of one contact list.
+pub(crate) struct Csv {
+    /// Whether the header has been passed.
+    is_headed: bool,
+}
+
+impl Csv {
+    /// The decoder, if the first `line` is the header of a contact list.
+    pub(crate) fn detect(line: &[u8]) -> Option<Self> {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        (line == HEADER).then_some(Self { is_headed: false })
+    }
+
+    #[inline]
+    pub(crate) fn next_row(
+        &mut self,
+        input: &mut Stream,
+    ) -> Result<Option<Result<Seen, Skip>>, Halt> {
+        if !self.is_headed {
+            lines::next(input, MAX_LINE, |_| Some(()))?;
+            self.is_headed = true;
+        }
+        let row = lines::next(input, MAX_LINE, |line| (!line.is_empty()).then(|| parse_row(line)))?;
+        Ok(row.map(|row| row.unwrap_or(Err(Skip::BadRow))))
+    }
+}
+
+#[inline]
+fn parse_row(line: &[u8]) -> Result<Seen, Skip> {
+    let line = str::from_utf8(line).map_err(|_| Skip::BadRow)?;
+    let mut fields = line.split(',');
+    let (Some(time), Some(source), Some(destination), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return Err(Skip::BadRow);
+    };
+    let time_ns = parse_time(time)?;
+    let hosts = (parse_host(source)?, parse_host(destination)?);
+    Ok(Seen { time_ns, hosts, packet: None })
+}
+
+/// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
+#[inline]
+pub(crate) fn parse_host(field: &str) -> Result<Host, Skip> {
+    let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let host = match in_brackets {
+        Some(inner) => inner.parse::<Ipv6Addr>().map(IpAddr::V6),
+        None => field.parse(),
+    };
+    host.map(Host::from).map_err(|_| Skip::BadRow)
+}
+
+fn parse_time(field: &str) -> Result<u64, Skip> {
+    decimal_ns(field, 6)
+}
+
+/// A number of units of 10^`digits` nanoseconds, with an optional fraction; digits beyond nanoseconds are cut off.
+pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
+    let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) {
+        return Err(Skip::BadRow);
+    }
+    let whole: u64 = whole.parse().map_err(|_| Skip::BadTime)?;
+    let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(digits);
+    let fraction_ns = fraction.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let whole_ns = whole.checked_mul(10_u64.pow(digits as u32)).ok_or(Skip::BadTime)?;
+    whole_ns.checked_add(fraction_ns).ok_or(Skip::BadTime)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::{parse_row, parse_time};
+    use crate::contact::Contact;
+    use crate::packet::Skip;
+
+    fn contact(row: &str) -> Result<Contact, Skip> {
+        parse_row(row.as_bytes()).map(Contact::from)
+    }
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(parse_time("0"), Ok(0));
+        assert_eq!(parse_time("12.345"), Ok(12_345_000));
+        assert_eq!(parse_time("0012.0000019"), Ok(12_000_001), "the seventh digit is cut off");
+        assert_eq!(parse_time("18446744073709.551615"), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn times_beyond_range_differ_from_what_is_no_number() {
+        for late in ["18446744073709.551616", "18446744073710", "99999999999999999999999"] {
+            assert_eq!(parse_time(late), Err(Skip::BadTime), "{late}");
+        }
+        for bad in ["", "-1", "+1", "1e3", " 1", "1 ", "1.", ".5", "1.2.3", "0x1", "\u{661}"] {
+            assert_eq!(parse_time(bad), Err(Skip::BadRow), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn rows_have_three_bare_fields() {
+        let v4 = Contact::new(1_000_000, Ipv4Addr::new(10, 0, 0, 1).into(), IpAddr::from([255; 4]));
+        assert_eq!(contact("1,10.0.0.1,255.255.255.255"), Ok(v4));
+        for bad in ["1,10.0.0.1", "1,10.0.0.1,10.0.0.2,", "1,\"10.0.0.1\",10.0.0.2", "1,::1"] {
+            assert_eq!(parse_row(bad.as_bytes()), Err(Skip::BadRow), "{bad}");
+        }
+        assert_eq!(parse_row(b"\xff"), Err(Skip::BadRow));
+    }
+
+    #[test]
+    fn hosts_are_of_either_family_each_by_itself() {
+        let [v4, v6] = [IpAddr::from([192, 0, 2, 1]), "2001:db8::1".parse().unwrap()];
+        for (row, source, destination) in [
+            ("0,2001:db8::1,192.0.2.1", v6, v4),
+            ("0,192.0.2.1,[2001:db8::1]", v4, v6),
+            ("0,[2001:DB8:0:0::1],2001:db8::0001", v6, v6),
+            ("0,::ffff:192.0.2.1,[::ffff:c000:201]", v4, v4),
+        ] {
+            assert_eq!(contact(row), Ok(Contact::new(0, source, destination)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_a_bad_row() {
+        for bad in [
+            "fe80::1%eth0",
+            "fe80::1%2",
+            "[fe80::1%eth0]",
+            "[::1",
+            "::1]",
+            "[]",
+            "[[::1]]",
+            "[192.0.2.1]",
+            "[::1]:53",
+            "192.0.2.1:53",
+            "192.0.2.1/32",
+            "::1/128",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            "::12345",
+            "10.0.0.256",
+            "010.0.0.1",
+            "10.1",
+            "host",
+            " ::1",
+            "",
+        ] {
+            for row in [format!("0,{bad},::1"), format!("0,::1,{bad}")] {
+                assert_eq!(parse_row(row.as_bytes()), Err(Skip::BadRow), "{row}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Lines of text, in constant memory however long they are in the input.
+//!
+//! Shape: lines end in LF or CR LF, the last one may end with the input.
+//! Invariant: no line is held beyond the length that a decoder allows.
+//!
+//! The crate csv is not used: its records grow with the longest line, and it cannot tell a last
+//! line without an end from one that a damaged gzip stream has cut.
+
+use std::io;
+
+use crate::capture::error::Halt;
+use crate::capture::stream::Stream;
+
+/// Length of a line that starts at the front of the input.
+struct Line {
+    text: usize,
+    with_end: usize,
+}
+
+/// What `parse` makes of the next line that is anything to it; `Some(None)` for one longer than `longest`, `None` at
+/// the end.
+#[inline]
+pub(crate) fn next<T>(
+    input: &mut Stream,
+    longest: usize,
+    mut parse: impl FnMut(&[u8]) -> Option<T>,
+) -> Result<Option<Option<T>>, Halt> {
+    while !input.is_finished()? {
+        let Some(Line { text, with_end }) = find(input, longest)? else {
+            discard(input)?;
+            return Ok(Some(None));
+        };
+        let row = parse(without_cr(&input.need(with_end)?[..text]));
+        input.consume(with_end);
+        if row.is_some() {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// The lines up to the first that does not begin with `comment`, or the first `longest` bytes of them; nothing is consumed, and
+/// no more is asked of a pipe than these lines.
+pub(crate) fn peek(input: &mut Stream, longest: usize, comment: u8) -> io::Result<Vec<Vec<u8>>> {
+    let (mut lines, mut start, mut seen) = (Vec::new(), 0, 0);
+    loop {
+        let window = input.window(seen + 1)?;
+        let head = &window[..window.len().min(longest)];
+        let is_last = head.len() == seen || head.len() == longest;
+        seen = head.len();
+        while let Some(length) = head[start..].iter().position(|byte| *byte == b'\n') {
+            let line = &head[start..start + length];
+            lines.push(without_cr(line).to_vec());
+            if !line.starts_with(&[comment]) {
+                return Ok(lines);
+            }
+            start += length + 1;
+        }
+        if is_last {
+            lines.push(without_cr(&head[start..]).to_vec());
+            return Ok(lines);
+        }
+    }
+}
+
+pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The line at the front of the input; `None` when it is too long. Asks for more bytes only while
+/// the line has no end, so that rows from a pipe are not held back.
+#[inline]
+fn find(input: &mut Stream, longest: usize) -> Result<Option<Line>, Halt> {
+    let mut seen = 0;
+    loop {
+        let window = input.window(seen + 1)?;
+        let head = &window[..window.len().min(longest + 1)];
+        if let Some(more) = head[seen..].iter().position(|byte| *byte == b'\n') {
+            return Ok(Some(Line { text: seen + more, with_end: seen + more + 1 }));
+        }
+        if head.len() > longest {
+            return Ok(None);
+        }
+        if head.len() == seen {
+            break;
+        }
+        seen = head.len();
+    }
+    // Half a row can look whole: a damaged gzip stream makes this last line a truncation.
+    if input.damage().is_some() {
+        input.need(seen + 1)?;
+    }
+    Ok(Some(Line { text: seen, with_end: seen }))
+}
+
+/// Consumes a line of any length in constant memory.
+#[cold]
+fn discard(input: &mut Stream) -> Result<(), Halt> {
+    let offset = input.offset();
+    while !input.is_finished().map_err(|stop| stop.moved_to(offset))? {
+        let window = input.window(1)?;
+        let end = window.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(window.len(), |end| end + 1);
+        input.consume(length);
+        if end.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Records of Suricata's EVE log with the event types `flow`, both directions, and `netflow`, one.
+
+use crate::contact::Contact;
+use serde_json::Value;
+
+use super::row::{Conversation, Row, Sent, host, protocol};
+use super::time::time_ns;
+use crate::packet::Skip;
+
+pub(super) fn row(record: &Value) -> Result<Row, Skip> {
+    match record["event_type"].as_str() {
+        Some("flow") => flow(record),
+        Some("netflow") => netflow(record),
+        _ => Err(Skip::OtherEvent),
+    }
+}
+
+fn flow(record: &Value) -> Result<Row, Skip> {
+    let sent = |packets: &str, flags: &str, port: &str| Sent {
+        packets: record["flow"][packets].as_u64(),
+        tcp_flags: tcp_flags(record, flags),
+        port: self::port(record, port),
+    };
+    let sent = [
+        sent("pkts_toserver", "tcp_flags_ts", "src_port"),
+        sent("pkts_toclient", "tcp_flags_tc", "dest_port"),
+    ];
+    let last_ns = last_ns(record, "flow")?;
+    Ok(Conversation { last_ns, hosts: hosts(record)?, protocol: proto(record), sent }.into())
+}
+
+fn netflow(record: &Value) -> Result<Row, Skip> {
+    let [source, destination] = hosts(record)?;
+    let mut contact = Contact::new(last_ns(record, "netflow")?, source, destination);
+    contact.packets = record["netflow"]["pkts"].as_u64();
+    contact.protocol = proto(record);
+    contact.tcp_flags = tcp_flags(record, "tcp_flags");
+    contact.destination_port = port(record, "dest_port");
+    Ok(Row::one(contact))
+}
+
+fn hosts(record: &Value) -> Result<[std::net::IpAddr; 2], Skip> {
+    let field = |name: &str| record[name].as_str().ok_or(Skip::NoHosts).and_then(host);
+    Ok([field("src_ip")?, field("dest_ip")?])
+}
+
+/// When the last packet went, else when the record was written.
+fn last_ns(record: &Value, of: &str) -> Result<u64, Skip> {
+    let end = record[of]["end"].as_str().or(record["timestamp"].as_str());
+    end.ok_or(Skip::NoTime).and_then(time_ns)
+}
+
+fn proto(record: &Value) -> Option<u8> {
+    record["proto"].as_str().and_then(protocol)
+}
+
+/// Flags of TCP, in hexadecimal.
+fn tcp_flags(record: &Value, name: &str) -> Option<u8> {
+    u8::from_str_radix(record["tcp"][name].as_str()?, 16).ok()
+}
+
+fn port(record: &Value, name: &str) -> Option<u16> {
+    u16::try_from(record[name].as_u64()?).ok()
+}

@@ -1,0 +1,83 @@
+//! What a line of a log comes to.
+
+use std::net::IpAddr;
+
+use crate::contact::Contact;
+
+use crate::capture::csv::parse_host;
+use crate::packet::Skip;
+
+/// One direction, or both of a conversation.
+pub(super) struct Row {
+    pub(super) first: Result<Contact, Skip>,
+    pub(super) second: Option<Result<Contact, Skip>>,
+}
+
+/// What one end of a conversation sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) packets: Option<u64>,
+    pub(super) tcp_flags: Option<u8>,
+    /// Port that it sent from.
+    pub(super) port: Option<u16>,
+}
+
+/// A conversation: who began it, who answered, and when its last packet went.
+pub(super) struct Conversation {
+    pub(super) last_ns: u64,
+    pub(super) hosts: [IpAddr; 2],
+    pub(super) protocol: Option<u8>,
+    /// Of the one who began it, and of the other.
+    pub(super) sent: [Sent; 2],
+}
+
+impl Row {
+    /// The row of a flow in one direction.
+    pub(super) fn one(contact: Contact) -> Self {
+        Self { first: with_packets(contact), second: None }
+    }
+}
+
+impl From<Conversation> for Row {
+    fn from(conversation: Conversation) -> Self {
+        let Conversation { last_ns, hosts: [began, answered], protocol, sent: [there, back] } =
+            conversation;
+        let direction = |(source, destination), (sent, other): (Sent, Sent), initiated| {
+            let mut contact = Contact::new(last_ns, source, destination);
+            contact.packets = sent.packets;
+            contact.protocol = protocol;
+            contact.tcp_flags = sent.tcp_flags;
+            contact.destination_port = other.port;
+            contact.initiated = Some(initiated);
+            with_packets(contact)
+        };
+        let first = direction((began, answered), (there, back), true);
+        // Nobody knows of an answer that is not told.
+        let second = back.packets.map(|_| direction((answered, began), (back, there), false));
+        Self { first, second }
+    }
+}
+
+fn with_packets(contact: Contact) -> Result<Contact, Skip> {
+    if contact.packets == Some(0) { Err(Skip::NoPackets) } else { Ok(contact) }
+}
+
+/// The address in `field`.
+pub(super) fn host(field: &str) -> Result<IpAddr, Skip> {
+    parse_host(field).map(IpAddr::from)
+}
+
+/// The number of the IP protocol that `name` stands for: the names that logs use, and numbers.
+pub(super) fn protocol(name: &str) -> Option<u8> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "icmp" => 1,
+        "tcp" => 6,
+        "udp" => 17,
+        "gre" => 47,
+        "esp" => 50,
+        "ah" => 51,
+        "icmp6" | "ipv6-icmp" | "icmpv6" => 58,
+        "sctp" => 132,
+        number => number.parse().ok()?,
+    })
+}

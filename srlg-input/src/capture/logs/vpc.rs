@@ -1,0 +1,77 @@
+//! Flow logs of an AWS VPC: fields between spaces, in the order of the first line, or of version 2.
+
+use crate::contact::Contact;
+
+use super::row::{Row, host, protocol};
+use super::time::time_ns;
+use crate::packet::Skip;
+
+/// Fields of version 2, which logs without a first line of names have.
+pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
+
+const NAMES: [&str; 8] =
+    ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "end", "tcp-flags", "start"];
+
+/// Decoder of lines of a flow log.
+pub(super) struct Vpc {
+    /// Where each of [`NAMES`] stands.
+    places: [Option<usize>; NAMES.len()],
+}
+
+impl Vpc {
+    /// The decoder of a log with this first `line`: names of fields, or a record of version 2.
+    pub(super) fn detect(line: &str) -> Option<Self> {
+        if is_head(line) {
+            return Some(Self::of(line));
+        }
+        let is_version_2 =
+            line.starts_with("2 ") && line.split(' ').count() == VERSION_2.split(' ').count();
+        is_version_2.then(|| Self::of(VERSION_2))
+    }
+
+    fn of(head: &str) -> Self {
+        let place = |name: &str| head.split(' ').position(|field| field == name);
+        Self { places: NAMES.map(place) }
+    }
+
+    pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
+        // Files of a log that were put together have a head each.
+        if is_head(line) {
+            *self = Self::of(line);
+            return None;
+        }
+        let fields: Vec<&str> = line.split(' ').collect();
+        let field =
+            |place: Option<usize>| fields.get(place?).copied().filter(|field| *field != "-");
+        Some(row(self.places.map(field)))
+    }
+}
+
+fn is_head(line: &str) -> bool {
+    let has = |name| line.split(' ').any(|field| field == name);
+    has("srcaddr") && has("dstaddr")
+}
+
+fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
+    let [source, destination, port, name, packets, end, flags, start] = fields;
+    let source = host(source.ok_or(Skip::NoHosts)?)?;
+    let destination = host(destination.ok_or(Skip::NoHosts)?)?;
+    let time_ns = time_ns(end.or(start).ok_or(Skip::NoTime)?)?;
+    let mut contact = Contact::new(time_ns, source, destination);
+    contact.protocol = name.and_then(protocol);
+    contact.packets = number(packets)?;
+    contact.tcp_flags = number(flags)?;
+    let has_port = !matches!(contact.protocol, Some(1 | 58));
+    contact.destination_port = number(port)?.filter(|_| has_port);
+    // The log tells a SYN, and a SYN with its ACK, but no other ACK.
+    contact.initiated = match contact.tcp_flags.map(|flags| flags & 0x12) {
+        Some(0x02) => Some(true),
+        Some(0x12) => Some(false),
+        _ => None,
+    };
+    Ok(Row::one(contact))
+}
+
+fn number<T: std::str::FromStr>(field: Option<&str>) -> Result<Option<T>, Skip> {
+    field.map(|field| field.parse().map_err(|_| Skip::BadRow)).transpose()
+}

@@ -1,0 +1,120 @@
+//! Zeek's conn.log: lines of fields between separators that its head names, or of JSON.
+//!
+//! The fields are found by their names, those of Zeek and those that a map of names often gives them.
+
+use serde_json::Value;
+
+use super::row::{Conversation, Row, Sent, host, protocol};
+use super::time::{after, time_ns};
+use crate::packet::Skip;
+
+/// Fields of a conversation, each by the names that it goes by.
+const NAMES: [&[&str]; 11] = [
+    &["ts"],
+    &["duration"],
+    &["id.orig_h", "src", "orig_h"],
+    &["id.resp_h", "dst", "resp_h"],
+    &["id.orig_p", "src_port", "orig_p"],
+    &["id.resp_p", "dst_port", "resp_p"],
+    &["orig_pkts"],
+    &["resp_pkts"],
+    &["proto"],
+    &["ip_proto"],
+    &["history"],
+];
+
+/// Decoder of lines of fields.
+pub(super) struct Zeek {
+    separator: char,
+    unset: String,
+    /// Where each of [`NAMES`] stands, once the head has said.
+    places: Option<[Option<usize>; NAMES.len()]>,
+}
+
+impl Default for Zeek {
+    fn default() -> Self {
+        Self { separator: '\t', unset: "-".to_owned(), places: None }
+    }
+}
+
+impl Zeek {
+    pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
+        if let Some(head) = line.strip_prefix('#') {
+            self.take_head(head);
+            return None;
+        }
+        let Some(places) = self.places else { return Some(Err(Skip::BadRow)) };
+        let fields: Vec<&str> = line.split(self.separator).collect();
+        let field =
+            |place: Option<usize>| fields.get(place?).copied().filter(|field| *field != self.unset);
+        Some(row(places.map(field)))
+    }
+
+    /// Takes a line about the log: `separator \x09`, then fields between such.
+    fn take_head(&mut self, head: &str) {
+        if let Some(separator) = head.strip_prefix("separator ") {
+            let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));
+            let named = byte.and_then(Result::ok).map(char::from);
+            self.separator = named.or(separator.chars().next()).unwrap_or('\t');
+        }
+        let mut fields = head.split(self.separator);
+        match fields.next() {
+            Some("unset_field") => self.unset = fields.next().unwrap_or("-").to_owned(),
+            Some("fields") => {
+                let fields: Vec<&str> = fields.collect();
+                let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
+                self.places = Some(NAMES.map(place));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A line of JSON.
+pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
+    let texts = NAMES.map(|names| {
+        let value = names.iter().find_map(|name| record.get(*name))?;
+        match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    });
+    row(texts.each_ref().map(Option::as_deref))
+}
+
+fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
+    let [start, duration, began, answered, from, to, there, back, name, number, history] = fields;
+    let hosts = [host(began.ok_or(Skip::NoHosts)?)?, host(answered.ok_or(Skip::NoHosts)?)?];
+    let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
+    let protocol = number.or(name).and_then(protocol);
+    let number = |field: Option<&str>| {
+        field.map(|field| field.parse::<u64>().map_err(|_| Skip::BadRow)).transpose()
+    };
+    // Of ICMP these are type and code.
+    let port = |field: Option<&str>| {
+        let port = field.map(|field| field.parse::<u16>().map_err(|_| Skip::BadRow)).transpose();
+        port.map(|port| port.filter(|_| !matches!(protocol, Some(1 | 58))))
+    };
+    let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
+    let sent = [
+        Sent { packets: number(there)?, tcp_flags: flags(true), port: port(from)? },
+        Sent { packets: number(back)?, tcp_flags: flags(false), port: port(to)? },
+    ];
+    Ok(Conversation { last_ns, hosts, protocol, sent }.into())
+}
+
+/// TCP flags that `history` tells of: capital letters are of the originator, small ones of the responder.
+fn flags(history: &str, is_originator: bool) -> u8 {
+    let letters = history.bytes().filter(|byte| byte.is_ascii_uppercase() == is_originator);
+    let flags = letters.map(|letter| match letter.to_ascii_uppercase() {
+        b'S' => 0x02,
+        b'H' => 0x12,
+        // Data come behind a handshake.
+        b'A' | b'D' => 0x10,
+        b'F' => 0x11,
+        b'R' => 0x04,
+        _ => 0,
+    });
+    flags.fold(0, |all, flag| all | flag)
+}

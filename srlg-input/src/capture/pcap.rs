@@ -1,0 +1,91 @@
+//! Classic pcap: a file header, then records of a 16 byte header and a frame.
+//!
+//! Shape: the file header decides byte order, time unit and link type once for all records.
+//! Invariant: a record is consumed only when it is whole, so that the offset of a truncation is
+//! that of its first byte.
+//!
+//! The crate pcap-parser would read this format too, and the tests compare with it. Its streaming
+//! readers are not used because they drop the cause of a failed read, and do not tell an absurd
+//! length from a buffer that is too small.
+
+use crate::capture::byte_order::ByteOrder;
+use crate::capture::error::{Cause, Halt};
+use crate::capture::seen::See;
+use crate::capture::stream::Stream;
+use crate::packet::Skip;
+use crate::packet::frame;
+
+const MICROSECOND_MAGIC: u32 = 0xa1b2_c3d4;
+const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
+const FILE_HEADER: usize = 24;
+const RECORD_HEADER: usize = 16;
+
+/// `MAXIMUM_SNAPLEN` of libpcap. Not the snap length of the file: tools write frames beyond it,
+/// and libpcap accepts them.
+const MAX_CAPTURED: u32 = 262_144;
+
+/// Decoder of one pcap file.
+pub(crate) struct Pcap {
+    order: ByteOrder,
+    /// Length of the unit that record headers count fractions of a second in.
+    tick_ns: u32,
+    /// Set once the file header has been read.
+    link_type: Option<u16>,
+}
+
+impl Pcap {
+    /// A decoder when the first bytes are one of the four magic numbers.
+    pub(crate) fn detect(start: &[u8]) -> Option<Self> {
+        let magic = start.get(..4)?;
+        [(MICROSECOND_MAGIC, 1_000), (NANOSECOND_MAGIC, 1)].into_iter().find_map(
+            |(number, tick_ns)| {
+                let order = ByteOrder::of_magic(magic, number)?;
+                Some(Self { order, tick_ns, link_type: None })
+            },
+        )
+    }
+
+    #[inline(always)]
+    pub(crate) fn next_packet<T>(
+        &mut self,
+        input: &mut Stream,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Halt> {
+        let link_type = match self.link_type {
+            Some(known) => known,
+            None => self.read_file_header(input)?,
+        };
+        if input.is_finished()? {
+            return Ok(None);
+        }
+        let captured = self.order.u32(input.need(RECORD_HEADER)?, 8);
+        if captured > MAX_CAPTURED {
+            return Err(Halt::damaged(input.offset(), Cause::CapturedLength(captured)));
+        }
+        let length = RECORD_HEADER + captured as usize;
+        let packet = self.decode(link_type, input.need(length)?, see);
+        input.consume(length);
+        Ok(Some(packet))
+    }
+
+    #[cold]
+    fn read_file_header(&mut self, input: &mut Stream) -> Result<u16, Halt> {
+        // The upper half holds the length of a frame check sequence, which follows all headers.
+        let link_type = self.order.u32(input.need(FILE_HEADER)?, 20) as u16;
+        input.consume(FILE_HEADER);
+        self.link_type = Some(link_type);
+        Ok(link_type)
+    }
+
+    #[inline(always)]
+    fn decode<T>(&self, link_type: u16, record: &[u8], see: impl See<T>) -> Result<T, Skip> {
+        let seconds = self.order.u32(record, 0);
+        let ticks = self.order.u32(record, 4);
+        let fraction_ns = u64::from(ticks) * u64::from(self.tick_ns);
+        if fraction_ns >= 1_000_000_000 {
+            return Err(Skip::BadTime);
+        }
+        let time_ns = u64::from(seconds) * 1_000_000_000 + fraction_ns;
+        see(time_ns, frame::headers(link_type, &record[RECORD_HEADER..])?)
+    }
+}

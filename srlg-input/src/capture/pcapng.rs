@@ -1,0 +1,175 @@
+//! pcapng: sections of blocks; packet blocks refer to the interface blocks of their section.
+//!
+//! Shape: a block is a type, a total length, a body and the length again. Blocks that matter are
+//! looked at as a whole; others are passed over without being held.
+//! Invariant: a block takes effect only after both copies of its length agree.
+//!
+//! The crate pcap-parser would read most of this, and the tests compare with it. Version 0.17 is
+//! not used here because it refuses every binary time resolution, reads the time offset of
+//! big-endian sections as little-endian, knows no obsolete packet blocks, and reports a packet
+//! that overruns its block as if the input were incomplete.
+
+use crate::capture::byte_order::ByteOrder;
+use crate::capture::error::{Cause, Halt};
+use crate::capture::interface::Interface;
+use crate::capture::seen::See;
+use crate::capture::stream::{CAPACITY, Stream};
+use crate::packet::Skip;
+use crate::packet::frame;
+
+/// The same in both byte orders, so that it can be found before the order is known.
+const SECTION: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+const BLOCK_HEAD: usize = 8;
+const BLOCK_TAIL: usize = 4;
+/// Start of the frame in enhanced and obsolete packet blocks, counted from the block.
+const FRAME: usize = 28;
+
+/// Interfaces of one section that are kept: 16 bytes each, so 1 MiB at most.
+const MAX_INTERFACES: usize = 65_536;
+/// Bound of Wireshark for any block.
+const MAX_PASSED_OVER: usize = 16 * 1024 * 1024;
+
+/// Decoder of one pcapng file.
+pub(crate) struct PcapNg {
+    /// Byte order of the section being read; the first section sets it before any use.
+    order: ByteOrder,
+    interfaces: Vec<Interface>,
+}
+
+struct Head {
+    kind: u32,
+    length: usize,
+}
+
+impl Default for PcapNg {
+    fn default() -> Self {
+        Self { order: ByteOrder::Little, interfaces: Vec::new() }
+    }
+}
+
+impl PcapNg {
+    pub(crate) fn detect(start: &[u8]) -> bool {
+        start.starts_with(&SECTION.to_be_bytes())
+    }
+
+    #[inline]
+    pub(crate) fn next_packet<T>(
+        &mut self,
+        input: &mut Stream,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Halt> {
+        while !input.is_finished()? {
+            let head = self.read_head(input)?;
+            if !head.is_held() {
+                self.pass_over(&head, input)?;
+                continue;
+            }
+            let offset = input.offset();
+            let block = input.need(head.length)?;
+            let (body, tail) = block.split_at(head.length - BLOCK_TAIL);
+            self.check_tail(&head, tail, offset)?;
+            let found = self.apply(head.kind, body);
+            let Some(interface) = found else {
+                input.consume(head.length);
+                continue;
+            };
+            let packet = interface.and_then(|interface| self.packet(interface, body, see));
+            input.consume(head.length);
+            return Ok(Some(packet));
+        }
+        Ok(None)
+    }
+
+    fn read_head(&mut self, input: &mut Stream) -> Result<Head, Halt> {
+        let offset = input.offset();
+        if input.need(BLOCK_HEAD)?.starts_with(&SECTION.to_be_bytes()) {
+            let start = input.need(16)?;
+            let order = ByteOrder::of_magic(&start[8..12], BYTE_ORDER_MAGIC);
+            self.order = order
+                .filter(|order| order.u16(start, 12) == 1)
+                .ok_or(Halt::damaged(offset, Cause::Section))?;
+        }
+        let start = input.need(BLOCK_HEAD)?;
+        let (kind, length) = (self.order.u32(start, 0), self.order.u32(start, 4));
+        let head = Head { kind, length: length as usize };
+        if !head.is_possible() {
+            return Err(Halt::damaged(offset, Cause::BlockLength { kind, length }));
+        }
+        Ok(head)
+    }
+
+    fn pass_over(&self, head: &Head, input: &mut Stream) -> Result<(), Halt> {
+        let offset = input.offset();
+        input.skip(head.length - BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
+        let tail = input.need(BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
+        self.check_tail(head, tail, offset)?;
+        input.consume(BLOCK_TAIL);
+        Ok(())
+    }
+
+    #[inline]
+    fn check_tail(&self, head: &Head, tail: &[u8], offset: u64) -> Result<(), Halt> {
+        let tail = self.order.u32(tail, 0);
+        if tail as usize != head.length {
+            let cause = Cause::BlockTail { head: head.length as u32, tail };
+            return Err(Halt::damaged(offset, cause));
+        }
+        Ok(())
+    }
+
+    /// Takes one whole block in; `body` is all of it but the tail. The interface of a packet, if it is one.
+    #[inline]
+    fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Result<usize, Skip>> {
+        match kind {
+            ENHANCED_PACKET => Some(Ok(self.order.u32(body, 8) as usize)),
+            OBSOLETE_PACKET => Some(Ok(self.order.u16(body, 8).into())),
+            SIMPLE_PACKET => Some(Err(Skip::NoTime)),
+            SECTION => {
+                self.interfaces.clear();
+                None
+            }
+            _ => {
+                if self.interfaces.len() < MAX_INTERFACES {
+                    self.interfaces.push(Interface::parse(self.order, &body[BLOCK_HEAD..]));
+                }
+                None
+            }
+        }
+    }
+
+    /// Enhanced and obsolete packet blocks differ only in how wide the interface number is.
+    #[inline]
+    fn packet<T>(&self, interface: usize, body: &[u8], see: impl See<T>) -> Result<T, Skip> {
+        let interface = self.interfaces.get(interface).ok_or(Skip::NoInterface)?;
+        let [high, low] = [12, 16].map(|at| u64::from(self.order.u32(body, at)));
+        let time_ns = interface.time_ns(high << 32 | low).ok_or(Skip::BadTime)?;
+        let captured = self.order.u32(body, 20) as usize;
+        let frame = body[FRAME..].get(..captured).ok_or(Skip::BadHeader)?;
+        see(time_ns, frame::headers(interface.link_type, frame)?)
+    }
+}
+
+impl Head {
+    /// Whether blocks of this type are looked at.
+    fn is_held(&self) -> bool {
+        matches!(self.kind, SECTION | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET)
+    }
+
+    fn is_possible(&self) -> bool {
+        let shortest = match self.kind {
+            SECTION => 28,
+            INTERFACE => 20,
+            SIMPLE_PACKET => 16,
+            ENHANCED_PACKET | OBSOLETE_PACKET => FRAME + BLOCK_TAIL,
+            _ => BLOCK_HEAD + BLOCK_TAIL,
+        };
+        let longest = if self.is_held() { CAPACITY } else { MAX_PASSED_OVER };
+        self.length.is_multiple_of(4) && (shortest..=longest).contains(&self.length)
+    }
+}

@@ -1,0 +1,251 @@
+//! The reader: finds the format, drives its decoder, keeps the counts.
+//!
+//! Shape: decoders turn an [`Stream`] into packets and know nothing of counts; this module is the
+//! only one that counts and that remembers how reading ended.
+//! Invariant: once reading has ended, well or not, no further byte is read.
+
+use std::fmt;
+use std::io::Read;
+
+use crate::contact::Contact;
+
+use crate::capture::counts::Counts;
+use crate::capture::csv::{BYTE_ORDER_MARK, Csv};
+use crate::capture::datagram::{self, Datagram};
+use crate::capture::error::{CaptureError, Halt, Truncation};
+use crate::capture::format::Format;
+use crate::capture::ipfix;
+use crate::capture::lines;
+#[cfg(feature = "logs")]
+use crate::capture::logs::Logs;
+use crate::capture::pcap::Pcap;
+use crate::capture::pcapng::PcapNg;
+use crate::capture::seen::{See, Seen};
+use crate::capture::stream::Stream;
+use crate::packet::Skip;
+
+/// Bytes at the front of a text that decide on its format.
+const HEAD: usize = 4096;
+
+enum Decoder {
+    Packets(Packets),
+    IpfixFile,
+    Csv(Csv),
+    #[cfg(feature = "logs")]
+    Logs(Box<Logs>),
+}
+
+enum Packets {
+    Pcap(Pcap),
+    PcapNg(PcapNg),
+}
+
+/// Streams the contacts or the datagrams of one capture.
+pub struct Reader {
+    input: Stream,
+    decoder: Decoder,
+    /// Of the last datagram.
+    payload: Vec<u8>,
+    counts: Counts,
+    ended: bool,
+    truncation: Option<Truncation>,
+}
+
+impl Reader {
+    /// Starts reading `input`: peeks at the content, unwraps gzip, decides on the format.
+    ///
+    /// A header that is cut short is no error here but a [`Truncation`] at the first
+    /// [`next_contact`](Self::next_contact).
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the input is empty, of no known format, or cannot be read.
+    pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
+        let mut input = Stream::open(Box::new(input))?;
+        let decoder = Decoder::detect(&mut input)?;
+        Ok(Self {
+            input,
+            decoder,
+            payload: Vec::new(),
+            counts: Counts::default(),
+            ended: false,
+            truncation: None,
+        })
+    }
+
+    /// Returns the format of the capture, inside gzip if there is any.
+    pub fn format(&self) -> Format {
+        match &self.decoder {
+            Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
+            Decoder::Packets(Packets::PcapNg(_)) => Format::PcapNg,
+            Decoder::IpfixFile => Format::IpfixFile,
+            Decoder::Csv(_) => Format::Csv,
+            #[cfg(feature = "logs")]
+            Decoder::Logs(logs) => logs.format(),
+        }
+    }
+
+    /// Reads the next contact in file order; `None` at the end, and ever after.
+    ///
+    /// What is no contact is counted and passed over; a capture that stops early ends with `None`
+    /// and a [`truncation`](Self::truncation).
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`] when the source fails, [`CaptureError::Exports`] of an IPFIX file; reading ends there.
+    #[inline(always)]
+    pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
+        while !self.ended {
+            // Where decoders hand on whole numbers, so that a contact is written once.
+            let seen = match &mut self.decoder {
+                Decoder::Packets(packets) => packets.next(&mut self.input, Seen::packet),
+                Decoder::Csv(csv) => csv.next_row(&mut self.input),
+                Decoder::IpfixFile => {
+                    self.ended = true;
+                    return Err(CaptureError::Exports);
+                }
+                #[cfg(feature = "logs")]
+                Decoder::Logs(logs) => {
+                    let next = logs.next_contact(&mut self.input);
+                    match self.record(next)? {
+                        Some(contact) => return Ok(Some(contact)),
+                        None => continue,
+                    }
+                }
+            };
+            if let Some(seen) = self.record(seen)? {
+                return Ok(Some(seen.into()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
+    /// Exports of flows are such, in a capture of what a collector receives. The messages of an IPFIX file are datagrams from and to
+    /// `0.0.0.0:0`, as the file does not tell who exported them, at the times of export in their headers.
+    ///
+    /// What is no datagram is counted and passed over. Fragments are not put together.
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list or a log; reading ends there.
+    pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
+        while !self.ended {
+            let (input, payload) = (&mut self.input, &mut self.payload);
+            let next = match &mut self.decoder {
+                Decoder::Packets(packets) => packets
+                    .next(input, |time_ns, headers| datagram::copy(time_ns, &headers, payload)),
+                Decoder::IpfixFile => ipfix::next_message(input, payload),
+                _ => {
+                    self.ended = true;
+                    return Err(CaptureError::NoPackets);
+                }
+            };
+            if let Some(head) = self.record(next)? {
+                return Ok(Some(head.with(&self.payload)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts what came, or remembers how reading ended.
+    #[inline(always)]
+    fn record<T>(
+        &mut self,
+        next: Result<Option<Result<T, Skip>>, Halt>,
+    ) -> Result<Option<T>, CaptureError> {
+        match next {
+            Ok(Some(outcome)) => return Ok(self.counts.record(outcome)),
+            Ok(None) => self.ended = true,
+            Err(stop) => self.end_early(stop)?,
+        }
+        Ok(None)
+    }
+
+    /// Returns the counts of the packets read so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Returns where and why the capture stopped early; `None` while reading and after a good end.
+    pub fn truncation(&self) -> Option<&Truncation> {
+        self.truncation.as_ref()
+    }
+
+    #[cold]
+    fn end_early(&mut self, stop: Halt) -> Result<(), CaptureError> {
+        self.ended = true;
+        match stop {
+            Halt::Failed(error) => return Err(error),
+            Halt::Truncated(truncation) => self.truncation = Some(truncation),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Reader");
+        shown.field("format", &self.format()).field("counts", &self.counts);
+        shown.field("truncation", &self.truncation).finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// The decoder that claims the first bytes. Texts are known by their first line.
+    fn detect(input: &mut Stream) -> Result<Self, CaptureError> {
+        let start = input.window(8)?;
+        if let Some(pcap) = Pcap::detect(start) {
+            return Ok(Self::Packets(Packets::Pcap(pcap)));
+        }
+        if PcapNg::detect(start) {
+            return Ok(Self::Packets(Packets::PcapNg(PcapNg::default())));
+        }
+        let first = start[..start.len().min(8)].to_vec();
+        if ipfix::detect(input)? {
+            return Ok(Self::IpfixFile);
+        }
+        match (first.is_empty(), input.damage()) {
+            (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
+            (true, None) => Err(CaptureError::Empty),
+            (false, _) if is_text(&first) => Self::of_text(&lines::peek(input, HEAD, b'#')?),
+            (false, _) => Err(unknown_format(&first)),
+        }
+    }
+}
+
+impl Decoder {
+    /// The decoder that claims the first `lines` of a text.
+    fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
+        let line = &lines[0];
+        let decoder = Csv::detect(line).map(Self::Csv);
+        #[cfg(feature = "logs")]
+        let decoder = decoder.or_else(|| Some(Self::Logs(Box::new(Logs::detect(lines)?))));
+        decoder.ok_or_else(|| {
+            let found = String::from_utf8_lossy(line).chars().take(64).collect();
+            CaptureError::UnknownText { found }
+        })
+    }
+}
+
+impl Packets {
+    #[inline(always)]
+    fn next<T>(
+        &mut self,
+        input: &mut Stream,
+        see: impl See<T>,
+    ) -> Result<Option<Result<T, Skip>>, Halt> {
+        match self {
+            Self::Pcap(pcap) => pcap.next_packet(input, see),
+            Self::PcapNg(pcapng) => pcapng.next_packet(input, see),
+        }
+    }
+}
+
+/// Whether the first bytes are text, so that the first line is worth a look.
+fn is_text(start: &[u8]) -> bool {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))
+}
+
+fn unknown_format(first: &[u8]) -> CaptureError {
+    let bytes: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    CaptureError::UnknownFormat { first_bytes: bytes.join(" ") }
+}

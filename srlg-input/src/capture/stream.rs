@@ -1,0 +1,156 @@
+//! The one refilled buffer between a source of bytes and the decoders; unwraps gzip.
+//!
+//! Shape: decoders look at a window of the stream and consume what they have understood.
+//! Invariant: [`Stream::window`] returns fewer bytes than asked only at the end of the stream, and
+//! no window is larger than [`CAPACITY`].
+
+use std::io::{self, Read};
+
+use crate::capture::error::{Cause, Halt};
+#[cfg(feature = "gzip")]
+use crate::capture::gzip::{self, Gzip};
+
+/// Size of the buffer, and so the largest record that can be looked at as a whole.
+// Twice the largest pcap record, and small enough for a second-level cache.
+pub(crate) const CAPACITY: usize = 512 * 1024;
+
+type Boxed = Box<dyn Read + Send>;
+
+enum Source {
+    Plain(Boxed),
+    #[cfg(feature = "gzip")]
+    Gzip(Box<Gzip>),
+}
+
+pub(crate) struct Stream {
+    source: Source,
+    buffer: Box<[u8]>,
+    /// `buffer[start..end]` has been read and not yet consumed.
+    start: usize,
+    end: usize,
+    /// Offset of `buffer[0]` in the decompressed stream.
+    base: u64,
+    ended: bool,
+    /// Why a gzip stream ended, when it did not end well.
+    damage: Option<String>,
+}
+
+impl Stream {
+    /// A stream of `source`, through an inflater if it starts like gzip.
+    #[cfg(feature = "gzip")]
+    pub(crate) fn open(source: Boxed) -> io::Result<Self> {
+        let mut plain = Self::over(Source::Plain(source));
+        let is_gzip = plain.window(gzip::MAGIC.len())?.starts_with(&gzip::MAGIC);
+        match plain.source {
+            Source::Plain(source) if is_gzip => {
+                let gzip = Gzip::new(&plain.buffer[plain.start..plain.end], source);
+                Ok(Self::over(Source::Gzip(Box::new(gzip))))
+            }
+            _ => Ok(plain),
+        }
+    }
+
+    /// A stream of `source`.
+    #[cfg(not(feature = "gzip"))]
+    pub(crate) fn open(source: Boxed) -> io::Result<Self> {
+        Ok(Self::over(Source::Plain(source)))
+    }
+
+    fn over(source: Source) -> Self {
+        let buffer = vec![0; CAPACITY].into_boxed_slice();
+        Self { source, buffer, start: 0, end: 0, base: 0, ended: false, damage: None }
+    }
+
+    /// Offset of the next byte that is not consumed, in the decompressed stream.
+    pub(crate) fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    /// Why the gzip stream ended early, once its end has been reached.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// All buffered bytes: at least `want` of them unless the stream ends before.
+    #[inline]
+    pub(crate) fn window(&mut self, want: usize) -> io::Result<&[u8]> {
+        if self.end - self.start < want {
+            self.refill(want)?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// The next `want` bytes, all of the same record: a truncation here if there are fewer.
+    #[inline]
+    pub(crate) fn need(&mut self, want: usize) -> Result<&[u8], Halt> {
+        if self.window(want)?.len() < want {
+            return Err(self.truncated());
+        }
+        Ok(&self.buffer[self.start..self.start + want])
+    }
+
+    /// Whether the stream ends here, between two records; a truncation if gzip ended badly.
+    #[inline]
+    pub(crate) fn is_finished(&mut self) -> Result<bool, Halt> {
+        if !self.window(1)?.is_empty() {
+            return Ok(false);
+        }
+        if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
+    }
+
+    /// Marks the next `count` bytes as done; they must have been in a window.
+    #[inline]
+    pub(crate) fn consume(&mut self, count: usize) {
+        debug_assert!(count <= self.end - self.start);
+        self.start += count;
+    }
+
+    /// Passes over `count` bytes, which may be more than the buffer holds.
+    pub(crate) fn skip(&mut self, mut count: usize) -> Result<(), Halt> {
+        while count > 0 {
+            let here = self.window(1)?.len().min(count);
+            if here == 0 {
+                return Err(self.truncated());
+            }
+            self.consume(here);
+            count -= here;
+        }
+        Ok(())
+    }
+
+    /// The stream has ended inside the record that starts here.
+    #[cold]
+    fn truncated(&self) -> Halt {
+        Halt::damaged(self.offset(), self.damage.clone().map_or(Cause::EndOfInput, Cause::Gzip))
+    }
+
+    #[cold]
+    fn refill(&mut self, want: usize) -> io::Result<()> {
+        debug_assert!(want <= CAPACITY);
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.base += self.start as u64;
+        (self.start, self.end) = (0, self.end - self.start);
+        while self.end < want && !self.ended {
+            match self.read_once() {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// One read into the free part of the buffer. Damage in a gzip stream ends it.
+    fn read_once(&mut self) -> io::Result<usize> {
+        let free = &mut self.buffer[self.end..];
+        match &mut self.source {
+            Source::Plain(source) => source.read(free),
+            #[cfg(feature = "gzip")]
+            Source::Gzip(gzip) => Ok(gzip.read(free)?.unwrap_or_else(|damage| {
+                self.damage = Some(damage);
+                0
+            })),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Contacts between hosts of IPv4 and IPv6, and views that turn them into pairs.
+//!
+//! Every packet, flow record and line of a log is a [`Contact`]. A [`View`] selects which contacts count, which end of them is the
+//! host that is counted, and how many bits of an address make a host.
+//!
+//! ```
+//! use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
+//!
+//! let inside = vec![parse_network("192.0.2.0/24")?];
+//! let view = View::new(&ViewOptions { inside, ..ViewOptions::default() })?;
+//! let contact = Contact::new(0, "198.51.100.7".parse()?, "192.0.2.1".parse()?);
+//! let pair = ("192.0.2.1".parse()?, "198.51.100.7".parse()?);
+//! assert_eq!(view.pairs(&contact).collect::<Vec<_>>(), [pair]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod host;
+mod named;
+mod network;
+mod networks;
+mod prefixes;
+mod ranges;
+mod sampling;
+mod view;
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+#[doc(no_inline)]
+pub use ipnet::IpNet;
+
+pub use host::Host;
+pub use named::{Counted, Role, Side, UnknownName};
+pub use network::{BadNetwork, parse_network};
+pub use networks::Networks;
+pub use prefixes::{BadPrefix, Prefixes};
+pub use sampling::{BadSampling, Sampling, SamplingWindow};
+pub use view::{BadView, View, ViewOptions};
+
+/// The number of TCP among IP protocols.
+pub const TCP: u8 = 6;
+/// The bit of SYN among TCP flags.
+pub const TCP_SYN: u8 = 0x02;
+/// The bit of ACK among TCP flags.
+pub const TCP_ACK: u8 = 0x10;
+
+/// Packets that one host sent to another: a single packet, or those of a flow.
+///
+/// The two hosts may be of different families, which only a contact list can say. What an input
+/// does not tell is `None`.
+///
+/// ```
+/// use srlg_input::contact::Contact;
+///
+/// let contact = Contact::new(0, "::ffff:192.0.2.1".parse()?, "2001:db8::1".parse()?);
+/// assert_eq!(contact.source.to_string(), "192.0.2.1");
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Contact {
+    /// Nanoseconds since the Unix epoch at which the last packet went (for a contact list: since whatever its time
+    /// column counts from).
+    pub time_ns: u64,
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// Packets that were seen; of sampled ones those in the sample.
+    pub packets: Option<u64>,
+    /// IP protocol (IANA's number).
+    pub protocol: Option<u8>,
+    /// TCP flags of all packets that were seen, by OR.
+    pub tcp_flags: Option<u8>,
+    /// Port of the receiver.
+    pub destination_port: Option<u16>,
+    /// Whether `source` began the conversation that the packets belong to.
+    pub initiated: Option<bool>,
+    /// Packets one of which was looked at, 1 where all were.
+    pub sampling: Option<NonZeroU32>,
+    /// Device that told of the contact.
+    pub exporter: Option<IpAddr>,
+}
+
+impl Contact {
+    /// Makes the contact of `source` with `destination` at `time_ns`, of which no more is known.
+    ///
+    /// A host is the same host however it is spelt: an IPv4-mapped address (`::ffff:0:0/96`)
+    /// becomes the IPv4 address in it. No other address is changed: the IPv4 address in one of
+    /// Teredo, 6to4 or NAT64 is that of a NAT, a router, or of the host behind the translator.
+    #[must_use]
+    pub fn new(time_ns: u64, source: IpAddr, destination: IpAddr) -> Self {
+        Self::of(time_ns, source.into(), destination.into())
+    }
+
+    /// Makes the contact of `source` with `destination` at `time_ns` as [`new`](Self::new) does, of two [`Host`]s.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(time_ns: u64, source: Host, destination: Host) -> Self {
+        Self {
+            time_ns,
+            source: source.into(),
+            destination: destination.into(),
+            packets: None,
+            protocol: None,
+            tcp_flags: None,
+            destination_port: None,
+            initiated: None,
+            sampling: None,
+            exporter: None,
+        }
+    }
+
+    /// Returns whether `source` began the conversation: what the input says, else what TCP flags
+    /// tell. A SYN without an ACK begins one; a single packet with both answers one.
+    #[must_use]
+    pub fn is_initiated(&self) -> Option<bool> {
+        self.initiated.or_else(|| match self.syn_and_ack()? {
+            (true, false) => Some(true),
+            (true, true) if self.packets == Some(1) => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Returns whether packets of TCP were seen with a SYN, and none with an ACK.
+    #[must_use]
+    pub fn is_syn_only(&self) -> bool {
+        self.syn_and_ack() == Some((true, false))
+    }
+
+    /// Whether SYN and ACK are among the flags of TCP.
+    fn syn_and_ack(&self) -> Option<(bool, bool)> {
+        let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
+        let flags = self.tcp_flags.filter(|_| is_tcp)?;
+        Some((flags & TCP_SYN != 0, flags & TCP_ACK != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::{Contact, TCP, TCP_ACK, TCP_SYN};
+
+    fn source(text: &str) -> String {
+        Contact::new(0, text.parse().unwrap(), IpAddr::from([0; 4])).source.to_string()
+    }
+
+    #[test]
+    fn only_ipv4_mapped_addresses_are_spelt_anew() {
+        for (spelt, host) in [
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::ffff:0:0", "0.0.0.0"),
+            ("::ffff:ffff:ffff", "255.255.255.255"),
+        ] {
+            assert_eq!(source(spelt), host);
+        }
+        for host in [
+            "0.0.0.0",
+            "192.0.2.1",
+            "::",
+            "::1",
+            "2001:db8::ffff:c000:201",
+            "::fffe:c000:201",
+            "::1:0:0:0",
+            "::1:0:ffff:c000:201",
+            // IPv4-translated, IPv4-compatible, NAT64, Teredo, 6to4.
+            "::ffff:0:c000:201",
+            "::c000:201",
+            "64:ff9b::c000:201",
+            "2001:0:c000:201:0:3f57:3fff:fdfe",
+            "2002:c000:201::1",
+        ] {
+            assert_eq!(source(host), host);
+        }
+    }
+
+    fn tcp(flags: u8, packets: u64) -> Contact {
+        let hosts = ["192.0.2.1", "192.0.2.2"].map(|host| host.parse().unwrap());
+        let contact = Contact::new(0, hosts[0], hosts[1]);
+        Contact { protocol: Some(TCP), tcp_flags: Some(flags), packets: Some(packets), ..contact }
+    }
+
+    #[test]
+    fn flags_tell_who_began_where_the_input_does_not() {
+        assert_eq!(tcp(TCP_SYN, 3).is_initiated(), Some(true));
+        assert_eq!(tcp(TCP_SYN | TCP_ACK, 1).is_initiated(), Some(false));
+        assert_eq!(tcp(TCP_SYN | TCP_ACK, 2).is_initiated(), None, "either end of a whole flow");
+        assert_eq!(tcp(TCP_ACK, 1).is_initiated(), None);
+        assert_eq!(Contact { protocol: Some(17), ..tcp(TCP_SYN, 1) }.is_initiated(), None);
+        assert_eq!(
+            Contact { initiated: Some(false), ..tcp(TCP_SYN, 1) }.is_initiated(),
+            Some(false)
+        );
+        assert!(tcp(TCP_SYN, 1).is_syn_only() && !tcp(TCP_SYN | TCP_ACK, 1).is_syn_only());
+        assert!(!Contact { tcp_flags: None, ..tcp(0, 1) }.is_syn_only());
+    }
+}

@@ -1,0 +1,260 @@
+//! How contacts were sampled that count in a window, and what that says of counts without sampling.
+//!
+//! Invariant: what no exporter told of, such as packets of a capture, is not sampled.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use crate::contact::Contact;
+
+const NONE: &str = "none";
+const UNKNOWN: &str = "unknown";
+const SOME_UNKNOWN: &str = ", of some unknown";
+
+/// Tells how contacts were sampled: the least and the largest rate, and whether some are unknown.
+///
+/// Of opposite hosts whose packets are looked at 1 in N, n are seen. Without sampling there are n at least, and N n at
+/// most, in expectation: as many where each of them sent a single packet. Nothing is known in between.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use srlg_input::contact::{Contact, Sampling};
+///
+/// let mut contact = Contact::new(0, "192.0.2.1".parse()?, "192.0.2.2".parse()?);
+/// contact.exporter = Some("198.51.100.1".parse()?);
+/// contact.sampling = NonZeroU32::new(10);
+/// let mut sampling = Sampling::default();
+/// sampling.add(&contact);
+/// assert_eq!((sampling.to_string().as_str(), sampling.unsampled_most(773.0)), ("1:10", Some(7730.0)));
+/// contact.sampling = None;
+/// sampling.add(&contact);
+/// assert_eq!(sampling.to_string(), "1:10, of some unknown");
+/// assert_eq!(sampling.unsampled_most(773.0), None);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    rates: Option<(NonZeroU32, NonZeroU32)>,
+    is_unknown: bool,
+}
+
+/// Writes `least` and `most`, null where no rate is known, and whether some are `unknown`.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Sampling {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let (least, most) = self.rates.unzip();
+        let mut object = serializer.serialize_struct("Sampling", 3)?;
+        object.serialize_field("least", &least)?;
+        object.serialize_field("most", &most)?;
+        object.serialize_field("unknown", &self.is_unknown)?;
+        object.end()
+    }
+}
+
+impl Sampling {
+    /// Takes in how `contact` was sampled, if an exporter told of the contact.
+    #[inline]
+    pub fn add(&mut self, contact: &Contact) {
+        if contact.exporter.is_none() {
+            return;
+        }
+        match contact.sampling {
+            Some(rate) => self.add_rates(rate, rate),
+            None => self.is_unknown = true,
+        }
+    }
+
+    /// Takes in `other`, which tells how other contacts were sampled.
+    pub fn merge(&mut self, other: Self) {
+        if let Some((least, most)) = other.rates {
+            self.add_rates(least, most);
+        }
+        self.is_unknown |= other.is_unknown;
+    }
+
+    fn add_rates(&mut self, least: NonZeroU32, most: NonZeroU32) {
+        let (before, after) = self.rates.unwrap_or((least, most));
+        self.rates = Some((before.min(least), after.max(most)));
+    }
+
+    /// Returns whether no exporter told of any contact.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rates.is_none() && !self.is_unknown
+    }
+
+    /// Returns the least and the largest number of packets of which one was looked at, where any is known.
+    #[must_use]
+    pub fn rates(&self) -> Option<(NonZeroU32, NonZeroU32)> {
+        self.rates
+    }
+
+    /// Returns whether an exporter did not say how it samples.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown
+    }
+
+    /// Returns how many opposite hosts there may be at most, in expectation, where `sampled` were seen; `None` where
+    /// an exporter did not say how it samples.
+    #[must_use]
+    pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
+        let most = self.rates.map_or(1, |(_, most)| most.get());
+        (!self.is_unknown).then(|| sampled * f64::from(most))
+    }
+}
+
+/// Names a text that is no [`Sampling`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} does not tell how contacts were sampled: expected 1:10, 1:10 to 1:100, unknown, or none"
+)]
+pub struct BadSampling {
+    /// What was given.
+    pub text: String,
+}
+
+/// Reads what its `Display` writes.
+impl FromStr for Sampling {
+    type Err = BadSampling;
+
+    fn from_str(text: &str) -> Result<Self, BadSampling> {
+        let read = || {
+            let (rates, is_unknown) = match text.strip_suffix(SOME_UNKNOWN) {
+                Some(rates) => (rates, true),
+                None if text == UNKNOWN => return Some(Self { rates: None, is_unknown: true }),
+                None if text == NONE => return Some(Self::default()),
+                None => (text, false),
+            };
+            let rate = |text: &str| text.strip_prefix("1:")?.parse::<NonZeroU32>().ok();
+            let (least, most) = rates.split_once(" to ").unwrap_or((rates, rates));
+            let (least, most) = (rate(least)?, rate(most)?);
+            (least <= most).then_some(Self { rates: Some((least, most)), is_unknown })
+        };
+        read().ok_or_else(|| BadSampling { text: text.to_owned() })
+    }
+}
+
+/// The rate, or the least and the largest; "none" where no exporter told of anything.
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rates {
+            Some((least, most)) if least == most => write!(f, "1:{most}")?,
+            Some((least, most)) => write!(f, "1:{least} to 1:{most}")?,
+            None if self.is_unknown => return f.write_str(UNKNOWN),
+            None => return f.write_str(NONE),
+        }
+        if self.is_unknown { f.write_str(SOME_UNKNOWN) } else { Ok(()) }
+    }
+}
+
+/// Follows how contacts were sampled over a sliding window.
+#[derive(Clone, Debug)]
+pub struct SamplingWindow {
+    window: u32,
+    /// By slice; those without exports are absent.
+    slices: BTreeMap<u64, Sampling>,
+}
+
+impl SamplingWindow {
+    /// Makes a window of `window` slices, in which nothing was seen yet.
+    #[must_use]
+    pub const fn new(window: u32) -> Self {
+        Self { window, slices: BTreeMap::new() }
+    }
+
+    /// Takes in how `contact` was sampled, which counts in the slice of number `slice`.
+    #[inline]
+    pub fn add(&mut self, slice: u64, contact: &Contact) {
+        if contact.exporter.is_some() {
+            self.slices.entry(slice).or_default().add(contact);
+        }
+    }
+
+    /// Takes in `sampling`, which tells how contacts were sampled that count in the slice of number `slice`.
+    pub fn merge(&mut self, slice: u64, sampling: Sampling) {
+        if !sampling.is_empty() {
+            self.slices.entry(slice).or_default().merge(sampling);
+        }
+    }
+
+    /// Returns the slices with exports, and how their contacts were sampled.
+    pub fn slices(&self) -> impl Iterator<Item = (u64, Sampling)> {
+        self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
+    }
+
+    /// Returns how the contacts were sampled that count in the window which ends with `slice`, and forgets what is
+    /// before that window.
+    pub fn at(&mut self, slice: u64) -> Sampling {
+        let first = (slice + 1).saturating_sub(u64::from(self.window));
+        self.slices = self.slices.split_off(&first);
+        let mut sampling = Sampling::default();
+        self.slices.range(..=slice).for_each(|(_, of)| sampling.merge(*of));
+        sampling
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    fn contact(rate: u32) -> Contact {
+        let host = IpAddr::from([192, 0, 2, 1]);
+        let mut contact = Contact::new(0, host, host);
+        (contact.exporter, contact.sampling) = (Some(host), NonZeroU32::new(rate));
+        contact
+    }
+
+    fn text(rates: &[u32]) -> String {
+        let mut sampling = Sampling::default();
+        rates.iter().for_each(|rate| sampling.add(&contact(*rate)));
+        sampling.to_string()
+    }
+
+    #[test]
+    fn rates_are_told_as_one_as_a_range_and_as_unknown() {
+        assert_eq!(text(&[]), "none");
+        assert_eq!(text(&[1, 1]), "1:1");
+        assert_eq!(text(&[2000, 4000, 3000]), "1:2000 to 1:4000");
+        assert_eq!(text(&[0]), "unknown");
+        assert_eq!(text(&[0, 10]), "1:10, of some unknown");
+        for rates in [&[][..], &[1], &[10, 20], &[0], &[10, 0], &[7, 0, 9]] {
+            let mut sampling = Sampling::default();
+            rates.iter().for_each(|rate| sampling.add(&contact(*rate)));
+            assert_eq!(sampling.to_string().parse(), Ok(sampling));
+        }
+        for text in
+            ["", "1:0", "1:x", "10", "1:20 to 1:10", "1:10 to", ", of some unknown", "none "]
+        {
+            assert!(text.parse::<Sampling>().is_err(), "{text:?}");
+        }
+        let mut sampling = Sampling::default();
+        sampling.add(&Contact { exporter: None, ..contact(0) });
+        assert!(sampling.is_empty() && sampling.unsampled_most(7.0) == Some(7.0));
+    }
+
+    #[test]
+    fn a_window_knows_what_counts_in_it_and_forgets_the_rest() {
+        let mut window = SamplingWindow::new(3);
+        window.add(10, &contact(10));
+        window.add(12, &contact(12));
+        window.add(11, &contact(0));
+        window.add(13, &contact(13));
+        for (slice, expected) in [
+            (12, "1:10 to 1:12, of some unknown"),
+            (13, "1:12 to 1:13, of some unknown"),
+            (14, "1:12 to 1:13"),
+            (15, "1:13"),
+            (16, "none"),
+        ] {
+            assert_eq!(window.at(slice).to_string(), expected, "{slice}");
+        }
+        assert!(window.slices.is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! Which contacts make pairs, and of which hosts.
+
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use crate::contact::Contact;
+use crate::contact::host::Host;
+use crate::contact::named::{Counted, Role, Side};
+use crate::contact::networks::Networks;
+use crate::contact::prefixes::{BadPrefix, Mask, Prefixes};
+
+/// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
+///
+/// With the feature `clap` they are options of a command, which need the group `contacts` of [`InputOptions`](crate::InputOptions).
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct ViewOptions {
+    /// Inside network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "contacts"))]
+    pub inside: Vec<IpNet>,
+    /// Hosts that are measured: inside ones, or outside ones by their contacts with those inside
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Side::ALL), requires = "contacts"))]
+    pub measure: Side,
+    /// Contacts that count for a host: any, those it sent a packet in (source), or those it received one in (destination)
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
+    pub role: Role,
+    /// Contacts that count at all: all, those that their source is known to have begun (initiated), or TCP with a SYN and no ACK (tcp-syn)
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Counted::ALL), requires = "contacts"))]
+    pub only: Counted,
+    /// Bits of an address that make a host.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub prefixes: Prefixes,
+}
+
+/// The reason why [`ViewOptions`] are rejected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadView {
+    /// A prefix length is out of range.
+    #[error(transparent)]
+    Prefix(#[from] BadPrefix),
+    /// Outside hosts are measured, but no network says what is inside.
+    #[error("outside hosts are to be measured, but no network is inside: give inside networks")]
+    NoOutside,
+}
+
+/// A filter of contacts that turns them into pairs.
+///
+/// ```
+/// use srlg_input::contact::{Contact, Prefixes, Side, View, ViewOptions, parse_network};
+///
+/// let options = ViewOptions {
+///     inside: vec![parse_network("10.0.0.0/8")?, parse_network("2001:db8::/32")?],
+///     prefixes: Prefixes { peer6: 64, ..Prefixes::default() },
+///     ..ViewOptions::default()
+/// };
+/// let contact = Contact::new(0, "2001:db8::1".parse()?, "2a00:1:2:3:4:5:6:7".parse()?);
+/// let pair = ("2001:db8::1".parse()?, "2a00:1:2:3::".parse()?);
+/// assert_eq!(View::new(&options)?.pairs(&contact).collect::<Vec<_>>(), [pair]);
+///
+/// let outside = View::new(&ViewOptions { measure: Side::Outside, ..options })?;
+/// let pair = ("2a00:1:2:3:4:5:6:7".parse()?, "2001:db8::".parse()?);
+/// assert_eq!(outside.pairs(&contact).collect::<Vec<_>>(), [pair]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct View {
+    networks: Networks<()>,
+    side: Side,
+    role: Role,
+    counted: Counted,
+    host: Mask,
+    peer: Mask,
+}
+
+impl View {
+    /// Makes the view that `options` describe.
+    ///
+    /// # Errors
+    /// [`BadView`] when a prefix length is out of range, or outside hosts are measured of no networks.
+    pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
+        let ViewOptions { inside, measure: side, role, only: counted, prefixes } = options;
+        if *side == Side::Outside && inside.is_empty() {
+            return Err(BadView::NoOutside);
+        }
+        // The default of either family is the network of length 0.
+        let all = [Ipv4Net::default().into(), Ipv6Net::default().into()];
+        let inside = if inside.is_empty() { &all } else { inside.as_slice() };
+        let [host, peer] = prefixes.masks()?;
+        let networks = Networks::new(inside.iter().map(|network| (*network, ())));
+        Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer })
+    }
+
+    /// Yields the measured host and the opposite host of `contact`: no pair, one or, with both
+    /// endpoints inside, two.
+    ///
+    /// Whether a host is inside is decided by its whole address, whatever the prefix lengths are; a pair holds the first
+    /// addresses of the networks that count as hosts. A host has no contact with itself: where the length of measured
+    /// hosts makes one network of both endpoints, there is no pair. Where it does not, but the length of opposite hosts
+    /// does, the neighbours of a host are one opposite host.
+    #[inline]
+    pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
+        let [sent, received] = self.sent_and_received(contact);
+        sent.into_iter().chain(received)
+    }
+
+    /// Returns the [`pairs`](Self::pairs) of `contact` by the part of the measured host: the one of its source, and the one
+    /// of its destination.
+    #[inline]
+    #[must_use]
+    pub fn sent_and_received(&self, contact: &Contact) -> [Option<(IpAddr, IpAddr)>; 2] {
+        let (source, destination) = (Host::from(contact.source), Host::from(contact.destination));
+        let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
+        let counts = sender != receiver && self.counts(contact);
+        let is_measured = |host, opposite, role| {
+            counts
+                && (self.role == Role::Any || self.role == role)
+                && match self.side {
+                    Side::Inside => self.networks.holds(host),
+                    Side::Outside => !self.networks.holds(host) && self.networks.holds(opposite),
+                }
+        };
+        let pair = |host: Host, opposite| (host.into(), self.peer.network_of(opposite).into());
+        let sent =
+            is_measured(source, destination, Role::Source).then(|| pair(sender, destination));
+        let received =
+            is_measured(destination, source, Role::Destination).then(|| pair(receiver, source));
+        [sent, received]
+    }
+
+    /// Returns whether `host` is inside, by its whole address.
+    #[must_use]
+    pub fn is_inside(&self, host: IpAddr) -> bool {
+        self.networks.holds(Host::from(host))
+    }
+
+    /// Whether `contact` counts at all.
+    #[inline]
+    fn counts(&self, contact: &Contact) -> bool {
+        match self.counted {
+            Counted::All => true,
+            Counted::Initiated => contact.is_initiated() == Some(true),
+            Counted::TcpSyn => contact.is_syn_only(),
+        }
+    }
+}
+
+/// Choices by their names, which `--help` lists.
+#[cfg(feature = "clap")]
+fn choices<T>(all: &'static [(&'static str, T)]) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + std::str::FromStr<Err = crate::contact::named::UnknownName> + 'static,
+{
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(all.iter().map(|(name, _)| *name)).try_map(|name| name.parse::<T>())
+}
+
+#[cfg(test)]
+mod tests;

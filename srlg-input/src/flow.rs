@@ -1,0 +1,54 @@
+//! Flow exports: contacts out of NetFlow v5, v7 and v9, IPFIX (RFC 7011) and sFlow v5.
+//!
+//! A [`Decoder`] takes the payloads of UDP datagrams, from any number of exporters, and returns a [`Contact`](crate::Contact) for
+//! each direction of each flow that had packets. The protocol is detected per datagram.
+//!
+//! A record that is not a contact is counted by reason and by exporter ([`Counts`], [`Reason`]) and is never an error: exports are
+//! unauthenticated datagrams, some of them cut, damaged or malicious. Memory is bounded for any content
+//! ([`Decoder::memory_bound`]).
+//!
+//! ```
+//! use srlg_input::flow::{Decoder, DecoderOptions};
+//!
+//! let mut decoder = Decoder::new(DecoderOptions::default())?;
+//! let exporter = "192.0.2.1:2055".parse()?;
+//! let received_ns = 1_700_000_000_000_000_000;
+//! decoder.decode(exporter, received_ns, b"no export", |contact| panic!("{contact:?}"));
+//! assert_eq!(decoder.counts().to_string(), "1 datagrams, 0 records, 0 contacts (version 1)");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bytes;
+mod clock;
+mod compiled;
+mod counts;
+mod decoder;
+mod direction;
+mod element;
+mod exporter;
+mod held;
+mod legacy;
+mod netflow;
+mod options;
+mod record;
+mod sampling;
+mod sequence;
+mod sflow;
+mod sink;
+mod source;
+mod state;
+mod status;
+mod table;
+mod templates;
+mod value;
+mod version;
+
+pub use counts::{Counts, Reason};
+pub use decoder::Decoder;
+pub use exporter::{Exporter, Undecodable};
+pub use options::{BadOptions, DecoderOptions};
+pub use sequence::Losses;
+pub use state::BadState;
+pub use status::ExporterStatus;
+
+pub use crate::options::{ExportOptions, Nat, Timestamps};

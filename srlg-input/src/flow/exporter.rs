@@ -1,0 +1,126 @@
+//! What is remembered of an exporter.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::flow::clock::{Clock, Skew};
+use crate::flow::counts::Counts;
+use crate::flow::options::DecoderOptions;
+use crate::flow::sampling::Samplers;
+use crate::flow::sequence::{Count, Losses, Sequence};
+
+/// Templates of undecodable sets that are told apart.
+const MOST_UNDECODABLE: usize = 16;
+
+/// Who an exporter is: an address, and a port if that is part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) address: IpAddr,
+    pub(crate) port: u16,
+}
+
+/// Tells of data sets that yield no record by their template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecodable {
+    /// Observation domain, or source id.
+    pub domain: u32,
+    /// Id of the template.
+    pub template: u16,
+    /// Data sets so far.
+    pub sets: u64,
+}
+
+/// Tells what came of one exporter.
+#[derive(Debug)]
+pub struct Exporter {
+    pub(crate) counts: Counts,
+    pub(crate) skew: Skew,
+    pub(crate) losses: Losses,
+    pub(crate) samplers: Samplers,
+    undecodable: Vec<Undecodable>,
+}
+
+impl Key {
+    pub(crate) fn new(exporter: SocketAddr, options: &DecoderOptions) -> Self {
+        let port = if options.by_port { exporter.port() } else { 0 };
+        Self { address: exporter.ip().to_canonical(), port }
+    }
+}
+
+impl Exporter {
+    pub(crate) fn new(options: &DecoderOptions) -> Self {
+        Self {
+            counts: Counts::default(),
+            skew: Skew::default(),
+            losses: Losses::default(),
+            samplers: Samplers::new(options.samplers),
+            undecodable: Vec::new(),
+        }
+    }
+
+    /// Bytes that one takes at most, besides its own.
+    pub(crate) const fn most_bytes(options: &DecoderOptions) -> usize {
+        Samplers::most_bytes(options.samplers) + MOST_UNDECODABLE * size_of::<Undecodable>()
+    }
+
+    /// Returns what became of its datagrams.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Returns what is missing of its exports.
+    pub fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    /// Returns by how many nanoseconds its clock is behind the receiver's, as far as datagrams that
+    /// waited least tell; 0 of sFlow, which has no clock.
+    pub fn skew_ns(&self) -> i64 {
+        self.skew.ns()
+    }
+
+    /// Returns the data sets that yielded no record, of the first 16 templates that did so.
+    pub fn undecodable(&self) -> &[Undecodable] {
+        &self.undecodable
+    }
+
+    /// The times of a datagram, which says that it was exported at `export_ns`, or 0 for unknown.
+    pub(crate) fn clock(
+        &mut self,
+        export_ns: u64,
+        cut_ns: u64,
+        uptime_ms: Option<u32>,
+        received_ns: u64,
+        options: &DecoderOptions,
+    ) -> Clock {
+        let timestamps = options.timestamps;
+        if export_ns == 0 {
+            let export_ns = received_ns;
+            return Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns: 0, timestamps };
+        }
+        self.skew.take(export_ns, received_ns);
+        let skew_ns = self.skew.ns();
+        Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }
+    }
+
+    /// Takes a datagram into one of its sequences.
+    pub(crate) fn follow(
+        &mut self,
+        sequence: &mut Sequence,
+        number: u32,
+        count: Option<Count>,
+        uptime_ms: Option<u32>,
+    ) {
+        let before = sequence.losses;
+        sequence.take(number, count, uptime_ms);
+        self.losses.change(before, sequence.losses);
+    }
+
+    pub(crate) fn add_undecodable(&mut self, domain: u32, template: u16) {
+        let is_it = |known: &&mut Undecodable| known.domain == domain && known.template == template;
+        if let Some(known) = self.undecodable.iter_mut().find(is_it) {
+            known.sets += 1;
+        } else if self.undecodable.len() < MOST_UNDECODABLE {
+            self.undecodable.push(Undecodable { domain, template, sets: 1 });
+        }
+    }
+}

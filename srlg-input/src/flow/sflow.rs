@@ -1,0 +1,106 @@
+//! sFlow v5: packets, one in so many, with their first bytes or with what was read of these.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use crate::contact::{Contact, Host};
+use flowparser_sflow::flow_records::{RawPacketHeader, SampledIpv4, SampledIpv6};
+use flowparser_sflow::{AddressType, FlowRecord, SflowDatagram, SflowSample};
+
+use crate::flow::counts::Reason;
+use crate::flow::record::is_zero;
+use crate::flow::sink::{Details, Sink};
+
+/// The agent of a datagram.
+pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
+    match datagram.agent_address {
+        AddressType::IPv4(address) => address.into(),
+        AddressType::IPv6(address) => address.into(),
+    }
+}
+
+/// Hands on the contacts of `datagram`, which came at `time_ns`: it tells no time.
+pub(crate) fn read<F: FnMut(Contact)>(
+    datagram: &SflowDatagram,
+    time_ns: u64,
+    sink: &mut Sink<'_, F>,
+) {
+    for sample in &datagram.samples {
+        sink.counts.records += 1;
+        let (records, rate) = match sample {
+            SflowSample::Flow(sample) => (&sample.records, sample.sampling_rate),
+            SflowSample::ExpandedFlow(sample) => (&sample.records, sample.sampling_rate),
+            _ => {
+                sink.count(Reason::OtherSample);
+                continue;
+            }
+        };
+        match packet(records) {
+            Ok((hosts, _)) if hosts.into_iter().any(is_zero) => sink.count(Reason::ZeroHost),
+            Ok((hosts, details)) => {
+                let sampling = NonZeroU32::new(rate);
+                let details = Details { packets: Some(1), sampling, ..details };
+                sink.contact(time_ns, hosts, &details);
+            }
+            Err(reason) => sink.count(reason),
+        }
+    }
+}
+
+/// The packet that the records of a sample tell of: its first bytes say most.
+fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
+    let mut outcome = Err(Reason::NoHosts);
+    for record in records {
+        match record {
+            FlowRecord::RawPacketHeader(header) => match raw(header) {
+                Ok(packet) => return Ok(packet),
+                Err(reason) if outcome.is_err() => outcome = Err(reason),
+                Err(_) => {}
+            },
+            FlowRecord::SampledIpv4(packet) => outcome = Ok(ipv4(packet)),
+            FlowRecord::SampledIpv6(packet) => outcome = Ok(ipv6(packet)),
+            _ => {}
+        }
+    }
+    outcome
+}
+
+fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
+    let link_type = match header.header_protocol {
+        1 => 1,
+        // PPP.
+        7 => 9,
+        11 => 228,
+        12 => 229,
+        _ => return Err(Reason::BadFrame),
+    };
+    let headers =
+        crate::packet::headers(link_type, &header.header).map_err(|_| Reason::BadFrame)?;
+    let transport = headers.transport();
+    let details = Details {
+        protocol: transport.protocol,
+        tcp_flags: transport.tcp_flags,
+        destination_port: transport.destination_port,
+        ..Details::default()
+    };
+    Ok(([headers.source, headers.destination], details))
+}
+
+fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {
+    let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v4(host.to_bits()));
+    (hosts, details(packet.protocol, packet.tcp_flags, packet.dst_port))
+}
+
+fn ipv6(packet: &SampledIpv6) -> ([Host; 2], Details) {
+    let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v6(host.to_bits()));
+    (hosts, details(packet.protocol, packet.tcp_flags, packet.dst_port))
+}
+
+fn details(protocol: u32, tcp_flags: u32, port: u32) -> Details {
+    Details {
+        protocol: u8::try_from(protocol).ok(),
+        tcp_flags: Some(tcp_flags as u8),
+        destination_port: u16::try_from(port).ok(),
+        ..Details::default()
+    }
+}

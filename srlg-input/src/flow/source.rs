@@ -1,0 +1,236 @@
+//! What is remembered of an observation domain of an exporter, and how its sets are read with it.
+//!
+//! Shape: templates, the sets that wait for one, the sequence. Of NetFlow v5 and v7 and of sFlow
+//! there is the sequence alone.
+
+use std::net::IpAddr;
+
+use crate::contact::Contact;
+
+use crate::flow::clock::Clock;
+use crate::flow::compiled::STEP_BYTES;
+use crate::flow::counts::Reason;
+use crate::flow::direction;
+use crate::flow::exporter::{self, Exporter};
+use crate::flow::held::Held;
+use crate::flow::netflow::Message;
+use crate::flow::options::DecoderOptions;
+use crate::flow::record::Record;
+use crate::flow::sequence::{Count, Sequence};
+use crate::flow::sink::Sink;
+use crate::flow::table::{ENTRY_BYTES, Table};
+use crate::flow::templates::{Definition, Fields, Style, Template};
+use crate::flow::version::Version;
+
+/// Which source it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) exporter: exporter::Key,
+    pub(crate) version: Version,
+    /// Of sFlow.
+    pub(crate) agent: Option<IpAddr>,
+    /// Observation domain, source id, engine, or sub-agent.
+    pub(crate) domain: u32,
+}
+
+/// A source.
+#[derive(Debug)]
+pub(crate) struct Source {
+    templates: Table<u16, Template>,
+    /// Bytes of all templates.
+    pub(crate) template_bytes: usize,
+    held: Held,
+    pub(crate) sequence: Sequence,
+}
+
+impl Source {
+    pub(crate) fn new(options: &DecoderOptions) -> Self {
+        Self {
+            templates: Table::new(options.templates),
+            template_bytes: 0,
+            held: Held::default(),
+            sequence: Sequence::default(),
+        }
+    }
+
+    /// Bytes that its templates take at most.
+    pub(crate) fn most_template_bytes(options: &DecoderOptions) -> usize {
+        // A field of an enterprise is defined by 8 bytes, and at most three words come first.
+        let definition = 6 + options.fields * 8;
+        let compiled = options.fields * STEP_BYTES;
+        options.templates * (definition + compiled + TEMPLATE_BYTES)
+    }
+
+    /// Its templates with their ids, the least recent first.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = (&u16, &Template)> {
+        self.templates.iter()
+    }
+
+    /// Reads the sets of `message`; returns how many records were in it, if all could be read.
+    pub(crate) fn read<F: FnMut(Contact)>(
+        &mut self,
+        message: &Message<'_>,
+        clock: &Clock,
+        exporter: &mut Exporter,
+        sink: &mut Sink<'_, F>,
+    ) -> Option<Count> {
+        let mut reading = Reading { domain: message.domain, exporter, sink };
+        let mut all = Count::of(0);
+        let mut sets = message.sets();
+        for (id, content) in sets.by_ref() {
+            match (message.version, id) {
+                (_, 256..) => {
+                    let records = self.data(id, content, clock, &mut reading);
+                    all = all.zip(records).map(|(all, records)| all.and(records));
+                }
+                (_, 0 | 1) | (Version::Ipfix, 2 | 3) => {
+                    self.define(Style::ALL[usize::from(id)], content, &mut reading);
+                }
+                // Reserved.
+                _ => {}
+            }
+        }
+        if sets.is_cut {
+            sink.count(Reason::Malformed);
+        }
+        all.filter(|_| !sets.is_cut)
+    }
+
+    /// Reads a data set, or holds it back; returns how many records were in it.
+    fn data<F: FnMut(Contact)>(
+        &mut self,
+        id: u16,
+        content: &[u8],
+        clock: &Clock,
+        reading: &mut Reading<'_, '_, F>,
+    ) -> Option<Count> {
+        if let Some(template) = self.templates.get(&id) {
+            let all = reading.records(id, template, content, clock)?;
+            let flows = if template.style.is_options() { 0 } else { all };
+            return Some(Count { all, flows });
+        }
+        reading.sink.count(Reason::Held);
+        let gone = self.held.push(id, *clock, content, reading.sink.options);
+        (0..gone).for_each(|_| reading.sink.count(Reason::Dropped));
+        None
+    }
+
+    /// Takes the definitions of a set in, and reads what waited for them.
+    fn define<F: FnMut(Contact)>(
+        &mut self,
+        style: Style,
+        mut content: &[u8],
+        reading: &mut Reading<'_, '_, F>,
+    ) {
+        while let Some(definition) = style.next(&mut content) {
+            match definition {
+                Definition::Withdrawn { id } => self.forget(id),
+                Definition::AllWithdrawn => self.forget_all(style),
+                Definition::Template { id, bytes, fields } => {
+                    let learned = self.learn(style, id, bytes, fields, reading.sink.options);
+                    learned.into_iter().for_each(|reason| reading.sink.count(reason));
+                    self.read_held(id, reading);
+                }
+            }
+        }
+        if content.iter().any(|byte| *byte != 0) {
+            reading.sink.count(Reason::BadTemplate);
+        }
+    }
+
+    /// Takes a definition in; returns what is to be counted.
+    pub(crate) fn learn(
+        &mut self,
+        style: Style,
+        id: u16,
+        bytes: &[u8],
+        fields: Fields<'_>,
+        options: &DecoderOptions,
+    ) -> Option<Reason> {
+        if self.templates.get(&id).is_some_and(|known| known.is(style, bytes)) {
+            return None;
+        }
+        let Some(template) = Template::new(bytes, fields, options) else {
+            self.forget(id);
+            return Some(Reason::BadTemplate);
+        };
+        self.template_bytes += template_bytes(&template);
+        let (before, gone) = self.templates.put(id, template);
+        self.template_bytes -= before.iter().chain(&gone).map(template_bytes).sum::<usize>();
+        gone.map(|_| Reason::TemplateGone)
+    }
+
+    fn read_held<F: FnMut(Contact)>(&mut self, id: u16, reading: &mut Reading<'_, '_, F>) {
+        let Some(template) = self.templates.get(&id) else { return };
+        for set in self.held.take(id) {
+            reading.records(id, template, &set.records, &set.clock);
+        }
+    }
+
+    fn forget(&mut self, id: u16) {
+        let gone = self.templates.remove(&id);
+        self.template_bytes -= gone.iter().map(template_bytes).sum::<usize>();
+    }
+
+    fn forget_all(&mut self, style: Style) {
+        let is_of_kind = |template: &Template| template.style.is_options() == style.is_options();
+        let gone = self.templates.iter().filter(|(_, template)| is_of_kind(template));
+        let gone: Vec<u16> = gone.map(|(id, _)| *id).collect();
+        gone.into_iter().for_each(|id| self.forget(id));
+    }
+}
+
+/// What is at hand while sets are read.
+struct Reading<'a, 'b, F> {
+    domain: u32,
+    exporter: &'a mut Exporter,
+    sink: &'a mut Sink<'b, F>,
+}
+
+impl<F: FnMut(Contact)> Reading<'_, '_, F> {
+    /// Reads the records of a set; returns how many there were, unless some could not be read.
+    fn records(
+        &mut self,
+        id: u16,
+        template: &Template,
+        mut set: &[u8],
+        clock: &Clock,
+    ) -> Option<u32> {
+        let is_more_than_padding = set.len() > 3;
+        let mut records = 0;
+        loop {
+            let mut record = Record::default();
+            let see = |element, kind, bytes| record.set(element, kind, bytes);
+            if template.compiled.read(&mut set, see).is_none() {
+                break;
+            }
+            records += 1;
+            if template.style.is_options() {
+                self.exporter.samplers.learn(self.domain, &record.sampling);
+                self.sink.count(Reason::Options);
+            } else {
+                let samplers = &self.exporter.samplers;
+                direction::contacts(&record, self.domain, clock, samplers, self.sink);
+            }
+        }
+        self.sink.counts.records += u64::from(records);
+        if records == 0 && is_more_than_padding {
+            self.sink.count(Reason::Undecodable);
+            self.exporter.add_undecodable(self.domain, id);
+            return None;
+        }
+        // Padding is shorter than any record: a field says that it is longer than what is left.
+        if template.compiled.fits(set) {
+            self.sink.count(Reason::Malformed);
+            return None;
+        }
+        Some(records)
+    }
+}
+
+/// Bytes of a template in the table, but for its definition and steps.
+const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;
+
+fn template_bytes(template: &Template) -> usize {
+    template.bytes() + TEMPLATE_BYTES
+}

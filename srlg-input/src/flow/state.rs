@@ -1,0 +1,203 @@
+//! What a decoder knows, as bytes, so that one that starts anew can decode at once.
+//!
+//! Shape, in network byte order: [`MAGIC`]; a number of sources, each with exporter, version, domain, and
+//! a number of templates as they were defined; a number of exporters, each with its rates of sampling;
+//! CRC-32 of all before it.
+//! Invariant: what is loaded is within the bounds of the decoder that loads it, and nothing is loaded
+//! of bytes that are damaged.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+
+use crate::flow::bytes;
+use crate::flow::decoder::Decoder;
+use crate::flow::exporter;
+use crate::flow::sampling::Scope;
+use crate::flow::source;
+use crate::flow::templates::{Definition, Style};
+use crate::flow::version::Version;
+
+/// Name and version of the format.
+const MAGIC: &[u8; 8] = b"SRLGFLW\x01";
+
+/// Tells why bytes are no state of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadState {
+    /// They begin otherwise.
+    #[error("no state of a flow decoder, or one of another version: start without it")]
+    Magic,
+    /// They are cut or changed.
+    #[error(
+        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, said to be {told:#010x}): start without it"
+    )]
+    Checksum {
+        /// Of the bytes.
+        found: u32,
+        /// Behind them.
+        told: u32,
+    },
+    /// Their checksum is right, and their content is not.
+    #[error(
+        "the state of the flow decoder has a length or number that cannot be: start without it"
+    )]
+    Content,
+}
+
+/// A source as it was saved.
+struct SavedSource<'a> {
+    key: source::Key,
+    templates: Vec<(Style, &'a [u8])>,
+}
+
+/// The rates of an exporter as they were saved.
+struct SavedRates {
+    key: exporter::Key,
+    rates: Vec<(Scope, NonZeroU32)>,
+}
+
+impl Decoder {
+    /// Returns its templates and rates of sampling as bytes.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let sources = self.sources.iter().filter(|(_, source)| source.templates().count() > 0);
+        put_all(&mut bytes, sources, |bytes, (key, source)| {
+            put_exporter(bytes, key.exporter);
+            bytes.push(if key.version == Version::Ipfix { 10 } else { 9 });
+            bytes.extend(key.domain.to_be_bytes());
+            put_all(bytes, source.templates(), |bytes, (_, template)| {
+                bytes.push(template.style as u8);
+                bytes.extend((template.definition.len() as u32).to_be_bytes());
+                bytes.extend_from_slice(&template.definition);
+            });
+        });
+        let exporters = self.exporters.iter().filter(|(_, it)| it.samplers.iter().count() > 0);
+        put_all(&mut bytes, exporters, |bytes, (key, exporter)| {
+            put_exporter(bytes, *key);
+            put_all(bytes, exporter.samplers.iter(), |bytes, ((domain, sampler), rate)| {
+                bytes.push(u8::from(domain.is_some()) | u8::from(sampler.is_some()) << 1);
+                bytes.extend(domain.unwrap_or(0).to_be_bytes());
+                bytes.extend(sampler.unwrap_or(0).to_be_bytes());
+                bytes.extend(rate.get().to_be_bytes());
+            });
+        });
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend(checksum.to_be_bytes());
+        bytes
+    }
+
+    /// Takes in what [`save`](Self::save) made `bytes` of, beside what it knows already.
+    ///
+    /// # Errors
+    /// [`BadState`]; nothing is taken in then.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
+        let content = checked(bytes)?;
+        let (sources, rates) = read(content).ok_or(BadState::Content)?;
+        for SavedRates { key, rates } in rates {
+            self.add_exporter(key);
+            let Some(exporter) = self.exporters.get(&key) else { continue };
+            rates.into_iter().for_each(|(scope, rate)| exporter.samplers.put(scope, rate));
+        }
+        for SavedSource { key, templates } in sources {
+            self.add_exporter(key.exporter);
+            self.add_source(key);
+            let options = self.options;
+            let Some(source) = self.sources.get(&key) else { continue };
+            let before = source.template_bytes;
+            for (style, mut definition) in templates {
+                if let Some(Definition::Template { id, bytes, fields }) =
+                    style.next(&mut definition)
+                {
+                    source.learn(style, id, bytes, fields, &options);
+                }
+            }
+            let after = source.template_bytes;
+            self.change_template_bytes(before, after);
+        }
+        Ok(())
+    }
+}
+
+/// The content of bytes that are whole.
+fn checked(bytes: &[u8]) -> Result<&[u8], BadState> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(BadState::Magic);
+    }
+    let (content, told) = bytes.split_last_chunk().ok_or(BadState::Magic)?;
+    let (found, told) = (crc32fast::hash(content), u32::from_be_bytes(*told));
+    if found != told {
+        return Err(BadState::Checksum { found, told });
+    }
+    content.get(MAGIC.len()..).ok_or(BadState::Magic)
+}
+
+fn read(mut bytes: &[u8]) -> Option<(Vec<SavedSource<'_>>, Vec<SavedRates>)> {
+    let bytes = &mut bytes;
+    let sources = take_all(bytes, take_source)?;
+    let rates = take_all(bytes, take_rates)?;
+    bytes.is_empty().then_some((sources, rates))
+}
+
+fn take_source<'a>(bytes: &mut &'a [u8]) -> Option<SavedSource<'a>> {
+    let exporter = take_exporter(bytes)?;
+    let version = match bytes::u8(bytes)? {
+        9 => Version::V9,
+        10 => Version::Ipfix,
+        _ => return None,
+    };
+    let key = source::Key { exporter, version, agent: None, domain: bytes::u32(bytes)? };
+    let templates = take_all(bytes, |bytes| {
+        let style = *Style::ALL.get(usize::from(bytes::u8(bytes)?))?;
+        let length = bytes::u32(bytes)? as usize;
+        Some((style, bytes::split(bytes, length)?))
+    });
+    Some(SavedSource { key, templates: templates? })
+}
+
+fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
+    let key = take_exporter(bytes)?;
+    let rates = take_all(bytes, |bytes| {
+        let (told, domain) = (bytes::u8(bytes)?, bytes::u32(bytes)?);
+        let sampler = bytes::u64(bytes)?;
+        let rate = NonZeroU32::new(bytes::u32(bytes)?)?;
+        let scope = ((told & 1 != 0).then_some(domain), (told & 2 != 0).then_some(sampler));
+        Some((scope, rate))
+    });
+    Some(SavedRates { key, rates: rates? })
+}
+
+/// Puts a number of things, and each of them.
+fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn(&mut Vec<u8>, T)) {
+    let at = bytes.len();
+    bytes.extend([0; 4]);
+    let mut count = 0_u32;
+    for thing in things {
+        put(bytes, thing);
+        count += 1;
+    }
+    bytes[at..at + 4].copy_from_slice(&count.to_be_bytes());
+}
+
+/// Takes them. A number that lies ends with the bytes, since each thing has one at least.
+fn take_all<'a, T>(
+    bytes: &mut &'a [u8],
+    take: impl Fn(&mut &'a [u8]) -> Option<T>,
+) -> Option<Vec<T>> {
+    let count = bytes::u32(bytes)?;
+    (0..count).map(|_| take(bytes)).collect()
+}
+
+fn put_exporter(bytes: &mut Vec<u8>, key: exporter::Key) {
+    let address = match key.address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    bytes.extend(address.octets());
+    bytes.extend(key.port.to_be_bytes());
+}
+
+fn take_exporter(bytes: &mut &[u8]) -> Option<exporter::Key> {
+    let address = IpAddr::V6(Ipv6Addr::from(bytes::take::<16>(bytes)?)).to_canonical();
+    Some(exporter::Key { address, port: bytes::u16(bytes)? })
+}

@@ -1,0 +1,194 @@
+//! Contacts of a network interface as they happen.
+//!
+//! Shape: `opening` makes a handle of libpcap, [`Capture`] takes packets from it and waits for more; `drops` counts the lost ones.
+//! Invariant: [`Capture::next_contact`] returns after [`WAIT`] at the latest, whatever comes or not, and ends for good with its first error.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use pcap::{Active, PacketHeader};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::capture::Counts;
+use crate::capture::seen::Seen;
+use crate::contact::Contact;
+use crate::live::drops::{Drops, Sum};
+use crate::live::error::LiveError;
+use crate::live::opening::{self, Opened, TICK_NS, reason_of, trouble};
+use crate::options::CaptureOptions;
+use crate::packet::{Skip, headers};
+
+/// How long a call waits for a packet.
+const WAIT: Duration = Duration::from_millis(20);
+/// How often a quiet interface is looked at. libpcap tells of one that is deleted, but not of one that is set down.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A capture on a network interface, which yields the contacts of its packets.
+///
+/// ```no_run
+/// use srlg_input::live::{Capture, CaptureOptions};
+///
+/// let filter = Some("tcp or udp".to_owned());
+/// let mut capture = Capture::open("eth0", &CaptureOptions { filter, ..CaptureOptions::default() })?;
+/// for _ in 0..1_000 {
+///     match capture.next_contact()? {
+///         Some(contact) => println!("{} -> {}", contact.source, contact.destination),
+///         None => println!("20 ms without a packet"),
+///     }
+/// }
+/// let drops = capture.drops()?;
+/// println!("{}; {} dropped", capture.counts(), drops.buffer_full);
+/// # Ok::<(), srlg_input::live::LiveError>(())
+/// ```
+pub struct Capture {
+    interface: String,
+    handle: pcap::Capture<Active>,
+    link_type: u16,
+    counts: Counts,
+    drops: [Sum; 2],
+    /// When the interface is looked at next, if it is quiet then.
+    next_look: Instant,
+    /// How capturing ended.
+    ended: Option<LiveError>,
+}
+
+impl Capture {
+    /// Opens `interface` with `options`; packets from then on are kept for [`next_contact`](Self::next_contact).
+    ///
+    /// On Linux the program needs the capability `CAP_NET_RAW`.
+    ///
+    /// # Errors
+    /// [`LiveError`] when a size is out of range, the interface does not exist or is down, the program may not capture, frames of
+    /// the interface are not understood, or libpcap refuses the filter.
+    pub fn open(interface: &str, options: &CaptureOptions) -> Result<Self, LiveError> {
+        let Opened { handle, link_type } = opening::open(interface, options)?;
+        Ok(Self {
+            interface: interface.to_owned(),
+            handle,
+            link_type,
+            counts: Counts::default(),
+            drops: Default::default(),
+            next_look: Instant::now() + LOOK,
+            ended: None,
+        })
+    }
+
+    /// Returns the contact of the next packet; `None` where none came within 20 ms.
+    ///
+    /// A packet is returned within some 40 ms after it came, unless the caller is late. What is no contact is counted and
+    /// passed over. Packets that the host itself sends are captured, too.
+    ///
+    /// # Errors
+    /// [`LiveError::Gone`] when the interface was deleted, [`LiveError::Down`] within a second or so after it was set down,
+    /// [`LiveError::Failed`] otherwise. Capturing ends there: later calls return the same error.
+    pub fn next_contact(&mut self) -> Result<Option<Contact>, LiveError> {
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
+        }
+        self.try_next().inspect_err(|error| self.ended = Some(error.clone()))
+    }
+
+    /// Returns the counts of the packets that have been taken so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Returns how many packets were lost since capturing began. Call it once in two minutes at least: libpcap counts in 32 bits,
+    /// which 14.9 million packets a second fill to the half in 144 s.
+    ///
+    /// # Errors
+    /// [`LiveError::Failed`] when libpcap cannot tell.
+    pub fn drops(&mut self) -> Result<Drops, LiveError> {
+        let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
+        let [buffer_full, interface] = &mut self.drops;
+        let (buffer_full, interface) =
+            (buffer_full.add(stat.dropped), interface.add(stat.if_dropped));
+        Ok(Drops { buffer_full, interface })
+    }
+
+    fn try_next(&mut self) -> Result<Option<Contact>, LiveError> {
+        let mut deadline = None;
+        loop {
+            let is_quiet = match self.take()? {
+                Some(Some(contact)) => return Ok(Some(contact)),
+                Some(None) => false,
+                None => true,
+            };
+            // Asked for late: the clock costs as much as a packet.
+            let now = Instant::now();
+            let left = deadline.get_or_insert(now + WAIT).saturating_duration_since(now);
+            if is_quiet {
+                self.look(now)?;
+            }
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if is_quiet {
+                self.wait(left)?;
+            }
+        }
+    }
+
+    /// Takes a packet, if there is one, and its contact, if it is one.
+    fn take(&mut self) -> Result<Option<Option<Contact>>, LiveError> {
+        let seen = match self.handle.next_packet() {
+            Ok(packet) => time_ns(packet.header)
+                .and_then(|time_ns| Ok((time_ns, headers(self.link_type, packet.data)?)))
+                .and_then(|(time_ns, headers)| Seen::packet(time_ns, headers)),
+            Err(pcap::Error::TimeoutExpired) => return Ok(None),
+            Err(error) => {
+                let reason = reason_of(&error);
+                return Err(trouble(&self.interface, true).unwrap_or_else(|| self.failed(reason)));
+            }
+        };
+        Ok(Some(self.counts.record(seen).map(Contact::from)))
+    }
+
+    /// Waits until there are packets, `left` has passed, or the interface is in trouble, which the next packet tells.
+    ///
+    /// libpcap's own time limit is no help: on Linux the clock of a block starts with its first packet, so that a call on a quiet
+    /// interface would not return.
+    fn wait(&self, left: Duration) -> Result<(), LiveError> {
+        // At most 20 ms.
+        let limit = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+        match rustix::event::poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(self.failed(error.to_string())),
+        }
+    }
+
+    /// Looks once a second whether a quiet interface is still there and up.
+    fn look(&mut self, now: Instant) -> Result<(), LiveError> {
+        if now < self.next_look {
+            return Ok(());
+        }
+        self.next_look = now + LOOK;
+        trouble(&self.interface, true).map_or(Ok(()), Err)
+    }
+
+    fn failed(&self, reason: String) -> LiveError {
+        LiveError::Failed { interface: self.interface.clone(), reason }
+    }
+}
+
+impl fmt::Debug for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Capture");
+        shown.field("interface", &self.interface).field("link_type", &self.link_type);
+        shown.field("counts", &self.counts).field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+/// Nanoseconds since the Unix epoch of a packet.
+fn time_ns(header: &PacketHeader) -> Result<u64, Skip> {
+    let seconds = u64::try_from(header.ts.tv_sec).ok();
+    let fraction_ns = u64::try_from(header.ts.tv_usec).ok().map(|ticks| ticks * TICK_NS);
+    let whole_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+    match (whole_ns, fraction_ns) {
+        (Some(whole), Some(fraction)) if fraction < 1_000_000_000 => {
+            whole.checked_add(fraction).ok_or(Skip::BadTime)
+        }
+        _ => Err(Skip::BadTime),
+    }
+}

@@ -1,0 +1,170 @@
+//! From the name of an interface to a handle of libpcap that is ready, or to the error that says what to mend.
+//!
+//! Shape: libpcap's reasons are texts alone here, so the list of interfaces is asked first.
+//! Invariant: a handle that leaves this file does not block, has its filter, and has frames that [`headers`] can take apart.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use pcap::{Active, Capture, Device, Linktype, Precision};
+
+use crate::live::error::LiveError;
+use crate::options::CaptureOptions;
+use crate::packet::{Skip, headers};
+
+/// Linux gives nanoseconds for all network interfaces since libpcap 1.5. libpcap falls back to microseconds without a word that
+/// the crate `pcap` would pass on, hence they are asked for where nanoseconds are not certain.
+const PRECISION: Precision =
+    if cfg!(target_os = "linux") { Precision::Nano } else { Precision::Micro };
+/// Nanoseconds of the unit in which time stamps count fractions of a second.
+pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
+/// How long the kernel keeps a packet in a block that is not full. Less would be less delay, and more blocks that are taken up by
+/// few packets.
+const BLOCK_MS: i32 = 20;
+/// All interfaces of Linux at once. libpcap opens it with a warning in promiscuous mode, and the crate `pcap` takes that for an error.
+const ANY: &str = "any";
+
+/// An open handle, and the link type of its frames, by the numbers of capture files.
+pub(crate) struct Opened {
+    pub(crate) handle: Capture<Active>,
+    pub(crate) link_type: u16,
+}
+
+/// Opens `interface`.
+pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<Opened, LiveError> {
+    let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous } = options;
+    let snap_length = size("snap_length", *snap_length, CaptureOptions::SNAP_LENGTHS)?;
+    let capture_buffer = size("capture_buffer", *capture_buffer, CaptureOptions::BUFFERS)?;
+    let handle = Capture::from_device(interface)
+        .and_then(|inactive| {
+            inactive
+                .snaplen(snap_length)
+                .buffer_size(capture_buffer)
+                .promisc(!not_promiscuous && interface != ANY)
+                .precision(PRECISION)
+                .timeout(BLOCK_MS)
+                .open()
+        })
+        .and_then(Capture::setnonblock)
+        .map_err(|error| refused(interface, &error))?;
+    if let Some(error) = trouble(interface, false) {
+        return Err(error);
+    }
+    let link_type = link_type(interface, handle.get_datalink())?;
+    let handle = filtered(handle, filter.as_deref())?;
+    Ok(Opened { handle, link_type })
+}
+
+/// A size as libpcap takes it, which would replace one out of range by one of its own.
+fn size(option: &'static str, value: u32, range: RangeInclusive<u32>) -> Result<i32, LiveError> {
+    let (least, most) = (*range.start(), *range.end());
+    let size = i32::try_from(value).ok().filter(|_| range.contains(&value));
+    size.ok_or(LiveError::Size { option, value, least, most })
+}
+
+/// Sets the filter. Without one of the caller's an empty one is set, so that the kernel, which cuts packets by the filter, copies no
+/// more of each than the snap length.
+fn filtered(
+    mut handle: Capture<Active>,
+    filter: Option<&str>,
+) -> Result<Capture<Active>, LiveError> {
+    let filter = filter.unwrap_or_default();
+    let refused =
+        |error| LiveError::Filter { filter: filter.to_owned(), reason: reason_of(&error) };
+    handle.filter(filter, true).map_err(refused)?;
+    Ok(handle)
+}
+
+/// The number in capture files of libpcap's number of a link type. They differ where systems had numbers of their own: of those
+/// that are understood, raw IP.
+fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
+    let number = match of_libpcap.0 {
+        12 | 14 => Some(101),
+        other => u16::try_from(other).ok(),
+    };
+    let is_understood = |number: &u16| headers(*number, &[]).err() != Some(Skip::LinkType);
+    number.filter(is_understood).ok_or_else(|| LiveError::LinkType {
+        interface: interface.to_owned(),
+        number: of_libpcap.0,
+        name: of_libpcap.get_name().unwrap_or_else(|_| "without a name".to_owned()),
+    })
+}
+
+/// The error of an interface that libpcap does not open.
+fn refused(interface: &str, error: &pcap::Error) -> LiveError {
+    let reason = reason_of(error);
+    let is_permission = || {
+        let lower = reason.to_lowercase();
+        ["cap_net_raw", "permission", "permitted"].iter().any(|word| lower.contains(word))
+    };
+    match trouble(interface, false) {
+        Some(error) => error,
+        None if is_permission() => {
+            LiveError::Permission { interface: interface.to_owned(), reason }
+        }
+        None => LiveError::Failed { interface: interface.to_owned(), reason },
+    }
+}
+
+/// Looks whether `interface` is there and up; `was_open` says that it has been.
+pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
+    // Where they cannot be listed, nothing is known against this one.
+    let devices = Device::list().ok()?;
+    let owned = interface.to_owned();
+    match devices.iter().find(|device| device.name == interface) {
+        Some(device) if device.flags.is_up() || interface == ANY => None,
+        Some(_) => Some(LiveError::Down { interface: owned }),
+        None if was_open => Some(LiveError::Gone { interface: owned }),
+        None => {
+            let present = devices.into_iter().map(|device| device.name).collect();
+            Some(LiveError::NoInterface { interface: owned, present })
+        }
+    }
+}
+
+/// What libpcap says, without the words of the crate around it.
+pub(crate) fn reason_of(error: &pcap::Error) -> String {
+    match error {
+        pcap::Error::PcapError(reason) if reason.is_empty() => "libpcap gives no reason".to_owned(),
+        pcap::Error::PcapError(reason) => reason.clone(),
+        other => (other as &dyn Display).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pcap::Linktype;
+
+    use super::{link_type, size};
+    use crate::options::CaptureOptions;
+
+    #[test]
+    fn link_types_get_the_numbers_of_capture_files_or_are_refused_by_name() {
+        for (of_libpcap, of_files) in [(1, 1), (12, 101), (14, 101), (113, 113), (276, 276)] {
+            assert_eq!(link_type("eth0", Linktype(of_libpcap)), Ok(of_files));
+        }
+        for (number, name) in [(105, "IEEE802_11"), (65_537, "without a name")] {
+            let said = link_type("wlan0", Linktype(number)).unwrap_err().to_string();
+            let told = format!("frames of wlan0 are of link type {number} ({name}), which is not");
+            assert!(said.starts_with(&told), "{said}");
+        }
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused_with_the_range() {
+        let defaults = CaptureOptions::default();
+        let snap_length = |value| size("snap_length", value, CaptureOptions::SNAP_LENGTHS);
+        let buffer = |value| size("capture_buffer", value, CaptureOptions::BUFFERS);
+        assert_eq!(snap_length(defaults.snap_length), Ok(256));
+        assert_eq!(buffer(defaults.capture_buffer), Ok(33_554_432));
+        for value in [0, 61, 262_145, u32::MAX] {
+            let said = snap_length(value).unwrap_err().to_string();
+            assert_eq!(said, format!("snap_length is {value}: give 62 to 262144"));
+        }
+        for value in [0, 524_287, 1 << 31] {
+            let said = buffer(value).unwrap_err().to_string();
+            assert_eq!(said, format!("capture_buffer is {value}: give 524288 to 2147483647"));
+        }
+        assert_eq!((snap_length(62), buffer(524_288)), (Ok(62), Ok(524_288)));
+    }
+}

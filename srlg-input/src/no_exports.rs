@@ -1,0 +1,54 @@
+//! Stand-ins for flow exports in a program without the feature `flow`. They have no values: opening one is an error.
+
+use std::net::SocketAddr;
+
+use crate::contact::Contact;
+use crate::error::InputError;
+use crate::event::LogLine;
+use crate::live::Line;
+use crate::options::{ExportOptions, InputOptions};
+use crate::status::Status;
+
+pub(crate) enum Exports {}
+
+pub(crate) enum Sockets {}
+
+impl Exports {
+    pub(crate) fn new(_: &ExportOptions) -> Result<Self, InputError> {
+        Err(InputError::NoFlow)
+    }
+
+    pub(crate) fn decode(&mut self, _: SocketAddr, _: u64, _: &[u8]) {
+        match *self {}
+    }
+
+    pub(crate) fn next_contact(&mut self) -> Option<Contact> {
+        match *self {}
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        match *self {}
+    }
+}
+
+impl Sockets {
+    pub(crate) fn open(_: &InputOptions, _: &Line) -> Result<Self, InputError> {
+        Err(InputError::NoFlow)
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        match *self {}
+    }
+
+    pub(crate) fn look(&mut self) -> Vec<LogLine> {
+        match *self {}
+    }
+
+    pub(crate) fn finish(&mut self) -> Vec<LogLine> {
+        match *self {}
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        match *self {}
+    }
+}

@@ -1,0 +1,130 @@
+//! From a captured frame to its outermost IP header.
+//!
+//! Shape: one function per link type strips its header and hands the rest to the next layer;
+//! the EtherType walk is a loop over tags.
+//! Invariant: each step takes at least one byte off the frame, so every walk ends.
+//!
+//! Tunnels are not entered: the endpoints of the outermost IP header are the hosts in contact.
+
+use crate::packet::Skip;
+use crate::packet::ip::{self, Headers};
+
+/// Finds the outermost IP header in a `frame` of a `link_type` (the numbers of the tcpdump.org registry: 1
+/// Ethernet, 101 IP of either version).
+///
+/// # Errors
+/// [`Skip`], why there is none.
+#[inline(always)]
+pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    match link_type {
+        1 => ethernet(frame),
+        0 | 108 => loopback(frame),
+        9 | 50 => ppp(frame),
+        // RAW has two historic numbers besides its own.
+        12 | 14 | 101 => ip::by_version(frame, Skip::BadHeader),
+        51 => pppoe(frame),
+        104 => cisco_hdlc(frame),
+        113 => linux_cooked(frame),
+        228 => ip::ipv4(frame),
+        229 => ip::ipv6(frame),
+        276 => linux_cooked_v2(frame),
+        _ => Err(Skip::LinkType),
+    }
+}
+
+/// Splits a header of `N` bytes off.
+#[inline(always)]
+fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
+    bytes.split_first_chunk().ok_or(Skip::CutHeader)
+}
+
+#[inline(always)]
+fn ethernet(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let ([.., high, low], payload) = header::<14>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// Payload of an EtherType, through any number of VLAN tags. A number below 0x600 is a length,
+/// and LLC follows: not IP.
+#[inline(always)]
+fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
+    loop {
+        match kind {
+            0x0800 => return ip::ipv4(payload),
+            0x86dd => return ip::ipv6(payload),
+            0x8100 | 0x88a8 | 0x9100 => {
+                let ([.., high, low], inner) = header::<4>(payload)?;
+                (kind, payload) = (u16::from_be_bytes([*high, *low]), inner);
+            }
+            0x8847 | 0x8848 => return mpls(payload),
+            0x8864 => return pppoe(payload),
+            _ => return Err(Skip::NotIp),
+        }
+    }
+}
+
+/// Label stack: bit 0 of the third byte of an entry marks the last one. Nothing names the
+/// payload; other versions than 4 and 6 are pseudowires.
+fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
+    loop {
+        let (entry, inner) = header::<4>(stack)?;
+        if entry[2] & 1 == 1 {
+            return ip::by_version(inner, Skip::NotIp);
+        }
+        stack = inner;
+    }
+}
+
+/// PPPoE session: version, code, session and length, then PPP without its framing bytes.
+fn pppoe(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let (_, inner) = header::<6>(frame)?;
+    ppp_protocol(inner)
+}
+
+/// PPP, with or without the framing bytes of HDLC.
+fn ppp(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    ppp_protocol(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame))
+}
+
+fn ppp_protocol(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
+    let (protocol, packet) = header::<2>(bytes)?;
+    match u16::from_be_bytes(*protocol) {
+        0x0021 => ip::ipv4(packet),
+        0x0057 => ip::ipv6(packet),
+        0x0281 | 0x0283 => mpls(packet),
+        _ => Err(Skip::NotIp),
+    }
+}
+
+/// Cisco HDLC: address, control, EtherType.
+fn cisco_hdlc(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let ([_, _, high, low], payload) = header::<4>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// BSD loopback: an address family in the byte order of the host that captured. The numbers of
+/// the families fit in one byte, so both orders can be told apart.
+fn loopback(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let (family, packet) = header::<4>(frame)?;
+    match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
+        2 => ip::ipv4(packet),
+        // AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
+        10 | 24 | 28 | 30 => ip::ipv6(packet),
+        _ => Err(Skip::NotIp),
+    }
+}
+
+/// Linux cooked capture: 14 bytes about the sender, then an EtherType.
+fn linux_cooked(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let ([.., high, low], payload) = header::<16>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+/// Linux cooked capture, version 2: the EtherType comes first.
+fn linux_cooked_v2(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let ([high, low, ..], payload) = header::<20>(frame)?;
+    ether_type(u16::from_be_bytes([*high, *low]), payload)
+}
+
+#[cfg(test)]
+mod tests;

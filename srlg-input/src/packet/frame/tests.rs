@@ -1,0 +1,149 @@
+//! Frames of every link type, whole, cut and lying.
+
+use std::net::IpAddr;
+
+use crate::contact::Host;
+
+use super::headers;
+use crate::packet::Skip;
+
+type Hosts = Result<(Host, Host), Skip>;
+
+fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
+    headers(link_type, frame).map(|headers| (headers.source, headers.destination))
+}
+
+const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+
+/// A family as link layers announce it, and a packet of it.
+struct Family {
+    ether_type: [u8; 2],
+    ppp: [u8; 2],
+    address_family: u8,
+    link_type: u16,
+    packet: Vec<u8>,
+    hosts: Hosts,
+}
+
+fn families() -> [Family; 2] {
+    let mut ipv6 = vec![0x60, 0, 0, 0, 0, 0, 59, 64];
+    ipv6.extend([&[0x20, 0x01][..], &[0; 13], &[1, 0x20, 0x01], &[0; 13], &[2]].concat());
+    let hosts = |source: &str, destination: &str| {
+        let host = |text: &str| text.parse::<IpAddr>().unwrap().into();
+        Ok((host(source), host(destination)))
+    };
+    [
+        Family {
+            ether_type: [0x08, 0x00],
+            ppp: [0x00, 0x21],
+            address_family: 2,
+            link_type: 228,
+            packet: IPV4.to_vec(),
+            hosts: hosts("10.0.0.1", "10.0.0.2"),
+        },
+        Family {
+            ether_type: [0x86, 0xdd],
+            ppp: [0x00, 0x57],
+            address_family: 30,
+            link_type: 229,
+            packet: ipv6,
+            hosts: hosts("2001::1", "2001::2"),
+        },
+    ]
+}
+
+/// What stands before the IP header, per link type.
+fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
+    let Family { ether_type, ppp, address_family, link_type, .. } = family;
+    let ethernet = |tags: &[u8]| (1, [&[0; 12], tags].concat());
+    let tagged = |tags: &[u8]| ethernet(&[tags, ether_type].concat());
+    vec![
+        tagged(&[]),
+        tagged(&[0x81, 0x00, 0, 5]),
+        tagged(&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3]),
+        ethernet(&[0x88, 0x47, 0, 1, 0x01, 64]),
+        ethernet(&[0x88, 0x48, 0, 1, 0x00, 64, 0, 2, 0x00, 64, 0, 3, 0x01, 64]),
+        ethernet(&[0x81, 0x00, 0, 5, 0x88, 0x47, 0, 1, 0x01, 64]),
+        ethernet(&[&[0x88, 0x64, 0x11, 0, 0, 7, 0, 22], &ppp[..]].concat()),
+        (0, vec![*address_family, 0, 0, 0]),
+        (0, vec![0, 0, 0, *address_family]),
+        (108, vec![0, 0, 0, *address_family]),
+        (9, [&[0xff, 0x03], &ppp[..]].concat()),
+        (9, ppp.to_vec()),
+        (50, vec![0xff, 0x03, 0x02, 0x81, 0, 1, 0x01, 64]),
+        (51, [&[0x11, 0, 0, 7, 0, 22], &ppp[..]].concat()),
+        (104, [&[0x0f, 0], &ether_type[..]].concat()),
+        (12, vec![]),
+        (14, vec![]),
+        (101, vec![]),
+        (*link_type, vec![]),
+        (113, [&[0; 14], &ether_type[..]].concat()),
+        (276, [&ether_type[..], &[0; 18]].concat()),
+    ]
+}
+
+#[test]
+fn every_link_type_leads_to_the_hosts_and_no_cut_of_it_does() {
+    for family in families() {
+        for (link_type, prefix) in prefixes(&family) {
+            let frame = [&prefix[..], &family.packet].concat();
+            let name = format!("link type {link_type}: {prefix:02x?}");
+            assert_eq!(hosts(link_type, &frame), family.hosts, "{name}");
+            for length in 0..frame.len() {
+                let cut = hosts(link_type, &frame[..length]);
+                assert_eq!(cut, Err(Skip::CutHeader), "{length} bytes of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_announced_as_the_other_family_is_a_bad_header() {
+    let [ipv4, ipv6] = families();
+    for (announced, mut packet) in [(&ipv4, ipv6.packet.clone()), (&ipv6, ipv4.packet.clone())] {
+        packet.resize(40, 0);
+        // All but MPLS and RAW, which announce nothing.
+        for (link_type, prefix) in prefixes(announced) {
+            let names = prefix.is_empty() || prefix.ends_with(&[0x01, 64]);
+            if names && link_type != announced.link_type {
+                continue;
+            }
+            let frame = [&prefix[..], &packet].concat();
+            let name = format!("link type {link_type}: {prefix:02x?}");
+            assert_eq!(hosts(link_type, &frame), Err(Skip::BadHeader), "{name}");
+        }
+    }
+}
+
+#[test]
+fn only_the_outermost_header_counts() {
+    let families = families();
+    for outer in &families {
+        for inner in &families {
+            let frame = [&outer.packet[..], &inner.packet].concat();
+            assert_eq!(hosts(101, &frame), outer.hosts);
+        }
+    }
+}
+
+#[test]
+fn what_carries_no_ip_says_why() {
+    let ethernet = |kind: [u8; 2]| hosts(1, &[&[0; 12][..], &kind, &[0x60; 46]].concat());
+    assert_eq!(ethernet([0x08, 0x06]), Err(Skip::NotIp), "ARP");
+    assert_eq!(ethernet([0x00, 0x26]), Err(Skip::NotIp), "LLC");
+    assert_eq!(ethernet([0x08, 0x00]), Err(Skip::BadHeader), "IPv6 announced as IPv4");
+    assert_eq!(hosts(101, &[0x00; 40]), Err(Skip::BadHeader));
+    assert_eq!(hosts(0, &[30, 0, 0, 0, 0x60]), Err(Skip::CutHeader));
+    assert_eq!(hosts(0, &[7, 0, 0, 0, 0x45]), Err(Skip::NotIp));
+    assert_eq!(hosts(105, &IPV4), Err(Skip::LinkType), "802.11");
+}
+
+#[test]
+fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
+    let [_, ipv6] = families();
+    for number in [10, 24, 28, 30] {
+        for family in [[number, 0, 0, 0], [0, 0, 0, number]] {
+            assert_eq!(hosts(0, &[&family[..], &ipv6.packet].concat()), ipv6.hosts, "{number}");
+        }
+    }
+}

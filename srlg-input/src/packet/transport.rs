@@ -1,0 +1,112 @@
+//! What follows the IP header: protocol, ports and TCP flags.
+//!
+//! Shape: the packet of an IP header that has been checked, what its transport header tells out.
+//! Invariant: what was not captured is `None`, and so is what a later fragment has not. Nothing here makes a packet no contact.
+
+use crate::packet::Skip;
+
+/// Extension headers that are walked; RFC 8200 names seven, each once but one.
+const MOST_HEADERS: usize = 16;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+/// Holds what the transport header of a packet tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transport {
+    /// IP protocol (IANA's number), behind all extension headers.
+    pub protocol: Option<u8>,
+    /// TCP flags.
+    pub tcp_flags: Option<u8>,
+    /// Port of the receiver, of protocols that have one.
+    pub destination_port: Option<u16>,
+}
+
+/// Bytes behind the IP header and its extension headers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<'a> {
+    pub(crate) protocol: u8,
+    /// What was captured; none of a later fragment, whose bytes begin anywhere.
+    pub(crate) bytes: &'a [u8],
+    /// Whether the packet is a fragment, a first one included.
+    pub(crate) is_fragment: bool,
+}
+
+/// The segment of an IPv4 packet whose fixed header is whole and sound.
+#[inline(always)]
+pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
+    let header = usize::from(packet[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+    // Frames may be padded behind the packet.
+    let packet = &packet[..packet.len().min(total)];
+    let fragment = u16::from_be_bytes([packet[6], packet[7]]);
+    let bytes = if fragment & 0x1fff == 0 { packet.get(header..).unwrap_or_default() } else { &[] };
+    Segment { protocol: packet[9], bytes, is_fragment: fragment & 0x3fff != 0 }
+}
+
+/// The segment of an IPv6 packet whose fixed header is whole; none where an extension header is cut.
+#[inline(always)]
+pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
+    let length = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
+    // A payload of length 0 is a jumbogram, or one that a network card was to cut up.
+    let end = if length == 0 { packet.len() } else { packet.len().min(40 + length) };
+    let mut bytes = &packet[40..end];
+    let (mut protocol, mut is_fragment) = (packet[6], false);
+    // Each header takes 8 bytes at least, so this ends.
+    for _ in 0..MOST_HEADERS {
+        let length = match protocol {
+            // Hop by hop, routing, destination, mobility, HIP, shim6.
+            0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(*bytes.get(1)?) + 1),
+            // Authentication.
+            51 => 4 * (usize::from(*bytes.get(1)?) + 2),
+            // Fragment: offset and whether more follow.
+            44 => {
+                let offset = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
+                is_fragment |= offset & 0xfff9 != 0;
+                if offset >> 3 != 0 {
+                    return Some(Segment { protocol: bytes[0], bytes: &[], is_fragment });
+                }
+                8
+            }
+            _ => return Some(Segment { protocol, bytes, is_fragment }),
+        };
+        protocol = bytes[0];
+        bytes = bytes.get(length..)?;
+    }
+    None
+}
+
+impl<'a> Segment<'a> {
+    /// What its header tells.
+    #[inline(always)]
+    pub(crate) fn transport(&self) -> Transport {
+        let port = || Some(u16::from_be_bytes(*self.bytes.get(2..4)?.first_chunk()?));
+        let destination_port = match self.protocol {
+            TCP | UDP | DCCP | SCTP | UDP_LITE => port(),
+            _ => None,
+        };
+        let tcp_flags = if self.protocol == TCP { self.bytes.get(13).copied() } else { None };
+        Transport { protocol: Some(self.protocol), tcp_flags, destination_port }
+    }
+
+    /// Source port, destination port and payload of a whole UDP datagram.
+    pub(crate) fn udp(&self) -> Result<([u16; 2], &'a [u8]), Skip> {
+        if self.protocol != UDP {
+            return Err(Skip::NotUdp);
+        }
+        if self.is_fragment {
+            return Err(Skip::Fragment);
+        }
+        let (header, payload) = self.bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
+        let [source, destination, length] =
+            [0, 2, 4].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
+        let length = usize::from(length).checked_sub(8).ok_or(Skip::BadHeader)?;
+        let payload = payload.get(..length).ok_or(Skip::CutPayload)?;
+        Ok(([source, destination], payload))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The reader on captures from other tools, compared with an independent reading and with what
+//! is known about each file.
+
+mod frames;
+mod generated;
+mod logs;
+mod oracle;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::IpAddr;
+
+use srlg_input::capture::{CaptureError, Cause, Format, Reader, Skip, Truncation};
+use srlg_input::contact::Contact;
+
+use crate::folder;
+
+/// File, packets, contacts, skips by name.
+type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
+
+fn drain(reader: &mut Reader) -> Vec<Contact> {
+    std::iter::from_fn(|| reader.next_contact().expect("memory does not fail")).collect()
+}
+
+fn unpacked(name: &str, file: Vec<u8>) -> Vec<u8> {
+    if !name.ends_with(".gz") {
+        return file;
+    }
+    let mut content = Vec::new();
+    std::io::copy(&mut flate2::read::GzDecoder::new(&file[..]), &mut content).unwrap();
+    content
+}
+
+#[test]
+fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
+    let Some(folder) = folder("captures") else { return };
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let file = fs::read(&path).unwrap();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("md") => {}
+            Some("dat") if name.contains("ipfix") => is_whole_messages(&name, &file),
+            Some("dat") => {
+                let outcome = Reader::new(std::io::Cursor::new(file));
+                assert!(matches!(outcome, Err(CaptureError::UnknownFormat { .. })), "{name}");
+            }
+            _ => compare(&name, file),
+        }
+    }
+}
+
+/// Payloads of IPFIX are IPFIX files: one of them has three messages, the others one.
+fn is_whole_messages(name: &str, file: &[u8]) {
+    let mut reader = Reader::new(std::io::Cursor::new(file.to_vec())).unwrap();
+    let mut read = Vec::new();
+    while let Some(message) = reader.next_datagram().unwrap() {
+        read.extend_from_slice(message.payload);
+    }
+    assert_eq!(read, file, "{name}");
+    let expected = if name == "payload_ipfix.dat" { 3 } else { 1 };
+    assert_eq!(reader.counts().packets, expected, "{name}");
+    assert_eq!((reader.format(), reader.truncation()), (Format::IpfixFile, None), "{name}");
+}
+
+fn compare(name: &str, file: Vec<u8>) {
+    let mut reader = Reader::new(std::io::Cursor::new(file.clone())).unwrap();
+    let contacts = drain(&mut reader);
+    let (packets, cut) = oracle::read(&unpacked(name, file));
+    let outers: Vec<_> = packets.iter().filter_map(|packet| packet.ok()).collect();
+    assert_eq!(reader.counts().packets, packets.len() as u64, "packets of {name}");
+    for reason in Skip::ALL {
+        let skipped = packets.iter().filter(|packet| packet.err() == Some(reason.name())).count();
+        assert_eq!(reader.counts().skipped(reason), skipped as u64, "{reason:?} of {name}");
+    }
+    let expected: Vec<_> = outers.iter().map(|(time_ns, outer)| outer.contact(*time_ns)).collect();
+    assert_eq!(contacts.iter().copied().map(frames::bare).collect::<Vec<_>>(), expected, "{name}");
+    for (contact, (_, outer)) in contacts.iter().zip(&outers) {
+        assert!(outer.agrees(contact), "{name}: {contact:?}");
+    }
+    assert_eq!(reader.truncation().is_some(), cut, "{name}");
+    let [v4, v6] = [IpAddr::is_ipv4, IpAddr::is_ipv6].map(|family| pairs(&contacts, family));
+    println!("{name}: {}; pairs: {} IPv4, {} IPv6", reader.counts(), v4.len(), v6.len());
+}
+
+/// Distinct directed pairs of a family.
+fn pairs(contacts: &[Contact], family: fn(&IpAddr) -> bool) -> BTreeSet<(IpAddr, IpAddr)> {
+    let pairs = contacts.iter().map(|contact| (contact.source, contact.destination));
+    pairs.filter(|(source, destination)| family(source) && family(destination)).collect()
+}
+
+#[test]
+fn counts_are_those_known_of_each_file() {
+    let Some(folder) = folder("captures") else { return };
+    let known: [Known; 7] = [
+        ("pcap_usec_ddos_synack.pcap", 8_000, 7_996, &[("not-ip", 4)]),
+        ("truncated_mid_packet.pcap", 1_264, 1_262, &[("not-ip", 2)]),
+        ("pcapng_ipv4_ipv6_mixed.pcapng", 246, 246, &[]),
+        ("pcapng_ipv6_multicast.pcapng", 885, 882, &[("not-ip", 3)]),
+        ("vlan_ipv6.pcap", 1, 1, &[]),
+        ("sflow_v5_counters.pcap", 30, 30, &[]),
+        ("netflow_v9_udp.pcap", 10, 10, &[]),
+    ];
+    for (name, packets, contacts, skips) in known {
+        let mut reader = Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
+        drain(&mut reader);
+        let counts = reader.counts();
+        assert_eq!((counts.packets, counts.contacts), (packets, contacts), "{name}");
+        let seen: BTreeMap<_, _> = Skip::ALL
+            .iter()
+            .map(|reason| (reason.name(), counts.skipped(*reason)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        assert_eq!(seen, skips.iter().copied().collect(), "{name}");
+    }
+}
+
+#[test]
+fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
+    let Some(folder) = folder("captures") else { return };
+    let open = |name| Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
+    assert_eq!(open("pcap_usec_misnamed_syn_optack.pcapng").format(), Format::Pcap);
+    assert_eq!(open("broken_mpls_6in6.pcap.gz").format(), Format::Pcap);
+    assert_eq!(open("pcapng_many_interfaces.pcapng").format(), Format::PcapNg);
+
+    let mut cut = open("truncated_mid_packet.pcap");
+    let contacts = drain(&mut cut);
+    let whole = drain(&mut open("pcap_usec_ddos_synack.pcap"));
+    assert_eq!(contacts[..], whole[..contacts.len()]);
+    let truncation = cut.truncation().expect("the file is cut");
+    assert_eq!(*truncation, Truncation { offset: 99_931, cause: Cause::EndOfInput });
+}
+
+#[test]
+fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
+    let Some(folder) = folder("captures") else { return };
+    let read = |name| {
+        let file = fs::File::open(folder.join(name)).unwrap();
+        drain(&mut Reader::new(file).unwrap())
+    };
+    let flood = read("pcap_usec_ddos_synack.pcap");
+    assert_eq!(pairs(&flood, IpAddr::is_ipv4).len(), 7_055);
+    assert_eq!(pairs(&flood, IpAddr::is_ipv6).len(), 0);
+
+    let mixed = read("pcapng_ipv4_ipv6_mixed.pcapng");
+    assert_eq!(mixed.iter().filter(|contact| contact.source.is_ipv6()).count(), 86);
+    assert_eq!(pairs(&mixed, IpAddr::is_ipv6).len(), 20);
+
+    let multicast = pairs(&read("pcapng_ipv6_multicast.pcapng"), IpAddr::is_ipv6);
+    let mut sources = BTreeMap::new();
+    for (_, group) in &multicast {
+        *sources.entry(group).or_insert(0) += 1;
+    }
+    assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
+}

@@ -1,0 +1,211 @@
+//! Captures of other projects and of real exporters, against the pairs that other decoders found in
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use srlg_input::contact::Contact;
+use srlg_input::flow::{Decoder, Reason};
+
+use crate::exports::{Datagram, Pair, counted, datagrams, decode, decoder, folder, pairs};
+
+/// Exports in several files, in the order in which they are sent.
+const GROUPS: [(&str, &[&str]); 4] = [
+    (
+        "akvorado_multiplesamplingrates",
+        &[
+            "akvorado_multiplesamplingrates-template",
+            "akvorado_multiplesamplingrates-options-template",
+            "akvorado_multiplesamplingrates-options-data",
+            "akvorado_multiplesamplingrates-data",
+        ],
+    ),
+    ("akvorado_samplingrate", &["akvorado_samplingrate-template", "akvorado_samplingrate-data"]),
+    (
+        "akvorado_options+template+data",
+        &[
+            "akvorado_options-template",
+            "akvorado_options-data",
+            "akvorado_template",
+            "akvorado_data",
+        ],
+    ),
+    ("akvorado_icmp", &["akvorado_icmp-template", "akvorado_icmp-data"]),
+];
+
+/// Malformed exports, of which nothing can be read.
+const WITHOUT_PAIRS: [&str; 3] =
+    ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
+
+/// Exports of the same 7,055 pairs, and of a sample of them: packets, pairs.
+const WHOLE: [&str; 5] = [
+    "softflowd_synack_v5",
+    "softflowd_synack_v9",
+    "softflowd_synack_ipfix",
+    "softflowd_synack_ipfix_biflow",
+    "pmacctd_synack_v9",
+];
+const SAMPLED: [(&str, u32, usize); 2] =
+    [("softflowd_synack_v9_sampled10", 10, 773), ("pmacctd_synack_sflow_1in4", 4, 1906)];
+
+fn truth(flows: &Path, name: &str) -> BTreeSet<Pair> {
+    let path = flows.join("truth").join(format!("{name}.pairs.tsv"));
+    let text = fs::read_to_string(path).unwrap();
+    let pair = |line: &str| {
+        let (source, destination) = line.split_once('\t').unwrap();
+        (source.parse().unwrap(), destination.parse().unwrap())
+    };
+    text.lines().map(pair).collect()
+}
+
+/// Datagrams of an export in one file or several.
+fn export(flows: &Path, files: &[&str]) -> Vec<Datagram> {
+    files.iter().flat_map(|file| datagrams(&flows.join(format!("{file}.pcap")))).collect()
+}
+
+fn decoded(flows: &Path, files: &[&str]) -> (Decoder, Vec<Contact>) {
+    let mut decoder = decoder();
+    let contacts = decode(&mut decoder, &export(flows, files));
+    println!("{}: {}, {} pairs", files[0], decoder.counts(), pairs(&contacts).len());
+    (decoder, contacts)
+}
+
+/// Names of all captures.
+fn names(flows: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(flows).unwrap().map(|entry| entry.unwrap().path());
+    let captures = entries.filter(|path| path.extension().is_some_and(|it| it == "pcap"));
+    captures.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn every_capture_gives_exactly_the_pairs_that_are_in_it() {
+    let Some(flows) = folder("flows") else { return };
+    let mut exports: BTreeMap<String, Vec<String>> =
+        names(&flows).into_iter().map(|name| (name.clone(), vec![name])).collect();
+    for (group, files) in GROUPS {
+        files.iter().for_each(|file| assert!(exports.remove(*file).is_some(), "{file}"));
+        exports.insert(group.to_owned(), files.iter().map(|file| (*file).to_owned()).collect());
+    }
+    for (name, files) in &exports {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let (decoder, contacts) = decoded(&flows, &files);
+        let name = name.as_str();
+        let expected = match name {
+            _ if WITHOUT_PAIRS.contains(&name) => BTreeSet::new(),
+            _ if WHOLE.contains(&name) => truth(&flows, "synack"),
+            _ if SAMPLED.iter().any(|sampled| sampled.0 == name) => {
+                let all = truth(&flows, "synack");
+                assert!(pairs(&contacts).is_subset(&all), "{name}");
+                continue;
+            }
+            _ => truth(&flows, name),
+        };
+        assert_eq!(pairs(&contacts), expected, "{name}: {}", decoder.counts());
+    }
+}
+
+#[test]
+fn records_are_those_that_other_decoders_count() {
+    let Some(flows) = folder("flows") else { return };
+    // Flows and samples, options; in graylog_netflow9 those included that came before their template.
+    for (files, flows_in_it, options) in [
+        (&["akvorado_mpls"][..], 2, 1),
+        (&["akvorado_nat"], 9, 0),
+        (&["exatel_1"], 2, 2),
+        (&["exatel_malformed_1"], 0, 0),
+        (&["graylog_netflow5"], 4, 0),
+        (&["graylog_netflow9"], 21, 1),
+        (&["graylog_netgraph-netflow5"], 120, 0),
+        (&["graylog_nprobe-netflow9"], 152, 2),
+        (&["graylog_pmacctd-netflow5"], 42, 0),
+        (&["pmacct100_ipfix_cisco"], 12, 0),
+        (&["pmacct101_v9_cisco"], 51, 0),
+        (&["pmacct102_v9_cisco_sampling"], 35, 0),
+        (&["pmacct104_ipfix_ipv6_sampling_option"], 3, 1),
+        (&["scapy_netflowv9"], 24, 1),
+        (GROUPS[0].1, 12, 2),
+        (GROUPS[1].1, 6, 0),
+        (GROUPS[2].1, 4, 4),
+        (GROUPS[3].1, 4, 0),
+        (&["softflowd_synack_v5"], 7834, 0),
+        (&["softflowd_synack_v9"], 7834, 16),
+        (&["softflowd_synack_ipfix"], 7834, 16),
+        (&["softflowd_synack_ipfix_biflow"], 7834, 19),
+        (&["softflowd_synack_v9_sampled10"], 782, 2),
+        (&["pmacctd_synack_v9"], 7833, 0),
+        (&["pmacctd_synack_sflow_1in4"], 1990, 0),
+    ] {
+        let (decoder, _) = decoded(&flows, files);
+        let counts = decoder.counts();
+        let found = counts.of(Reason::Options);
+        assert_eq!((counts.records - found, found), (flows_in_it, options), "{}", files[0]);
+    }
+}
+
+#[test]
+fn sampling_is_what_each_export_tells() {
+    let Some(flows) = folder("flows") else { return };
+    let multiple: &[u32] = &[2000, 4000];
+    for (files, rates) in [
+        (&["akvorado_mpls"][..], &[10][..]),
+        (&["akvorado_nat"], &[]),
+        (&["akvorado_sflow_encap-vxlan"], &[1]),
+        (&["akvorado_sflow_icmpv6"], &[1]),
+        (&["akvorado_sflow_multiple-interfaces"], &[1024]),
+        (&["akvorado_sflow_qinq"], &[4096]),
+        (&["akvorado_sflow_sflow-ipv4-data"], &[256]),
+        (&["graylog_netflow5"], &[100]),
+        (&["pmacct102_v9_cisco_sampling"], &[]),
+        // Its options record says a random 1 of 256 (elements 304, 309 and 310); 1 is its element 305.
+        (&["pmacct104_ipfix_ipv6_sampling_option"], &[256]),
+        // 1 in 12 says 192.168.100.10, and the flows are of 192.168.100.1.
+        (&["scapy_netflowv9"], &[]),
+        (&["tcpdump_sflow_expanded"], &[1000]),
+        (GROUPS[0].1, multiple),
+        (GROUPS[1].1, &[2048]),
+        (GROUPS[2].1, &[30000]),
+        (&["softflowd_synack_v9"], &[1]),
+        (&["softflowd_synack_v9_sampled10"], &[10]),
+        (&["pmacctd_synack_sflow_1in4"], &[4]),
+    ] {
+        // What options say behind the flows is known the second time.
+        let (mut decoder, _) = decoded(&flows, files);
+        let contacts = decode(&mut decoder, &export(&flows, files));
+        let found =
+            contacts.iter().filter_map(|contact| contact.sampling).map(std::num::NonZeroU32::get);
+        let expected: BTreeSet<u32> = rates.iter().copied().collect();
+        assert_eq!(found.collect::<BTreeSet<u32>>(), expected, "{}", files[0]);
+    }
+}
+
+#[test]
+fn samples_have_as_many_pairs_as_other_decoders_count() {
+    let Some(flows) = folder("flows") else { return };
+    for (name, _, count) in SAMPLED {
+        assert_eq!(pairs(&decoded(&flows, &[name]).1).len(), count, "{name}");
+    }
+}
+
+#[test]
+fn the_empty_direction_of_a_biflow_is_no_contact() {
+    let Some(flows) = folder("flows") else { return };
+    let (decoder, contacts) = decoded(&flows, &["softflowd_synack_ipfix_biflow"]);
+    let victim: std::net::IpAddr = "10.10.10.10".parse().unwrap();
+    let is_reverse = |contact: &&Contact| contact.initiated == Some(false);
+    assert_eq!(contacts.iter().filter(is_reverse).count(), 7_830);
+    assert!(contacts.iter().filter(is_reverse).all(|contact| contact.source != victim));
+    assert_eq!(counted(&decoder, [Reason::NoPackets]), [7_834]);
+}
+
+#[test]
+fn nothing_is_missing_from_whole_exports() {
+    let Some(flows) = folder("flows") else { return };
+    for name in WHOLE.into_iter().chain(SAMPLED.map(|sampled| sampled.0)) {
+        let (decoder, _) = decoded(&flows, &[name]);
+        for (exporter, known) in decoder.exporters() {
+            let losses = known.losses();
+            assert_eq!((losses.lost, losses.resets), (0, 0), "{name}: {exporter}");
+        }
+    }
+}

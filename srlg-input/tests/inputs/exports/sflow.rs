@@ -1,0 +1,129 @@
+//! Samples of sFlow.
+
+use std::num::NonZeroU32;
+
+use srlg_input::flow::{Losses, Reason};
+
+use crate::exports::build::{RECEIVED_NS, address};
+use crate::exports::{contacts, counted, decoder, exporter};
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// Something of a `format` with its length.
+fn framed(format: u32, content: &[u8]) -> Vec<u8> {
+    [&words(&[format, content.len() as u32])[..], content].concat()
+}
+
+/// A datagram of an agent.
+fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
+    let agent = address(agent);
+    let family = if agent.len() == 4 { 1 } else { 2 };
+    let head = [words(&[5, family]), agent, words(&[0, number, 1_000, samples.len() as u32])];
+    [head.concat(), samples.concat()].concat()
+}
+
+/// A flow sample of a `rate` with these records.
+fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
+    let head = words(&[1, 1, rate, 1_000, 0, 1, 2, records.len() as u32]);
+    framed(1, &[head, records.concat()].concat())
+}
+
+fn expanded(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
+    let head = words(&[1, 0, 1, rate, 1_000, 0, 0, 1, 0, 2, records.len() as u32]);
+    framed(3, &[head, records.concat()].concat())
+}
+
+/// The first bytes of a packet of a header protocol.
+fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
+    let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
+    let head = words(&[protocol, 1_500, 4, packet.len() as u32]);
+    framed(1, &[&head[..], packet, &padding].concat())
+}
+
+/// A TCP SYN from 192.0.2.1 to port 80 of 192.0.2.2.
+fn ipv4() -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    packet.extend([0x30, 0x39, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 0, 0, 0, 0, 0, 0]);
+    packet
+}
+
+fn ipv6() -> Vec<u8> {
+    [vec![0x60, 0, 0, 0, 0, 0, 59, 64], address("2001:db8::1"), address("2001:db8::2")].concat()
+}
+
+fn ethernet() -> Vec<u8> {
+    [vec![0; 12], vec![0x08, 0x00], ipv4()].concat()
+}
+
+#[test]
+fn sampled_packets_are_read_from_their_first_bytes() {
+    let mut decoder = decoder();
+    let samples = [
+        sample(100, &[raw(1, &ethernet())]),
+        expanded(200, &[raw(11, &ipv4())]),
+        sample(0, &[raw(12, &ipv6())]),
+        sample(1, &[raw(7, &[&[0, 0x21][..], &ipv4()].concat())]),
+    ];
+    let found = contacts(&mut decoder, RECEIVED_NS, &datagram("192.0.2.9", 1, &samples));
+    let told =
+        found.iter().map(|it| (it.destination.to_string(), it.sampling.map(NonZeroU32::get)));
+    let v4 = |rate| ("192.0.2.2".to_owned(), rate);
+    let expected = [v4(Some(100)), v4(Some(200)), ("2001:db8::2".to_owned(), None), v4(Some(1))];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let first = found[0];
+    assert_eq!((first.packets, first.protocol, first.tcp_flags), (Some(1), Some(6), Some(2)));
+    assert_eq!((first.destination_port, first.time_ns), (Some(80), RECEIVED_NS));
+    assert_eq!(
+        first.exporter,
+        Some(exporter().ip()),
+        "not the agent, which anybody may claim to be"
+    );
+}
+
+#[test]
+fn packets_that_the_agent_read_count_where_the_bytes_are_of_no_use() {
+    let of_v4 = framed(
+        3,
+        &[words(&[60, 6]), address("192.0.2.1"), address("192.0.2.2"), words(&[1, 443, 0x10, 0])]
+            .concat(),
+    );
+    let of_v6 = framed(
+        4,
+        &[words(&[60, 17]), address("2001:db8::1"), address("2001:db8::2"), words(&[1, 53, 0, 0])]
+            .concat(),
+    );
+    let arp = raw(1, &[&[0; 12][..], &[0x08, 0x06], &[0; 28]].concat());
+    let samples = [
+        sample(1, std::slice::from_ref(&of_v4)),
+        sample(1, &[of_v6]),
+        sample(1, &[of_v4, raw(11, &ipv4())]),
+        sample(1, &[arp]),
+        sample(1, &[raw(2, &[0; 40])]),
+        sample(1, &[]),
+        framed(2, &words(&[1, 1, 0])),
+    ];
+    let mut decoder = decoder();
+    let found = contacts(&mut decoder, RECEIVED_NS, &datagram("192.0.2.9", 1, &samples));
+    let ports: Vec<_> = found.iter().map(|it| (it.protocol, it.destination_port)).collect();
+    assert_eq!(ports, [(Some(6), Some(443)), (Some(17), Some(53)), (Some(6), Some(80))]);
+    assert_eq!(found[1].tcp_flags, None, "of UDP");
+    let reasons = [Reason::BadFrame, Reason::NoHosts, Reason::OtherSample, Reason::Malformed];
+    assert_eq!(counted(&decoder, reasons), [2, 1, 1, 0]);
+    assert_eq!(decoder.counts().records, 7);
+}
+
+#[test]
+fn each_agent_has_a_sequence() {
+    let losses = |datagrams: &[(&str, u32)]| {
+        let mut decoder = decoder();
+        for (agent, number) in datagrams {
+            contacts(&mut decoder, RECEIVED_NS, &datagram(agent, *number, &[]));
+        }
+        decoder.exporter(exporter()).unwrap().losses()
+    };
+    let (one, two) = ("192.0.2.9", "2001:db8::9");
+    assert_eq!(losses(&[(one, 1), (two, 70), (one, 2), (two, 71)]), Losses::default());
+    assert_eq!(losses(&[(one, 1), (one, 4)]).lost, 2);
+}

@@ -1,0 +1,139 @@
+//! Templates: when they come, whose they are, and when they go.
+
+use std::net::SocketAddr;
+
+use srlg_input::flow::{Decoder, DecoderOptions, Reason};
+
+use crate::exports::build::{
+    EXPORT_S, PLAIN, RECEIVED_NS, SECOND, UPTIME_MS, ipfix, options9, plain, set, template9,
+    template10, v9, v9_at,
+};
+use crate::exports::{contacts, counted, decoder, exporter};
+
+fn data(id: u16) -> Vec<u8> {
+    set(id, &plain("192.0.2.1", "192.0.2.2", 60, 1))
+}
+
+#[test]
+fn data_wait_for_their_template() {
+    let mut decoder = decoder();
+    let early = v9(0, 0, &[data(256), data(257)]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &early), []);
+    let other = v9(1, 1, &[template9(256, &PLAIN)]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &other), [], "that of another domain");
+    let late_ns = RECEIVED_NS + 30 * SECOND;
+    let template = v9_at(UPTIME_MS + 30_000, EXPORT_S + 30, 1, 0, &[template9(256, &PLAIN)]);
+    let found = contacts(&mut decoder, late_ns, &template);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].time_ns, RECEIVED_NS, "of the datagram that brought the data");
+    assert_eq!(contacts(&mut decoder, late_ns, &template), [], "once");
+    assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [2, 0]);
+}
+
+#[test]
+fn templates_are_of_an_address_whatever_its_port() {
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    let found = |by_port, second| {
+        let options = DecoderOptions { by_port, ..DecoderOptions::default() };
+        let mut decoder = Decoder::new(options).unwrap();
+        let mut found = 0;
+        for (exporter, set) in [("192.0.2.1:1", template9(256, &PLAIN)), (second, data(256))] {
+            decoder.decode(address(exporter), RECEIVED_NS, &v9(0, 0, &[set]), |_| found += 1);
+        }
+        found
+    };
+    assert_eq!(found(false, "192.0.2.1:1"), 1);
+    assert_eq!(found(false, "192.0.2.1:2"), 1);
+    assert_eq!(found(false, "[::ffff:192.0.2.1]:2"), 1, "the same address");
+    assert_eq!(found(false, "192.0.2.2:1"), 0);
+    assert_eq!(found(true, "192.0.2.1:1"), 1);
+    assert_eq!(found(true, "192.0.2.1:2"), 0);
+}
+
+#[test]
+fn versions_have_templates_of_their_own() {
+    let mut decoder = decoder();
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v9(0, 0, &[template9(256, &PLAIN)])), []);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &ipfix(0, 0, &[data(256)])), []);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v9(1, 0, &[data(256)])).len(), 1);
+    let embedded = ipfix(0, 1, &[template9(256, &PLAIN), data(256)]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &embedded).len(), 1, "one of v9 in IPFIX");
+}
+
+#[test]
+fn a_template_may_be_another_than_before() {
+    let mut decoder = decoder();
+    let swapped = [PLAIN[1], PLAIN[0], PLAIN[2], PLAIN[3]];
+    let mut source = |sets: &[Vec<u8>]| {
+        contacts(&mut decoder, RECEIVED_NS, &v9(0, 0, sets))[0].source.to_string()
+    };
+    assert_eq!(source(&[template9(256, &PLAIN), data(256)]), "192.0.2.1");
+    assert_eq!(source(&[template9(256, &swapped), data(256)]), "192.0.2.2");
+    assert_eq!(source(&[data(256)]), "192.0.2.2");
+    let options = v9(0, 0, &[options9(256, &PLAIN), set(256, &[0; 20]), data(256)]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &options), []);
+    assert_eq!(counted(&decoder, [Reason::Options]), [1]);
+}
+
+#[test]
+fn withdrawn_templates_are_gone() {
+    let mut decoder = decoder();
+    let mut found =
+        |sets: &[Vec<u8>]| contacts(&mut decoder, RECEIVED_NS, &ipfix(0, 0, sets)).len();
+    assert_eq!(found(&[template10(256, &PLAIN), data(256)]), 1);
+    assert_eq!(found(&[set(2, &[1, 0, 0, 0]), data(256)]), 0);
+    assert_eq!(found(&[template10(256, &PLAIN), template10(257, &PLAIN)]), 1, "which waited");
+    assert_eq!(found(&[set(3, &[0, 3, 0, 0]), data(256)]), 1, "those of options");
+    assert_eq!(found(&[set(2, &[0, 2, 0, 0]), data(256), data(257)]), 0);
+}
+
+#[test]
+fn a_set_that_yields_nothing_is_told_with_its_template() {
+    let mut decoder = decoder();
+    let short = [template9(256, &PLAIN), set(256, &[1; 15])];
+    for _ in 0..2 {
+        assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v9(0, 7, &short)), []);
+    }
+    let padding = [template9(256, &PLAIN), set(256, &[1; 3])];
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v9(0, 7, &padding)), []);
+    assert_eq!(counted(&decoder, [Reason::Undecodable]), [2]);
+    let known = decoder.exporter(exporter()).unwrap();
+    let [found] = known.undecodable() else { panic!("{:?}", known.undecodable()) };
+    assert_eq!((found.domain, found.template, found.sets), (7, 256, 2));
+    assert_eq!(known.counts(), decoder.counts());
+}
+
+#[test]
+fn an_empty_string_hides_no_record() {
+    let fields = [PLAIN[0], PLAIN[1], (82, 65_535), PLAIN[3]];
+    let record = |name: &[u8]| {
+        [&[192, 0, 2, 1, 192, 0, 2, 2, name.len() as u8][..], name, &[0, 0, 0, 1]].concat()
+    };
+    let records = [record(b""), record(b"eth0"), record(b"")].concat();
+    let message = ipfix(0, 0, &[template10(256, &fields), set(256, &records)]);
+    assert_eq!(contacts(&mut decoder(), RECEIVED_NS, &message).len(), 3);
+}
+
+#[test]
+fn a_length_that_lies_is_told_though_records_came_before_it() {
+    let fields = [PLAIN[0], PLAIN[1], (82, 65_535), PLAIN[3]];
+    let record = |length: u8| [&[192, 0, 2, 1, 192, 0, 2, 2, length][..], &[0, 0, 0, 1]].concat();
+    let lying = set(256, &[record(0), record(200), record(0)].concat());
+    let whole = set(256, &[record(0), vec![0; 3]].concat());
+    let mut decoder = decoder();
+    let message = ipfix(0, 0, &[template10(256, &fields), lying, whole]);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &message).len(), 2);
+    assert_eq!(counted(&decoder, [Reason::Malformed, Reason::Undecodable]), [1, 0]);
+}
+
+#[test]
+fn a_damaged_set_does_not_spoil_those_before_it() {
+    let mut decoder = decoder();
+    let mut message = v9(0, 0, &[template9(256, &PLAIN), data(256), data(256)]);
+    message.pop();
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &message).len(), 1);
+    let mut lying = v9(1, 0, &[data(256), vec![1, 0, 0, 3]]);
+    lying.extend(data(256));
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &lying).len(), 1);
+    assert_eq!(counted(&decoder, [Reason::Malformed]), [2]);
+}

@@ -1,0 +1,135 @@
+//! Formats, byte orders, clocks and link types.
+
+use srlg_input::capture::{CaptureError, Format, Reader, Skip};
+
+use crate::reader::build::{self, Fields, MICROSECONDS, NANOSECONDS};
+use crate::reader::{contact, read};
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn all_four_kinds_of_pcap_give_the_same_contacts() {
+    for (big_endian, magic, fraction) in [
+        (false, MICROSECONDS, 250_000),
+        (true, MICROSECONDS, 250_000),
+        (false, NANOSECONDS, 250_000_000),
+        (true, NANOSECONDS, 250_000_000),
+    ] {
+        let mut file = build::pcap(big_endian, magic, 1);
+        file.record(7, fraction, &build::frame(1)).record(6, 0, &build::frame(2));
+        let outcome = read(file.bytes);
+        assert_eq!(outcome.format, Format::Pcap);
+        let expected = [contact(7 * SECOND + SECOND / 4, 1), contact(6 * SECOND, 2)];
+        assert_eq!(outcome.contacts, expected, "{big_endian} {magic:x}");
+        assert_eq!(outcome.truncation, None);
+    }
+}
+
+#[test]
+fn a_fraction_of_a_whole_second_is_a_bad_time() {
+    for (magic, unit) in [(MICROSECONDS, 1_000_000), (NANOSECONDS, 1_000_000_000)] {
+        let mut file = build::pcap(false, magic, 1);
+        file.record(0, unit, &build::frame(1)).record(0, u32::MAX, &build::frame(2));
+        file.record(0, unit - 1, &build::frame(3));
+        let outcome = read(file.bytes);
+        assert_eq!(outcome.counts.skipped(Skip::BadTime), 2);
+        assert_eq!(outcome.contacts, [contact(SECOND - SECOND / u64::from(unit), 3)]);
+    }
+}
+
+#[test]
+fn link_types_reach_the_frames_of_both_formats() {
+    let ipv4 = build::ipv4(5);
+    for link_type in [101, 228, 0xf000_0000 | 101] {
+        let mut file = build::pcap(true, MICROSECONDS, link_type);
+        assert_eq!(read(file.record(1, 0, &ipv4).bytes.clone()).contacts, [contact(SECOND, 5)]);
+    }
+    let mut file = build::pcap(true, MICROSECONDS, 105);
+    assert_eq!(read(file.record(1, 0, &ipv4).bytes.clone()).counts.skipped(Skip::LinkType), 1);
+}
+
+#[test]
+fn pcapng_interfaces_have_their_own_link_type_and_clock() {
+    for big_endian in [false, true] {
+        let mut offset = Fields::new(big_endian);
+        // if_tsresol 2^-1, if_tsoffset 10 s, end of options.
+        offset.u16(9).u16(1).raw(&[0x81, 0, 0, 0]).u16(14).u16(8);
+        let ten = if big_endian { 10_i64.to_be_bytes() } else { 10_i64.to_le_bytes() };
+        offset.raw(&ten).u32(0);
+        let mut file = Fields::new(big_endian);
+        file.section(big_endian).interface(1, &[]).interface(101, &offset.bytes);
+        file.packet(1, 3, &build::ipv4(1)).packet(0, 3, &build::frame(2));
+        file.obsolete(1, 1, &build::ipv4(3));
+        let outcome = read(file.bytes);
+        assert_eq!(outcome.format, Format::PcapNg);
+        let expected =
+            [contact(23 * SECOND / 2, 1), contact(3_000, 2), contact(21 * SECOND / 2, 3)];
+        assert_eq!(outcome.contacts, expected);
+    }
+}
+
+#[test]
+fn pcapng_sections_start_afresh_in_their_own_byte_order() {
+    let mut file = Fields::new(false);
+    file.section(false).interface(101, &[]).packet(0, 1, &build::ipv4(1));
+    file.section(true).packet(0, 2, &build::ipv4(2));
+    file.interface(1, &[]).packet(0, 3, &build::frame(3));
+    let outcome = read(file.bytes);
+    assert_eq!(outcome.contacts, [contact(1_000, 1), contact(3_000, 3)]);
+    assert_eq!(outcome.counts.skipped(Skip::NoInterface), 1);
+}
+
+#[test]
+fn pcapng_packets_that_are_no_contacts_say_why() {
+    let mut file = Fields::new(true);
+    file.section(true).interface(1, &[]);
+    file.block(3, &[0; 40]).packet(1, 0, &build::frame(1));
+    file.packet(0, u64::MAX, &build::frame(1));
+    let mut overrun = Fields::new(true);
+    overrun.u32(0).u32(0).u32(0).u32(41).u32(41).raw(&[0; 40]);
+    file.block(6, &overrun.bytes);
+    let counts = read(file.bytes).counts;
+    assert_eq!(counts.packets, 4);
+    for reason in [Skip::NoTime, Skip::NoInterface, Skip::BadTime, Skip::BadHeader] {
+        assert_eq!(counts.skipped(reason), 1, "{}", reason.name());
+    }
+}
+
+#[test]
+fn pcapng_blocks_larger_than_any_buffer_are_passed_over() {
+    let mut file = Fields::new(false);
+    file.section(false).block(10, &vec![6; 3 << 20]).interface(1, &[]);
+    file.block(0x8000_0001, &[]).packet(0, 1, &build::frame(1));
+    assert_eq!(read(file.bytes).contacts, [contact(1_000, 1)]);
+}
+
+#[test]
+fn the_longest_pcap_record_fits() {
+    let mut long = build::frame(1);
+    long.resize(262_144, 0);
+    let mut file = build::pcap(false, MICROSECONDS, 1);
+    for _ in 0..5 {
+        file.record(1, 0, &long);
+    }
+    assert_eq!(read(file.bytes).contacts, [contact(SECOND, 1); 5]);
+}
+
+#[test]
+fn a_header_alone_is_an_empty_capture() {
+    let mut section = Fields::new(false);
+    section.section(false);
+    for file in [build::pcap(true, NANOSECONDS, 1).bytes, section.bytes] {
+        let outcome = read(file);
+        assert_eq!((outcome.counts.packets, outcome.truncation), (0, None));
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_named_by_its_first_bytes() {
+    let message = |bytes: &'static [u8]| Reader::new(bytes).unwrap_err().to_string();
+    assert!(matches!(Reader::new(&b""[..]), Err(CaptureError::Empty)));
+    let netflow = message(&[0, 5, 0, 2, 0, 0, 13, 0x35, 0x55]);
+    assert!(netflow.contains("starts with 00 05 00 02 00 00 0d 35:"), "{netflow}");
+    assert!(message(&[0xd4, 0xc3, 0xb2]).contains("starts with d4 c3 b2:"));
+    assert!(message(&[0xd4, 0xc3, 0xb2, 0xa0, 0, 0, 0, 0]).contains("expected pcap"));
+}

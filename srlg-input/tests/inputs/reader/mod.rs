@@ -1,0 +1,51 @@
+//! The reader on bytes made here: every format, every damage.
+
+mod build;
+mod contact_lists;
+mod damage;
+mod datagrams;
+mod formats;
+mod gzip;
+mod hostile;
+mod ipfix_files;
+mod truncation;
+
+use srlg_input::capture::{Counts, Format, Reader, Skip, Truncation};
+use srlg_input::contact::Contact;
+
+/// All that a reader tells about one input.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    format: Format,
+    contacts: Vec<Contact>,
+    counts: Counts,
+    truncation: Option<Truncation>,
+}
+
+/// Reads `bytes` to the end; panics if they are no capture.
+fn read(bytes: impl Into<Vec<u8>>) -> Outcome {
+    drain(Reader::new(std::io::Cursor::new(bytes.into())).expect("a capture"))
+}
+
+fn drain(mut reader: Reader) -> Outcome {
+    let next = || reader.next_contact().expect("memory does not fail");
+    let contacts = std::iter::from_fn(next).collect();
+    assert_eq!(reader.next_contact().unwrap(), None, "the end stays the end");
+    let counts = reader.counts().clone();
+    let skipped: u64 = Skip::ALL.iter().map(|reason| counts.skipped(*reason)).sum();
+    assert_eq!(counts.packets, counts.contacts + skipped);
+    let truncation = reader.truncation().cloned();
+    Outcome { format: reader.format(), contacts, counts, truncation }
+}
+
+/// The contact of frame number `host` of [`build`].
+fn contact(time_ns: u64, host: u8) -> Contact {
+    let mut contact = listed(time_ns, host);
+    (contact.packets, contact.protocol) = (Some(1), Some(17));
+    contact
+}
+
+/// The same contact of a list.
+fn listed(time_ns: u64, host: u8) -> Contact {
+    Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
+}

@@ -1,0 +1,85 @@
+//! An interface as an input: contacts and the time of day, in a network namespace of its own.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
+
+use srlg_input::live::CaptureOptions;
+use srlg_input::{Event, Input, InputOptions};
+
+use crate::namespace;
+use crate::network::Network;
+use crate::traffic::Traffic;
+
+fn options(network: &Network, filter: Option<&str>) -> InputOptions {
+    let interface = Some(network.listening().to_owned());
+    let filter = filter.map(str::to_owned);
+    let capture = CaptureOptions { filter, ..CaptureOptions::default() };
+    InputOptions { interface, capture, ..InputOptions::default() }
+}
+
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
+}
+
+#[test]
+fn time_passes_without_packets_and_packets_are_contacts() {
+    namespace::alone("input::time_passes_without_packets_and_packets_are_contacts", || {
+        let (network, traffic) = (Network::new(), Traffic::new(8_000));
+        let mut input = Input::open(&options(&network, None)).unwrap();
+        let (mut times, started) = (Vec::new(), Instant::now());
+        while started.elapsed() < Duration::from_millis(500) {
+            match input.next_event().unwrap() {
+                Some(Event::Time(now)) => times.push(now),
+                Some(Event::Log(line)) => {
+                    assert_eq!(line.to_string(), "captures packets of listening");
+                }
+                event => panic!("{event:?}"),
+            }
+        }
+        assert!(times.is_sorted() && (10..60).contains(&times.len()), "{}", times.len());
+        let mut player = network.play(&traffic, "--pps=8000");
+        let (mut contacts, mut newest) = (0, times[0]);
+        while contacts < traffic.frames.len() {
+            match input.next_event().unwrap() {
+                Some(Event::Contact(contact)) => {
+                    contacts += 1;
+                    assert!(contact.time_ns >= times[0], "{contact:?}");
+                    newest = newest.max(contact.time_ns);
+                }
+                Some(Event::Time(_)) => assert!(newest <= now_ns(), "of no later time than now"),
+                event => panic!("{event:?}"),
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "{contacts} contacts");
+        }
+        while !player.has_ended() {
+            sleep(Duration::from_millis(10));
+        }
+        input.stop().stop();
+        while let Some(event) = input.next_event().unwrap() {
+            assert!(matches!(event, Event::Time(_)), "{event:?}");
+        }
+        let status = input.status();
+        assert_eq!(status.packets.unwrap().contacts, traffic.frames.len() as u64);
+        assert_eq!(status.interface_drops, Some(0));
+    });
+}
+
+#[test]
+fn an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named() {
+    let test = "input::an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named";
+    namespace::alone(test, || {
+        let network = Network::new();
+        let mut input = Input::open(&options(&network, Some("udp"))).unwrap();
+        network.ip(&["link", "delete", "dev", "sending"]);
+        let error = loop {
+            match input.next_event() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the end, without an error"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("listening"), "{error}");
+        let error = Input::open(&options(&network, None)).unwrap_err().to_string();
+        assert!(error.contains("there is no interface \"listening\""), "{error}");
+    });
+}
