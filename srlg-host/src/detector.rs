@@ -23,8 +23,8 @@ use crate::report::{Health, SamplePeer, SliceReport};
 pub use closing::Closing;
 use closing::{ExclusiveDetector, LastReport};
 
-/// Finds the hosts that are in contact with at least θ distinct others within the last
-/// k slices, and estimates with how many.
+/// A detector of the hosts that are in contact with at least θ distinct others within the last
+/// k slices, which also estimates with how many.
 ///
 /// Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
 ///

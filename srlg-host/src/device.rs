@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Names where a detector keeps its recorders and runs. The answers have the same bits everywhere.
+/// The device on which a detector keeps its recorders and runs. The answers have the same bits everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {

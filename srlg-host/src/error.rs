@@ -1,13 +1,13 @@
 //! [`Error`]: what can go wrong with a detector, and the way out.
 
+use std::fmt::{self, Display, Formatter};
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use srlg_core::ConfigError;
 
-use crate::state::{FormatError, Stored};
-
-/// Tells what is wrong with a call of a detector, and the way out. What the detector has seen stays as it was, but for errors of a GPU
-/// ([`Driver`](Self::Driver)) that say otherwise.
+/// What is wrong with a call of a detector, and the way out. The state of the detector stays as it was, except after errors
+/// of a GPU ([`Driver`](Self::Driver)) that say otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -102,19 +102,19 @@ pub enum Error {
          nodes{}{differences}",
         if differences.is_empty() { "" } else { "; here " }
     )]
-    OtherSizes { stored: Stored, ours: u64, theirs: u64, differences: String },
+    OtherSizes { stored: StateKind, ours: u64, theirs: u64, differences: String },
     /// A snapshot or delta is of a detector that touches other recorders.
     #[error(
         "the {stored} was made with another hash seed (fingerprint {theirs:#018x}, here \
          {ours:#018x}): use the same `Config::seed` on all nodes"
     )]
-    OtherSeed { stored: Stored, ours: u64, theirs: u64 },
+    OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
     /// A snapshot or delta is ahead of the detector that shall merge it.
     #[error(
         "this {stored} was taken in slice {theirs}, but the detector is still in slice {ours}: \
          close slices up to {theirs}, then merge it"
     )]
-    FromFuture { stored: Stored, ours: u64, theirs: u64 },
+    FromFuture { stored: StateKind, ours: u64, theirs: u64 },
     /// A delta has nothing that is in the window any more.
     #[error(
         "this delta was taken in slice {theirs}, which has left the window of {window} slices of a \
@@ -174,4 +174,60 @@ pub enum Error {
     /// A clock was asked for that cannot tick.
     #[error("a slice of {length:?} was asked for: give 1 ns to 584 years")]
     SliceLength { length: std::time::Duration },
+}
+
+/// Why bytes are not a snapshot or a delta.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each message states the rule and names its fields")]
+pub enum FormatError {
+    /// The data end early, or something follows them.
+    #[error(
+        "{found} bytes instead of {expected}: the data were cut, or something was appended to them"
+    )]
+    Length { found: u64, expected: u64 },
+    /// The data are something else.
+    #[error("the data begin with {found:02x?} and not with SRLG: no snapshot and no delta")]
+    Magic { found: [u8; 4] },
+    /// The data are of a kind that was not asked for.
+    #[error("the data are of kind {found} instead of {expected} (1 is a snapshot, 2 a delta)")]
+    Kind { found: u8, expected: u8 },
+    /// The data changed on their way.
+    #[error(
+        "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
+    )]
+    Checksum { found: u32, named: u32 },
+    /// A snapshot of the paper's scheme has a host that this scheme cannot have reported.
+    #[error(
+        "{host} is among the hosts of the last report, and a snapshot of the paper's scheme has IPv4 \
+         hosts alone: the data were not written by srlg, read another snapshot"
+    )]
+    Ip6InPaper { host: Ipv6Addr },
+    /// The checksum is right, and the contents are not.
+    #[error("{what}: the data were not written by srlg")]
+    Contents { what: &'static str },
+}
+
+/// The error that bytes are as `what` says.
+pub(crate) const fn wrong(what: &'static str) -> FormatError {
+    FormatError::Contents { what }
+}
+
+/// The kind of a detector's state in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StateKind {
+    /// A [`Snapshot`](crate::state::Snapshot).
+    Snapshot = 1,
+    /// A [`Delta`](crate::state::Delta).
+    Delta = 2,
+}
+
+impl Display for StateKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Snapshot => "snapshot",
+            Self::Delta => "delta",
+        })
+    }
 }

@@ -6,8 +6,8 @@ use srlg_core::{MOST_CANDIDATES, Params};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::error::{FormatError, wrong};
 use crate::report::SuperPoint;
-use crate::state::FormatError;
 
 /// Bytes of an address: an IPv4 one is IPv4-mapped.
 type Bytes = [u8; 16];
@@ -60,20 +60,19 @@ impl KeptHosts {
     /// Reads the rest of a body, for a detector with `params`. There may be more than its limit: limits are each
     /// detector's own.
     pub(crate) fn read(rest: &[u8], params: &Params) -> Result<Self, FormatError> {
-        let wrong = |what| Err(FormatError::Contents { what });
         let Ok((count, rest)) = U32::read_from_prefix(rest) else {
-            return wrong("a snapshot ends before the hosts of its last report");
+            return Err(wrong("a snapshot ends before the hosts of its last report"));
         };
         if count.get() > MOST_CANDIDATES || rest.len() != count.get() as usize * size_of::<Bytes>()
         {
-            return wrong("a snapshot has not as many hosts of a report as its number says");
+            return Err(wrong("a snapshot has not as many hosts of a report as its number says"));
         }
         let mut hosts = Vec::with_capacity(count.get() as usize);
         for bytes in rest.as_chunks().0 {
             hosts.push(Ipv6Addr::from(*bytes).to_canonical());
         }
         if !hosts.is_sorted_by(|a, b| a < b) {
-            return wrong("a snapshot has hosts of a report that do not ascend");
+            return Err(wrong("a snapshot has hosts of a report that do not ascend"));
         }
         // Hosts of IPv6 are last.
         match hosts.last() {

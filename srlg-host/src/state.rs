@@ -1,4 +1,4 @@
-//! Stored and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
+//! StateKind and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
 //!
 //! A [`Snapshot`] holds all of a detector, a [`Delta`] what was touched in the last slices. Both merge late, repeated, and in
 //! any order. [`Checkpoints`] are snapshots in a folder, the last complete one of which survives a kill. Detectors that merge
@@ -6,7 +6,7 @@
 //! window after a restart needs none of this.
 //!
 //! Both have a format in bytes (docs/format.md). A snapshot takes at most some 32 MB by default, a delta some 4 bytes for each
-//! new pair. Damaged bytes are rejected with a [`FormatError`]; state that does not fit the detector with
+//! new pair. DamagedCheckpoint bytes are rejected with a [`FormatError`]; state that does not fit the detector with
 //! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
 //!
 //! ```
@@ -30,14 +30,11 @@ mod checkpoint;
 mod coder;
 mod delta;
 mod envelope;
-mod error;
 mod leb128;
-mod parts;
 mod pick;
 mod section;
 mod sizes;
 mod snapshot;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -45,15 +42,14 @@ mod words;
 use srlg_core::Params;
 
 use crate::error::Error;
-pub use checkpoint::{Checkpoints, Damaged, Latest};
+pub use crate::error::{FormatError, StateKind};
+pub use checkpoint::{Checkpoints, DamagedCheckpoint, LatestCheckpoint};
 pub(crate) use coder::Coder;
 pub use delta::Delta;
-pub use error::FormatError;
 pub(crate) use pick::code;
 pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
-pub use stored::Stored;
 pub(crate) use words::{StateWord, Words};
 
 /// Whose recorders they are.
@@ -72,7 +68,7 @@ impl Fingerprints {
     /// `sizes`, where they are known, say what differs.
     pub(crate) fn check(
         self,
-        stored: Stored,
+        stored: StateKind,
         sizes: Option<Sizes>,
         params: &Params,
     ) -> Result<(), Error> {

@@ -25,23 +25,46 @@ macro_rules! for_wider_vectors {
                 $($body)*
             }
 
-            crate::vectors::other_levels! {
-                $name ($(#[$attribute])*) $(<$($generic: $bound),+>)?
-                ($($argument)*) $(-> $output)? { $($body)* }
+            #[cfg(test)]
+            mod $name {
+                use super::*;
+
+                // The target is one that tests never run on: a body that asks which level it is has the plain one.
+                #[multiversion::multiversion(targets("wasm32+simd128"))]
+                $(#[$attribute])*
+                pub(super) fn plain $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
+                    $($body)*
+                }
+
+                #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
+                $(#[$attribute])*
+                pub(super) fn avx2 $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
+                    $($body)*
+                }
             }
         )*
     };
 }
 pub(crate) use for_wider_vectors;
 
-#[cfg(not(test))]
-macro_rules! other_levels {
-    ($($function:tt)*) => {};
+/// Asserts that `$result` is the same for all levels of the function `$name`, each of which it calls `$level`, and returns it.
+#[cfg(test)]
+macro_rules! on_all_levels {
+    ($name:ident $(<$($type:ty),+>)? as $level:ident => $result:expr) => {{
+        let [expected, avx2, widest] = [
+            { let $level = $name::plain $(::<$($type),+>)?; $result },
+            { let $level = $name::avx2 $(::<$($type),+>)?; $result },
+            { let $level = $name $(::<$($type),+>)?; $result },
+        ];
+        assert!(avx2 == expected && widest == expected, "{}", stringify!($name));
+        expected
+    }};
 }
-#[cfg(not(test))]
-pub(crate) use other_levels;
+#[cfg(test)]
+pub(crate) use on_all_levels;
 
+/// The low bytes of each of `words`, as many as a `W` has: levels are compared at every width.
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
-pub(crate) use tests::{cut, other_levels};
+pub(crate) fn cut<W: srlg_core::Word>(words: &[u64]) -> Vec<W> {
+    words.iter().map(|word| W::of_bytes(|byte| word.to_le_bytes()[byte])).collect()
+}

@@ -16,7 +16,7 @@ use srlg_core::{Ages, Ip6Pair, IpPair};
 use thread_local::ThreadLocal;
 
 use super::arrays::{Arrays, CpuScheme};
-use super::lane::{Lane, Rest, Sink, ingest};
+use super::lane::{Lane, Rest, Target, ingest};
 use super::recent::LanePair;
 use super::shards::Buckets;
 
@@ -121,15 +121,15 @@ impl<S: CpuScheme> Inbox<S> {
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let Self { lanes, buckets } = self;
-        ingest(P::lane(lanes), Sink { arrays, buckets }, pairs, ages);
+        ingest(P::lane(lanes), Target { arrays, buckets }, pairs, ages);
     }
 
     fn drain(&mut self, arrays: &Arrays<S>) {
         let Self { lanes: Lanes { v4, v6 }, buckets } = self;
-        let mut sink = Sink { arrays, buckets };
-        v4.touch_waiting(&mut sink);
+        let mut target = Target { arrays, buckets };
+        v4.touch_waiting(&mut target);
         if let Some(v6) = v6 {
-            v6.touch_waiting(&mut sink);
+            v6.touch_waiting(&mut target);
         }
         buckets.drain(arrays.counter(), &arrays.shards);
     }

@@ -8,13 +8,13 @@ use super::recent::{LanePair, RecentPairs};
 use super::shards::Buckets;
 use crate::vectors::for_wider_vectors;
 
-/// Where pairs go.
-pub(super) struct Sink<'a, S: CpuScheme> {
+/// The recorders, and the buckets on the way to them.
+pub(super) struct Target<'a, S: CpuScheme> {
     pub(super) arrays: &'a Arrays<S>,
     pub(super) buckets: &'a mut Buckets<S::Counter>,
 }
 
-impl<S: CpuScheme> Sink<'_, S> {
+impl<S: CpuScheme> Target<'_, S> {
     /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
@@ -22,8 +22,7 @@ impl<S: CpuScheme> Sink<'_, S> {
         let batch = &P::ids(&arrays.params, pairs);
         let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
         S::Finder::touch(finder, batch, ages.finder);
-        let array = (arrays.counter(), &arrays.shards);
-        self.buckets.touch(array, batch, count, ages.counter);
+        self.buckets.touch(arrays.counter(), &arrays.shards, batch, count, ages.counter);
     }
 }
 
@@ -53,11 +52,11 @@ for_wider_vectors! {
     /// Ingests `pairs`, which were in contact `ages` ago, by way of `lane`.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
-        mut sink: Sink<'_, S>,
+        mut target: Target<'_, S>,
         pairs: &[P],
         ages: Ages,
     ) {
-        lane.ingest(&mut sink, pairs, ages);
+        lane.ingest(&mut target, pairs, ages);
     }
 }
 
@@ -92,24 +91,24 @@ impl<P: LanePair> Lane<P> {
     }
 
     #[inline(always)]
-    fn ingest<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>, pairs: &[P], ages: Ages) {
+    fn ingest<S: CpuScheme>(&mut self, target: &mut Target<'_, S>, pairs: &[P], ages: Ages) {
         if ages != self.ages {
-            self.touch_waiting(sink);
+            self.touch_waiting(target);
             self.ages = ages;
         }
         if self.count >= BATCH {
-            self.touch_noted(sink);
+            self.touch_noted(target);
         }
         for pairs in pairs.chunks(BATCH) {
             if let (0, Some(batch), true) = (self.count, pairs.first_chunk(), self.recent.pauses())
             {
                 self.recent.pass_over(BATCH);
-                sink.touch(batch, BATCH, ages);
+                target.touch(batch, BATCH, ages);
                 continue;
             }
             self.note(pairs);
             if self.count >= BATCH {
-                self.touch_noted(sink);
+                self.touch_noted(target);
             }
         }
     }
@@ -128,27 +127,27 @@ impl<P: LanePair> Lane<P> {
 
     /// Touches the first batch of those that wait.
     #[inline(always)]
-    fn touch_noted<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
-        self.touch_batch(sink);
+    fn touch_noted<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
+        self.touch_batch(target);
         self.waiting.copy_within(BATCH.., 0);
         self.count -= BATCH;
     }
 
     /// Touches the first batch of those that wait.
     #[inline(always)]
-    fn touch_batch<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
+    fn touch_batch<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         let batch: [P::Note; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
-        sink.touch(P::of(&batch), self.count.min(BATCH), self.ages);
+        target.touch(P::of(&batch), self.count.min(BATCH), self.ages);
     }
 
     /// Touches all that wait.
     #[inline(always)]
-    pub(super) fn touch_waiting<S: CpuScheme>(&mut self, sink: &mut Sink<'_, S>) {
+    pub(super) fn touch_waiting<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         if self.count > 0 {
             // A batch that is short is filled up with its first pair: touching twice is once.
             let first = self.waiting[0];
             self.waiting[self.count..BATCH].fill(first);
-            self.touch_batch(sink);
+            self.touch_batch(target);
             self.count = 0;
         }
     }

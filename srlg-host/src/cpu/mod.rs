@@ -14,7 +14,6 @@ mod shards;
 mod sweep;
 #[cfg(test)]
 mod tagged_model_tests;
-mod words;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -37,10 +36,9 @@ use crate::share::share;
 use crate::state::{Coder, Section, Words};
 use arrays::{Arrays, CpuScheme};
 use inbox::Inboxes;
-use pages::Pages;
+use pages::{Pages, WordArray};
 use shards::Shards;
 use sweep::RECORDERS_PER_CHUNK;
-use words::WordArray;
 
 /// Returns the backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {

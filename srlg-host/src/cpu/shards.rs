@@ -58,12 +58,13 @@ impl<C: Counter> Buckets<C> {
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
-        (array, shards): (Array<'_, C>, &Shards),
-        pairs: &impl Batch,
+        array: Array<'_, C>,
+        shards: &Shards,
+        batch: &impl Batch,
         count: usize,
         age: u32,
     ) {
-        C::touch(array, pairs, count, age, |touch| {
+        C::touch(array, batch, count, age, |touch| {
             prefetch_index::prefetch_index(array.recorders(), C::place(touch) as usize);
             let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS as usize;
             let count = self.counts[shard];

@@ -18,7 +18,7 @@ use srlg_core::{Ages, Estimate, Params};
 use super::estimate_within;
 use crate::backend::{Backend, Candidates, HostTallies};
 use crate::error::Error;
-use crate::ingest::feed::lent::Exclusive;
+use crate::ingest::feed::lent::ExclusiveBackend;
 use crate::kept::KeptHosts;
 use crate::peers::{peers_of, sample_peers};
 use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
@@ -58,7 +58,7 @@ pub struct Closing<'a> {
 /// A detector while no feed uses it.
 pub(super) struct ExclusiveDetector<'a> {
     pub(super) params: &'a Params,
-    pub(super) backend: Exclusive<'a>,
+    pub(super) backend: ExclusiveBackend<'a>,
     pub(super) last: &'a mut LastReport,
 }
 

@@ -8,7 +8,7 @@ use super::closing::LastReport;
 use super::{SlidingDetector, span};
 use crate::backend::Backend;
 use crate::error::Error;
-use crate::state::{Coder, Delta, Snapshot, Stored};
+use crate::state::{Coder, Delta, Snapshot, StateKind};
 
 impl SlidingDetector {
     /// Copies everything that the detector has seen.
@@ -27,7 +27,7 @@ impl SlidingDetector {
     /// # Errors
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
+        snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive_until(snapshot.slice())?;
         // After these ages no recorder remembers anything.
         backend.age(Ages::FOREVER)?;
@@ -49,8 +49,8 @@ impl SlidingDetector {
     /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
     /// touches other recorders; [`Error::FromFuture`] when it is ahead of this detector.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        snapshot.fingerprints.check(Stored::Snapshot, Some(snapshot.sizes), &self.params)?;
-        let steps = self.steps_since(Stored::Snapshot, snapshot.slice())?;
+        snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
+        let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
         merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
         self.last.kept.unite(&snapshot.kept, &self.params);
         Ok(())
@@ -88,8 +88,8 @@ impl SlidingDetector {
     /// # Errors
     /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
     pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
-        delta.fingerprints.check(Stored::Delta, None, &self.params)?;
-        let steps = self.steps_since(Stored::Delta, delta.slice())?;
+        delta.fingerprints.check(StateKind::Delta, None, &self.params)?;
+        let steps = self.steps_since(StateKind::Delta, delta.slice())?;
         let (ours, window) = (self.slice(), self.params.window());
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
@@ -100,7 +100,7 @@ impl SlidingDetector {
     }
 
     /// By how much the words of what was `stored` in `slice` have grown since.
-    fn steps_since(&self, stored: Stored, slice: u64) -> Result<[u64; ARRAYS], Error> {
+    fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });
         }

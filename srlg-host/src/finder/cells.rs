@@ -55,8 +55,8 @@ struct Holder {
     cells: u32,
 }
 
-/// The hosts that a search selects as candidates.
-pub(crate) struct Selection {
+/// The hosts that a search selects as candidates, and how it went.
+pub(crate) struct Shortlist {
     /// The hosts, each once, those with most cells first.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
@@ -73,7 +73,7 @@ pub(crate) fn candidates(
     counts: Counts<'_>,
     v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [HeldCell],
-) -> Selection {
+) -> Shortlist {
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
     spell(params, least_v6(counts.c_min), held, &mut found);
@@ -88,7 +88,7 @@ pub(crate) fn candidates(
         Some(address) => Ipv4Addr::from_bits(address).into(),
         None => host(limbs),
     });
-    Selection {
+    Shortlist {
         hosts: hosts.collect(),
         health: health(counts, asked),
         #[cfg(any(feature = "cuda", test))]

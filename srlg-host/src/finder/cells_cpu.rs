@@ -6,7 +6,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Counts, HeldCell, Selection, candidates, holders, least_v6, untouched};
+use super::cells::{Counts, HeldCell, Shortlist, candidates, holders, least_v6, untouched};
 use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::vectors::for_wider_vectors;
 
@@ -125,7 +125,7 @@ impl CpuSearch<u64> for CellSearch {
         if counts.may_spell() {
             list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
         }
-        let Selection { hosts, health, .. } =
+        let Shortlist { hosts, health, .. } =
             candidates(params, counts, holders(owners, c_min), held);
         (hosts, health)
     }

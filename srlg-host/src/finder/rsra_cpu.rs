@@ -36,7 +36,10 @@ pub(crate) struct RsraSearch {
 }
 
 /// Columns of one mask.
-type Group = (u8, Vec<u32>);
+struct Group {
+    mask: u8,
+    columns: Vec<u32>,
+}
 
 /// A column of row 1 that may make a pair with one of row 0.
 struct Partner {
@@ -173,20 +176,20 @@ impl RsraSearch {
         Some(hosts)
     }
 
-    /// Returns the hosts whose column in row 0 is one of `bases` and in row 1 one of `others`; stops
+    /// Returns the hosts whose column in row 0 is one of `bases` and whose column in row 1 is one of `others`; stops
     /// early once `enough` says so of the number of hosts found.
     fn hosts_of(
         &self,
         weight: u32,
         overlap: Overlap<'_>,
-        (mask, bases): &Group,
+        bases: &Group,
         others: &[Group],
         enough: &dyn Fn(usize) -> bool,
     ) -> Vec<Address> {
         let (params, table) = (self.rsra(), self.high_table());
-        let partners = self.partners(others, *mask, weight);
+        let partners = self.partners(others, bases.mask, weight);
         let (mut hosts, mut admitted) = (Vec::new(), vec![0; partners.len()]);
-        for &base in bases {
+        for &base in &bases.columns {
             if enough(hosts.len()) {
                 break;
             }
@@ -201,7 +204,7 @@ impl RsraSearch {
     /// The columns whose masks share at least `weight` recorders with `mask`.
     fn partners(&self, groups: &[Group], mask: u8, weight: u32) -> Vec<Partner> {
         let mut partners = Vec::new();
-        for (other, columns) in groups {
+        for Group { mask: other, columns } in groups {
             if (other & mask).count_ones() >= weight {
                 let sets = self.subsets[usize::from(other & mask)];
                 partners.extend(columns.iter().map(|&column| Partner { column, sets }));
@@ -216,13 +219,14 @@ impl RsraSearch {
 
     /// The hot columns of `row`, grouped by mask.
     fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<Group> {
-        let mut groups: Vec<Group> = (0..=u8::MAX).map(|mask| (mask, Vec::new())).collect();
+        let mut groups: Vec<Group> =
+            (0..=u8::MAX).map(|mask| Group { mask, columns: Vec::new() }).collect();
         for (column, &mask) in (0..).zip(self.masks_of_row(row)) {
             if mask.count_ones() >= weight {
-                groups[usize::from(mask)].1.push(column);
+                groups[usize::from(mask)].columns.push(column);
             }
         }
-        groups.retain(|(_, columns)| !columns.is_empty());
+        groups.retain(|group| !group.columns.is_empty());
         groups
     }
 }

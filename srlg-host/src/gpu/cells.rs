@@ -19,7 +19,7 @@ use super::device::{Gpu, Memory, Part, Pinned, values};
 use super::questions::{LIST_ROOM, row_weights, sums_bytes};
 use super::scheme::start_count;
 use crate::error::Error;
-use crate::finder::cells::{Counts, HeldCell, Selection, candidates, least_v6};
+use crate::finder::cells::{Counts, HeldCell, Shortlist, candidates, least_v6};
 
 /// Memory of searches.
 pub(super) struct GpuCellSearch<G: Gpu> {
@@ -239,7 +239,7 @@ impl HostList {
         params: &CellsParams,
         counts: Counts<'_>,
         held: &mut [HeldCell],
-    ) -> Selection {
+    ) -> Shortlist {
         candidates(params, counts, self.holders.iter().copied(), held)
     }
 }

@@ -19,7 +19,7 @@ use super::questions::{LIST_ROOM, Questions};
 use super::records::{PART, Total, Totals, Turn, records_in};
 use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
-use crate::finder::cells::{Counts, Selection, health_of_all};
+use crate::finder::cells::{Counts, Shortlist, health_of_all};
 
 /// Memory with which a device closes slices.
 pub(super) trait Close<G: Gpu>: Send + Sync {
@@ -96,7 +96,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         }
         // The host spells IPv6 hosts, and chooses where there are more than the limit.
         let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
-        let Selection { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
+        let Shortlist { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
         let mut hosts = united(hosts, kept);
         let count = hosts.len();
         if is_looked_at && !is_limited {

@@ -1,7 +1,5 @@
 //! [`PairBatch`]: pairs of any two addresses on their way to a detector.
 
-mod collected;
-
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -13,9 +11,9 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::ingest::feed::{Arrival, Feed};
 use crate::ingest::pairs::Pair;
-use collected::Collected;
+use crate::ingest::pinned::PinnedPairs;
 
-/// Collects pairs of any two addresses that are ingested together, each as the type that is fastest for it.
+/// Pairs of any two addresses that are ingested together, each as the type that is fastest for it.
 ///
 /// One of [`SlidingDetector::pair_batch`] collects them where a GPU reads them by itself: [`ingest`](Self::ingest) then makes no
 /// copy on the host.
@@ -36,8 +34,8 @@ use collected::Collected;
 /// ```
 #[derive(Debug)]
 pub struct PairBatch {
-    v4: Collected<IpPair>,
-    v6: Collected<Ip6Pair>,
+    v4: FamilyBatch<IpPair>,
+    v6: FamilyBatch<Ip6Pair>,
     /// What the device reported during a push, until a call can return that.
     failure: Mutex<Option<Error>>,
 }
@@ -52,10 +50,10 @@ impl PairBatch {
     /// Returns a batch without any pair, in ordinary memory.
     #[must_use]
     pub const fn new() -> Self {
-        Self::of(Collected::new(), Collected::new())
+        Self::of(FamilyBatch::new(), FamilyBatch::new())
     }
 
-    const fn of(v4: Collected<IpPair>, v6: Collected<Ip6Pair>) -> Self {
+    const fn of(v4: FamilyBatch<IpPair>, v6: FamilyBatch<Ip6Pair>) -> Self {
         Self { v4, v6, failure: Mutex::new(None) }
     }
 
@@ -182,10 +180,98 @@ impl SlidingDetector {
         match self.device() {
             Device::Cpu => Ok(PairBatch::new()),
             _ => {
-                let v4 = Collected::staged(|| self.pinned_pairs(len))?;
-                Ok(PairBatch::of(v4, Collected::staged(|| self.pinned_pairs(len))?))
+                let v4 = FamilyBatch::pinned(|| self.pinned_pairs(len))?;
+                Ok(PairBatch::of(v4, FamilyBatch::pinned(|| self.pinned_pairs(len))?))
             }
         }
+    }
+}
+
+/// The pairs of one type in a batch, in the order in which they came: those in pinned memory, then those beyond.
+#[derive(Debug)]
+struct FamilyBatch<P: Pair> {
+    pinned: Option<PinnedBuffers<P>>,
+    rest: Vec<P>,
+}
+
+/// Two buffers that a device reads by itself: while it reads one, the other is filled.
+#[derive(Debug)]
+struct PinnedBuffers<P: Pair> {
+    memories: [PinnedPairs<P>; 2],
+    /// The index of the buffer that is filled.
+    filling: usize,
+}
+
+impl<P: Pair> FamilyBatch<P> {
+    /// No pairs, in ordinary memory.
+    const fn new() -> Self {
+        Self { pinned: None, rest: Vec::new() }
+    }
+
+    /// No pairs, in the memory that `pin` returns twice, and beyond that in ordinary memory.
+    fn pinned(mut pin: impl FnMut() -> Result<PinnedPairs<P>, Error>) -> Result<Self, Error> {
+        let mut memories = [pin()?, pin()?];
+        memories.iter_mut().for_each(PinnedPairs::clear);
+        Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
+    }
+
+    /// Adds `pair`, in any case; returns what the device reports that reads the memory.
+    #[inline]
+    fn push(&mut self, pair: P) -> Result<(), Error> {
+        let mut pushed = Ok(());
+        if let Some(PinnedBuffers { memories, filling }) = &mut self.pinned
+            && self.rest.is_empty()
+        {
+            match memories[*filling].push(pair) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => pushed = Err(error),
+            }
+        }
+        self.rest.push(pair);
+        pushed
+    }
+
+    /// Removes all pairs.
+    fn clear(&mut self) {
+        if let Some(PinnedBuffers { memories, filling }) = &mut self.pinned {
+            *filling = 1 - *filling;
+            memories[*filling].clear();
+        }
+        self.rest.clear();
+    }
+
+    /// Those in the memory that a device reads.
+    fn in_pinned(&self) -> Option<&PinnedPairs<P>> {
+        self.pinned.as_ref().map(|PinnedBuffers { memories, filling }| &memories[*filling])
+    }
+
+    /// Ingests all pairs as contacts of `slices_late` slices before the one that `detector` runs.
+    fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
+        if let Some(pinned) = self.in_pinned().filter(|pinned| !pinned.is_empty()) {
+            detector.ingest_pinned_late(pinned, slices_late)?;
+        }
+        detector.ingest_late(&self.rest, slices_late)
+    }
+
+    fn len(&self) -> usize {
+        self.in_pinned().map_or(0, PinnedPairs::len) + self.rest.len()
+    }
+
+    /// Calls `each` with runs of the pairs, in their order.
+    fn runs(&self, mut each: impl FnMut(&[P]) -> Result<(), Error>) -> Result<(), Error> {
+        if let Some(pinned) = self.in_pinned() {
+            pinned.read(&mut each)??;
+        }
+        each(&self.rest)
+    }
+
+    /// All of them.
+    fn all(&self) -> Result<Cow<'_, [P]>, Error> {
+        let Some(pinned) = self.in_pinned() else { return Ok(Cow::Borrowed(&self.rest)) };
+        let mut all = pinned.read(<[P]>::to_vec)?;
+        all.extend_from_slice(&self.rest);
+        Ok(Cow::Owned(all))
     }
 }
 

@@ -1,9 +1,9 @@
 //! [`Feed`]: the way in for a thread that receives packets while another closes slices.
 //!
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
-//! `lent` holds a share of the backend (an [`Arc`]) while no slice is being closed, and a feed locks
-//! it while it ingests; `kept` holds the pairs that came during a close, and when they were in contact.
-//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`Running`] slice.
+//! `share` holds a share of the backend (an [`Arc`]) while no slice is being closed; a feed locks it while it ingests.
+//! `buffer` holds the pairs that came during a close, and when they were in contact.
+//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`RunningSlice`].
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -15,57 +15,63 @@
 //! ```
 //!
 //! A close, in this order:
-//! 1. The closer ingests what any feed still keeps, while feeds go on, and leaves word in `kept`
-//!    which slice will run afterwards.
-//! 2. It sets `wanted` in all slots. A feed looks at that before it locks `lent`, and while it is
-//!    set appends to `kept` instead, so the closer waits for the call that is under way and for no
-//!    other: [`PAIRS_PER_FEED_CALL`] pairs, and as many that were kept.
+//! 1. The closer ingests the buffered pairs of all feeds, while feeds continue, and notes in each `buffer` which slice
+//!    will run afterwards.
+//! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it is
+//!    set. So the closer waits only for the call that is under way: for [`PAIRS_PER_FEED_CALL`] pairs, and the same number
+//!    from the buffer.
 //! 3. It takes all shares back, until its own is the only one: `Arc::get_mut` yields the backend.
-//! 4. After its work it lends the shares again. It does not touch `kept`.
+//! 4. After its work it lends the shares again. It does not touch `buffer`.
 //!
-//! Kept pairs go in by the feed's own calls, up to [`PAIRS_PER_FEED_CALL`] with each, or when the
-//! feed is dropped; or in step 1, for feeds that are idle, which nobody else waits for; or by
-//! a thread that reads the recorders between closes ([`settled`](lent::LentBackend::settled)).
+//! Buffered pairs are ingested by the feed's own calls, up to [`PAIRS_PER_FEED_CALL`] with each, or when the feed is
+//! dropped; by step 1, for feeds that are idle; or by a thread that reads the recorders between closes
+//! ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
-//! - Pairs of a call that returned before a close began are in the recorders when step 3 is over:
-//!   either the call ingested them, or they were in `kept` before step 1. Pairs that are kept
-//!   during a close are ingested after it, while the slice runs that step 1 left word of: step 1 of the
-//!   next close is the last occasion. What has a slice of its own is told by that slice to be
-//!   running, late or refused, and is ingested as late as it is when it is ingested.
-//! - A feed asked not to wait takes no lock but those that are free, and never has a turn.
-//! - Nobody waits long. Any other feed waits when `kept` is full, for one close: the next one takes the
-//!   share of a waiting feed only after the feed has had its turn. The closer waits for calls that
-//!   are under way. `kept` is locked to append, and by the thread that ingests from it; a feed
-//!   whose slot is open skips what another thread ingests.
-//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or keeps pairs that could
-//!   have gone in; they are ingested like all that were kept.
+//! - Pairs of a call that returned before a close began are in the recorders when step 3 is over: either the call
+//!   ingested them, or they were in `buffer` before step 1. Pairs that are buffered during a close are ingested after it,
+//!   while the slice runs that step 1 noted: step 1 of the next close is the last occasion. Pairs with a slice of their own
+//!   are placed by its number, and are ingested as late as they are at that moment.
+//! - A feed that must not wait takes only locks that are free, and never has a turn.
+//! - Waits are short. Any other feed waits when `buffer` is full, for one close: the next one takes the share of a waiting
+//!   feed only after the feed has had its turn. The closer waits for calls that are under way. `buffer` is locked to append,
+//!   and by the thread that ingests from it; a feed whose slot is open skips pairs that another thread ingests.
+//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or buffers pairs that it could have ingested; they
+//!   are ingested like all others in the buffer.
 
-mod arrival;
-mod door;
-mod kept;
+mod buffer;
 pub(crate) mod lent;
 mod running;
 mod slot;
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 
+use srlg_core::IpPair;
+
+use crate::backend::Pairs;
 use crate::error::Error;
 use crate::ingest::pairs::Pair;
-pub use arrival::Arrival;
-use door::Door;
-use running::{Running, Time};
-use slot::{FeedSlot, PAIRS_PER_FEED_CALL};
+pub use running::Arrival;
+use running::{RunningSlice, Time};
+use slot::{FeedSlot, FeedState, Share};
 
-/// Ingests pairs from one thread, for as long as the detector is there; see
+/// Pairs that are ingested while a slot is locked, and as many from the buffer: some tenths of a
+/// millisecond, for which a close may have to wait.
+const PAIRS_PER_FEED_CALL: usize = 1 << 12;
+
+/// A handle by which one thread ingests pairs, as long as the detector is there; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
 ///
-/// Dropping a feed loses no pair: what it buffered, of whichever slice, is ingested then, or, where a
-/// slice is being closed at that moment, before the next slice closes or a query is answered.
+/// Dropping a feed loses no pair: its buffer is ingested then. If a slice is being closed at that moment, it is ingested
+/// before the next slice closes or a query is answered.
 pub struct Feed {
-    door: Door,
+    slot: Arc<FeedSlot>,
+    running: Arc<RunningSlice>,
+    /// Whether some pairs may be in the buffer of the slot.
+    may_keep: bool,
 }
 
 impl fmt::Debug for Feed {
@@ -75,8 +81,8 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    fn new(slot: Arc<FeedSlot>, running: Arc<Running>) -> Self {
-        Self { door: Door::new(slot, running) }
+    fn new(slot: Arc<FeedSlot>, running: Arc<RunningSlice>) -> Self {
+        Self { slot, running, may_keep: false }
     }
 
     /// Records that each of `pairs` was in contact in the running slice, as
@@ -91,7 +97,7 @@ impl Feed {
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         self.check::<P>(pairs)?;
         let mut pieces = pairs.chunks(PAIRS_PER_FEED_CALL);
-        pieces.try_for_each(|pairs| self.door.put(Time::Running, pairs).map(drop))
+        pieces.try_for_each(|pairs| self.put(Time::Running, pairs).map(drop))
     }
 
     /// Records that each of `pairs` was in contact in the slice of number `slice`, and tells where that
@@ -99,7 +105,7 @@ impl Feed {
     ///
     /// Pairs that are [`Late`](Arrival::Late) are recorded as
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late) does. Those of a slice that
-    /// is being closed are late by one, and those of the next are [`Running`](Arrival::Running): both are
+    /// is being closed are late by one, and those of the next are [`RunningSlice`](Arrival::Running): both are
     /// buffered as in [`ingest`](Self::ingest), and the call blocks where that does.
     ///
     /// Where a close comes in the midst of many pairs, the answer is that of the last; nothing more is
@@ -127,7 +133,7 @@ impl Feed {
         let mut rest = pairs;
         loop {
             let (piece, later) = rest.split_at(rest.len().min(PAIRS_PER_FEED_CALL));
-            let arrival = self.door.put(Time::Slice(slice), piece)?;
+            let arrival = self.put(Time::Slice(slice), piece)?;
             if later.is_empty() || !arrival.is_ingested() {
                 return Ok(arrival);
             }
@@ -180,12 +186,12 @@ impl Feed {
     #[must_use]
     #[inline]
     pub fn slice(&self) -> u64 {
-        self.door.running().slice()
+        self.running.slice()
     }
 
-    // At the door: what was kept and cannot be ingested would stand in the way of all later questions.
+    // First of all: a buffered pair that cannot be ingested would fail every later query.
     fn check<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
-        P::slice(pairs).family().check(self.door.running().params())
+        P::slice(pairs).family().check(self.running.params())
     }
 
     fn try_all<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
@@ -194,11 +200,88 @@ impl Feed {
         loop {
             let rest = &pairs[taken..];
             let piece = &rest[..rest.len().min(PAIRS_PER_FEED_CALL)];
-            let (arrival, count) = self.door.try_put(time, piece)?;
+            let (arrival, count) = self.try_put(time, piece)?;
             taken += count;
             if count < piece.len() || taken == pairs.len() {
                 return Ok((arrival, taken));
             }
+        }
+    }
+
+    /// Ingests `pairs`, of `time`, or buffers them; waits if there is no room for all of them.
+    fn put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<Arrival, Error> {
+        let Self { slot, running, may_keep } = self;
+        if let Some(share) = slot.enter() {
+            let done = scan(slot, running, &share, may_keep, time, pairs);
+            drop(share);
+            if slot.is_wanted() {
+                // The closer waits for this call: where cores are few, for this core, too.
+                thread::yield_now();
+            }
+            return done;
+        }
+        let (arrival, kept) = slot.buffer().keep(running, time, pairs);
+        *may_keep |= kept > 0;
+        match &pairs[kept..] {
+            rest if !rest.is_empty() && arrival.is_ingested() => {
+                scan(slot, running, &slot.wait(), may_keep, time, rest)
+            }
+            _ => Ok(arrival),
+        }
+    }
+
+    /// Ingests or buffers as many of `pairs` as it can without waiting. Returns how many.
+    fn try_put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
+        let Self { slot, running, may_keep } = self;
+        if let Some(share) = slot.enter() {
+            let arrival = scan(slot, running, &share, may_keep, time, pairs)?;
+            return Ok((arrival, if arrival.is_ingested() { pairs.len() } else { 0 }));
+        }
+        let (arrival, kept) = match slot.try_buffer() {
+            Some(mut buffer) => buffer.keep(running, time, pairs),
+            None => (running.arrival(time, running.slice()), 0),
+        };
+        *may_keep |= kept > 0;
+        Ok((arrival, kept))
+    }
+}
+
+/// Ingests some of the buffer of `slot`, and `pairs`, of `time`, if they belong to the window.
+fn scan<P: Pair>(
+    slot: &FeedSlot,
+    running: &RunningSlice,
+    share: &Share,
+    may_keep: &mut bool,
+    time: Time,
+    pairs: &[P],
+) -> Result<Arrival, Error> {
+    let FeedState::Open(backend) = &share.state else { return Err(Error::DetectorDropped) };
+    if *may_keep {
+        *may_keep = match slot.try_buffer() {
+            Some(mut buffer) => {
+                buffer.hand_in(&**backend, running, PAIRS_PER_FEED_CALL)?;
+                !buffer.is_empty()
+            }
+            None => false, // another thread ingests all of it
+        };
+    }
+    let arrival = running.arrival(time, running.slice());
+    if arrival.is_ingested() {
+        backend.scan(Pairs::Plain(P::slice(pairs)), running.ages(time))?;
+    }
+    Ok(arrival)
+}
+
+impl Drop for Feed {
+    // Pairs that stay in the buffer, because a slice is being closed or the device fails, are ingested by the thread
+    // that next reads the recorders, which gets the error as well.
+    fn drop(&mut self) {
+        let Self { slot, running, may_keep } = self;
+        let nothing: &[IpPair] = &[];
+        while *may_keep
+            && !slot.is_wanted()
+            && scan(slot, running, &slot.share(), may_keep, Time::Running, nothing).is_ok()
+        {
         }
     }
 }

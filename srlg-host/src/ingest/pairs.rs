@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
-/// Marks the types of pairs that detectors ingest: [`IpPair`], and [`Ip6Pair`] of any two addresses.
+/// A type of pairs that detectors ingest: [`IpPair`], and [`Ip6Pair`] of any two addresses.
 ///
 /// This trait cannot be implemented elsewhere.
 pub trait Pair: Sealed {}
@@ -15,7 +15,7 @@ pub trait Pair: Sealed {}
 impl Pair for IpPair {}
 impl Pair for Ip6Pair {}
 
-/// Keeps [`Pair`] from being implemented elsewhere.
+/// The supertrait that keeps [`Pair`] from being implemented elsewhere.
 pub trait Sealed:
     Copy + Default + FromBytes + IntoBytes + Immutable + Send + Sync + 'static
 {
@@ -47,7 +47,7 @@ impl Sealed for Ip6Pair {
     }
 }
 
-/// Says which type pairs are of.
+/// The address family of pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// [`IpPair`].
@@ -90,7 +90,7 @@ impl Family {
     }
 }
 
-/// Holds pairs in ordinary memory, of either type.
+/// Pairs of either type in ordinary memory.
 #[derive(Clone, Copy, Debug)]
 pub enum PairSlice<'a> {
     /// Of IPv4.

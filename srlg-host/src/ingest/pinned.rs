@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::ingest::pairs::{Family, Pair, PairSlice};
 
-/// Holds pairs where the detector's device reads them fastest: in page-locked memory for a GPU, in
+/// Pairs where the detector's device reads them fastest: in page-locked memory for a GPU, in
 /// ordinary memory for a CPU.
 ///
 /// Filling it waits until the device has read what was ingested from it before; so does its drop.

@@ -5,16 +5,14 @@
 //! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
 //! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
 
-mod disk;
-
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use srlg_core::Params;
 
 use crate::error::Error;
 use crate::state::Snapshot;
-use disk::{cannot, lock, make, paths, sync_folder, write};
 
 /// Checkpoints that stay.
 const KEPT: usize = 2;
@@ -24,7 +22,7 @@ const WHOLE: &str = "srlg";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
-/// Keeps checkpoints in a folder that no other program uses as long as the value lives.
+/// A folder of checkpoints, which no other program uses as long as the value lives.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -53,18 +51,18 @@ pub struct Checkpoints {
     next: u64,
 }
 
-/// Tells what a folder of checkpoints has.
+/// The checkpoints that a folder has.
 #[derive(Debug)]
-pub struct Latest {
+pub struct LatestCheckpoint {
     /// The newest checkpoint that is whole, if there is any.
     pub snapshot: Option<Snapshot>,
     /// Newer ones that are not.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedCheckpoint>,
 }
 
-/// Names a checkpoint that cannot be read.
+/// A checkpoint that cannot be read.
 #[derive(Debug)]
-pub struct Damaged {
+pub struct DamagedCheckpoint {
     /// Where it is kept, out of the way.
     pub path: PathBuf,
     /// What is wrong with it.
@@ -118,13 +116,13 @@ impl Checkpoints {
     }
 
     /// Returns the newest checkpoint that can be read, for a detector with `params`. Newer ones that
-    /// are damaged are renamed, and listed in [`Latest::damaged`].
+    /// are damaged are renamed, and listed in [`LatestCheckpoint::damaged`].
     ///
     /// # Errors
     /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,
     /// another seed or another version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
     /// [`Error::Version`], [`Error::FormerVersion`].
-    pub fn latest(&mut self, params: &Params) -> Result<Latest, Error> {
+    pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {
             match load(&path, params) {
@@ -132,7 +130,7 @@ impl Checkpoints {
                     snapshot = Some(loaded);
                     break;
                 }
-                Err(why) if is_damage(&why) => damaged.push(Damaged { path, why }),
+                Err(why) if is_damage(&why) => damaged.push(DamagedCheckpoint { path, why }),
                 Err(error) => return Err(error),
             }
         }
@@ -140,7 +138,7 @@ impl Checkpoints {
         for damaged in &mut damaged {
             damaged.path = self.put_aside(&damaged.path)?;
         }
-        Ok(Latest { snapshot, damaged })
+        Ok(LatestCheckpoint { snapshot, damaged })
     }
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
@@ -198,6 +196,66 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)
+}
+
+/// Makes `folder` where there is none, and brings its name to disk, and those of all folders on the
+/// way that were not there either.
+fn make(folder: &Path) -> Result<(), Error> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    make(parent)?;
+    match fs::create_dir(folder) {
+        // Another process was faster.
+        Err(_) if folder.is_dir() => {}
+        made => made.map_err(cannot("make the folder", folder))?,
+    }
+    sync_folder(parent)
+}
+
+/// The lock of `folder`.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let path = folder.join("lock");
+    let mut options = File::options();
+    let lock = options.create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(cannot("open", &path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::CheckpointsInUse { path: folder.into() }),
+        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
+    }
+}
+
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(folder).map_err(cannot("read the folder", folder))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
+}
+
+/// Writes a file, down to the disk.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut file = File::create(path).map_err(cannot("make", path))?;
+    file.write_all(bytes).map_err(cannot("write", path))?;
+    file.sync_all().map_err(cannot("bring to disk", path))
+}
+
+/// Brings the names of files to disk.
+fn sync_folder(folder: &Path) -> Result<(), Error> {
+    // Elsewhere a folder is no file that can be opened, and a rename is its own.
+    if cfg!(unix) {
+        let opened = File::open(folder).and_then(|folder| folder.sync_all());
+        opened.map_err(cannot("bring to disk", folder))?;
+    }
+    Ok(())
+}
+
+fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |cause| Error::Checkpoint { doing, path, cause }
 }
 
 #[cfg(test)]

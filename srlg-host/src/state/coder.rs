@@ -41,11 +41,6 @@ impl Coder {
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
 
-    /// The array that the section is of.
-    pub(super) fn shape(&self) -> ArrayShape {
-        self.shape
-    }
-
     /// Appends recorders behind the last one: their numbers, ascending, and as many words.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
         assert_eq!(W::WIDTH, self.shape.width, "words of the array");

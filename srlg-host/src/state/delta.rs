@@ -1,16 +1,17 @@
 //! [`Delta`]: what the last slices of a detector touched.
 
+use std::ops::Range;
+
 use srlg_core::{ARRAYS, ArrayShape, Params};
 
 use super::coder::Coder;
 use super::envelope::{Contents, open};
-use super::error::{FormatError, wrong};
 use super::section::{self, Section};
-use super::words::with_width;
-use super::{Fingerprints, Stored};
-use crate::error::Error;
+use super::words::{StateWord, Words, with_width};
+use super::{Fingerprints, StateKind};
+use crate::error::{Error, FormatError, wrong};
 
-/// Holds what the last slices of a detector touched: the recorders and their words.
+/// What the last slices of a detector touched: the recorders and their words.
 ///
 /// A detector that merges the deltas of all slices of another one, each in its slice or later,
 /// has the recorders that it would have had it merged the snapshots. One that begins with a later slice estimates
@@ -93,7 +94,7 @@ impl Delta {
     /// [`Error::Compress`] where there is no memory to compress them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, slice, slices, .. } = *self;
-        let kind = Stored::Delta;
+        let kind = StateKind::Delta;
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
@@ -103,7 +104,7 @@ impl Delta {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Stored::Delta, params)?;
+        let opened = open(bytes, StateKind::Delta, params)?;
         let shapes = params.arrays();
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
@@ -120,17 +121,80 @@ impl Delta {
         Ok(Self { fingerprints, slice, slices, shapes, body })
     }
 
-    /// The same header, with other recorders.
-    pub(super) fn with(&self, touched: [Coder; ARRAYS]) -> Self {
-        let mut body = Vec::new();
-        touched.into_iter().for_each(|coder| coder.finish(&mut body));
-        Self { body, ..*self }
+    /// Returns the delta as bytes of deltas, each of which has a range of its recorders and no more than
+    /// `max_bytes`: merging all of them, in any order, is merging the whole. Where the whole fits
+    /// it is the only one.
+    ///
+    /// # Errors
+    /// [`Error::PartSize`] where not even a single recorder fits, and as [`to_bytes`](Self::to_bytes).
+    pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let bytes = self.to_bytes()?;
+        if bytes.len() <= max_bytes {
+            return Ok(vec![bytes]);
+        }
+        let [finder, counter] = self.sections().map(list);
+        let lists = [finder?, counter?];
+        let mut parts = Parts { whole: &self, lists, max_bytes, parts: Vec::new() };
+        parts.split(0..self.recorders(), bytes.len())?;
+        Ok(parts.parts)
+    }
+}
+
+/// Recorders of an array, and their words.
+type List = (Vec<u32>, Words);
+
+/// A delta on its way to parts that are small enough for a message, each a delta like any other.
+///
+/// Recorders are numbered over all arrays, in the order of the sections. A part is a range of these numbers.
+struct Parts<'a> {
+    whole: &'a Delta,
+    lists: [List; ARRAYS],
+    max_bytes: usize,
+    parts: Vec<Vec<u8>>,
+}
+
+impl Parts<'_> {
+    /// Splits a `range` of the recorders of the whole, whose `bytes` are too many.
+    fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
+        if range.len() < 2 {
+            return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });
+        }
+        // As many as it takes if all recorders take as many bytes, and more where they do not.
+        let pieces = bytes.div_ceil(self.max_bytes.max(1)).clamp(2, range.len());
+        let len = range.len().div_ceil(pieces);
+        for first in range.clone().step_by(len) {
+            let piece = first..range.end.min(first + len);
+            let bytes = self.part(piece.clone()).to_bytes()?;
+            match bytes.len() <= self.max_bytes {
+                true => self.parts.push(bytes),
+                false => self.split(piece, bytes.len())?,
+            }
+        }
+        Ok(())
     }
 
-    /// Sections without recorders, for [`with`](Self::with).
-    pub(super) fn coders(&self) -> [Coder; ARRAYS] {
-        self.sections().map(|section| Coder::new(section.shape(), section.fold()))
+    /// The delta of a range of recorders.
+    fn part(&self, range: Range<usize>) -> Delta {
+        let (mut body, mut first) = (Vec::new(), 0);
+        for (section, (places, words)) in self.whole.sections().iter().zip(&self.lists) {
+            let mut coder = Coder::new(section.shape(), section.fold());
+            let place = |number: usize| number.saturating_sub(first).min(places.len());
+            let part = place(range.start)..place(range.end);
+            with_width!(section.shape().width, W => {
+                coder.append(&places[part.clone()], &W::of(words)[part]);
+            });
+            coder.finish(&mut body);
+            first += places.len();
+        }
+        Delta { body, ..*self.whole }
     }
+}
+
+fn list(section: Section<'_>) -> Result<List, FormatError> {
+    with_width!(section.shape().width, W => {
+        let (places, words) = section.list::<W>()?;
+        Ok((places, W::wrap(words)))
+    })
 }
 
 /// The sections that `body` begins with, and the rest.

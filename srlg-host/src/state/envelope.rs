@@ -7,9 +7,8 @@ use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::error::{FormatError, wrong};
-use super::{Fingerprints, Sizes, Stored};
-use crate::error::Error;
+use super::{Fingerprints, Sizes, StateKind};
+use crate::error::{Error, FormatError, wrong};
 
 const MAGIC: [u8; 4] = *b"SRLG";
 
@@ -39,7 +38,7 @@ pub(super) struct Header {
 
 /// What an envelope says and holds, but for its body.
 pub(super) struct Contents<'a> {
-    pub(super) kind: Stored,
+    pub(super) kind: StateKind,
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
@@ -86,8 +85,8 @@ impl Contents<'_> {
     }
 }
 
-/// An envelope whose checksum is right.
-pub(super) struct Opened<'a> {
+/// A snapshot or a delta in bytes whose checksum is right.
+pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
     body_len: u64,
     frame: &'a [u8],
@@ -96,16 +95,16 @@ pub(super) struct Opened<'a> {
 /// Opens an envelope of `kind` that belongs to `params`.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
-    kind: Stored,
+    kind: StateKind,
     params: &Params,
-) -> Result<Opened<'a>, Error> {
+) -> Result<Envelope<'a>, Error> {
     let opened = Header::read_from_prefix(bytes);
     let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
     check_version(&header, bytes)?;
     if header.kind != kind as u8 {
         return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
     }
-    let sizes_len = if kind == Stored::Snapshot { size_of::<Sizes>() } else { 0 };
+    let sizes_len = if kind == StateKind::Snapshot { size_of::<Sizes>() } else { 0 };
     check_length(&header, sizes_len, bytes)?;
     check_sum(bytes)?;
     let rest = &rest[..rest.len() - CHECKSUM];
@@ -119,7 +118,7 @@ pub(super) fn open<'a>(
     let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());
     let contents = Contents { kind, fingerprints, slice, slices, sizes, attachment };
-    Ok(Opened { contents, body_len: header.body.get(), frame })
+    Ok(Envelope { contents, body_len: header.body.get(), frame })
 }
 
 fn check_length(header: &Header, sizes: usize, bytes: &[u8]) -> Result<(), Error> {
@@ -157,7 +156,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
     if found == named { Ok(()) } else { Err(FormatError::Checksum { found, named }) }
 }
 
-impl Opened<'_> {
+impl Envelope<'_> {
     /// The body, which may have no more than `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {

@@ -56,11 +56,9 @@ pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> 
 }
 
 #[cfg(test)]
-mod vector_tests;
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::on_all_levels;
     use proptest::prelude::*;
 
     // The examples of the DWARF standard, and the ends of 32 bits.
@@ -97,6 +95,22 @@ mod tests {
             let mut rest = bytes.iter();
             let found: Vec<u32> = std::iter::from_fn(|| read(&mut rest)).collect();
             prop_assert_eq!(found, gaps);
+        }
+
+        #[test]
+        fn gaps_are_written_alike_on_all_levels(
+            gaps in prop::collection::vec(prop_oneof![100 => 1u32..100, 1 => 1u32..1 << 20], 0..2000),
+        ) {
+            let ends = gaps.iter().scan(0, |end, gap| {
+                *end += gap;
+                Some(*end)
+            });
+            let places: Vec<u32> = ends.collect();
+            on_all_levels!(write_gaps as level => {
+                let mut bytes = vec![7];
+                level(&places, &mut bytes);
+                bytes
+            });
         }
     }
 }

@@ -114,5 +114,3 @@ fn bits_of<W: Word>(line: &[W; RECORDERS_PER_LINE], range: RecentRange<W>) -> u3
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod vector_tests;

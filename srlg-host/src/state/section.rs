@@ -8,8 +8,8 @@ use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::error::{FormatError, wrong};
 use super::leb128;
+use crate::error::{FormatError, wrong};
 
 /// The first bytes of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

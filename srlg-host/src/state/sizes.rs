@@ -4,7 +4,7 @@ use srlg_core::{Params, SCHEME, SIZES, Size};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::error::{FormatError, wrong};
+use crate::error::{FormatError, wrong};
 
 /// All sizes, in the order of docs/format.md; the seed is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

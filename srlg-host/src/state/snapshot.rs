@@ -6,16 +6,15 @@ use zerocopy::IntoBytes;
 use super::coder::Coder;
 use super::delta::sections;
 use super::envelope::{Contents, open};
-use super::error::{FormatError, wrong};
 use super::pick::code;
 use super::section::{self, Fold, Section};
 use super::sizes::Sizes;
 use super::words::{StateWord, Words, with_width};
-use super::{Fingerprints, Stored};
-use crate::error::Error;
+use super::{Fingerprints, StateKind};
+use crate::error::{Error, FormatError, wrong};
 use crate::kept::{self, KeptHosts};
 
-/// Holds everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
+/// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
 /// seed, and the super points of its last report; and an attachment, bytes that the application keeps with it.
 ///
 /// Merging keeps the more recent of two recorders. It is commutative, associative and
@@ -86,7 +85,7 @@ impl Snapshot {
         }
         kept.write(&mut body);
         let contents = Contents {
-            kind: Stored::Snapshot,
+            kind: StateKind::Snapshot,
             fingerprints: *fingerprints,
             slice: *slice,
             slices: 0,
@@ -102,7 +101,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, Stored::Snapshot, params)?;
+        let opened = open(bytes, StateKind::Snapshot, params)?;
         let shapes = params.arrays();
         let most: usize = shapes.map(section::most).iter().sum();
         let body = opened.body(most + kept::MOST_BYTES)?;

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::clock::{Placement, SliceClock};
 use crate::ingest::batch::PairBatch;
 
-/// Takes the pairs of one slice after the other from a [`Slicer`].
+/// A receiver of pairs, slice by slice, from a [`Slicer`].
 pub trait SliceSink {
     /// What may fail.
     type Error;
@@ -34,7 +34,7 @@ pub trait SliceSink {
     fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
 }
 
-/// Sorts pairs into slices by their time, as a [`SliceClock`] places them: late ones into their own slice, early
+/// A sorter of pairs into slices by their time, as a [`SliceClock`] places them: late ones into their own slice, early
 /// ones when theirs runs.
 ///
 /// ```

@@ -9,8 +9,9 @@ use srlg_core::{
 use super::*;
 use crate::cpu::pages::Pages;
 use crate::cpu::shards::Shards;
+use crate::vectors::on_all_levels;
 
-type Level<S, P> = fn(&mut Lane<P>, Sink<'_, S>, &[P], Ages);
+type Level<S, P> = fn(&mut Lane<P>, Target<'_, S>, &[P], Ages);
 
 fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
@@ -34,10 +35,10 @@ fn left<S: CpuScheme, P: LanePair>(
     for (pairs, late) in batches {
         let pairs: Vec<P> =
             pairs.iter().map(|&(inside, opposite)| pair(inside, opposite)).collect();
-        let sink = Sink { arrays: &arrays, buckets: &mut buckets };
-        level(&mut lane, sink, &pairs, Ages { finder: *late, counter: *late });
+        let target = Target { arrays: &arrays, buckets: &mut buckets };
+        level(&mut lane, target, &pairs, Ages { finder: *late, counter: *late });
     }
-    lane.touch_waiting(&mut Sink { arrays: &arrays, buckets: &mut buckets });
+    lane.touch_waiting(&mut Target { arrays: &arrays, buckets: &mut buckets });
     buckets.drain(arrays.counter(), &arrays.shards);
     [words(arrays.finder.shared()), words(arrays.counter.shared())]
 }
@@ -64,10 +65,7 @@ proptest! {
             let params = params(scheme);
             for_scheme!(&params, Types => {
                 let pair = |inside, opposite| IpPair { inside, opposite };
-                let of = |level: Level<Types, IpPair>| left(level, pair, params, &batches);
-                let expected = of(ingest::plain);
-                prop_assert!(of(ingest::avx2) == expected);
-                prop_assert!(of(ingest) == expected);
+                on_all_levels!(ingest<IpPair, Types> as level => left(level, pair, params, &batches));
             });
         }
         let params = params(Scheme::Tagged { cell_bits: 12, lines: 40, tags: 64 });
@@ -76,9 +74,6 @@ proptest! {
             _ => [0x2001_0db8, 0, number, 1],
         };
         let pair = |inside, opposite| Ip6Pair { inside: limbs(inside), opposite: limbs(opposite) };
-        let of = |level: Level<TaggedTypes, Ip6Pair>| left(level, pair, params, &batches);
-        let expected = of(ingest::plain);
-        prop_assert!(of(ingest::avx2) == expected);
-        prop_assert!(of(ingest) == expected);
+        on_all_levels!(ingest<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &batches));
     }
 }

@@ -7,7 +7,7 @@ use srlg_core::{
 };
 
 use super::*;
-use crate::vectors::cut;
+use crate::vectors::{cut, on_all_levels};
 use srlg_core::counter::Accumulator;
 
 /// Words of which half are near 0, as those of a window are.
@@ -18,31 +18,19 @@ fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
 /// Asserts that all levels count the same of `words`, made `W`s.
 fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
     let (words, limit) = (&cut::<W>(words)[..], W::saturated(limit));
-    let expected = count::plain(words, limit);
-    assert_eq!(count::avx2(words, limit), expected);
-    assert_eq!(count(words, limit), expected);
+    on_all_levels!(count as level => level(words, limit));
 }
 
-/// How many were below `limit`, and the words after ageing by `step`.
-fn aged<R: Recorder>(
-    level: fn(&mut [R], R::Word, R::Word) -> u32,
-    words: &[R::Word],
-    (step, limit): (u64, u64),
-) -> (u32, Vec<R::Word>) {
-    let mut recorders: Vec<R> = words.iter().map(|&word| R::new(word)).collect();
-    let below = level(&mut recorders, R::saturated(step), R::saturated(limit));
-    (below, recorders.iter().map(R::word).collect())
-}
-
-/// Asserts that recorders of `words`, made those of an `R`, age alike on all levels.
-fn assert_equal_ageing<R: Recorder>(words: &[u64], by: (u64, u64)) {
+/// Asserts that recorders of `words`, made those of an `R`, age by `step` alike on all levels, and that as many were below
+/// `limit`.
+fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     let words = cut::<R::Word>(words);
-    let expected = aged::<R>(age_by::plain, &words, by);
-    assert_eq!(aged::<R>(age_by::avx2, &words, by), expected);
-    assert_eq!(aged::<R>(age_by, &words, by), expected);
+    on_all_levels!(age_by as level => {
+        let mut recorders: Vec<R> = words.iter().map(|&word| R::new(word)).collect();
+        let below = level(&mut recorders, R::saturated(step), R::saturated(limit));
+        (below, recorders.iter().map(R::word).collect::<Vec<_>>())
+    });
 }
-
-type Level<C> = fn(View<'_, <C as Counter>::Params, u16>, &Look, &mut <C as Counter>::Accumulator);
 
 const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 320, tags: 64 };
 const ROUGH: RsraSizes = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
@@ -63,12 +51,13 @@ proptest! {
     #[test]
     fn recorders_age_alike_on_all_levels(
         words in (0usize..5000).prop_flat_map(words),
-        by in (prop_oneof![0u64..700, any::<u32>().prop_map_into(), any::<u64>()], 0u64..700),
+        step in prop_oneof![0u64..700, any::<u32>().prop_map_into(), any::<u64>()],
+        limit in 0u64..700,
     ) {
-        assert_equal_ageing::<Recorder8>(&words, by);
-        assert_equal_ageing::<Recorder16>(&words, by);
-        assert_equal_ageing::<Recorder32>(&words, by);
-        assert_equal_ageing::<Recorder64>(&words, by);
+        assert_equal_ageing::<Recorder8>(&words, step, limit);
+        assert_equal_ageing::<Recorder16>(&words, step, limit);
+        assert_equal_ageing::<Recorder32>(&words, step, limit);
+        assert_equal_ageing::<Recorder64>(&words, step, limit);
     }
 
     #[test]
@@ -84,21 +73,19 @@ proptest! {
         let len = params.arrays()[COUNTER].recorders;
         let words = cut::<u16>(&words).repeat(len.div_ceil(words.len()));
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
-        let tallies = for_scheme!(&params, Types => {
+        for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
             let array = View::new(Of::params(params.counter()), &words[..len]);
             let most = params.regions().last().expect("a region").end;
             let positions = positions.start.min(most)..positions.end.min(most);
-            let of = |level: Level<Of>| {
+            let tally = on_all_levels!(look_at<Of> as level => {
                 let mut counted = <Of as Counter>::Accumulator::new(span);
                 let next = (srlg_core::HostId::from(!host), 0);
                 let look = Look { host: host.into(), positions: positions.clone(), next };
                 level(array, &look, &mut counted);
                 counted.tally()
-            };
-            let portable = Of::tally(array, host.into(), span, positions.clone());
-            [of(look_at::plain::<Of>), of(look_at::avx2::<Of>), of(look_at::<Of>), portable]
+            });
+            prop_assert!(tally == Of::tally(array, host.into(), span, positions.clone()));
         });
-        prop_assert!(tallies.iter().all(|tally| *tally == tallies[3]));
     }
 }

@@ -5,6 +5,7 @@ use srlg_core::finder::cells::CellArray;
 use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
+use crate::vectors::on_all_levels;
 
 /// The cells after contacts of `hosts` hosts, every other one of IPv6, each contact of an age.
 fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> {
@@ -21,16 +22,6 @@ fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> 
     }
     cells.iter().map(ReadRecorder::word).collect()
 }
-
-type Count = fn(&CellsParams, &[u64], &mut [u32], &mut [u8]);
-
-fn counted(level: Count, params: &CellsParams, cells: &[u64], ages: usize) -> (Vec<u32>, Vec<u8>) {
-    let (mut by_age, mut counters) = (vec![0; 2 * (ages + 1)], vec![0; cells.len()]);
-    level(params, cells, &mut by_age, &mut counters);
-    (by_age, counters)
-}
-
-type List<T> = fn(&CellsParams, &[u64], u64, u8, &[u8], &mut Vec<T>);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
@@ -51,10 +42,11 @@ proptest! {
         let params = *config.validate().unwrap().finder().cells().unwrap();
         let cells = cells(&params, hosts, &contacts);
 
-        let expected = counted(count::plain, &params, &cells, ages);
-        prop_assert!(counted(count::avx2, &params, &cells, ages) == expected);
-        prop_assert!(counted(count, &params, &cells, ages) == expected);
-        let (by_age, counters) = expected;
+        let (by_age, counters) = on_all_levels!(count as level => {
+            let (mut by_age, mut counters) = (vec![0; 2 * (ages + 1)], vec![0; cells.len()]);
+            level(&params, &cells, &mut by_age, &mut counters);
+            (by_age, counters)
+        });
         let mut expected_ages = vec![0; 2 * (ages + 1)];
         for (place, &word) in (0..).zip(&cells) {
             let (age, is_v6) = (params.age(word) as usize, params.owner(place, word).is_fingerprint());
@@ -63,28 +55,22 @@ proptest! {
         prop_assert_eq!(by_age, expected_ages);
 
         let limit = ages as u64 * params.age_step();
-        let listed = |level: List<Owner>| {
+        let owners = on_all_levels!(list as level => {
             let mut listed = Vec::new();
             level(&params, &cells, limit, least, &counters, &mut listed);
             listed
-        };
-        let expected = listed(list::plain);
-        prop_assert!(listed(list::avx2) == expected);
-        prop_assert!(listed(list) == expected);
+        });
         let one_by_one = (0..).zip(&cells).filter_map(|(place, &word)| {
             let owner = params.owner(place, word);
             let is_listed = word < limit && counters[owner.entry(cell_bits)] >= least;
             is_listed.then_some((owner, place, word))
         });
-        prop_assert!(one_by_one.clone().map(|held| held.0).eq(expected));
-        let listed = |level: List<HeldCell>| {
+        prop_assert!(one_by_one.clone().map(|held| held.0).eq(owners));
+        let held = on_all_levels!(list_held as level => {
             let mut listed = Vec::new();
             level(&params, &cells, limit, least, &counters, &mut listed);
             listed
-        };
-        let expected = listed(list_held::plain);
-        prop_assert!(listed(list_held::avx2) == expected);
-        prop_assert!(listed(list_held) == expected);
-        prop_assert!(one_by_one.filter(|held| held.0.is_fingerprint()).eq(expected));
+        });
+        prop_assert!(one_by_one.filter(|held| held.0.is_fingerprint()).eq(held));
     }
 }

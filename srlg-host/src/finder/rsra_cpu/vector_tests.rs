@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use srlg_core::{ArrayParams, Config, HashFamily, RsraSizes};
 
 use super::*;
-use crate::vectors::cut;
-
-type Level = fn(&RsraParams, HighTable<'_>, Overlap<'_>, u32, &[Partner], &mut [u32]) -> usize;
+use crate::vectors::{cut, on_all_levels};
 
 const SIZES: RsraSizes = RsraSizes { column_bits: 14, bit_stride: 9, rows: 4, ..RsraSizes::PAPER };
 
@@ -19,14 +17,11 @@ fn search_of(params: &Params) -> RsraSearch {
 fn assert_equal_masks(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
     let ages = cut::<u16>(ages).repeat(params.recorders() / ages.len());
     let rsra = Rsra::new(params, &ages);
-    let of = |level: fn(Rsra<'_, u16>, u32, usize, &mut [u8])| {
+    on_all_levels!(take_masks as level => {
         let mut masks = vec![0; count];
         level(rsra, 5, first, &mut masks);
         masks
-    };
-    let expected = of(take_masks::plain);
-    assert_eq!(of(take_masks::avx2), expected);
-    assert_eq!(of(take_masks), expected);
+    });
 }
 
 proptest! {
@@ -43,9 +38,7 @@ proptest! {
     #[test]
     fn weights_of_all_levels_are_equal(masks: Vec<u8>, times in 1usize..30, hot_weight in 1u32..4) {
         let masks = masks.repeat(times);
-        let expected = weights::plain(&masks, hot_weight);
-        prop_assert_eq!(weights::avx2(&masks, hot_weight), expected);
-        prop_assert_eq!(weights(&masks, hot_weight), expected);
+        on_all_levels!(weights as level => level(&masks, hot_weight));
     }
 
     #[test]
@@ -68,15 +61,12 @@ proptest! {
             Partner { column, sets }
         };
         let partners: Vec<Partner> = columns.iter().map(partner).collect();
-        let of = |level: Level| {
+        on_all_levels!(admit as level => {
             let mut admitted = vec![0; partners.len()];
             let table = search.high_table();
             let count = level(params, table, overlap, base, &partners, &mut admitted);
             admitted.truncate(count);
             admitted
-        };
-        let expected = of(admit::plain);
-        prop_assert_eq!(of(admit::avx2), &expected[..]);
-        prop_assert_eq!(of(admit), expected);
+        });
     }
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use srlg_core::Params;
 
 use super::Feed;
-use super::kept::Kept;
-use super::running::Running;
+use super::buffer::FeedBuffer;
+use super::running::RunningSlice;
 use super::slot::{FeedSlot, FeedState, lock};
 use crate::backend::Backend;
 use crate::error::Error;
@@ -19,13 +19,13 @@ use crate::report::StageTimes;
 pub(crate) struct LentBackend {
     backend: Arc<dyn Backend>,
     slots: Mutex<Vec<Arc<FeedSlot>>>,
-    running: Arc<Running>,
+    running: Arc<RunningSlice>,
 }
 
 impl LentBackend {
     /// That of a detector with `params`; slice 0 is running.
     pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
-        let running = Arc::new(Running::new(params));
+        let running = Arc::new(RunningSlice::new(params));
         Self { backend: Arc::from(backend), slots: Mutex::default(), running }
     }
 
@@ -50,13 +50,18 @@ impl LentBackend {
     /// Ingests what feeds kept; what they keep from then on is ingested while `next` runs.
     fn settle(&self, next: u64) -> Result<(), Error> {
         let slots = lock(&self.slots);
-        slots.iter().try_for_each(|slot| slot.hand_in(self.shared(), &self.running, next))
+        slots.iter().try_for_each(|slot| {
+            let mut buffer = slot.buffer();
+            buffer.hand_in(self.shared(), &self.running, usize::MAX)?;
+            buffer.begin(next);
+            Ok(())
+        })
     }
 
     /// Another feed, which keeps up to `capacity` pairs of each type.
     pub(crate) fn feed(&self, capacity: usize) -> Result<Feed, Error> {
-        let kept = Kept::new(capacity, self.slice())?;
-        let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), kept));
+        let buffer = FeedBuffer::new(capacity, self.slice())?;
+        let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), buffer));
         let mut slots = lock(&self.slots);
         slots.retain(is_needed);
         slots.push(Arc::clone(&slot));
@@ -64,13 +69,13 @@ impl LentBackend {
     }
 
     /// The backend, settled, while nobody else has it, in the running slice.
-    pub(crate) fn exclusive(&mut self) -> Result<Exclusive<'_>, Error> {
+    pub(crate) fn exclusive(&mut self) -> Result<ExclusiveBackend<'_>, Error> {
         self.exclusive_until(self.slice())
     }
 
     /// The same, to let time pass until `next` runs. Feeds keep pairs for that slice meanwhile; should
     /// it not come to that, they are of the slice that runs in its place.
-    pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<Exclusive<'_>, Error> {
+    pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveBackend<'_>, Error> {
         let start = Instant::now();
         self.settle(next)?;
         let settled = Instant::now();
@@ -81,13 +86,19 @@ impl LentBackend {
         slots.iter().for_each(|slot| slot.take_back());
         let (hand_in, wait) = (settled - start, settled.elapsed());
         let delays = StageTimes { hand_in, wait, ..StageTimes::default() };
-        Ok(Exclusive { backend, slots, running, delays, was_panicking: std::thread::panicking() })
+        Ok(ExclusiveBackend {
+            backend,
+            slots,
+            running,
+            delays,
+            was_panicking: std::thread::panicking(),
+        })
     }
 }
 
 /// Whether the slot has a feed, or pairs of one that was dropped.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
-    Arc::strong_count(slot) > 1 || slot.keeps()
+    Arc::strong_count(slot) > 1 || !slot.buffer().is_empty()
 }
 
 impl Drop for LentBackend {
@@ -99,16 +110,16 @@ impl Drop for LentBackend {
 
 /// The only access to a backend. Dropped, it lends the backend to all feeds again; by a panic, it
 /// ends them: nobody shall wait for ever.
-pub(crate) struct Exclusive<'a> {
+pub(crate) struct ExclusiveBackend<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
-    running: &'a Running,
+    running: &'a RunningSlice,
     /// How long it took to settle the backend, and to get it from all feeds.
     pub(crate) delays: StageTimes,
     was_panicking: bool,
 }
 
-impl Exclusive<'_> {
+impl ExclusiveBackend<'_> {
     /// The running slice.
     pub(crate) fn slice(&self) -> u64 {
         self.running.slice()
@@ -120,7 +131,7 @@ impl Exclusive<'_> {
     }
 }
 
-impl Deref for Exclusive<'_> {
+impl Deref for ExclusiveBackend<'_> {
     type Target = dyn Backend;
 
     fn deref(&self) -> &Self::Target {
@@ -128,13 +139,13 @@ impl Deref for Exclusive<'_> {
     }
 }
 
-impl DerefMut for Exclusive<'_> {
+impl DerefMut for ExclusiveBackend<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         Arc::get_mut(self.backend).expect("all shares were taken back")
     }
 }
 
-impl Drop for Exclusive<'_> {
+impl Drop for ExclusiveBackend<'_> {
     fn drop(&mut self) {
         // A close by a thread that panicked before has nothing to do with that.
         let has_panicked = std::thread::panicking() && !self.was_panicking;

@@ -120,7 +120,7 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
     let mut left = Vec::new();
     for opposite in 0..4 {
-        left.push((feed.door.slot.kept(), feed.door.may_keep));
+        left.push((feed.slot.buffer().len(), feed.may_keep));
         feed.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
         plain.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
     }
@@ -134,13 +134,13 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
 fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
     let (mut fed, mut plain) = (detector(), detector());
     let mut feed = fed.feed(10_000).unwrap();
-    let slot = Arc::clone(&feed.door.slot);
+    let slot = Arc::clone(&feed.slot);
     slot.want();
-    let closer = slot.lent();
+    let closer = slot.share();
     for peers in [1, 500, 9_000] {
         feed.ingest(&pairs(1, peers)).unwrap();
     }
-    assert_eq!(slot.kept(), 9_501);
+    assert_eq!(slot.buffer().len(), 9_501);
     assert!(matches!(closer.state, FeedState::Open(_)));
     drop(closer);
     plain.ingest(&pairs(1, 9_000)).unwrap();
@@ -167,10 +167,10 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     plain.ingest(&pairs(1, 500)).unwrap();
     for _ in 0..5 {
         let mut feed = fed.feed(0).unwrap();
-        let slot = Arc::clone(&feed.door.slot);
+        let slot = Arc::clone(&feed.slot);
         let during = fed.backend_mut().exclusive().unwrap();
         let receiver = thread::spawn(move || feed.ingest(&pairs(1, 500)));
-        while !slot.lent().is_awaited() {
+        while !slot.share().is_awaited() {
             thread::yield_now();
         }
         drop(during);
@@ -234,9 +234,9 @@ fn feeds_end_when_a_close_panics() {
 }
 
 /// Closes a slice when it is dropped.
-struct Closing<'a>(&'a mut SlidingDetector);
+struct CloseOnDrop<'a>(&'a mut SlidingDetector);
 
-impl Drop for Closing<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.close_slice().unwrap();
     }
@@ -247,7 +247,7 @@ fn feeds_outlive_a_close_by_a_thread_that_panicked_before() {
     let mut fed = detector();
     let mut feed = fed.feed(10).unwrap();
     let work = AssertUnwindSafe(|| {
-        let _closing = Closing(&mut fed);
+        let _closing = CloseOnDrop(&mut fed);
         panic!("as a test")
     });
     assert!(std::panic::catch_unwind(work).is_err());

@@ -3,23 +3,18 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::vectors::cut;
+use crate::vectors::{cut, on_all_levels};
 
 /// Asserts that all levels write the same of `words`, made `W`s.
 fn assert_equal_planes<W: Word>(words: &[u64], range: RecentRange) {
     let (words, fold) = (&cut::<W>(words)[..], Fold::of(W::WIDTH, range));
-    let expected = ones::plain(words, fold);
-    assert_eq!(ones::avx2(words, fold), expected);
-    assert_eq!(ones(words, fold), expected);
+    on_all_levels!(ones as level => level(words, fold));
     for byte in 0..W::WIDTH.bytes() {
-        let of = |level: fn(&[W], Fold, usize, &mut Vec<u8>)| {
+        on_all_levels!(append_plane as level => {
             let mut plane = vec![7];
             level(words, fold, byte, &mut plane);
             plane
-        };
-        let expected = of(append_plane::plain);
-        assert_eq!(of(append_plane::avx2), expected);
-        assert_eq!(of(append_plane), expected);
+        });
     }
 }
 

@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Remembers of each slice the peers that had been ingested into it when it ended, and afterwards.
 #[derive(Debug, Default)]
-struct Heard {
+struct SinkLog {
     running: Option<u64>,
     /// Slice, peer.
     ingested: Vec<(u64, u32)>,
@@ -21,7 +21,7 @@ struct Heard {
     batches: usize,
 }
 
-impl SliceSink for Heard {
+impl SliceSink for SinkLog {
     type Error = Infallible;
 
     fn start(&mut self, slice: u64) -> Result<(), Infallible> {
@@ -55,13 +55,13 @@ fn pair(peer: u32) -> [(IpAddr, IpAddr); 1] {
     [(IpAddr::from([10, 0, 0, 1]), Ipv4Addr::from_bits(peer).into())]
 }
 
-fn take(slicer: &mut Slicer, heard: &mut Heard, time: u64, peer: u32) -> Placement {
+fn take(slicer: &mut Slicer, heard: &mut SinkLog, time: u64, peer: u32) -> Placement {
     slicer.take(time * SECOND, pair(peer), heard).unwrap()
 }
 
 #[test]
 fn late_pairs_go_to_their_own_slice_in_one_batch_for_each() {
-    let (mut slicer, mut heard) = (slicer(5, 0), Heard::default());
+    let (mut slicer, mut heard) = (slicer(5, 0), SinkLog::default());
     for (time, peer) in [(100, 1), (99, 2), (98, 3), (99, 4), (100, 5)] {
         take(&mut slicer, &mut heard, time, peer);
     }
@@ -75,7 +75,7 @@ fn late_pairs_go_to_their_own_slice_in_one_batch_for_each() {
 
 #[test]
 fn early_pairs_are_the_first_of_their_slice() {
-    let (mut slicer, mut heard) = (slicer(5, 3), Heard::default());
+    let (mut slicer, mut heard) = (slicer(5, 3), SinkLog::default());
     for (time, peer) in [(100, 1), (102, 2), (101, 3), (103, 4), (100, 5)] {
         take(&mut slicer, &mut heard, time, peer);
     }
@@ -90,7 +90,7 @@ fn early_pairs_are_the_first_of_their_slice() {
 
 #[test]
 fn time_may_start_before_any_pair() {
-    let (mut slicer, mut heard) = (slicer(5, 0), Heard::default());
+    let (mut slicer, mut heard) = (slicer(5, 0), SinkLog::default());
     slicer.pass(100 * SECOND, &mut heard).unwrap();
     assert_eq!(heard.running, None);
     slicer.start(100 * SECOND, &mut heard).unwrap();
@@ -102,7 +102,7 @@ fn time_may_start_before_any_pair() {
 #[test]
 fn pairs_are_handed_on_before_there_are_very_many() {
     for (time, batches) in [(100, 2), (99, 2), (101, 1)] {
-        let (mut slicer, mut heard) = (slicer(5, 5), Heard::default());
+        let (mut slicer, mut heard) = (slicer(5, 5), SinkLog::default());
         take(&mut slicer, &mut heard, 100, 0);
         slicer.flush(&mut heard).unwrap();
         for peer in 0..Slicer::BATCH as u32 {
@@ -121,7 +121,7 @@ proptest! {
         grace in 0u64..6,
         passes in prop::collection::vec(any::<bool>(), 60),
     ) {
-        let (mut slicer, mut heard) = (slicer(late, grace), Heard::default());
+        let (mut slicer, mut heard) = (slicer(late, grace), SinkLog::default());
         let (mut expected, mut newest, mut in_time) = (Vec::new(), 0, Vec::new());
         // The first slice runs at once.
         let first = 1_000 + times[0];

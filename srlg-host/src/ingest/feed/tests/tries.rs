@@ -22,9 +22,9 @@ fn a_feed_that_does_not_wait_takes_what_it_has_room_for_during_a_close() {
 #[test]
 fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
     let (mut fed, mut plain, mut feed) = kept(500);
-    let slot = Arc::clone(&feed.door.slot);
-    let closer = slot.lent();
-    let reader = slot.hold_kept();
+    let slot = Arc::clone(&feed.slot);
+    let closer = slot.share();
+    let reader = slot.buffer();
     assert_eq!(feed.try_ingest(&pairs(2, 300)).unwrap(), 0);
     assert_eq!(feed.try_ingest_at(1, &pairs(2, 300)).unwrap(), (Arrival::Future, 0));
     drop(closer);

@@ -1,18 +1,17 @@
-//! [`Kept`]: the pairs of one feed that came during a close.
+//! [`FeedBuffer`]: the pairs of one feed that came during a close.
 //!
 //! Shape: pairs of each type in the order in which they came, in runs that are of the same time.
 //! Invariant: all memory is taken at once, for `capacity` pairs of each type and as many runs.
 
 use srlg_core::{Ip6Pair, IpPair};
 
-use super::arrival::Arrival;
-use super::running::{Running, Time};
+use super::running::{Arrival, RunningSlice, Time};
 use crate::backend::{Backend, Pairs};
 use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
 
 /// Pairs of both types.
-pub(super) struct Kept {
+pub(super) struct FeedBuffer {
     v4: Runs<IpPair>,
     v6: Runs<Ip6Pair>,
     /// The most pairs of each type that are kept.
@@ -28,7 +27,7 @@ struct Runs<P> {
     runs: Vec<(Time, usize)>,
 }
 
-impl Kept {
+impl FeedBuffer {
     /// Nothing, with room for `capacity` pairs of each type, while the slice `next` runs.
     pub(super) fn new(capacity: usize, next: u64) -> Result<Self, Error> {
         let (v4, v6) = (Runs::new(capacity)?, Runs::new(capacity)?);
@@ -37,14 +36,14 @@ impl Kept {
 
     /// Appends as many of `pairs`, of `time`, as there is room for, unless they cannot be ingested;
     /// how many.
-    pub(super) fn keep(
+    pub(super) fn keep<P: Pair>(
         &mut self,
-        running: &Running,
+        running: &RunningSlice,
         time: Time,
-        pairs: PairSlice<'_>,
+        pairs: &[P],
     ) -> (Arrival, usize) {
         let arrival = running.arrival(time, self.next);
-        let kept = match pairs {
+        let kept = match P::slice(pairs) {
             _ if !arrival.is_ingested() => 0,
             PairSlice::V4(pairs) => self.v4.append(time, pairs, self.capacity),
             PairSlice::V6(pairs) => self.v6.append(time, pairs, self.capacity),
@@ -56,7 +55,7 @@ impl Kept {
     pub(super) fn hand_in(
         &mut self,
         backend: &dyn Backend,
-        running: &Running,
+        running: &RunningSlice,
         most: usize,
     ) -> Result<(), Error> {
         self.v4.hand_in(backend, running, most)?;
@@ -70,6 +69,10 @@ impl Kept {
 
     pub(super) fn len(&self) -> usize {
         self.v4.pairs.len() + self.v6.pairs.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -95,7 +98,7 @@ impl<P: Pair> Runs<P> {
     fn hand_in(
         &mut self,
         backend: &dyn Backend,
-        running: &Running,
+        running: &RunningSlice,
         mut most: usize,
     ) -> Result<(), Error> {
         while let (1.., Some((time, length))) = (most, self.runs.last_mut()) {
