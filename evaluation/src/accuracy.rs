@@ -1,33 +1,46 @@
 //! `accuracy`: a detector against the exact truth, window by window.
 //!
-//! Shape: each stream of traffic flows through a detector and through the oracle; once the window is
-//! full every report is scored. Candidates come from the detector, never from the truth. What the streams came to is
-//! told by [`metrics`].
-//! Invariant: what is not reported is split into hosts that were no candidates and hosts whose
-//! estimate was too low. False rates are means over the windows that have a super point, each with
-//! the same weight; the probability that the finder misses a host of θ is the mean of what the
-//! windows say themselves; all else is taken of all windows together.
+//! Each stream of traffic flows through a detector and through the oracle; once the window is full every report is scored.
+//! Candidates come from the detector, never from the truth. A host that is not reported was no candidate, or its estimate
+//! was too low. False rates are means over the windows that have a super point, each with the same weight; the probability
+//! that the finder misses a host of θ is the mean of what the windows say themselves; all else is taken of all windows
+//! together. A figure that a stream has no value of is null in JSON, and no part of the mean over streams.
 
-mod metrics;
-
+use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::system::points;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use srlg_core::{Config, IpPair};
 use srlg_host::report::Estimate;
 use srlg_host::{Device, SlidingDetector};
+use srlg_input::number;
 use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
 
-use metrics::Stream;
+use crate::feed::Feeder;
+use crate::options::{Sizes, Synthetic};
+use crate::output::{self, UNWRITTEN};
+use crate::results::{Cell, Column, Results, Row, details};
+use crate::system::points;
+use crate::table::{Table, short};
 
-use crate::family::Feeder;
-use crate::preset::Preset;
-use crate::synthetic::Synthetic;
-use crate::{number, progress};
+/// The table of `--row` leaves out columns without a heading.
+const COLUMNS: &[Column] = &[
+    Column::percent("TFR").metric("tfr_mean", "%"),
+    Column::percent("").metric("tfr_max", "%"),
+    Column::percent("FPR").metric("fpr_mean", "%"),
+    Column::percent("FNR").metric("fnr_mean", "%"),
+    Column::percent("missed by the finder").metric("finder_miss", "%"),
+    Column::percent("missed at θ, as reports say").metric("finder_miss_at_theta", "%"),
+    Column::percent("windows overloaded").metric("windows_overloaded", "%"),
+    Column::percent("RMSE, θ to 4 θ").metric("rmse_low", "%"),
+    Column::percent("RMSE, above").metric("rmse_high", "%"),
+    Column::percent("bias").metric("bias", "%"),
+    Column::percent("interval of 95 % held").metric("coverage95", "%"),
+    Column::decimals(3, "").metric("us_per_candidate", "us"),
+];
 
 #[derive(Args)]
 pub(crate) struct Accuracy {
@@ -45,12 +58,8 @@ pub(crate) struct Accuracy {
     /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
-    /// Sizes and sampling of the detector
-    #[arg(long, value_enum, default_value = "default")]
-    preset: Preset,
-    /// Plan the sizes for the load and this many bytes of recorders
-    #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
-    memory: Option<u64>,
+    #[command(flatten)]
+    sizes: Sizes,
     /// Streams of traffic, of the seed and those after it, each with hashes of its own
     #[arg(long, default_value = "1", value_parser = number::count)]
     streams: u32,
@@ -62,15 +71,60 @@ pub(crate) struct Accuracy {
     row: bool,
 }
 
-/// A detector, the truth, and how they compare so far.
-struct Run {
-    detector: SlidingDetector,
-    feeder: Feeder,
-    family: Family,
-    exact: ExactWindow,
-    threshold: u32,
-    /// Of the traffic and of the hashes.
-    seed: u64,
+pub(crate) fn run(options: &Accuracy) -> Result<()> {
+    let Synthetic { window, seed, .. } = options.synthetic;
+    let scored = (options.windows - 1).checked_mul(options.stride);
+    let slices = scored.and_then(|scored| window.checked_add(scored));
+    let slices = slices.context("--windows, --stride or --window is too large")?;
+    ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
+    ensure!(
+        seed.checked_add(options.streams.into()).is_some(),
+        "--seed is too large for --streams"
+    );
+    let mut details = options.synthetic.details();
+    details.extend(details!(options, load, windows, stride));
+    details.push(("family", options.family.to_string().into()));
+    details.push(("preset", options.sizes.name().into()));
+    let mut results = Results { columns: COLUMNS, details, ..Results::default() };
+    for seed in (seed..).take(options.streams as usize) {
+        results.rows.push(stream(options, seed, slices)?);
+    }
+    print(options, &results).context(UNWRITTEN)
+}
+
+/// The figures of one stream of traffic.
+fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Row> {
+    let Synthetic { window, threshold, traffic, .. } = options.synthetic;
+    // The load is that of 300 slices: of another window it is a guess.
+    let sizes = options.synthetic.config(options.sizes.preset);
+    let config = Config { seed, ..options.sizes.config(sizes, options.load)? };
+    let mut detector = SlidingDetector::new(config, Device::Auto)?;
+    let mut feeder = Feeder::new(options.family);
+    let mut exact = ExactWindow::new(window);
+    let mut tally = Tally::default();
+    let traffic = traffic.slices(seed, slices, options.load);
+    for (slice, packets) in (1..).zip(output::bar(slices.into(), "slices").wrap_iter(traffic)) {
+        feeder.ingest(&detector, &packets)?;
+        packets.iter().for_each(|&pair: &IpPair| exact.touch(pair));
+        if slice >= window && (slice - window).is_multiple_of(options.stride) {
+            let truth = exact.super_points(threshold);
+            tally.score(&mut detector, &truth, options)?;
+        } else {
+            detector.skip_to(detector.slice() + 1)?;
+        }
+        exact.skip(1);
+    }
+    let details = vec![
+        ("seed", seed.into()),
+        ("super_points", tally.super_points.into()),
+        ("recorder_bytes", detector.memory_bytes().into()),
+    ];
+    Ok(Row { cells: tally.cells(options.windows.into()), details, ..Row::default() })
+}
+
+/// How the reports of a stream compare with the truth.
+#[derive(Default)]
+struct Tally {
     rates: MeanRates,
     /// True super points of all windows.
     super_points: u64,
@@ -112,92 +166,123 @@ impl Errors {
     }
 }
 
-pub(crate) fn run(options: &Accuracy) -> Result<()> {
-    let Synthetic { window, seed, .. } = options.synthetic;
-    let scored = (options.windows - 1).checked_mul(options.stride);
-    let slices = scored.and_then(|scored| window.checked_add(scored));
-    let slices = slices.context("--windows, --stride or --window is too large")?;
-    ensure!(slices < crate::MOST_SLICES, "--windows, --stride or --window is too large");
-    ensure!(
-        seed.checked_add(options.streams.into()).is_some(),
-        "--seed is too large for --streams"
-    );
-    let mut streams = Vec::new();
-    for seed in (seed..).take(options.streams as usize) {
-        streams.push(stream(options, seed, slices)?);
-    }
-    metrics::print(options, &streams).context("cannot write to the standard output")
-}
-
-/// What one stream of traffic came to.
-fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Stream> {
-    let Synthetic { window, threshold, traffic, .. } = options.synthetic;
-    let config = Config { threshold, window, seed, ..options.sizes()? };
-    let mut run = Run {
-        detector: SlidingDetector::new(config, Device::Auto)?,
-        feeder: Feeder::new(options.family),
-        family: options.family,
-        exact: ExactWindow::new(window),
-        threshold,
-        seed,
-        rates: MeanRates::default(),
-        super_points: 0,
-        low: Errors::default(),
-        high: Errors::default(),
-        no_candidates: 0,
-        miss_probability: 0.0,
-        overloaded: 0,
-        candidates: 0,
-        estimation: Duration::ZERO,
-    };
-    let traffic = traffic.slices(seed, slices, options.load);
-    for (slice, packets) in (1..).zip(progress::bar(slices.into(), "slices").wrap_iter(traffic)) {
-        let scored = slice >= window && (slice - window).is_multiple_of(options.stride);
-        run.slice(&packets, scored)?;
-    }
-    Ok(Stream::of(&run, options))
-}
-
-impl Accuracy {
-    fn sizes(&self) -> Result<Config> {
-        let Some(memory) = self.memory else { return Ok(self.preset.config()) };
-        let memory = usize::try_from(memory).context("--memory is too large")?;
-        // The load is that of 300 slices: of another window it is a guess.
-        let Synthetic { threshold, window, .. } = self.synthetic;
-        let plan = Config::for_load(threshold, window, self.load.into(), memory)?;
-        Ok(plan.config)
-    }
-}
-
-impl Run {
-    fn slice(&mut self, packets: &[IpPair], scored: bool) -> Result<()> {
-        self.feeder.ingest(&self.detector, packets)?;
-        packets.iter().for_each(|&pair| self.exact.touch(pair));
-        if !scored {
-            self.detector.skip_to(self.detector.slice() + 1)?;
-            self.exact.skip(1);
-            return Ok(());
-        }
-        let truth = self.exact.super_points(self.threshold);
-        let mut estimates = Vec::new();
-        for &(host, truth) in &truth {
-            let estimate = self.detector.cardinality(self.family.host(host))?;
-            let is_low = u64::from(truth) < 4 * u64::from(self.threshold);
+impl Tally {
+    /// Asks for the super points of the window, closes the slice, and scores the report.
+    fn score(
+        &mut self,
+        detector: &mut SlidingDetector,
+        truth: &[(u32, u32)],
+        options: &Accuracy,
+    ) -> Result<()> {
+        let threshold = options.synthetic.threshold;
+        let mut high = Vec::new();
+        for &(host, truth) in truth {
+            let estimate = detector.cardinality(options.family.host(host))?;
+            let is_low = u64::from(truth) < 4 * u64::from(threshold);
             if is_low { &mut self.low } else { &mut self.high }.add(estimate, truth);
-            estimates.push((host, estimate.cardinality));
+            if estimate.cardinality >= threshold.into() {
+                high.push(host);
+            }
         }
-        let report = self.detector.close_slice()?;
+        let report = detector.close_slice()?;
         self.candidates += report.candidates;
         self.estimation += report.stages.estimate;
         self.miss_probability += report.health.finder.miss_probability;
         self.overloaded += u32::from(report.health.finder.overload.is_some());
         let reported = points(&report);
-        let is_reported = |host| reported.iter().any(|&(reported, _)| reported == host);
-        let high = estimates.iter().filter(|(_, estimate)| *estimate >= self.threshold.into());
-        self.no_candidates += high.filter(|(host, _)| !is_reported(*host)).count() as u64;
-        self.rates.add(&Score::of(&truth, &reported, self.threshold));
+        high.retain(|&host| reported.iter().all(|&(reported, _)| reported != host));
+        self.no_candidates += high.len() as u64;
+        self.rates.add(&Score::of(truth, &reported, threshold));
         self.super_points += truth.len() as u64;
-        self.exact.skip(1);
         Ok(())
+    }
+
+    /// A cell for each of the [`COLUMNS`], of as many windows.
+    fn cells(&self, windows: f64) -> Vec<Cell> {
+        let Self { rates, low, high, .. } = self;
+        let has_super_points = self.super_points > 0;
+        let missed = has_super_points.then(|| self.no_candidates as f64 / self.super_points as f64);
+        let ratios = [
+            rates.total(),
+            rates.worst(),
+            rates.positive(),
+            rates.negative(),
+            missed,
+            Some(self.miss_probability / windows),
+            Some(f64::from(self.overloaded) / windows),
+            low.mean(low.squares).map(f64::sqrt),
+            high.mean(high.squares).map(f64::sqrt),
+            low.mean(low.sum),
+            low.mean(low.covered),
+        ];
+        let micros = || self.estimation.as_secs_f64() * 1e6 / self.candidates as f64;
+        let micros = (self.candidates > 0).then(micros);
+        ratios.into_iter().map(Cell::ratio).chain([micros.into()]).collect()
+    }
+}
+
+/// Prints the figures of every stream as JSON, or their means over streams as a list or a row.
+fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if options.json {
+        return results.figures().try_for_each(|object| writeln!(out, "{object}"));
+    }
+    let means = COLUMNS.iter().enumerate().map(|(number, column)| {
+        let values = results.rows.iter().filter_map(|row| row.cells[number].value);
+        (column, mean(&values.collect::<Vec<_>>()))
+    });
+    if options.row {
+        return write!(out, "{}", row(options, means));
+    }
+    for (column, mean) in means {
+        let metric = column.in_json();
+        writeln!(out, "{:<20} {mean} {}", metric.name, metric.unit)?;
+    }
+    Ok(())
+}
+
+/// The setting, and the means of all columns that have a heading.
+fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)>) -> Table {
+    let means = means.filter(|(column, _)| !column.heading.is_empty());
+    let means = means.map(|(column, mean)| (column.heading, format!("{mean} %")));
+    let memory = options.sizes.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
+    let setting = [
+        ("distinct pairs per window", short(options.load)),
+        ("model", options.synthetic.traffic.name().to_owned()),
+        ("hosts", options.family.to_string()),
+        ("sizes", memory.unwrap_or_else(|| options.sizes.preset.name())),
+        ("streams", options.streams.to_string()),
+        ("windows x stride", format!("{} x {}", options.windows, options.stride)),
+    ];
+    let (headings, cells): (Vec<_>, Vec<_>) = setting.into_iter().chain(means).unzip();
+    let mut table = Table::new(&headings);
+    table.row(cells);
+    table
+}
+
+/// The mean with its standard error, if there are values for one.
+fn mean(values: &[f64]) -> String {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    match values.len() {
+        0 => "none".to_owned(),
+        1 => format!("{mean:.3}"),
+        _ => {
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            format!("{mean:.3} ± {:.3}", (squares / (count - 1.0) / count).sqrt())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_streams_has_their_standard_error() {
+        assert_eq!(mean(&[]), "none");
+        assert_eq!(mean(&[0.5]), "0.500");
+        // Deviations of 1, 0 and 1: a variance of 1, and of the mean a third of that.
+        assert_eq!(mean(&[1.0, 2.0, 3.0]), "2.000 ± 0.577");
     }
 }

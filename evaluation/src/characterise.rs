@@ -1,18 +1,62 @@
 //! `characterise`: how the error depends on cardinality, load, memory, window, threshold and tags.
 //!
-//! Shape: [`sweeps`] lists what is measured, [`trial`] measures, [`results`] makes a row of every
-//! point. Invariant: everything follows from the options; one thing
-//! varies along a sweep, and its series see the same packets.
+//! A step of a [sweep](sweeps) is one setting of traffic. Each stream of it is seen by all configurations of the step, and
+//! at the end of its window all are asked for the same hosts, which the truth names: so errors are those of estimates
+//! alone. False rates are those of the reports.
 
-mod results;
 mod sweeps;
-mod trial;
-mod variations;
 
-use crate::number;
-use crate::study::{CommandLine, FolderOptions, StudyOutput};
+use std::ops::Range;
+
 use anyhow::{Result, ensure};
 use clap::Args;
+use srlg_core::{Address, Config};
+use srlg_host::{Device, SlidingDetector};
+use srlg_input::number;
+use srlg_traffic::family::ip;
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::{MeanRates, Score};
+use srlg_traffic::synthetic::Backbone;
+
+use crate::accuracy::Errors;
+use crate::output;
+use crate::plot::Scale;
+use crate::results::{Cell, Column, Row, details};
+use crate::study::{CommandLine, FolderOptions, Study};
+use crate::system;
+use sweeps::{Entrant, Setting, Step};
+
+/// Standard errors on either side of a mean that hold the truth with 95 %.
+const INTERVAL: f64 = 1.96;
+
+const HOSTS: Column = Column::decimals(0, "hosts");
+const RMSE: Column = Column::percent("RMSE").metric("rmse", "%").chart_of(
+    "rmse",
+    "relative error (RMSE), %",
+    Scale::Logarithmic,
+);
+const BIAS: Column = Column::signed("bias").metric("bias", "%");
+const COVERAGE: Column = Column::percent("in the interval of 95 %").metric("coverage95", "%");
+const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
+const MEMORY: Column = Column::megabytes("memory, MB");
+
+/// Along cardinalities there is one false rate, of all of them.
+const OF_CARDINALITIES: &[Column] = &[
+    HOSTS,
+    RMSE,
+    BIAS.chart_of("bias", "mean relative error, %", Scale::Linear),
+    COVERAGE,
+    FALSE,
+    MEMORY,
+];
+const OF_OTHERS: &[Column] = &[
+    HOSTS,
+    RMSE,
+    BIAS,
+    COVERAGE,
+    FALSE.chart_of("tfr", "total false rate, %", Scale::Logarithmic),
+    MEMORY,
+];
 
 #[derive(Args)]
 pub(crate) struct Characterise {
@@ -30,20 +74,204 @@ pub(crate) struct Characterise {
 }
 
 pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
-    let end = options.seed.checked_add(options.streams.into());
-    ensure!(end.is_some(), "--seed is too large");
-    let sweeps = sweeps::all(options.quick)?;
-    let names = sweeps.iter().map(|sweep| sweep.name);
-    let title = "How large the errors are";
-    let mut output = StudyOutput::in_folder(&options.output, "docs/characterise", title, names)?;
-    let mut all = Vec::new();
-    for sweep in sweeps {
-        let points = trial::run(&sweep, options.seed, options.streams)?;
-        all.push(results::of(&sweep, points, options));
-    }
     let Characterise { seed, streams, .. } = *options;
+    ensure!(seed.checked_add(streams.into()).is_some(), "--seed is too large");
+    let sweeps = sweeps::all(options.quick, &details!(options, streams, seed, quick))?;
+    let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
     let last = seed + u64::from(streams) - 1;
     let text = format!("Streams of traffic per setting: {streams}, of the seeds {seed} to {last}.");
-    output.set_up(line, &text)?;
-    output.tell(&all)
+    Study::in_folder(&options.output, "docs/characterise", "How large the errors are", &sweeps)?
+        .set_up(line, &text)?
+        .run(output::bar(steps as u64 * u64::from(streams), ""), sweeps, |step, results, bar| {
+            let mut outcomes: Vec<_> = step.entrants.iter().map(|_| Outcome::new(step)).collect();
+            for seed in seed..=last {
+                add_stream(step, seed, &mut outcomes)?;
+                bar.inc(1);
+            }
+            for (entrant, outcome) in step.entrants.iter().zip(&outcomes) {
+                results.rows.extend(outcome.rows(entrant, &step.setting.bands));
+            }
+            Ok(())
+        })
+}
+
+/// The outcome of a configuration.
+struct Outcome {
+    /// By band.
+    errors: Vec<Errors>,
+    rates: MeanRates,
+    memory_bytes: usize,
+}
+
+/// Adds the errors of one stream.
+fn add_stream(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
+    let Setting { load, window, threshold, .. } = step.setting;
+    let detector = |entrant: &Entrant| {
+        let config = Config { threshold, window, seed, ..entrant.config };
+        SlidingDetector::new(config, Device::Auto)
+    };
+    let mut detectors = step.entrants.iter().map(detector).collect::<Result<Vec<_>, _>>()?;
+    let mut exact = ExactWindow::new(window);
+    let traffic = Backbone {
+        seed,
+        slices: window,
+        period: window,
+        pairs: load,
+        packets_per_pair: 2,
+        planted: Vec::new(),
+    };
+    for (slice, pairs) in (0..).zip(traffic.slices()) {
+        exact.skip(u64::from(slice > 0));
+        pairs.iter().for_each(|&pair| exact.touch(pair));
+        for detector in &mut detectors {
+            detector.skip_to(slice)?;
+            detector.ingest(&pairs)?;
+        }
+    }
+    let asked = asked(&step.setting, &exact);
+    let truth = exact.super_points(threshold);
+    for (detector, outcome) in detectors.iter_mut().zip(outcomes) {
+        for (errors, hosts) in outcome.errors.iter_mut().zip(&asked) {
+            for &(host, truth) in hosts {
+                errors.add(detector.cardinality(ip(host))?, truth);
+            }
+        }
+        let report = system::points(&detector.close_slice()?);
+        outcome.rates.add(&Score::of(&truth, &report, threshold));
+        outcome.memory_bytes = detector.memory_bytes();
+    }
+    Ok(())
+}
+
+/// Of each band the first hosts by address, which says nothing of their traffic.
+fn asked(setting: &Setting, exact: &ExactWindow) -> Vec<Vec<(Address, u32)>> {
+    let hosts = |band: &Range<u32>| {
+        let hosts = exact.super_points(band.start).into_iter();
+        hosts.filter(|(_, truth)| band.contains(truth)).take(setting.most_hosts).collect()
+    };
+    setting.bands.iter().map(hosts).collect()
+}
+
+impl Outcome {
+    fn new(step: &Step) -> Self {
+        let errors = step.setting.bands.iter().map(|_| Errors::default()).collect();
+        Self { errors, rates: MeanRates::default(), memory_bytes: 0 }
+    }
+
+    /// A row for each band.
+    fn rows(&self, entrant: &Entrant, bands: &[Range<u32>]) -> impl Iterator<Item = Row> {
+        self.errors.iter().zip(bands).map(|(errors, band)| {
+            let x = entrant.x.unwrap_or_else(|| middle(band));
+            Row {
+                names: vec![
+                    entrant.series.clone(),
+                    format!("{x:.1}").trim_end_matches(".0").to_owned(),
+                ],
+                x,
+                cells: vec![
+                    errors.count.into(),
+                    with_interval(rmse(errors)),
+                    with_interval(bias(errors)),
+                    Cell::ratio(errors.mean(errors.covered)),
+                    Cell::ratio(self.rates.total()),
+                    self.memory_bytes.into(),
+                ],
+                details: vec![
+                    ("series", entrant.series.clone().into()),
+                    ("x", x.into()),
+                    ("hosts", errors.count.into()),
+                    ("recorder_bytes", self.memory_bytes.into()),
+                ],
+                ..Row::default()
+            }
+        })
+    }
+}
+
+/// As many times the begin as the end is of it.
+fn middle(band: &Range<u32>) -> f64 {
+    libm::sqrt(f64::from(band.start) * f64::from(band.end))
+}
+
+/// A mean, and half the length of the interval that holds the truth.
+#[derive(Debug, PartialEq)]
+struct Mean {
+    value: f64,
+    half: f64,
+}
+
+fn with_interval(mean: Option<Mean>) -> Cell {
+    let half = mean.as_ref().map_or(0.0, |mean| 100.0 * mean.half);
+    Cell::ratio(mean.map(|mean| mean.value)).within(half)
+}
+
+/// Of normal errors, the RMSE of m has a standard error of its 1 / sqrt(2 m)-th part.
+fn rmse(errors: &Errors) -> Option<Mean> {
+    let value = libm::sqrt(errors.mean(errors.squares)?);
+    Some(Mean { value, half: INTERVAL * value / libm::sqrt(2.0 * errors.count) })
+}
+
+/// The mean, whose standard error is the standard deviation's sqrt(m)-th part.
+fn bias(errors: &Errors) -> Option<Mean> {
+    let value = errors.mean(errors.sum)?;
+    let variance = (errors.mean(errors.squares)? - value * value).max(0.0);
+    Some(Mean { value, half: INTERVAL * libm::sqrt(variance / errors.count) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_abs_diff_eq;
+
+    #[test]
+    fn hosts_are_asked_by_their_true_cardinality() {
+        let mut exact = ExactWindow::new(1);
+        for (host, peers) in [(7, 5), (3, 9), (5, 10), (1, 19), (2, 20), (9, 12)] {
+            (0..peers)
+                .for_each(|opposite| exact.touch(srlg_core::IpPair { inside: host, opposite }));
+        }
+        let setting = Setting {
+            load: 0,
+            window: 1,
+            threshold: 10,
+            bands: vec![10..20, 20..40],
+            most_hosts: 2,
+        };
+        assert_eq!(asked(&setting, &exact), [vec![(1, 19), (5, 10)], vec![(2, 20)]]);
+    }
+
+    #[test]
+    fn a_step_has_a_row_for_every_band_of_every_series() {
+        let sweep = sweeps::all(true, &vec![]).unwrap().swap_remove(0);
+        let step = &sweep.steps[0];
+        let mut outcomes = [Outcome::new(step), Outcome::new(step)];
+        (1..3).for_each(|seed| add_stream(step, seed, &mut outcomes).unwrap());
+        let [rows, others] = [0, 1].map(|number| {
+            outcomes[number].rows(&step.entrants[number], &step.setting.bands).collect::<Vec<_>>()
+        });
+        let bands = sweep.steps[0].setting.bands.len();
+        assert_eq!((rows.len(), others.len()), (bands, bands));
+        let places: Vec<_> = rows.iter().map(|row| row.x).collect();
+        assert!(places.is_sorted() && places[0] > 4.0 && places[0] < 8.0, "{places:?}");
+        // The same hosts were asked of both presets, at most ten times per stream and band.
+        for (one, other) in rows.iter().zip(&others) {
+            assert_eq!((one.x, one.cells[0].value), (other.x, other.cells[0].value));
+            assert_ne!(one.names[0], other.names[0]);
+        }
+        assert!(rows[0].cells[0].value > Some(0.0));
+    }
+
+    #[test]
+    fn intervals_shrink_with_the_root_of_the_hosts() {
+        // Relative errors of +10 % and -10 %, as many of both.
+        let errors = |count: f64| Errors { count, sum: 0.0, squares: count / 100.0, covered: 0.0 };
+        // Four roundings of numbers below 1.
+        let Mean { value, half } = rmse(&errors(50.0)).unwrap();
+        assert_abs_diff_eq!(value, 0.1, epsilon = 4.0 * f64::EPSILON);
+        assert_abs_diff_eq!(half, 0.0196, epsilon = 4.0 * f64::EPSILON);
+        let Mean { value, half } = bias(&errors(100.0)).unwrap();
+        assert_abs_diff_eq!(value, 0.0);
+        assert_abs_diff_eq!(half, 0.0196, epsilon = 4.0 * f64::EPSILON);
+        assert_eq!((rmse(&Errors::default()), bias(&Errors::default())), (None, None));
+    }
 }

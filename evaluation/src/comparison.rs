@@ -1,28 +1,43 @@
 //! `peers`: srlg beside what users have today, on the same traffic.
 //!
-//! Shape: the truth of every slice once, then one system after the other: the traffic
-//! is made again from its seed for each, so that no two systems share the caches.
-//! Invariant: every system takes the same packets, closes every slice, and is scored
-//! against the same truth.
+//! The truth of every slice is found once; then one system follows the other, as together they would not fit into memory.
+//! The traffic is made again from its seed for each, so that no two systems share the caches. Every system takes the same
+//! packets, closes every slice, and is scored against the same truth. A value that does not exist is `-` or null, never 0.
 
-mod measure;
-mod results;
-
-use crate::peers::{EstimatorMap, ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
-use crate::system::{Srlg, System};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use srlg_core::{Address, Config, IpPair};
+use srlg_core::{Address, IpPair};
+use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::{MeanRates, Score};
 
-use crate::preset::Preset;
-use crate::study::{CommandLine, PageOptions, Results, StudyOutput};
-use crate::synthetic::Synthetic;
-use crate::{number, progress};
+use crate::options::{Preset, Synthetic};
+use crate::output;
+use crate::peers::Peer;
+use crate::results::{Cell, Column, Results, Row, details};
+use crate::sample::{Sample, processor_time};
+use crate::study::{CommandLine, PageOptions, Study, Sweep};
+use crate::system::{Srlg, System};
+use crate::table::{machine, short};
 
 /// Longest window: a ring of more sketches would have no memory left for each.
 const LONGEST_WINDOW: u32 = 10_000;
+
+/// Looks at the memory per window: some systems take long to count it.
+const LOOKS: u32 = 4;
+
+const COLUMNS: &[Column] = &[
+    Column::percent("TFR").metric("tfr_mean", "%"),
+    Column::percent("RMSE").metric("rmse", "%"),
+    Column::percent("RMSE, θ to 4θ").metric("rmse_low", "%"),
+    Column::percent("TFR, every second").metric("tfr_every_slice", "%"),
+    Column::percent("RMSE, every second").metric("rmse_every_slice", "%"),
+    Column::megabytes("memory, MB").metric("memory_bytes", "bytes"),
+    Column::decimals(2, "ingest, ms per slice").metric("ingest_ms", "ms"),
+    Column::decimals(1, "ingest, M pairs/s").metric("ingest_mpairs_per_s", "M pairs/s"),
+    Column::decimals(2, "close, ms per slice").metric("close_ms", "ms"),
+];
 
 #[derive(Args)]
 pub(crate) struct Peers {
@@ -38,6 +53,14 @@ pub(crate) struct Peers {
     output: PageOptions,
 }
 
+/// A system that takes part.
+enum Contender {
+    Srlg(Preset),
+    Peer(Peer),
+    /// A ring of sketches with this many times the memory of srlg.
+    Ring(usize),
+}
+
 /// The super points of every window that ends in the stream: the first one ends with
 /// slice `window`, where slices count from 1.
 type Truth = Vec<Vec<(Address, u32)>>;
@@ -49,55 +72,56 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let slices = options.windows.checked_mul(window);
     let slices = slices.filter(|&slices| slices < crate::MOST_SLICES);
     let slices = slices.context("--windows or --window is too large")?;
-    let place = format!("load {}", number::short(options.load));
-    let mut output = StudyOutput::in_page(&options.output, std::slice::from_ref(&place))?;
-    let makers = makers();
-    let bar = progress::bar(u64::from(slices) * (1 + makers.len() as u64), "truth");
+    let place = format!("load {}", short(options.load));
+    let mut study = Study::in_page(&options.output, std::slice::from_ref(&place))?;
+    let presets = Preset::value_variants().iter().copied().map(Contender::Srlg);
+    let maps = Peer::MAPS.into_iter().map(Contender::Peer);
+    let steps: Vec<_> = presets.chain(maps).chain([1, 10].map(Contender::Ring)).collect();
+    let bar = output::bar(u64::from(slices) * (1 + steps.len() as u64), "truth");
     let truth = truth(options, &bar);
-    let mut measured = Vec::new();
-    for make in makers {
-        let mut system = make(options.synthetic)?;
+    let results = Results { above: format!("`{}`", line(&[])), ..options.results(place, &truth) };
+    study.run(bar, vec![Sweep { results, steps }], |contender, results, bar| {
+        let mut system = contender.make(&options.synthetic)?;
         bar.set_message(system.name());
-        measured.push(measure::measure(&mut *system, &truth, options, &bar));
+        results.rows.push(Trial::of(&mut *system, &truth, options, bar).row(system.name()));
+        Ok(())
+    })
+}
+
+impl Contender {
+    fn make(&self, options: &Synthetic) -> Result<Box<dyn System>> {
+        let config = options.config(Preset::Default);
+        let (peer, times) = match *self {
+            Self::Srlg(preset) => {
+                return Ok(Box::new(Srlg::new(preset.name(), options.config(preset))?));
+            }
+            Self::Peer(peer) => (peer, 1),
+            Self::Ring(times) => (Peer::Ring, times),
+        };
+        Ok(peer.make(&config, times * config.validate()?.recorder_bytes()))
     }
-    drop(bar);
-    let above = format!("`{}`", line(&[]));
-    output.tell(&[Results { above, ..results::of(place, &measured, &truth, options) }])
-}
-
-type Make = Box<dyn Fn(Synthetic) -> Result<Box<dyn System>>>;
-
-/// All systems. Made one at a time: together they would not fit into memory.
-fn makers() -> Vec<Make> {
-    let srlg = |preset: Preset| -> Make { Box::new(move |options| srlg(preset, options)) };
-    let mut makers: Vec<_> = Preset::value_variants().iter().copied().map(srlg).collect();
-    let peers: [Make; 6] = [
-        Box::new(|options| Ok(Box::new(ExactSets::new(options.window, options.threshold)))),
-        Box::new(|options| Ok(Box::new(ExactPairs::new(options.window, options.threshold)))),
-        Box::new(|options| Ok(Box::new(EstimatorMap::new(options.window, options.threshold)))),
-        Box::new(|options| Ok(Box::new(HyperLogLogMap::new(options.window, options.threshold)))),
-        Box::new(|options| ring(1, options)),
-        Box::new(|options| ring(10, options)),
-    ];
-    makers.extend(peers);
-    makers
-}
-
-fn srlg(preset: Preset, options: Synthetic) -> Result<Box<dyn System>> {
-    let Synthetic { threshold, window, seed, .. } = options;
-    let config = Config { threshold, window, seed, ..preset.config() };
-    Ok(Box::new(Srlg::new(preset.name(), config)?))
-}
-
-/// A ring with `times` the memory of srlg.
-fn ring(times: usize, options: Synthetic) -> Result<Box<dyn System>> {
-    let Synthetic { threshold, window, seed, .. } = options;
-    let config = Config { threshold, window, ..Config::default() };
-    let bytes = times * config.validate()?.recorder_bytes();
-    Ok(Box::new(SketchRing::new(window, threshold, bytes, seed)))
 }
 
 impl Peers {
+    fn results(&self, place: String, truth: &Truth) -> Results {
+        let (windows, super_points) = (truth.len(), truth.iter().map(Vec::len).sum::<usize>());
+        let mut details = self.synthetic.details();
+        details.extend(details!(self, load, windows));
+        details.push(("super_points", super_points.into()));
+        Results {
+            heading: format!("Beside what users have today, {place}"),
+            place,
+            setting: format!(
+                "{super_points} super points in all {windows} windows together; {}",
+                machine()
+            ),
+            names: vec!["system"],
+            columns: COLUMNS,
+            details,
+            ..Results::default()
+        }
+    }
+
     fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> {
         let Synthetic { window, traffic, seed, .. } = self.synthetic;
         traffic.slices(seed, self.windows * window, self.load)
@@ -117,4 +141,135 @@ fn truth(options: &Peers, bar: &ProgressBar) -> Truth {
         bar.inc(1);
     }
     truth
+}
+
+/// One system on the traffic: how good its reports are, how much memory and time it took.
+///
+/// Clocks run in the system's own calls alone, and from the first full window on: before it tables grow and windows are
+/// short, which no running system sees again. Times are medians of what the processor worked.
+#[derive(Default)]
+struct Trial {
+    /// At the ends of slices k, 2k and so on, where a system that starts anew every k
+    /// slices has seen a whole window.
+    whole: Quality,
+    /// At the end of every slice from k on.
+    every: Quality,
+    /// Most bytes that it held.
+    memory_bytes: usize,
+    times: Vec<Times>,
+}
+
+/// Seconds of a slice.
+struct Times {
+    packets: usize,
+    ingest: f64,
+    close: f64,
+}
+
+/// Reports against the truth, over several windows.
+#[derive(Default)]
+struct Quality {
+    rates: MeanRates,
+    /// Errors of reported super points.
+    errors: Score,
+    /// The same, of those with θ to 4θ opposite hosts.
+    low_errors: Score,
+}
+
+impl Quality {
+    fn add(&mut self, truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) {
+        let score = Score::of(truth, reported, threshold);
+        self.rates.add(&score);
+        self.errors += score;
+        let is_low = |&(_, count): &(_, u32)| u64::from(count) < 4 * u64::from(threshold);
+        let low: Vec<_> = truth.iter().copied().filter(is_low).collect();
+        // Of this score the errors alone mean something: all others count as false.
+        self.low_errors += Score::of(&low, reported, threshold);
+    }
+}
+
+impl Trial {
+    /// Sends the traffic through `system`.
+    fn of(system: &mut dyn System, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Self {
+        let Synthetic { window, threshold, .. } = options.synthetic;
+        let mut trial = Self::default();
+        for (slice, packets) in (1..).zip(options.slices()) {
+            let ((), ingest) = processor_time(|| system.ingest(&packets));
+            // Before the close, after which some begin a new window.
+            if slice % window.div_ceil(LOOKS) == 0 || slice % window == 0 {
+                trial.memory_bytes = trial.memory_bytes.max(system.memory_bytes());
+            }
+            let (reported, close) = processor_time(|| system.close_slice());
+            bar.inc(1);
+            let Some(full) = slice.checked_sub(window) else { continue };
+            trial.times.push(Times { packets: packets.len(), ingest, close });
+            let truth = &truth[full as usize];
+            trial.every.add(truth, &reported, threshold);
+            if slice.is_multiple_of(window) {
+                trial.whole.add(truth, &reported, threshold);
+            }
+        }
+        trial
+    }
+
+    /// Medians: milliseconds of ingest per slice, millions of packets per second, milliseconds per close.
+    fn medians(&self) -> [f64; 3] {
+        let median = |of: fn(&Times) -> f64| Sample::of(self.times.iter().map(of)).median;
+        let per_packet = median(|it| it.ingest / it.packets.max(1) as f64);
+        [median(|it| it.ingest) * 1e3, 1e-6 / per_packet, median(|it| it.close) * 1e3]
+    }
+
+    fn row(&self, name: String) -> Row {
+        let Self { whole, every, .. } = self;
+        let [ingest_ms, mpairs_per_s, close_ms] = self.medians();
+        Row {
+            details: vec![("system", name.clone().into())],
+            names: vec![name],
+            cells: vec![
+                Cell::ratio(whole.rates.total()),
+                Cell::ratio(whole.errors.rmse()),
+                Cell::ratio(whole.low_errors.rmse()),
+                Cell::ratio(every.rates.total()),
+                Cell::ratio(every.errors.rmse()),
+                self.memory_bytes.into(),
+                ingest_ms.into(),
+                mpairs_per_s.into(),
+                close_ms.into(),
+            ],
+            ..Row::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_relative_eq;
+
+    #[test]
+    fn one_slow_slice_changes_no_time() {
+        let times = [(10, 0.001, 0.02), (1000, 9.0, 9.0), (30, 0.002, 0.01)];
+        let times = times.map(|(packets, ingest, close)| Times { packets, ingest, close });
+        let trial = Trial { times: times.into(), ..Trial::default() };
+        // 10, 0.1 and 15 packets per millisecond.
+        for (median, expected) in trial.medians().into_iter().zip([2.0, 0.01, 20.0]) {
+            assert_relative_eq!(median, expected, max_relative = 4.0 * f64::EPSILON);
+        }
+    }
+
+    #[test]
+    fn low_errors_are_of_super_points_below_four_times_the_threshold() {
+        // Errors 0.1, 0.2 and 0.4; the fourth host is no super point.
+        let truth = [(1, 100), (2, 399), (3, 400)];
+        let reported = [(1, 110.0), (2, 399.0 * 1.2), (3, 560.0), (4, 900.0)];
+        let mut quality = Quality::default();
+        quality.add(&truth, &reported, 100);
+        let square = |score: &Score| score.rmse().unwrap().powi(2);
+        // Some ten roundings, of numbers that are up to ten times as large as their difference.
+        let max_relative = 100.0 * f64::EPSILON;
+        let [low, all] = [&quality.low_errors, &quality.errors].map(square);
+        assert_relative_eq!(low, (0.01 + 0.04) / 2.0, max_relative = max_relative);
+        assert_relative_eq!(all, (0.01 + 0.04 + 0.16) / 3.0, max_relative = max_relative);
+        assert_eq!(quality.rates.total(), Some(1.0 / 3.0));
+    }
 }

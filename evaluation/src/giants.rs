@@ -1,28 +1,39 @@
 //! `giants`: how large the errors are from θ to ten million opposite hosts, and whether bounds hold.
 //!
-//! Shape: a detector sees two windows of background, pairs of random hosts, evenly; its state is kept. For each
-//! trial the state is taken again and one host more comes, all of whose opposite hosts are distinct: evenly over
-//! the window, all in the running slice, or all in the oldest one. Invariant: a trial sees the background alone,
-//! no other host of the study.
+//! A detector sees two windows of background, pairs of random hosts, evenly; its state is kept. Each trial restores the
+//! state and adds one host, all of whose opposite hosts are distinct: evenly over the window, all in the running slice, or
+//! all in the oldest one. So a trial sees the background, and no other host of the study.
 
-use std::io::{self, Write};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
-use serde_json::json;
 use srlg_core::{Config, EstimateRange, IpPair, Scheme};
+use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::{Device, SlidingDetector};
+use srlg_input::number;
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 
 use crate::accuracy::Errors;
-use crate::family::Feeder;
-use crate::table::Lines;
-use crate::{number, progress};
+use crate::feed::Feeder;
+use crate::options::planned;
+use crate::output;
+use crate::results::{Cell, Column, Results, Row, details};
+use crate::study::{Study, Sweep};
+use crate::table::short;
 
 /// Hosts that are counted are numbered from here on, those of the background below.
 const FIRST: u32 = 0xc000_0000;
+
+const COLUMNS: &[Column] = &[
+    Column::decimals(0, "trials").metric("trials", ""),
+    Column::decimals(2, "RMSE, %").metric("rmse", "%"),
+    Column::decimals(2, "bias, %").metric("bias", "%"),
+    Column::decimals(2, "stated, %").metric("stated", "%"),
+    Column::decimals(2, "interval of 95 % held, %").metric("coverage95", "%"),
+    Column::decimals(0, "beyond range").metric("beyond", ""),
+    Column::decimals(0, "bounds above the truth").metric("bounds_above", ""),
+];
 
 #[derive(Args)]
 pub(crate) struct Giants {
@@ -66,7 +77,14 @@ enum Manner {
     Old,
 }
 
-/// What came of the trials of one kind.
+/// A kind of hosts.
+#[derive(Clone, Copy)]
+struct Giant {
+    manner: Manner,
+    cardinality: u32,
+}
+
+/// The outcome of the trials of one kind.
 #[derive(Default)]
 struct Outcome {
     /// Of those within range.
@@ -79,60 +97,60 @@ struct Outcome {
 }
 
 pub(crate) fn run(options: &Giants) -> Result<()> {
-    let config = options.config()?;
-    let mut detector = SlidingDetector::new(config, Device::Auto)?;
+    let mut detector = SlidingDetector::new(options.config()?, Device::Auto)?;
     let empty = background(options, &mut detector)?;
     let mut feeder = Feeder::new(options.family);
-    let manners = [Manner::Even, Manner::Now, Manner::Old];
-    let rows = manners.len() * options.cardinalities.len();
-    let bar = progress::bar(rows as u64 * u64::from(options.trials), "trials");
-    let mut out = io::stdout().lock();
-    if !options.json {
-        writeln!(out, "{}", TABLE.head())?;
-    }
-    for manner in manners {
-        for &cardinality in &options.cardinalities {
-            let mut outcome = Outcome::default();
-            for trial in 0..options.trials {
-                detector.restore(&empty)?;
-                let host = FIRST + trial;
-                touch(&detector, host, (cardinality, manner), &mut feeder)?;
-                outcome.add((&detector, options.family), host, cardinality)?;
-                bar.inc(1);
-            }
-            let row = match options.json {
-                true => outcome.json(options, (cardinality, manner)).to_string(),
-                false => outcome.row(options, (cardinality, manner)),
-            };
-            writeln!(out, "{row}").context("cannot write to the standard output")?;
+    let kind = |manner| move |&cardinality: &u32| Giant { manner, cardinality };
+    let manners = [Manner::Even, Manner::Now, Manner::Old].into_iter();
+    let steps = manners.flat_map(|manner| options.cardinalities.iter().map(kind(manner)));
+    let sweep = Sweep { results: options.results(), steps: steps.collect() };
+    let trials = sweep.steps.len() as u64 * u64::from(options.trials);
+    let bar = output::bar(trials, "");
+    Study::in_lines(options.json).run(bar, vec![sweep], |giant, results, bar| {
+        let mut outcome = Outcome::default();
+        for host in FIRST..FIRST + options.trials {
+            detector.restore(&empty)?;
+            giant.touch(&detector, host, &mut feeder)?;
+            outcome.add(detector.cardinality(options.family.host(host))?, giant.cardinality);
+            bar.inc(1);
         }
-    }
-    Ok(())
+        results.rows.push(outcome.row(options, giant));
+        Ok(())
+    })
 }
 
 impl Giants {
-    /// What makes the sizes of the detector.
+    fn config(&self) -> Result<Config> {
+        ensure!(self.trials <= 1 << 20, "--trials must be at most 1048576");
+        let mut config = Config { window: self.window, seed: self.seed, ..Config::default() };
+        if let Some(memory) = self.memory {
+            config = planned(config, self.load, memory)?;
+        }
+        if let (Some(own), Scheme::Tagged { lines, .. }) = (self.lines, &mut config.scheme) {
+            *lines = own;
+        }
+        config.linear_width = self.linear_width.unwrap_or(config.linear_width);
+        Ok(config)
+    }
+
+    fn results(&self) -> Results {
+        let mut details = details!(self, load, window, memory, seed);
+        details.push(("family", self.family.to_string().into()));
+        Results {
+            place: "trials".to_owned(),
+            names: vec!["contacts", "distinct pairs of others", "sizes", "opposite hosts"],
+            columns: COLUMNS,
+            details,
+            ..Results::default()
+        }
+    }
+
+    /// The option that makes the sizes of the detector.
     fn sizes(&self) -> String {
         let memory = self.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
         let lines = self.lines.map(|lines| format!("{lines} lines"));
         let sizes: Vec<String> = memory.into_iter().chain(lines).collect();
         if sizes.is_empty() { "default".to_owned() } else { sizes.join(", ") }
-    }
-
-    fn config(&self) -> Result<Config> {
-        let mut config = Config::default();
-        if let Some(memory) = self.memory {
-            let memory = usize::try_from(memory).context("--memory is too large")?;
-            config = Config::for_load(config.threshold, self.window, self.load, memory)?.config;
-        }
-        let Scheme::Tagged { cell_bits, lines, tags } = config.scheme else {
-            unreachable!("default and plans are of the tagged scheme")
-        };
-        let lines = self.lines.unwrap_or(lines);
-        config.scheme = Scheme::Tagged { cell_bits, lines, tags };
-        config.linear_width = self.linear_width.unwrap_or(config.linear_width);
-        ensure!(self.trials <= 1 << 20, "--trials must be at most 1048576");
-        Ok(Config { window: self.window, seed: self.seed, ..config })
     }
 }
 
@@ -145,7 +163,7 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
         let random = mix(seed ^ mix(number));
         IpPair { inside: random as u32 % FIRST, opposite: (random >> 32) as u32 }
     };
-    let slices = progress::bar(2 * u64::from(window), "slices of background");
+    let slices = output::bar(2 * u64::from(window), "slices of background");
     for slice in slices.wrap_iter(0..2 * window) {
         detector.skip_to(slice.into())?;
         let pairs: Vec<IpPair> = (until(slice)..until(slice + 1)).map(pair).collect();
@@ -154,27 +172,25 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
     Ok(detector.snapshot()?)
 }
 
-/// Contacts of `host` with as many distinct opposite hosts.
-fn touch(
-    detector: &SlidingDetector,
-    host: u32,
-    (cardinality, manner): (u32, Manner),
-    feeder: &mut Feeder,
-) -> Result<()> {
-    let window = u64::from(detector.params().window());
-    let until = |slice: u64| (slice * u64::from(cardinality) / window) as u32;
-    for late in 0..window {
-        let contacts = match (manner, late) {
-            (Manner::Even, late) => until(late)..until(late + 1),
-            (Manner::Now, 0) => 0..cardinality,
-            (Manner::Old, late) if late + 1 == window => 0..cardinality,
-            _ => continue,
-        };
-        let pair = |contact: u32| IpPair { inside: host, opposite: opposite(host, contact) };
-        let pairs: Vec<IpPair> = contacts.map(pair).collect();
-        feeder.ingest_late(detector, &pairs, late as u32)?;
+impl Giant {
+    /// Ingests the contacts of `host`, all with distinct opposite hosts.
+    fn touch(&self, detector: &SlidingDetector, host: u32, feeder: &mut Feeder) -> Result<()> {
+        let Self { manner, cardinality } = *self;
+        let window = u64::from(detector.params().window());
+        let until = |slice: u64| (slice * u64::from(cardinality) / window) as u32;
+        for late in 0..window {
+            let contacts = match (manner, late) {
+                (Manner::Even, late) => until(late)..until(late + 1),
+                (Manner::Now, 0) => 0..cardinality,
+                (Manner::Old, late) if late + 1 == window => 0..cardinality,
+                _ => continue,
+            };
+            let pair = |contact: u32| IpPair { inside: host, opposite: opposite(host, contact) };
+            let pairs: Vec<IpPair> = contacts.map(pair).collect();
+            feeder.ingest_late(detector, &pairs, late as u32)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Opposite host number `contact` of `host`: a bijection of 32 bits.
@@ -185,28 +201,8 @@ fn opposite(host: u32, contact: u32) -> u32 {
     x ^ x >> 16
 }
 
-const TABLE: Lines<11> = Lines::new([
-    "contacts",
-    "distinct pairs of others",
-    "sizes",
-    "opposite hosts",
-    "trials",
-    "RMSE, %",
-    "bias, %",
-    "stated, %",
-    "interval of 95 % held, %",
-    "beyond range",
-    "bounds above the truth",
-]);
-
 impl Outcome {
-    fn add(
-        &mut self,
-        (detector, family): (&SlidingDetector, Family),
-        host: u32,
-        truth: u32,
-    ) -> Result<()> {
-        let estimate = detector.cardinality(family.host(host))?;
+    fn add(&mut self, estimate: Estimate, truth: u32) {
         if estimate.range == EstimateRange::Beyond {
             self.beyond += 1;
             self.above += u32::from(estimate.cardinality > truth.into());
@@ -214,52 +210,34 @@ impl Outcome {
             self.errors.add(estimate, truth);
             self.stated += estimate.std_error / f64::from(truth);
         }
-        Ok(())
     }
 
-    /// RMSE, bias, stated error and coverage, in percent.
-    fn percents(&self) -> [Option<f64>; 4] {
-        let Self { errors, stated, .. } = self;
+    fn row(&self, options: &Giants, giant: &Giant) -> Row {
+        let Self { errors, stated, beyond, above } = self;
         let mean = |sum| errors.mean(sum);
-        [mean(errors.squares).map(f64::sqrt), mean(errors.sum), mean(*stated), mean(errors.covered)]
-            .map(|share| share.map(|share| 100.0 * share))
-    }
-
-    fn row(&self, options: &Giants, (cardinality, manner): (u32, Manner)) -> String {
-        let cells = self.percents().map(|it| it.map_or("none".to_owned(), |it| format!("{it:.2}")));
-        let [rmse, bias, stated, covered] = cells;
-        TABLE.row(&[
-            format!("{manner:?}").to_lowercase(),
-            format!("{} M", options.load as f64 / 1e6),
-            options.sizes(),
-            number::short(cardinality),
-            (self.errors.count as u32 + self.beyond).to_string(),
-            rmse,
-            bias,
-            stated,
-            covered,
-            self.beyond.to_string(),
-            self.above.to_string(),
-        ])
-    }
-
-    fn json(&self, options: &Giants, (cardinality, manner): (u32, Manner)) -> serde_json::Value {
-        let [rmse, bias, stated, covered] = self.percents();
-        json!({
-            "manner": format!("{manner:?}").to_lowercase(),
-            "cardinality": cardinality,
-            "load": options.load,
-            "window": options.window,
-            "memory": options.memory,
-            "seed": options.seed,
-            "family": options.family.to_string(),
-            "trials": self.errors.count as u32 + self.beyond,
-            "rmse": rmse,
-            "bias": bias,
-            "stated": stated,
-            "coverage95": covered,
-            "beyond": self.beyond,
-            "bounds_above": self.above,
-        })
+        let manner = format!("{:?}", giant.manner).to_lowercase();
+        let ratio = |ratio| Cell::ratio(ratio).or("none");
+        Row {
+            details: vec![
+                ("manner", manner.clone().into()),
+                ("cardinality", giant.cardinality.into()),
+            ],
+            names: vec![
+                manner,
+                format!("{} M", options.load as f64 / 1e6),
+                options.sizes(),
+                short(giant.cardinality),
+            ],
+            cells: vec![
+                (errors.count as u32 + beyond).into(),
+                ratio(mean(errors.squares).map(f64::sqrt)),
+                ratio(mean(errors.sum)),
+                ratio(mean(*stated)),
+                ratio(mean(errors.covered)),
+                (*beyond).into(),
+                (*above).into(),
+            ],
+            ..Row::default()
+        }
     }
 }

@@ -1,23 +1,41 @@
 //! `growth`: how time and memory grow with distinct pairs, slices in the window, and threads.
 //!
-//! Shape: [`sweeps`] lists what is measured, [`measure`] measures, [`results`] makes rows of
-//! it. Invariant: one thing varies along a sweep; all systems take equal
-//! pairs, one system after the other, each alone in memory. All of it runs on the CPU.
+//! One thing varies along a sweep. All systems take equal pairs, one system after the other, each alone in memory, on the
+//! CPU. A load or a family for which a system is left out has no row.
 
 mod measure;
-mod results;
-mod sweeps;
 
-use crate::number::short;
-use crate::study::{CommandLine, FolderOptions, StudyOutput};
-use crate::table::machine;
-use crate::{number, progress};
 use anyhow::{Result, ensure};
 use clap::Args;
+use srlg_core::Config;
+use srlg_input::number;
 use srlg_traffic::family::Family;
+
+use crate::output;
+use crate::peers::Peer;
+use crate::plot::{Axis, Point, Scale, Series};
+use crate::results::{Cell, Column, Results, Row, details};
+use crate::sample::stages_json;
+use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
+use crate::table::{machine, short};
+use measure::{Close, Cost};
 
 /// Most distinct pairs in a window: a `Stream` repeats itself after 2^32 pairs.
 const MOST_PAIRS: u32 = 1_000_000_000;
+
+const INGEST: Column =
+    Column::decimals(1, "ingest, ns per pair").metric("ingest_ns_per_pair", "ns").chart("ingest");
+const MEMORY: Column = Column::megabytes("memory, MB").metric("memory_bytes", "bytes");
+/// Where slices are closed.
+const CLOSES: &[Column] = &[
+    INGEST,
+    Column::decimals(2, "close, ms").metric("close_slice_ms", "ms").chart("close"),
+    Column::decimals(0, "stages, ms"),
+    Column::decimals(0, "all searched"),
+    MEMORY.chart("memory"),
+];
+/// Where pairs are only ingested.
+const INGESTS: &[Column] = &[INGEST, MEMORY];
 
 #[derive(Args)]
 pub(crate) struct Growth {
@@ -43,29 +61,43 @@ pub(crate) struct Growth {
     output: FolderOptions,
 }
 
+/// A system and its traffic.
+#[derive(Clone, Copy)]
+struct Step {
+    system: Option<Peer>,
+    /// Place on the x axis.
+    x: u32,
+    /// Distinct pairs in the window.
+    load: u32,
+    /// Slices in the window.
+    window: u32,
+    /// Threads that ingest.
+    threads: u32,
+    /// Whether slices are closed, or pairs only ingested.
+    closes: bool,
+}
+
+/// The systems that are measured; none is srlg.
+const SYSTEMS: [Option<Peer>; 3] = [None, Some(Peer::Pairs), Some(Peer::Sets)];
+
+/// Name in tables and plots.
+fn name(system: Option<Peer>) -> String {
+    system.map_or("srlg".to_owned(), |peer| peer.make(&Config::default(), 0).name())
+}
+
 pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
     ensure!(options.most <= MOST_PAIRS, "--most must be at most {MOST_PAIRS}");
     ensure!(options.most >= 100_000, "--most must be at least 100k, the least load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
-    let sweeps = sweeps::all(options);
-    let names = sweeps.iter().map(|sweep| sweep.name);
-    let title = "How time and memory grow";
-    let mut output = StudyOutput::in_folder(&options.output, "docs/growth", title, names)?;
+    let sweeps = options.sweeps();
     let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
-    let bar = progress::bar(steps as u64, "");
-    let mut all = Vec::new();
-    for sweep in sweeps {
-        let mut costs = Vec::new();
-        for step in &sweep.steps {
-            bar.set_message(format!("{}, {}", sweep.name, step.system.name()));
-            costs.push((*step, measure::cost(step, sweep.closes, options)?));
+    Study::in_folder(&options.output, "docs/growth", "How time and memory grow", &sweeps)?
+        .set_up(line, &options.text())?
+        .run(output::bar(steps as u64, ""), sweeps, |step, results, bar| {
+            add(results, step, &measure::cost(step, options)?);
             bar.inc(1);
-        }
-        all.push(results::of(&sweep, &costs, options));
-    }
-    drop(bar);
-    output.set_up(line, &options.text())?;
-    output.tell(&all)
+            Ok(())
+        })
 }
 
 impl Growth {
@@ -90,4 +122,137 @@ impl Growth {
         }
         text
     }
+
+    /// All sweeps; quick ones are tiny.
+    fn sweeps(&self) -> Vec<Sweep<Step>> {
+        let (load, window) = if self.quick { (20_000, 10) } else { (2_000_000, 60) };
+        let (least, most) = if self.quick { (10_000, 30_000) } else { (100_000, self.most) };
+        let base = Step { system: None, x: 0, load, window, threads: 1, closes: true };
+        let windows = [1, 10, 60, 300, 1000, 6000, 60_000];
+        let windows = if self.quick { &windows[..2] } else { &windows };
+        let pairs = "distinct pairs in the window";
+        let setting = format!("{} {pairs}", short(load));
+        vec![
+            self.sweep(
+                "load",
+                "distinct pairs",
+                pairs,
+                format!("{window} slices in the window, 1 thread"),
+                round(least).take_while(|&load| load <= most).map(|load| Step {
+                    x: load,
+                    load,
+                    ..base
+                }),
+            ),
+            self.sweep(
+                "window",
+                "slices in the window",
+                "slices in the window",
+                format!("{setting}, 1 thread"),
+                windows.iter().map(|&window| Step { x: window, window, ..base }),
+            ),
+            self.sweep(
+                "threads",
+                "threads",
+                "threads",
+                format!("{setting}, ingest alone"),
+                [1, 2, 4].map(|threads| Step { x: threads, threads, closes: false, ..base }),
+            ),
+        ]
+    }
+
+    /// Every system at all `places`, but for loads that are too large for it, and families that it does not know.
+    fn sweep(
+        &self,
+        place: &str,
+        what: &str,
+        x: &'static str,
+        setting: String,
+        places: impl IntoIterator<Item = Step>,
+    ) -> Sweep<Step> {
+        let of_all = |step: Step| SYSTEMS.map(|system| Step { system, ..step });
+        let fits = |step: &Step| match step.system {
+            None => true,
+            Some(Peer::Sets) if step.load > self.most_sets => false,
+            Some(_) => self.family == Family::V4,
+        };
+        let steps: Vec<Step> = places.into_iter().flat_map(of_all).filter(fits).collect();
+        let mut details = details!(self, closes, seed, quick);
+        details.extend([("sweep", place.into()), ("family", self.family.to_string().into())]);
+        let results = Results {
+            place: place.to_owned(),
+            heading: format!("Growth with {what}"),
+            setting,
+            names: vec!["system", x],
+            columns: if steps.iter().all(|step| step.closes) { CLOSES } else { INGESTS },
+            details,
+            ..Results::default()
+        };
+        Sweep { results, steps }
+    }
+}
+
+/// Adds the row of a step, the stages of its close to their chart, and how much everything has grown so far.
+fn add(results: &mut Results, step: &Step, cost: &Cost) {
+    let name = name(step.system);
+    let mut details = details!(step, load, window, threads);
+    details.push(("system", name.clone().into()));
+    let mut cells = vec![cost.ingest_ns.into()];
+    if let Some(close) = &cost.close {
+        cells.extend(close.cells());
+        add_stages(results, step.x, close);
+    }
+    cells.push(cost.memory_bytes.into());
+    let names = vec![name, short(step.x)];
+    results.rows.push(Row { names, x: step.x.into(), cells, details, ..Row::default() });
+    results.above = SYSTEMS.map(|system| growth(results, &self::name(system))).concat();
+}
+
+/// Adds a point to the line of each stage.
+fn add_stages(results: &mut Results, x: u32, close: &Close) {
+    let y = Axis { label: "stage of a close, ms", scale: Scale::Logarithmic };
+    let mut plot = results.plots.pop().unwrap_or_else(|| results.plot_of("stages", y, Vec::new()));
+    for &(stage, y) in &close.stages_ms {
+        Series::add(&mut plot.chart.series, stage, Point { x: x.into(), y, error: 0.0 });
+    }
+    results.plots.push(plot);
+}
+
+impl Close {
+    fn cells(&self) -> [Cell; 3] {
+        let stages = self.stages_ms.iter().map(|(name, ms)| format!("{name} {ms:.2}"));
+        let details =
+            vec![("stages", stages_json(&self.stages_ms)), ("complete", self.is_complete.into())];
+        [
+            Cell::from(self.ms).details(details),
+            stages.collect::<Vec<_>>().join(", ").into(),
+            if self.is_complete { "yes" } else { "no" }.to_owned().into(),
+        ]
+    }
+}
+
+/// How much the charted values of a system grew along the sweep: a line, if there are two rows or more.
+fn growth(results: &Results, system: &str) -> String {
+    let rows: Vec<_> = results.rows.iter().filter(|row| row.names[0] == system).collect();
+    let [first, .., last] = rows[..] else { return String::new() };
+    let cells = first.cells.iter().zip(&last.cells);
+    let factors = results.columns.iter().zip(cells).filter_map(|(column, (first, last))| {
+        Some(format!("{} {:.2}", column.chart_file()?, last.value? / first.value?))
+    });
+    format!(
+        "- {}, from {} to {}, times: {}{}.\n",
+        first.names[0],
+        first.names[1],
+        last.names[1],
+        factors.collect::<Vec<_>>().join(", "),
+        last.cells.get(1).and_then(longest).unwrap_or_default()
+    )
+}
+
+/// The stage that takes most of a close.
+fn longest(close: &Cell) -> Option<String> {
+    let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
+    let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
+    let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    Some(format!("; there the stage {name} is {:.0} % of a close", 100.0 * ms / close.value?))
 }

@@ -5,7 +5,8 @@
 //! - [`peers`]: what users have today: hash maps, estimators per host, a ring of sketches.
 //! - [`command`]: the command line, one module per experiment.
 //!
-//! Traffic, truth and scores are those of [`srlg_traffic`]. Nothing here is published.
+//! Traffic, truth and scores are those of [`srlg_traffic`]. An experiment lists its sweeps; the engine in `study` measures
+//! them step by step and makes pages, tables, charts and JSON of the rows. Nothing here is published.
 #![forbid(unsafe_code)]
 
 pub mod command;
@@ -17,27 +18,23 @@ mod accuracy;
 mod alike;
 mod characterise;
 mod comparison;
-mod family;
+mod feed;
+mod generate;
 mod giants;
 mod growth;
-mod number;
+mod options;
 mod output;
-mod page;
 mod paper;
-mod pcap_writer;
 mod picture;
 mod plans;
 mod plot;
-mod preset;
-mod progress;
 mod report;
+mod results;
 mod sample;
 mod scale;
 mod speed;
 mod study;
-mod synthetic;
 mod table;
-mod threads;
 mod traces;
 
 /// Longest stream, in slices: 92 days.

@@ -1,41 +1,47 @@
-//! Where the commands write: a file, or `-` for the standard output.
+//! Where commands write: files, pages of docs/, and progress bars.
 //!
-//! Shape: [`Output`], a buffered, counting writer. Invariant: a file appears
-//! under its name only when it is complete; until then it is `NAME.partial`, and
-//! that is removed when the command fails. Devices and pipes are written directly.
+//! A file has its name only once it is complete: until then it is `NAME.partial`, which is removed when a command fails. A
+//! page is a file in which commands replace the text between `<!-- table: NAME -->` and `<!-- end -->`, and nothing else.
 
-use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A destination that has to be finished.
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use tempfile::TempPath;
+
+/// The context of an error where nothing can be printed.
+pub(crate) const UNWRITTEN: &str = "cannot write to the standard output";
+
+/// A file that has to be finished, or the standard output; it counts the bytes that are written.
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
-    /// The partial file and its final name; none when there is nothing to rename.
-    partial: Option<(PathBuf, PathBuf)>,
+    /// The partial file; none for devices, pipes and the standard output, which are written directly.
+    partial: Option<TempPath>,
+    name: PathBuf,
 }
 
 impl Output {
-    /// Opens `path` for writing.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let opened = |writer| Self {
-            writer: BufWriter::with_capacity(1 << 18, writer),
-            written: 0,
-            partial: None,
+    /// Opens `name` for writing; `-` is the standard output.
+    pub(crate) fn create(name: &Path) -> Result<Self> {
+        let is_special = fs::metadata(name).is_ok_and(|metadata| !metadata.is_file());
+        let mut partial = OsString::from(name);
+        partial.push(".partial");
+        let path = if is_special { name.as_os_str() } else { &partial };
+        let create = || {
+            File::create(path)
+                .with_context(|| format!("cannot create {}", Path::new(path).display()))
         };
-        if path == Path::new("-") {
-            return Ok(opened(Box::new(io::stdout())));
-        }
-        let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let partial = if is_special { path.to_owned() } else { partial_name(path) };
-        let file = File::create(&partial)
-            .with_context(|| format!("cannot create {}", partial.display()))?;
-        let mut output = opened(Box::new(file));
-        output.partial = (!is_special).then(|| (partial, path.to_owned()));
-        Ok(output)
+        let (writer, partial): (Box<dyn Write>, _) = match name == Path::new("-") {
+            true => (Box::new(io::stdout()), None),
+            false if is_special => (Box::new(create()?), None),
+            false => (Box::new(create()?), Some(TempPath::try_from_path(&partial)?)),
+        };
+        let writer = BufWriter::with_capacity(1 << 18, writer);
+        Ok(Self { writer, written: 0, partial, name: name.to_owned() })
     }
 
     /// Bytes written so far.
@@ -46,12 +52,9 @@ impl Output {
     /// Writes what is buffered and gives the file its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.writer.flush().context("cannot write the output")?;
-        if let Some((partial, path)) = &self.partial {
-            fs::rename(partial, path)
-                .with_context(|| format!("cannot rename {} to its name", partial.display()))?;
-        }
-        self.partial = None;
-        Ok(())
+        let Some(partial) = self.partial else { return Ok(()) };
+        let text = format!("cannot rename {} to its name", partial.display());
+        partial.persist(&self.name).map_err(|error| error.error).context(text)
     }
 }
 
@@ -67,17 +70,122 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some((partial, _)) = &self.partial {
-            // The command fails already: its error is the one to tell.
-            let _ = fs::remove_file(partial);
+/// Writes a whole file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let mut output = Output::create(path)?;
+    output.write_all(text.as_bytes()).context("cannot write the output")?;
+    output.finish()
+}
+
+/// The line after a place.
+const END: &str = "<!-- end -->";
+
+/// A Markdown file with places for results.
+pub(crate) struct Page {
+    pub(crate) path: PathBuf,
+    text: String,
+}
+
+impl Page {
+    /// Reads the page, and checks that it has all `places`.
+    pub(crate) fn open(path: &Path, places: &[impl AsRef<str>]) -> Result<Self> {
+        let text = fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        let page = Self { path: path.to_owned(), text };
+        places.iter().try_for_each(|place| page.split(place.as_ref()).map(drop))?;
+        Ok(page)
+    }
+
+    /// Opens the page; one that does not exist starts as a title and empty `places`.
+    pub(crate) fn open_or_start(path: &Path, title: &str, places: &[&str]) -> Result<Self> {
+        if path.exists() {
+            return Self::open(path, places);
         }
+        let empty = |place: &&str| format!("\n{}\n{END}\n", start(place));
+        let text = format!("# {title}\n{}", places.iter().map(empty).collect::<String>());
+        Ok(Self { path: path.to_owned(), text })
+    }
+
+    /// Puts `content` into its place.
+    pub(crate) fn fill(&mut self, place: &str, content: &str) -> Result<()> {
+        let (before, after) = self.split(place)?;
+        self.text = format!("{before}\n{}\n\n{after}", content.trim());
+        Ok(())
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self) -> Result<()> {
+        write(&self.path, &self.text)
+    }
+
+    /// The text up to the line before the place, and from the line after it.
+    fn split(&self, place: &str) -> Result<(&str, &str)> {
+        let start = start(place);
+        let split = || {
+            let inside = self.text.find(&format!("{start}\n"))? + start.len() + 1;
+            let outside = inside + self.text[inside..].find(END)?;
+            Some((&self.text[..inside], &self.text[outside..]))
+        };
+        split().with_context(|| format!("{} has no lines {start} and {END}", self.path.display()))
     }
 }
 
-fn partial_name(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".partial");
-    name.into()
+/// The line before `place`.
+fn start(place: &str) -> String {
+    format!("<!-- table: {place} -->")
+}
+
+/// A progress bar of `len` steps on the standard error, which says `what` they are. It draws nothing where that is not a
+/// terminal, and is cleared when it is dropped, so that error lines stand alone.
+pub(crate) fn bar(len: u64, what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left")
+        .expect("the template is well formed");
+    ProgressBar::new(len)
+        .with_style(style)
+        .with_message(what.to_owned())
+        .with_finish(ProgressFinish::AndClear)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::{InMemoryTerm, ProgressDrawTarget};
+
+    #[test]
+    fn prose_stays_and_places_are_replaced() {
+        let path = Path::new("no such page");
+        let mut page = Page::open_or_start(path, "It", &["one", "two"]).unwrap();
+        page.text += "\nprose of \"two\"\n";
+        page.fill("one", "old\n").unwrap();
+        page.fill("two", "kept").unwrap();
+        page.fill("one", "new").unwrap();
+        let expected = "# It\n\n<!-- table: one -->\n\nnew\n\n<!-- end -->\n\n\
+            <!-- table: two -->\n\nkept\n\n<!-- end -->\n\nprose of \"two\"\n";
+        assert_eq!(page.text, expected);
+        page.fill("one", "new").unwrap();
+        assert_eq!(page.text, expected);
+    }
+
+    #[test]
+    fn a_page_without_a_place_is_refused() {
+        let start = start("one");
+        for text in ["", &start, END, &format!("{END}\n{start}\n"), &format!("{start}{END}")] {
+            let page = Page { path: "it.md".into(), text: text.into() };
+            let error = page.split("one").unwrap_err().to_string();
+            assert_eq!(error, "it.md has no lines <!-- table: one --> and <!-- end -->");
+        }
+    }
+
+    #[test]
+    fn a_bar_tells_what_and_how_far_and_leaves_nothing() {
+        let terminal = InMemoryTerm::new(5, 100);
+        let bar = bar(2000, "slices");
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
+        bar.inc(1000);
+        bar.tick();
+        let drawn = terminal.contents();
+        assert!(drawn.starts_with("slices") && drawn.contains("1,000/2,000"), "{drawn}");
+        drop(bar);
+        assert_eq!(terminal.contents(), "");
+    }
 }

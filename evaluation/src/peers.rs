@@ -5,25 +5,57 @@
 //! - [`EstimatorMap`], [`HyperLogLogMap`]: for every host an estimator of a public crate.
 //! - [`SketchRing`]: one invertible sketch per slice, all of them merged at every close.
 //!
-//! Shape: each is a [`System`](crate::system::System) over windows of `window` slices,
-//! made for a threshold. Invariant: the exact ones and the ring report the window that
-//! ends with the closed slice; the estimators cannot forget, and report windows that
-//! start anew. [`memory_bytes`](crate::system::System::memory_bytes) of hash maps are
-//! those of their tables with all unused places.
+//! Each is a [`System`] over windows of `window` slices, made for a threshold. The exact ones and the ring report the window
+//! that ends with the closed slice; the estimators cannot forget, and report windows that start anew.
+//! [`memory_bytes`](System::memory_bytes) of hash maps are those of their tables with all unused places.
 
-mod exact_pairs;
-mod exact_sets;
+mod exact;
 mod multiresolution;
 mod sketch_ring;
-mod sliding;
-mod spread_sketch;
-mod table;
 #[cfg(test)]
 mod testing;
 mod tumbling;
 
-pub use exact_pairs::{ExactPairs, Pairs};
-pub use exact_sets::{ExactSets, Sets};
+pub use exact::{ExactPairs, ExactSets, PairTable, Pairs, Sets, SlidingMap};
 pub use sketch_ring::SketchRing;
-pub use sliding::{PairTable, SlidingMap};
 pub use tumbling::{DistinctCounter, EstimatorMap, HyperLogLogMap, TumblingMap};
+
+use srlg_core::Config;
+
+use crate::system::System;
+
+/// A kind of system that users have today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Sets,
+    Pairs,
+    Estimators,
+    HyperLogLogs,
+    Ring,
+}
+
+impl Peer {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Sets, Self::Pairs, Self::Estimators, Self::HyperLogLogs, Self::Ring];
+
+    /// Those with an entry for every host.
+    pub(crate) const MAPS: [Self; 4] =
+        [Self::Sets, Self::Pairs, Self::Estimators, Self::HyperLogLogs];
+
+    /// Whether its answers are exact.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::Sets | Self::Pairs)
+    }
+
+    /// An empty system for the window, the threshold and the seed of `config`; a ring has `ring_bytes`.
+    pub(crate) fn make(self, config: &Config, ring_bytes: usize) -> Box<dyn System + Send> {
+        let Config { window, threshold, seed, .. } = *config;
+        match self {
+            Self::Sets => Box::new(ExactSets::new(window, threshold)),
+            Self::Pairs => Box::new(ExactPairs::new(window, threshold)),
+            Self::Estimators => Box::new(EstimatorMap::new(window, threshold)),
+            Self::HyperLogLogs => Box::new(HyperLogLogMap::new(window, threshold)),
+            Self::Ring => Box::new(SketchRing::new(window, threshold, ring_bytes, seed)),
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `picture`: the picture of the README: a planted flood, second by second, as it was and as a detector saw it.
 //!
-//! Shape: model A beside a flood, one detector, which is asked about the victim in every close; then an SVG for light pages
-//! and one for dark ones. Invariant: the line of the truth is counted, not computed.
+//! The traffic is model A beside a flood; the detector is asked about the victim in every close. The line of the truth is
+//! counted, not computed. There is an SVG for light pages, and one for dark ones.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,9 +12,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, SlidingDetector};
+use srlg_input::number;
 use srlg_traffic::synthetic::{Model, mix};
-
-use crate::number;
 
 const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 

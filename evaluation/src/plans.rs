@@ -1,13 +1,9 @@
 //! `plans`: whether detectors keep what [`Config::for_load`] promises; and a table of its plans.
 //!
-//! Shape: [`grid`] lists plans, [`trial`] measures one in [`traffic`] of exactly its load, [`tables`] tells what came
-//! of all; [`sizes`] is the table of plans. Invariant: everything follows from the options; planted hosts are part of the load, and a plan is
-//! judged by what it says itself.
+//! Each plan is [measured](trial) in traffic of exactly its load, of which planted hosts are a part, and judged by what it
+//! says itself.
 
-mod grid;
-mod sizes;
 mod tables;
-mod traffic;
 mod trial;
 
 use std::io::{self, Write};
@@ -15,15 +11,19 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_core::Config;
+use serde_json::{Value, json};
+use srlg_core::{Config, ConfigError, Plan};
+use srlg_input::number;
 
-use crate::page::Page;
+use crate::output::{self, Page, UNWRITTEN};
 use crate::study::CommandLine;
-use crate::{number, progress};
-use grid::Row;
+use trial::{Background, Outcome};
 
-/// What went wrong where nothing could be printed.
-const UNTOLD: &str = "cannot write to the standard output";
+/// Share by which the root mean square error may differ from the standard error that is to be expected.
+const TOLERANCE: f64 = 0.1;
+
+/// Share of the hosts of 2θ that a plan may miss.
+const MAY_MISS: f64 = 1e-3;
 
 #[derive(Args)]
 pub(crate) struct Plans {
@@ -70,64 +70,166 @@ struct Place {
     memory: u32,
 }
 
+/// A plan and how it did, or a refusal.
+struct Row {
+    place: Place,
+    plan: Result<Trial, ConfigError>,
+}
+
+/// A plan that was measured in some traffic.
+struct Trial {
+    plan: Plan,
+    background: Background,
+    outcome: Outcome,
+}
+
 pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
     ensure!(options.hosts <= 1 << 20, "--hosts must be at most 1048576");
     let place = if options.table { "sizes" } else { "plans" };
-    let page = options.write.as_ref().map(|page| Page::open(page, &[place])).transpose()?;
+    let mut page = options.write.as_ref().map(|page| Page::open(page, &[place])).transpose()?;
     let command = format!("`{}`", line(&[]));
-    if options.table {
-        let sizes = format!("{command}\n\n{}", sizes::tables(options));
-        return tell(page, place, [&sizes, &sizes], false);
+    let rows = if options.table { Vec::new() } else { rows(options)? };
+    let (written, more) = match options.table {
+        true => (tables::sizes(options), String::new()),
+        false => (tables::summary(&rows), tables::all(&rows)),
+    };
+    let written = format!("{command}\n\n{written}");
+    if let Some(page) = &mut page {
+        page.fill(place, &written)?;
+        page.write()?;
     }
-    let places = grid::places(options);
-    let bar = progress::bar(places.len() as u64, "plans");
-    let mut rows = Vec::new();
-    for place in places {
-        for row in measured(options, &place)? {
-            if options.json {
-                // A long run is worth something wherever it ends.
-                writeln!(io::stdout(), "{}", row.json(options)).context(UNTOLD)?;
-            }
-            rows.push(row);
-        }
-        bar.inc(1);
+    if !options.json {
+        let text = format!("{written}\n{more}");
+        writeln!(io::stdout(), "{}", text.trim_end()).context(UNWRITTEN)?;
     }
-    drop(bar);
-    let summary = format!("{command}\n\n{}", tables::summary(&rows));
-    let all = format!("{summary}\n{}", tables::all(&rows));
-    tell(page, place, [&summary, &all], options.json)?;
     let broken = rows.iter().filter(|row| row.is_broken()).count();
     ensure!(broken == 0, "{broken} plans do not keep what they promise");
     Ok(())
 }
 
-/// A row for each traffic, or one of a refusal.
-fn measured(options: &Plans, place: &Place) -> Result<Vec<Row>> {
-    let Place { threshold, window, load, memory } = *place;
-    let plan = match Config::for_load(threshold, window, load.into(), memory as usize) {
-        Ok(plan) => plan,
-        Err(refusal) => return Ok(vec![Row::refused(*place, refusal)]),
-    };
-    let measure = |background| {
-        let outcome = trial::run(options, place, &plan, background)?;
-        Ok(Row::measured(*place, plan, background, outcome))
-    };
-    traffic::Background::ALL.into_iter().map(measure).collect()
+/// Measures all plans, and prints their JSON at once: a long run is worth something wherever it ends.
+fn rows(options: &Plans) -> Result<Vec<Row>> {
+    let places = options.places();
+    let bar = output::bar(places.len() as u64, "plans");
+    let mut rows = Vec::new();
+    for place in places {
+        for row in place.rows(options)? {
+            if options.json {
+                writeln!(io::stdout(), "{}", row.json(options)).context(UNWRITTEN)?;
+            }
+            rows.push(row);
+        }
+        bar.inc(1);
+    }
+    Ok(rows)
 }
 
-/// Writes the first text to the page, and prints the second, unless JSON was.
-fn tell(
-    page: Option<Page>,
-    place: &str,
-    [written, printed]: [&str; 2],
-    is_json: bool,
-) -> Result<()> {
-    if let Some(mut page) = page {
-        page.fill(place, written)?;
-        page.write()?;
+impl Plans {
+    /// All places: each threshold, load and memory with one window, in turn; but for loads that have no room for the
+    /// planted hosts.
+    fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (row, &threshold) in self.thresholds.iter().enumerate() {
+            for (column, &load) in self.loads.iter().enumerate() {
+                for (layer, &memory) in self.memories.iter().enumerate() {
+                    let window = self.windows[(row + column + layer) % self.windows.len()];
+                    if load / 4 >= threshold {
+                        places.push(Place { threshold, window, load, memory });
+                    }
+                }
+            }
+        }
+        places
     }
-    if is_json {
-        return Ok(());
+}
+
+impl Place {
+    /// A row for each traffic, or one of a refusal.
+    fn rows(self, options: &Plans) -> Result<Vec<Row>> {
+        let Self { threshold, window, load, memory } = self;
+        let plan = match Config::for_load(threshold, window, load.into(), memory as usize) {
+            Ok(plan) => plan,
+            Err(refusal) => return Ok(vec![Row { place: self, plan: Err(refusal) }]),
+        };
+        let measure = |background| {
+            let outcome = trial::run(options, &self, &plan, background)?;
+            Ok(Row { place: self, plan: Ok(Trial { plan, background, outcome }) })
+        };
+        Background::ALL.into_iter().map(measure).collect()
     }
-    writeln!(io::stdout(), "{}", printed.trim_end()).context(UNTOLD)
+}
+
+impl Row {
+    /// Whether the plan was measured not to keep what it says, by more than chance.
+    fn is_broken(&self) -> bool {
+        self.plan.as_ref().is_ok_and(|trial| trial.errs_otherwise() || trial.misses_more())
+    }
+
+    fn json(&self, options: &Plans) -> Value {
+        let Place { threshold, window, load, memory } = self.place;
+        let mut object = json!({
+            "threshold": threshold,
+            "window": window,
+            "load": load,
+            "memory": memory,
+            "seed": options.seed,
+            "refused": self.plan.as_ref().err().map(ToString::to_string),
+        });
+        let Ok(Trial { plan, background, outcome }) = &self.plan else { return object };
+        let params = plan.config.validate().ok();
+        let measured = json!({
+            "traffic": background.name(),
+            "cells": params.and_then(|it| Some(1 << it.finder().cells()?.cell_bits())),
+            "linear_width": plan.config.linear_width,
+            "candidate_limit": plan.config.candidate_limit,
+            "pairs_per_recorder": plan.pairs_per_recorder,
+            "std_error": plan.std_error,
+            "miss_probability": plan.miss_probability,
+            "double_miss_probability": plan.double_miss_probability,
+            "hosts": outcome.hosts,
+            "bias": outcome.errors / f64::from(outcome.hosts),
+            "rms_error": outcome.rms(),
+            "rms_noise": outcome.noise(),
+            "acting_std_error": outcome.std_error,
+            "high": outcome.high,
+            "high_missed": outcome.high_missed,
+            "missed": outcome.missed,
+            "false_reports": outcome.false_reports,
+            "candidates": outcome.candidates,
+            "health_miss_probability": outcome.miss_probability,
+            "is_broken": self.is_broken(),
+        });
+        let Value::Object(measured) = measured else { unreachable!("a JSON object") };
+        object.as_object_mut().expect("a JSON object").extend(measured);
+        object
+    }
+}
+
+impl Trial {
+    /// Whether errors are larger than was promised, or smaller than is to be expected of the load as it acts in the end,
+    /// by more than the tolerance and by more than chance. At first giants act as all others do.
+    fn errs_otherwise(&self) -> bool {
+        let Self { plan, outcome, .. } = self;
+        let most = TOLERANCE.max(3.0 * outcome.noise());
+        outcome.rms() > plan.std_error * (1.0 + most)
+            || outcome.rms() < outcome.std_error * (1.0 - most)
+    }
+
+    /// Whether more hosts are missed than a plan may miss of 2θ, or says of θ, which a chance below 1 in 1,000 would do.
+    fn misses_more(&self) -> bool {
+        let Self { plan, outcome, .. } = self;
+        let too_many = |missed, hosts, share| at_least(missed, share * f64::from(hosts)) < 1e-3;
+        too_many(outcome.missed, outcome.hosts, MAY_MISS)
+            || too_many(outcome.high_missed, outcome.high, plan.miss_probability)
+    }
+}
+
+/// Probability that a Poisson variable of this `mean` is `count` or more.
+fn at_least(count: u32, mean: f64) -> f64 {
+    let (mut fewer, mut term) = (0.0, (-mean).exp());
+    for number in 0..count {
+        fewer += term;
+        term *= mean / f64::from(number + 1);
+    }
+    1.0 - fewer
 }

@@ -1,9 +1,8 @@
 //! Line charts, as SVG.
 //!
-//! Shape: a [`Chart`] of named series goes in, the text of an SVG comes out; [`axis`] says
-//! where values lie. Invariant: equal charts give equal bytes on every machine, since texts
-//! are left to the viewer's fonts and none is measured here. What an axis cannot show is
-//! left out: values that are not finite, and on a logarithmic axis those that are not positive.
+//! Equal charts give equal bytes on every machine, since texts are left to the viewer's fonts and none is measured here.
+//! An axis leaves out values that it cannot show: those that are not finite, and on a logarithmic axis those that are not
+//! positive.
 
 mod axis;
 
@@ -30,7 +29,7 @@ const COLOURS: [RGBColor; 6] = [
 /// A series of more points is a line without marks.
 const MOST_MARKS: usize = 40;
 
-/// What to draw.
+/// Series on two axes.
 #[derive(Clone)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -48,7 +47,7 @@ pub(crate) struct Plot {
 }
 
 /// What an axis shows.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Axis {
     pub(crate) label: &'static str,
     pub(crate) scale: Scale,
@@ -80,14 +79,17 @@ pub(crate) struct Point {
 impl Series {
     /// A line for each name, in the order of appearance.
     pub(crate) fn by_name(points: impl IntoIterator<Item = (String, Point)>) -> Vec<Self> {
-        let mut lines: Vec<Self> = Vec::new();
-        for (name, point) in points {
-            match lines.iter_mut().find(|line| line.name == name) {
-                Some(line) => line.points.push(point),
-                None => lines.push(Self { name, points: vec![point] }),
-            }
-        }
+        let mut lines = Vec::new();
+        points.into_iter().for_each(|(name, point)| Self::add(&mut lines, &name, point));
         lines
+    }
+
+    /// Adds a point to the line of this name.
+    pub(crate) fn add(lines: &mut Vec<Self>, name: &str, point: Point) {
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => lines.push(Self { name: name.to_owned(), points: vec![point] }),
+        }
     }
 }
 
@@ -184,4 +186,70 @@ impl Scale {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn chart(scale: Scale, points: &[(f64, f64)]) -> Chart {
+        let point = |&(x, y): &(f64, f64)| Point { x, y, error: 0.0 };
+        Chart {
+            title: "a <title>".into(),
+            x: Axis { label: "the x", scale: Scale::Linear },
+            y: Axis { label: "the y", scale },
+            series: vec![
+                Series { name: "first".into(), points: points.iter().map(point).collect() },
+                Series { name: "second".into(), points: Vec::new() },
+            ],
+        }
+    }
+
+    /// Number of marks of points.
+    fn marks(svg: &str) -> usize {
+        svg.matches("<circle").count()
+    }
+
+    #[test]
+    fn names_and_labels_are_texts_of_a_whole_document() {
+        let svg = chart(Scale::Linear, &[(1.0, 2.0), (2.0, 3.0)]).svg().unwrap();
+        for text in ["first", "second", "the x", "the y", "a &lt;title&gt;"] {
+            assert!(svg.contains(text), "{text}");
+        }
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn equal_charts_are_equal_bytes() {
+        let svg = || chart(Scale::Logarithmic, &[(1.0, 2.0), (2.0, 0.3)]).svg().unwrap();
+        assert_eq!(svg(), svg());
+        assert_ne!(svg(), chart(Scale::Linear, &[(1.0, 2.0), (2.0, 0.3)]).svg().unwrap());
+    }
+
+    #[test]
+    fn values_without_a_place_are_left_out() {
+        let points = [(1.0, 2.0), (2.0, 0.0), (3.0, f64::NAN), (f64::INFINITY, 1.0), (4.0, 1.0)];
+        assert_eq!(marks(&chart(Scale::Linear, &points).svg().unwrap()), 3);
+        assert_eq!(marks(&chart(Scale::Logarithmic, &points).svg().unwrap()), 2);
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            assert_eq!(marks(&chart(scale, &[]).svg().unwrap()), 0);
+        }
+    }
+
+    #[test]
+    fn a_long_series_is_a_line_without_marks() {
+        let points: Vec<_> = (0..=MOST_MARKS).map(|x| (x as f64, 1.0)).collect();
+        assert_eq!(marks(&chart(Scale::Linear, &points).svg().unwrap()), 0);
+        assert_eq!(marks(&chart(Scale::Linear, &points[1..]).svg().unwrap()), MOST_MARKS);
+    }
+
+    #[test]
+    fn errors_are_bars_that_the_axis_has_room_for() {
+        let bare = chart(Scale::Linear, &[(1.0, 2.0), (2.0, 3.0)]);
+        let mut barred = chart(Scale::Linear, &[(1.0, 2.0), (2.0, 3.0)]);
+        barred.series[0].points[0].error = 7.0;
+        let lines = |chart: &Chart| chart.svg().unwrap().matches("<polyline").count();
+        assert!(lines(&barred) > lines(&bare));
+        let range = barred.vertical().range();
+        assert!(range.start <= -5.0 && range.end >= 9.0, "{range:?}");
+        barred.y.scale = Scale::Logarithmic;
+        assert!(barred.vertical().range().start > 1.0, "a bar below 0 does not stretch the axis");
+    }
+}

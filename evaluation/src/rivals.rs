@@ -10,14 +10,12 @@
 //! Invariant: an AND only clears bits, so the search drops a combination of vectors as soon
 //! as too many bits are zero, and reports what trying all whole combinations would.
 
-mod arrays;
 pub mod dcds;
+mod filter;
 pub mod gse;
 pub mod vbfa;
-mod vectors;
 
-pub use arrays::Reversal;
-pub use vectors::VectorFilter;
+pub use filter::{Reversal, VectorFilter};
 
 /// Bits of a word, the unit in which memory is taken.
 const WORD: u32 = u64::BITS;

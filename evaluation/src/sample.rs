@@ -1,11 +1,11 @@
-//! [`Sample`]: what several rounds of the same work amount to; [`stage_medians`], those of its stages.
-//!
-//! Invariant: there is at least one round.
+//! Times of work, and what several rounds of the same work amount to.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use cpu_time::ProcessTime;
 use serde_json::{Map, Value};
+use srlg_host::{SliceReport, SlidingDetector};
 
 /// The middle, the least and the most of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +59,21 @@ pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
 pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()
+}
+
+/// The result of `work`, and the seconds that the processor worked for this process, on all its threads: on a shared
+/// machine they stay what they are, as far as its caches allow.
+pub(crate) fn processor_time<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = ProcessTime::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
+
+/// Closes the slice; the report, and the seconds that it took.
+pub(crate) fn timed_close(detector: &mut SlidingDetector) -> Result<(SliceReport, f64)> {
+    let start = Instant::now();
+    let report = detector.close_slice()?;
+    Ok((report, start.elapsed().as_secs_f64()))
 }
 
 /// Seconds of `work`.

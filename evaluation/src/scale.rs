@@ -1,27 +1,61 @@
 //! `scale`: what many nodes cost: bytes between them, the collector's time, a tree of collectors.
 //!
-//! Shape: [`traffic`], [`nodes`] and [`tree`] are a sweep each, of nodes and
-//! [`Collector`](collector::Collector)s that hand each other the bytes that a network would carry.
-//! Invariant: every node is simulated, one after the other, and clocks run in the library's own
-//! calls alone; a tree's answer is that of one collector, bit for bit, or the command fails.
+//! Every [node and collector](network) is simulated, one after the other: they hand each other the bytes that a network
+//! would carry, and clocks run in the library's own calls alone. A tree's answer is that of one collector, bit for bit, or
+//! the command fails.
 
-mod collector;
-mod node;
-mod nodes;
-mod traffic;
-mod tree;
+mod network;
 
-use crate::study::{CommandLine, Details, FolderOptions, Results, Row, StudyOutput};
-use crate::table::machine;
-use crate::{number, progress};
 use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
-use srlg_core::Config;
+use srlg_core::{Config, IpPair};
+use srlg_input::number;
 use srlg_traffic::family::Family;
+use srlg_traffic::synthetic::Stream;
+
+use crate::feed::Feeder;
+use crate::options::planned;
+use crate::output;
+use crate::results::{Column, Results, Row, details};
+use crate::sample::Sample;
+use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
+use crate::table::{machine, short};
+use network::{Collector, Sent, Tree};
 
 /// Most nodes, each of which is simulated.
 const MOST_NODES: u32 = 100_000;
+
+const OF_TRAFFIC: &[Column] = &[
+    Column::decimals(0, "recorders touched").metric("recorders", ""),
+    Column::decimals(0, "bytes of the delta").metric("delta_bytes", "bytes").chart("delta-bytes"),
+    Column::decimals(2, "bytes per pair").metric("delta_bytes_per_pair", "bytes"),
+    Column::decimals(2, "to make it, ms").metric("delta_make_ms", "ms").chart("delta-make-ms"),
+    Column::decimals(2, "to merge it, ms").metric("delta_merge_ms", "ms").chart("delta-merge-ms"),
+];
+const OF_NODES: &[Column] = &[
+    Column::decimals(0, "bytes to the collector")
+        .metric("collector_bytes", "bytes")
+        .chart("collector-bytes"),
+    Column::decimals(0, "bytes per delta").metric("delta_bytes", "bytes"),
+    Column::decimals(1, "to merge all, ms")
+        .metric("collector_merge_ms", "ms")
+        .chart("collector-merge-ms"),
+    Column::decimals(0, "deltas per second").metric("deltas_per_second", "1/s"),
+    Column::decimals(1, "to close, ms").metric("collector_close_ms", "ms"),
+];
+const OF_TREES: &[Column] = &[
+    Column::decimals(0, "levels").metric("tree_levels", ""),
+    Column::decimals(0, "collectors").metric("tree_collectors", ""),
+    Column::decimals(0, "bytes to the root")
+        .metric("tree_root_bytes", "bytes")
+        .chart("tree-root-bytes"),
+    Column::decimals(0, "bytes on all links").metric("tree_bytes", "bytes"),
+    Column::decimals(1, "root, ms").metric("tree_root_ms", "ms"),
+    Column::decimals(1, "nodes to answer, ms")
+        .metric("tree_latency_ms", "ms")
+        .chart("tree-latency-ms"),
+];
 
 #[derive(Args)]
 pub(crate) struct Scale {
@@ -56,42 +90,66 @@ pub(crate) struct Scale {
     output: FolderOptions,
 }
 
-/// Measures one sweep; each step is one of its places.
-type Measure = fn(&Setting<'_>, &ProgressBar) -> Result<Results>;
-
-const SWEEPS: [(&str, Measure); 3] =
-    [("traffic", traffic::measure), ("nodes", nodes::measure), ("tree", tree::measure)];
-
-/// What all sweeps share.
-struct Setting<'a> {
-    options: &'a Scale,
-    /// The sizes of every node and collector.
-    config: Config,
+/// A part of a sweep.
+enum Step {
+    /// A node that sees this many distinct pairs.
+    Pairs(u32),
+    /// A collector of this many nodes.
+    Nodes {
+        series: &'static str,
+        nodes: u32,
+        /// Of all nodes together.
+        pairs: u64,
+    },
+    /// Trees of collectors over this many nodes, by how many there are below each collector.
+    Trees(u32),
 }
 
 pub(crate) fn run(options: &Scale, line: CommandLine) -> Result<()> {
     ensure!(options.nodes <= MOST_NODES, "--nodes must be at most {MOST_NODES}");
     ensure!(options.most <= crate::MOST_PAIRS, "--most must be at most {}", crate::MOST_PAIRS);
     ensure!(options.repeat <= 1000, "--repeat must be at most 1000");
-    let (nodes, pairs) = (u64::from(options.nodes), u64::from(options.pairs));
     let most = u64::from(crate::MOST_PAIRS);
-    ensure!(nodes * pairs <= most, "--nodes times --pairs must be at most {most}");
+    ensure!(
+        options.pairs_of(options.nodes) <= most,
+        "--nodes times --pairs must be at most {most}"
+    );
     let setting = Setting { options, config: options.config()? };
-    let names = SWEEPS.map(|(name, _)| name);
-    let title = "What many nodes cost";
-    let mut output = StudyOutput::in_folder(&options.output, "docs/scaling", title, names)?;
-    let bar = progress::bar(SWEEPS.len() as u64, "");
-    let mut results = Vec::new();
-    for (name, measure) in SWEEPS {
-        bar.set_message(name);
-        let result = measure(&setting, &bar)?;
-        let details = options.details(name, result.names[1]);
-        results.push(Results { place: name.to_owned(), details, ..result });
-        bar.inc(1);
+    let sweeps = setting.sweeps();
+    let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
+    Study::in_folder(&options.output, "docs/scaling", "What many nodes cost", &sweeps)?
+        .set_up(line, &setting.text()?)?
+        .run(output::bar(steps as u64, ""), sweeps, |step, results, bar| {
+            match *step {
+                Step::Pairs(pairs) => results.rows.push(setting.delta(pairs)?),
+                Step::Nodes { series, nodes, pairs } => {
+                    results.rows.push(setting.collector(series, nodes, pairs)?);
+                }
+                Step::Trees(nodes) => setting.trees(nodes, results, bar)?,
+            }
+            bar.inc(1);
+            Ok(())
+        })
+}
+
+impl Scale {
+    fn config(&self) -> Result<Config> {
+        let base = Config { seed: self.seed, ..Config::default() };
+        let (Some(load), Some(memory)) = (self.load, self.memory) else { return Ok(base) };
+        planned(base, load, memory)
     }
-    drop(bar);
-    output.set_up(line, &setting.text()?)?;
-    output.tell(&results)
+
+    /// Distinct pairs of as many nodes.
+    fn pairs_of(&self, nodes: u32) -> u64 {
+        u64::from(nodes) * u64::from(self.pairs)
+    }
+}
+
+/// What all sweeps share.
+struct Setting<'a> {
+    options: &'a Scale,
+    /// The sizes of every node and collector.
+    config: Config,
 }
 
 impl Setting<'_> {
@@ -106,40 +164,146 @@ impl Setting<'_> {
             self.config.window,
         ))
     }
+
+    fn sweeps(&self) -> Vec<Sweep<Step>> {
+        let Scale { nodes, pairs, most, quick, .. } = *self.options;
+        let (most, of_collector, of_tree) =
+            if quick { (3_000, 3, 8) } else { (most, nodes, nodes) };
+        let each = short(pairs);
+        let shared = self.options.pairs_of(of_collector);
+        let places: Vec<u32> =
+            round(1).take_while(|&nodes| nodes < of_collector).chain([of_collector]).collect();
+        let own = |&nodes: &u32| Step::Nodes {
+            series: "traffic of their own",
+            nodes,
+            pairs: self.options.pairs_of(nodes),
+        };
+        let share =
+            |&nodes: &u32| Step::Nodes { series: "shares of one traffic", nodes, pairs: shared };
+        vec![
+            self.sweep(
+                "traffic",
+                "Bytes against traffic",
+                "distinct pairs in the slice",
+                "One node and one slice; every pair is a new one".to_owned(),
+                OF_TRAFFIC,
+                round(1_000).take_while(|&pairs| pairs <= most).map(Step::Pairs).collect(),
+            ),
+            self.sweep(
+                "nodes",
+                "A collector against nodes",
+                "nodes",
+                format!(
+                    "One slice, one thread. Traffic of their own: {each} pairs each. Shares of one \
+                     traffic: {shared} pairs in all"
+                ),
+                OF_NODES,
+                places.iter().map(own).chain(places.iter().map(share)).collect(),
+            ),
+            self.sweep(
+                "tree",
+                "A tree of collectors",
+                "below each collector",
+                format!(
+                    "{} nodes with {each} pairs of their own each, one slice; collectors of a level \
+                     work at the same time, one thread each",
+                    short(of_tree)
+                ),
+                OF_TREES,
+                vec![Step::Trees(of_tree)],
+            ),
+        ]
+    }
+
+    fn sweep(
+        &self,
+        place: &str,
+        heading: &str,
+        x: &'static str,
+        setting: String,
+        columns: &'static [Column],
+        steps: Vec<Step>,
+    ) -> Sweep<Step> {
+        let mut details = details!(self.options, nodes, pairs, load, memory, repeat, seed, quick);
+        let family = self.options.family.to_string();
+        details.extend([("sweep", place.into()), ("of", x.into()), ("family", family.into())]);
+        let results = Results {
+            place: place.to_owned(),
+            heading: heading.to_owned(),
+            setting,
+            names: vec!["", x],
+            columns,
+            details,
+            ..Results::default()
+        };
+        Sweep { results, steps }
+    }
+
+    /// Bytes and times of a node that sees this many distinct pairs.
+    fn delta(&self, pairs: u32) -> Result<Row> {
+        let stream = Stream::new(self.options.seed, pairs.max(1000));
+        let all: Vec<IpPair> = stream.take(pairs as usize).collect();
+        let rounds = (0..self.options.repeat).map(|_| {
+            let sent = self.node(&all)?;
+            let mut collector = Collector::new(self.config)?;
+            collector.take(&sent.bytes)?;
+            let bytes = sent.bytes.len() as f64;
+            let (make, merge) = (sent.time.as_secs_f64() * 1e3, collector.time.as_secs_f64() * 1e3);
+            Ok([sent.recorders as f64, bytes, bytes / f64::from(pairs), make, merge])
+        });
+        let rounds = rounds.collect::<Result<Vec<_>>>()?;
+        let median = |value| Sample::of(rounds.iter().map(|round: &[f64; 5]| round[value])).median;
+        Ok(row("a node", pairs, (0..OF_TRAFFIC.len()).map(median)))
+    }
+
+    /// The delta of a node that has seen nothing but these pairs of the running slice: in a window that is full already
+    /// fewer recorders show anything new, so deltas are the largest that there are.
+    fn node(&self, pairs: &[IpPair]) -> Result<Sent> {
+        let mut detector = network::detector(self.config)?;
+        Feeder::new(self.options.family).ingest(&detector, pairs)?;
+        detector.flush()?;
+        Sent::of(&mut detector)
+    }
+
+    /// The deltas of `nodes` nodes in a slice with `pairs` pairs in all, an equal share each.
+    fn nodes(&self, nodes: u32, pairs: u64) -> Result<Vec<Sent>> {
+        let mut stream = Stream::new(self.options.seed, (pairs as u32).max(1000));
+        let share = (pairs / u64::from(nodes)).max(1) as usize;
+        let send = |_| self.node(&stream.by_ref().take(share).collect::<Vec<_>>());
+        (0..nodes).map(send).collect()
+    }
+
+    /// Bytes and times of a collector of `nodes` nodes with `pairs` pairs in all.
+    fn collector(&self, series: &str, nodes: u32, pairs: u64) -> Result<Row> {
+        let mut collector = Collector::of(self.config, &self.nodes(nodes, pairs)?)?;
+        let close = collector.close()?.as_secs_f64();
+        let (bytes, merge) = (collector.bytes as f64, collector.time.as_secs_f64());
+        let count = f64::from(nodes);
+        Ok(row(series, nodes, [bytes, bytes / count, merge * 1e3, count / merge, close * 1e3]))
+    }
+
+    /// A row for each number of nodes or collectors below a collector.
+    fn trees(&self, nodes: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
+        let sent = self.nodes(nodes, self.options.pairs_of(nodes))?;
+        let flat = Collector::of(self.config, &sent)?.detector.snapshot()?;
+        for fan_in in [2, 3, 10, 30, 100, 300].into_iter().filter(|&it| it < nodes).chain([nodes]) {
+            bar.set_message(format!("tree, {fan_in} below each collector"));
+            let mut tree = Tree::default();
+            let root = tree.grow(self.config, &sent, fan_in as usize)?;
+            ensure!(root.detector.snapshot()? == flat, "a tree of {fan_in} gives another answer");
+            results.rows.push(row("tree", fan_in, tree.figures(root)?));
+        }
+        Ok(())
+    }
 }
 
 /// The row of a series at the place `x`, with its `values`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
     Row {
-        names: vec![series.to_owned(), number::short(x)],
+        names: vec![series.to_owned(), short(x)],
         x: x.into(),
         cells: values.into_iter().map(Into::into).collect(),
         details: vec![("series", series.into()), ("x", x.into())],
         ..Row::default()
-    }
-}
-
-impl Scale {
-    fn config(&self) -> Result<Config> {
-        let base = Config { seed: self.seed, ..Config::default() };
-        let (Some(load), Some(memory)) = (self.load, self.memory) else { return Ok(base) };
-        let plan = Config::for_load(base.threshold, base.window, load, memory.try_into()?)?;
-        Ok(Config { seed: self.seed, ..plan.config })
-    }
-
-    /// What the results of a sweep along `of` depend on.
-    fn details(&self, sweep: &str, of: &str) -> Details {
-        vec![
-            ("sweep", sweep.into()),
-            ("of", of.into()),
-            ("nodes", self.nodes.into()),
-            ("pairs", self.pairs.into()),
-            ("load", self.load.into()),
-            ("memory", self.memory.into()),
-            ("repeat", self.repeat.into()),
-            ("seed", self.seed.into()),
-            ("family", self.family.to_string().into()),
-            ("quick", self.quick.into()),
-        ]
     }
 }

@@ -1,15 +1,8 @@
-//! One engine for all studies: pages with tables and charts, and tables or JSON on the standard
-//! output.
+//! One engine for all sweeps: what varies is a table, a trial measures each step, and the rows become pages, tables, charts
+//! and JSON.
 //!
-//! Shape: a study opens a [`StudyOutput`] before it measures, so that it fails early where it may
-//! not write; makes [`Results`] of each sweep, [`Row`]s of [`Cell`]s under [`Column`]s; and
-//! [tells](StudyOutput::tell) them. Invariant: everything written comes from the results.
-
-mod column;
-mod results;
-
-pub(crate) use column::{Cell, Column, Details};
-pub(crate) use results::{Results, Row};
+//! A [`Sweep`] is [`Results`] without rows, and the steps that lead to them. A [`Study`] is opened before anything is
+//! measured, so that it fails early where it may not write; it [runs](Study::run) the trial of every step in order.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,8 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use indicatif::ProgressBar;
 
-use crate::page::Page;
+use crate::output::{self, Page};
+use crate::results::Results;
 
 /// The place of what holds for all results of a page.
 const SETUP: &str = "setup";
@@ -50,70 +45,135 @@ pub(crate) struct PageOptions {
     write: Option<PathBuf>,
 }
 
-/// Where a study tells its results.
-pub(crate) struct StudyOutput {
-    page: Option<Page>,
-    json: bool,
+/// Rows along one thing that varies.
+pub(crate) struct Sweep<Step> {
+    /// All but the rows.
+    pub(crate) results: Results,
+    pub(crate) steps: Vec<Step>,
 }
 
-impl StudyOutput {
-    /// The page of a folder, by default `folder`, with places for the setup and each of `places`;
-    /// it begins with `title` where there is none.
-    pub(crate) fn in_folder<'a>(
+/// How rows are printed.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// As tables, once all are known.
+    Tables,
+    /// As an object for each figure, once all are known.
+    Figures,
+    /// As lines of a table, each as soon as it is known.
+    Lines,
+    /// As an object for each row, as soon as it is known.
+    Objects,
+}
+
+/// The destination of results.
+pub(crate) struct Study {
+    page: Option<Page>,
+    form: Form,
+}
+
+impl Study {
+    /// A study whose page is README.md in a folder, by default `folder`, with a place for each sweep; a page that does not
+    /// exist starts with `title`.
+    pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
         folder: &str,
         title: &str,
-        places: impl IntoIterator<Item = &'a str>,
+        sweeps: &[Sweep<Step>],
     ) -> Result<Self> {
-        let json = options.json;
-        let default = (!json).then(|| folder.into());
+        let form = if options.json { Form::Figures } else { Form::Tables };
+        let default = (!options.json).then(|| folder.into());
         let Some(folder) = options.output.clone().or(default) else {
-            return Ok(Self { page: None, json });
+            return Ok(Self { page: None, form });
         };
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        let places: Vec<_> = [SETUP].into_iter().chain(places).collect();
-        let page = Page::open_or_begin(&folder.join("README.md"), title, &places)?;
-        Ok(Self { page: Some(page), json })
+        let mut places = vec![SETUP];
+        places.extend(sweeps.iter().map(|sweep| sweep.results.place.as_str()));
+        places.dedup();
+        let page = Page::open_or_start(&folder.join("README.md"), title, &places)?;
+        Ok(Self { page: Some(page), form })
     }
 
-    /// The page that the options name, if they do, which has all `places`.
+    /// A study in the page that the options name, if they do, which has all `places`.
     pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
         let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
-        Ok(Self { page, json: options.json })
+        Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
     }
 
-    /// Begins the page with the command `line`, and `text`.
-    pub(crate) fn set_up(&mut self, line: CommandLine, text: &str) -> Result<()> {
-        let Some(page) = &mut self.page else { return Ok(()) };
-        page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", line(&[])))
+    /// A study without a page, whose rows are printed as soon as they are known.
+    pub(crate) fn in_lines(json: bool) -> Self {
+        Self { page: None, form: if json { Form::Objects } else { Form::Lines } }
     }
 
-    /// Writes the page, if there is one, with the charts; prints tables, or JSON.
-    pub(crate) fn tell(&mut self, results: &[Results]) -> Result<()> {
+    /// Starts the page with the command `line`, and `text`.
+    pub(crate) fn set_up(mut self, line: CommandLine, text: &str) -> Result<Self> {
         if let Some(page) = &mut self.page {
-            write(page, results)?;
+            page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", line(&[])))?;
         }
-        self.print(results).context("cannot write to the standard output")
+        Ok(self)
     }
 
-    fn print(&self, results: &[Results]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        for result in results {
-            if self.json {
-                result.metrics().try_for_each(|object| writeln!(out, "{object}"))?;
-            } else {
-                writeln!(out, "{}\n\n{}\n", result.heading, result.text(false).trim_end())?;
+    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar on, which
+    /// names the sweep.
+    pub(crate) fn run<Step>(
+        &mut self,
+        bar: ProgressBar,
+        sweeps: Vec<Sweep<Step>>,
+        mut trial: impl FnMut(&Step, &mut Results, &ProgressBar) -> Result<()>,
+    ) -> Result<()> {
+        let mut all = Vec::new();
+        for Sweep { mut results, steps } in sweeps {
+            bar.set_message(results.place.clone());
+            for step in &steps {
+                let known = results.rows.len();
+                trial(step, &mut results, &bar)?;
+                bar.suspend(|| self.print_rows(&results, known)).context(output::UNWRITTEN)?;
+            }
+            all.push(results);
+        }
+        drop(bar);
+        if let Some(page) = &mut self.page {
+            write(page, &all)?;
+        }
+        self.print(&all).context(output::UNWRITTEN)
+    }
+
+    /// Prints the rows after the first `known`, where rows are printed as soon as they are known.
+    fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
+        let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
+        match self.form {
+            Form::Tables | Form::Figures => Ok(()),
+            Form::Objects => rows.try_for_each(|row| writeln!(out, "{}", results.object(row))),
+            Form::Lines => {
+                if known == 0 {
+                    writeln!(out, "{}", results.head())?;
+                }
+                rows.try_for_each(|row| writeln!(out, "{}", results.line(row)))
             }
         }
-        Ok(())
+    }
+
+    /// Prints what is printed at the end.
+    fn print(&self, all: &[Results]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let mut results = all.iter();
+        match self.form {
+            Form::Lines | Form::Objects => Ok(()),
+            Form::Figures => {
+                let mut figures = results.flat_map(Results::figures);
+                figures.try_for_each(|object| writeln!(out, "{object}"))
+            }
+            Form::Tables => results.try_for_each(|results| {
+                writeln!(out, "{}\n\n{}\n", results.heading, results.text(false).trim_end())
+            }),
+        }
     }
 }
 
-/// Results of one place stand there under headings of their own.
+/// Fills the page. Results of one place stand there under headings of their own.
 fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     for plot in results.iter().flat_map(Results::plots) {
-        page.write_beside(&plot.file, &plot.chart.svg()?)?;
+        output::write(&page.path.with_file_name(&plot.file), &plot.chart.svg()?)?;
     }
     for parts in results.chunk_by(|one, next| one.place == next.place) {
         let part = |part: &Results| match parts.len() {
@@ -123,4 +183,11 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
         page.fill(&parts[0].place, &parts.iter().map(part).collect::<String>())?;
     }
     page.write()
+}
+
+/// `least` and its products with 3, 10, 30 and so on: as even on a logarithmic axis as round numbers are.
+pub(crate) fn round(least: u32) -> impl Iterator<Item = u32> {
+    let decades = (0..).map(move |decade| u64::from(least) * 10_u64.pow(decade));
+    let numbers = decades.flat_map(|decade| [decade, 3 * decade]);
+    numbers.map_while(|number| u32::try_from(number).ok())
 }

@@ -1,7 +1,4 @@
-//! Tables in Markdown, on the standard output and in the pages of docs/.
-//!
-//! Shape: [`Table`], headings and rows, aligned so that they read well as they are.
-//! Invariant: all rows have as many cells as there are headings.
+//! Tables in Markdown, aligned so that they read well as they are, and the numbers in them.
 
 use std::fmt;
 use std::fs;
@@ -12,7 +9,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// No row yet. The first column is for names, the others for figures.
+    /// A table without rows. The first column is for names, the others for figures.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
@@ -45,35 +42,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Lines of a table that are written one by one, each as soon as it is known.
-pub(crate) struct Lines<const COLUMNS: usize> {
-    headings: [&'static str; COLUMNS],
-}
-
-impl<const COLUMNS: usize> Lines<COLUMNS> {
-    /// The first column is for names, the others for figures.
-    pub(crate) const fn new(headings: [&'static str; COLUMNS]) -> Self {
-        Self { headings }
-    }
-
-    /// The headings, and the line below them.
-    pub(crate) fn head(&self) -> String {
-        let headings = self.headings.map(str::to_owned);
-        format!("{}\n{}", self.row(&headings), rule(&self.widths()))
-    }
-
-    /// A line of figures, under their headings where these are as wide.
-    pub(crate) fn row(&self, cells: &[String; COLUMNS]) -> String {
-        line(cells, &self.widths())
-    }
-
-    fn widths(&self) -> [usize; COLUMNS] {
-        self.headings.map(|heading| heading.chars().count())
-    }
-}
-
 /// A line of cells: the first is a name, the others are figures.
-fn line(cells: &[String], widths: &[usize]) -> String {
+pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
         if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
     });
@@ -81,9 +51,17 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 }
 
 /// The line below headings.
-fn rule(widths: &[usize]) -> String {
+pub(crate) fn rule(widths: &[usize]) -> String {
     let figures = widths[1..].iter().map(|width| format!("{:-<1$}:|", "", width + 1));
     format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
+}
+
+/// Returns `number` as options take it, with the largest suffix that loses nothing.
+pub(crate) fn short(number: u32) -> String {
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));
+    let (unit, suffix) = unit.unwrap_or((1, ""));
+    format!("{}{suffix}", number / unit)
 }
 
 /// Percent, with more digits where they are few.
@@ -117,16 +95,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_stand_under_their_headings() {
-        let lines = Lines::new(["host", "θ"]);
-        assert_eq!(lines.head(), "| host | θ |\n|------|--:|");
-        assert_eq!(lines.row(&["a".to_owned(), "1".to_owned()]), "| a    | 1 |");
-    }
-
-    #[test]
     fn small_shares_have_more_digits() {
         let shares = [0.0, 0.123, 9.994, 9.996, 250.0];
         let texts = ["0", "0.12 %", "9.99 %", "10 %", "250 %"];
         assert_eq!(shares.map(percent), texts);
+    }
+
+    #[test]
+    fn short_numbers_are_read_back_as_they_were() {
+        let numbers = [0, 60, 1024, 500_000, 2_000_000, 2_500_000, 3_000_000_000];
+        let texts = ["0", "60", "1024", "500k", "2M", "2500k", "3G"];
+        assert_eq!(numbers.map(short), texts);
+        assert_eq!(
+            texts.map(|text| srlg_input::number::integer(text).unwrap()),
+            numbers.map(u64::from)
+        );
     }
 }

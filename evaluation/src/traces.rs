@@ -1,22 +1,38 @@
 //! `traces`: a detector on recorded traffic, against the exact truth of its windows.
 //!
-//! Shape: for every preset and [`Cut`] a table, with a row for every record file and
-//! threshold. Invariant: the detector finds its candidates itself, both ends of a record
-//! are measured, and what is left out is named below the table.
-
-mod replay;
-mod results;
+//! For every preset and [`Cut`] there is a table, with a row for every record file and threshold. The detector finds its
+//! candidates itself, and both ends of a record are measured. What is left out of a table is named below it: traces without
+//! a whole window, those of too many slices, and rows in which nothing was to be found and nothing was reported.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use indicatif::ProgressBar;
+use srlg_core::{Config, IpPair};
+use srlg_host::{Device, SlidingDetector};
+use srlg_input::number;
+use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::Score;
 use srlg_traffic::trace::{self, Record, SUFFIX, Trace, record_files};
 
-use crate::number;
-use crate::preset::Preset;
-use crate::study::{CommandLine, PageOptions, StudyOutput};
+use crate::options::Preset;
+use crate::output;
+use crate::results::{Cell, Column, Results, Row};
+use crate::study::{CommandLine, PageOptions, Study, Sweep};
+use crate::system::points;
+use crate::table::short;
+
+const COLUMNS: &[Column] = &[
+    Column::decimals(0, "windows"),
+    Column::decimals(0, "super points"),
+    Column::percent("TFR").metric("tfr", "%"),
+    Column::percent("FPR").metric("fpr", "%"),
+    Column::percent("FNR").metric("fnr", "%"),
+    Column::percent("RMSE").metric("rmse", "%"),
+    Column::percent("largest error").metric("largest_error", "%"),
+];
 
 #[derive(Args)]
 pub(crate) struct Traces {
@@ -66,6 +82,13 @@ impl FromStr for Cut {
     }
 }
 
+impl Cut {
+    /// The slice of a record; the trace begins at time 0.
+    fn slice(self, record: &Record) -> u32 {
+        (u64::from(record.time_ms) / (u64::from(self.seconds) * 1000)) as u32
+    }
+}
+
 /// A record file in memory.
 struct Recording {
     /// The name of the file.
@@ -75,7 +98,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn read(path: &Path) -> Result<Self> {
+    fn read(path: &PathBuf) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let records: Vec<Record> = Trace::open(path)?.collect::<Result<_, _>>()?;
         let sorted = records.is_sorted_by_key(|record| record.time_ms);
@@ -90,32 +113,26 @@ impl Recording {
     }
 }
 
-impl Cut {
-    /// The slice of a record; the trace begins at time 0.
-    fn slice(self, record: &Record) -> u32 {
-        (u64::from(record.time_ms) / (u64::from(self.seconds) * 1000)) as u32
-    }
-}
-
 pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     let folder = options.data.clone().or_else(trace::data_dir);
     let folder = folder.context("there is no folder of record files: give --data")?;
-    let with_cuts = |&preset| options.cut.iter().map(move |&cut| (preset, cut));
-    let sections: Vec<_> = options.preset.iter().flat_map(with_cuts).collect();
-    let places: Vec<_> = sections.iter().map(|&(preset, cut)| place(preset, cut)).collect();
-    let mut output = StudyOutput::in_page(&options.output, &places)?;
-    let files = files(&folder)?;
-    let recordings = files.iter().map(|path| Recording::read(path)).collect::<Result<Vec<_>>>()?;
-    for ((preset, cut), place) in sections.into_iter().zip(places) {
-        let section = replay::section(&recordings, preset, cut, options)?;
-        output.tell(&[results::of(place, &section, options, line)])?;
+    let with_cuts = |&preset| options.cut.iter().map(move |&cut| Table { preset, cut });
+    let tables: Vec<Table> = options.preset.iter().flat_map(with_cuts).collect();
+    let places: Vec<_> = tables.iter().map(Table::place).collect();
+    let mut study = Study::in_page(&options.output, &places)?;
+    let recordings = files(&folder)?.iter().map(Recording::read).collect::<Result<Vec<_>>>()?;
+    let records: usize = recordings.iter().map(|recording| recording.records.len()).sum();
+    for table in tables {
+        let bar = output::bar((records * options.threshold.len()) as u64, "records");
+        let sweep =
+            Sweep { results: table.results(options, line), steps: recordings.iter().collect() };
+        study.run(bar, vec![sweep], |recording, results, bar| {
+            table.measure(recording, options, results, bar)?;
+            results.below = table.left_out(&recordings, options, &results.rows);
+            Ok(())
+        })?;
     }
     Ok(())
-}
-
-/// The name of a table in the markers of a page.
-fn place(preset: Preset, cut: Cut) -> String {
-    format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
 }
 
 /// The record files of `folder`, or else those of its dev/.
@@ -130,4 +147,224 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     ensure!(!files.is_empty(), "{} holds no record files, NAME{SUFFIX}", folder.display());
     Ok(files)
+}
+
+/// What all rows of a table have in common.
+struct Table {
+    preset: Preset,
+    cut: Cut,
+}
+
+impl Table {
+    /// The name of a table in the markers of a page.
+    fn place(&self) -> String {
+        let Self { preset, cut } = self;
+        format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
+    }
+
+    fn results(&self, options: &Traces, line: CommandLine) -> Results {
+        let (place, preset, Cut { seconds, window }) = (self.place(), self.preset.name(), self.cut);
+        let cut = format!("{seconds}x{window}");
+        let instead = [("data", "DIR"), ("preset", preset.as_str()), ("cut", cut.as_str())];
+        Results {
+            heading: format!("Real traffic, {place}"),
+            place,
+            setting: format!("Slices of {seconds} s, windows of {window}, preset {preset}"),
+            above: format!("`{}`", line(&instead)),
+            names: vec!["trace", "θ"],
+            columns: COLUMNS,
+            details: vec![
+                ("preset", preset.into()),
+                ("slice_s", seconds.into()),
+                ("window", window.into()),
+                ("stride", options.stride.into()),
+            ],
+            ..Results::default()
+        }
+    }
+
+    /// Adds the rows of a recording, one for each threshold, unless it is too short or too long.
+    fn measure(
+        &self,
+        recording: &Recording,
+        options: &Traces,
+        results: &mut Results,
+        bar: &ProgressBar,
+    ) -> Result<()> {
+        let slices = recording.slices(self.cut);
+        if slices < self.cut.window || slices > options.most_slices {
+            return Ok(());
+        }
+        for &threshold in &options.threshold {
+            let replay = Replay::new(self, threshold, options.stride)?;
+            let windows = replay.scored_before(slices);
+            let score = replay.run(&recording.records, bar)?;
+            results.rows.push(row(&recording.name, threshold, windows, &score));
+        }
+        Ok(())
+    }
+
+    /// The text below the table: what is not in it.
+    fn left_out(&self, recordings: &[Recording], options: &Traces, rows: &[Row]) -> String {
+        let quiet: Vec<&Row> = rows.iter().filter(|row| row.json_only).collect();
+        let quiet = quiet.chunk_by(|one, next| one.names[0] == next.names[0]).map(|rows| {
+            let thresholds: Vec<&str> = rows.iter().map(|row| row.names[1].as_str()).collect();
+            format!("{} (θ = {})", rows[0].names[0], thresholds.join(", "))
+        });
+        let of_slices = |is_out: &dyn Fn(u32) -> bool| {
+            let out = recordings.iter().filter(|recording| is_out(recording.slices(self.cut)));
+            out.map(|recording| recording.name.clone()).collect()
+        };
+        let is_short = |slices| slices < self.cut.window;
+        let too_long = format!("Left out, more than {} slices", short(options.most_slices));
+        let lines: [(&str, Vec<String>); 3] = [
+            ("No super point, and none reported", quiet.collect()),
+            ("Shorter than a window", of_slices(&is_short)),
+            (&too_long, of_slices(&|slices| !is_short(slices) && slices > options.most_slices)),
+        ];
+        let lines = lines.iter().filter(|(_, traces)| !traces.is_empty());
+        let lines = lines.map(|(what, traces)| format!("{what}: {}.", traces.join(", ")));
+        lines.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
+    Row {
+        names: vec![trace.to_owned(), threshold.to_string()],
+        cells: vec![
+            windows.into(),
+            (score.true_super_points as f64).into(),
+            Cell::ratio(score.total_false_rate()),
+            Cell::ratio(score.false_positive_ratio()).or(format!("{} of 0", score.false_positives)),
+            Cell::ratio(score.false_negative_ratio()),
+            Cell::ratio(score.rmse()),
+            Cell::ratio(score.max_error()),
+        ],
+        details: vec![
+            ("trace", trace.into()),
+            ("threshold", threshold.into()),
+            ("windows", windows.into()),
+            ("super_points", score.true_super_points.into()),
+            ("false_positives", score.false_positives.into()),
+        ],
+        json_only: score.true_super_points == 0 && score.reported == 0,
+        ..Row::default()
+    }
+}
+
+/// A detector and the truth, slice by slice over the same trace.
+///
+/// A window is scored when it ends in a slice of the trace, began in one, and its turn has come. Empty time is passed over
+/// only after a whole empty window, so that a detector that forgets late is found out.
+struct Replay {
+    detector: SlidingDetector,
+    exact: ExactWindow,
+    cut: Cut,
+    threshold: u32,
+    stride: u32,
+    /// The running slice.
+    slice: u32,
+    /// Slices since the last record at whose end the window was empty.
+    silent: u32,
+    score: Score,
+}
+
+impl Replay {
+    fn new(&Table { preset, cut }: &Table, threshold: u32, stride: u32) -> Result<Self> {
+        let config = Config { threshold, window: cut.window, ..preset.config() };
+        Ok(Self {
+            detector: SlidingDetector::new(config, Device::Auto)?,
+            exact: ExactWindow::new(cut.window),
+            cut,
+            threshold,
+            stride,
+            slice: 0,
+            silent: 0,
+            score: Score::default(),
+        })
+    }
+
+    /// Scored windows that end before `slice`.
+    fn scored_before(&self, slice: u32) -> u32 {
+        slice.checked_sub(self.cut.window).map_or(0, |whole| whole / self.stride + 1)
+    }
+
+    fn run(mut self, records: &[Record], bar: &ProgressBar) -> Result<Score> {
+        let cut = self.cut;
+        for records in records.chunk_by(|a, b| cut.slice(a) == cut.slice(b)) {
+            self.advance_to(cut.slice(&records[0]))?;
+            let pairs: Vec<IpPair> = records.iter().flat_map(Record::pairs).collect();
+            self.detector.ingest(&pairs)?;
+            pairs.into_iter().for_each(|pair| self.exact.touch(pair));
+            bar.inc(records.len() as u64);
+        }
+        self.close()?;
+        Ok(self.score)
+    }
+
+    /// Closes slices until `slice` is running; where nothing is left, all at once.
+    fn advance_to(&mut self, slice: u32) -> Result<()> {
+        while self.slice < slice && self.silent <= self.cut.window {
+            self.close()?;
+        }
+        self.exact.skip((slice - self.slice).into());
+        self.detector.skip_to(slice.into())?;
+        self.slice = slice;
+        self.silent = 0;
+        Ok(())
+    }
+
+    /// Closes the running slice, and scores its window when it is its turn.
+    fn close(&mut self) -> Result<()> {
+        self.silent += u32::from(self.exact.distinct_pairs() == 0);
+        if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {
+            let truth = self.exact.super_points(self.threshold);
+            let report = self.detector.close_slice()?;
+            self.score += Score::of(&truth, &points(&report), self.threshold);
+        } else {
+            self.detector.skip_to(u64::from(self.slice) + 1)?;
+        }
+        self.exact.skip(1);
+        self.slice += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table { preset: Preset::Default, cut: Cut { seconds: 60, window: 5 } };
+
+    /// A scanner of 200 hosts in each of the minutes given.
+    fn scans(minutes: &[u32]) -> Vec<Record> {
+        let record =
+            |minute, destination| Record { time_ms: minute * 60_000, source: 1, destination };
+        let scan = |&minute| (1000..1200).map(move |host| record(minute, host));
+        minutes.iter().flat_map(scan).collect()
+    }
+
+    fn replay(minutes: &[u32], stride: u32) -> Score {
+        let replay = Replay::new(&TABLE, 100, stride).unwrap();
+        replay.run(&scans(minutes), &output::bar(1, "")).unwrap()
+    }
+
+    #[test]
+    fn a_scan_is_a_super_point_of_every_window_that_holds_it() {
+        // Windows end in minutes 4 to 60; the scan of minute 20 is in those of 20 to 24.
+        let score = replay(&[0, 20, 60], 1);
+        // Those that end in 4 and in 60 hold the other two.
+        assert_eq!((score.true_super_points, score.reported), (7, 7));
+        assert_eq!((score.false_positives, score.false_negatives), (0, 0));
+    }
+
+    #[test]
+    fn every_nth_window_is_scored_from_the_first_whole_one_on() {
+        let replay_of = |stride| Replay::new(&TABLE, 100, stride).unwrap();
+        // Minutes 4, 14, 24 of the slices 0 to 24, and not 24 when there are 24 slices.
+        let counts = [4, 5, 24, 25].map(|slices| replay_of(10).scored_before(slices));
+        assert_eq!(counts, [0, 1, 2, 3]);
+        // 4 and 24 hold a scan.
+        assert_eq!(replay(&[0, 20, 24], 10).true_super_points, 2);
+    }
 }

@@ -1,28 +1,18 @@
-//! What is measured: the sweeps, and the configurations on them.
+//! The sweeps of `characterise`, and the configurations on them: the presets, plans, other sizes and other tags.
 //!
-//! Shape: a [`Sweep`] has [`Step`]s, each one stream of traffic; an [`Entrant`] is a
-//! configuration with its place on the x axis. What varies between configurations is in
-//! [`variations`].
+//! One thing varies along a sweep. This file alone spells out the sizes of the schemes.
 
-use super::variations;
-use crate::number::short;
-use crate::preset::Preset;
-use anyhow::Result;
-use clap::ValueEnum;
-use srlg_core::Config;
 use std::ops::{Range, RangeInclusive};
 
-/// Errors as one thing varies.
-pub(super) struct Sweep {
-    /// Name of its section, and in those of its files.
-    pub(super) name: &'static str,
-    pub(super) heading: &'static str,
-    /// What all steps have in common.
-    pub(super) setting: String,
-    /// What the x axis shows, which is logarithmic.
-    pub(super) x: &'static str,
-    pub(super) steps: Vec<Step>,
-}
+use anyhow::Result;
+use clap::ValueEnum;
+use srlg_core::{Config, RsraSizes, Scheme};
+
+use super::{OF_CARDINALITIES, OF_OTHERS};
+use crate::options::{Preset, planned};
+use crate::results::{Details, Results};
+use crate::study::Sweep;
+use crate::table::short;
 
 /// Configurations that see the same packets.
 pub(super) struct Step {
@@ -51,37 +41,111 @@ pub(super) struct Entrant {
     pub(super) config: Config,
 }
 
-/// All sweeps; `quick` ones have a hundredth of the load.
-pub(super) fn all(quick: bool) -> Result<Vec<Sweep>> {
-    let base = if quick { quick_setting() } else { full_setting() };
+/// All sweeps, whose objects in JSON have these `details`; `quick` ones have a hundredth of the load.
+pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
+    let sweep = |place: &str, heading: &str, x, setting, steps| {
+        let mut details = details.clone();
+        details.push(("sweep", place.into()));
+        let results = Results {
+            place: place.to_owned(),
+            heading: format!("Error against {heading}"),
+            setting,
+            names: vec!["series", x],
+            columns: if place == "cardinality" { OF_CARDINALITIES } else { OF_OTHERS },
+            details,
+            ..Results::default()
+        };
+        Sweep { results, steps }
+    };
+    let base = base(quick);
+    let Setting { load, window, threshold, .. } = base;
     let (loads, memories) = if quick { (-1..=1, -1..=0) } else { (-3..=3, -3..=2) };
+    let windows: &[u32] = if quick { &[5, 20] } else { &[10, 30, 100, 300, 1000, 3000] };
+    let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
+    let theta = format!("θ = {threshold}");
+    let pairs = format!("{} distinct pairs per window", short(load));
+    let all_but_load = format!("{theta}, windows of {window} slices");
     Ok(vec![
-        cardinality(&base),
-        load(&base, loads)?,
-        memory(&base, memories)?,
-        window(&base, quick),
-        threshold(&base, quick)?,
-        tags(&base)?,
+        sweep(
+            "cardinality",
+            "cardinality",
+            "opposite hosts n",
+            format!("{theta}, {pairs} of {window} slices"),
+            vec![Step { setting: octaves(&base), entrants: presets_at(None) }],
+        ),
+        sweep(
+            "load",
+            "load",
+            "distinct pairs per window",
+            all_but_load.clone(),
+            loads
+                .map(|doublings| {
+                    let load = (f64::from(load) * libm::exp2(doublings.into())) as u32;
+                    with_plan(Setting { load, ..base.clone() }, load)
+                })
+                .collect::<Result<_>>()?,
+        ),
+        sweep(
+            "memory",
+            "memory",
+            "recorders, MB",
+            format!("{theta}, {pairs} of {window} slices"),
+            vec![memory(&base, memories)?],
+        ),
+        sweep(
+            "window",
+            "the window",
+            "slices k in the window",
+            format!("{theta}, {pairs}, however many slices that is"),
+            windows
+                .iter()
+                .map(|&window| {
+                    let setting = Setting { window, ..base.clone() };
+                    Step { setting, entrants: presets_at(Some(window.into())) }
+                })
+                .collect(),
+        ),
+        sweep(
+            "threshold",
+            "the threshold",
+            "threshold θ",
+            format!("{pairs} of {window} slices"),
+            thresholds
+                .iter()
+                .map(|&threshold| {
+                    let bands = from_threshold(threshold);
+                    with_plan(Setting { threshold, bands, ..base.clone() }, threshold)
+                })
+                .collect::<Result<_>>()?,
+        ),
+        sweep(
+            "tags",
+            "tags told apart",
+            "tags",
+            all_but_load,
+            vec![tags(&base, load)?, tags(&base, 4 * load)?],
+        ),
     ])
 }
 
-fn full_setting() -> Setting {
-    Setting {
-        load: 2_000_000,
-        window: 300,
-        threshold: 1024,
-        bands: from_threshold(1024),
-        most_hosts: 200,
-    }
-}
-
-fn quick_setting() -> Setting {
-    Setting { load: 20_000, window: 20, threshold: 64, bands: from_threshold(64), most_hosts: 10 }
+fn base(quick: bool) -> Setting {
+    let (load, window, threshold, most_hosts) =
+        if quick { (20_000, 20, 64, 10) } else { (2_000_000, 300, 1024, 200) };
+    Setting { load, window, threshold, bands: from_threshold(threshold), most_hosts }
 }
 
 /// One band, of the hosts for which it matters most: up to four times the threshold.
 fn from_threshold(threshold: u32) -> Vec<Range<u32>> {
     std::iter::once(threshold..4 * threshold).collect()
+}
+
+/// Bands from a sixteenth of the threshold on, each twice as far as the one before.
+fn octaves(base: &Setting) -> Setting {
+    let octaves = (-4..6).map(|octave: i32| {
+        let begin = f64::from(base.threshold) * libm::exp2(octave.into());
+        begin as u32..2 * begin as u32
+    });
+    Setting { bands: octaves.collect(), most_hosts: 50, ..base.clone() }
 }
 
 /// The presets at one place of the x axis.
@@ -90,152 +154,132 @@ fn presets_at(x: Option<f64>) -> Vec<Entrant> {
     Preset::value_variants().iter().map(entrant).collect()
 }
 
-/// What the planner makes of `bytes` for the load of `setting`.
-fn planned(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
-    let Setting { load, window, threshold, .. } = *setting;
-    let plan = Config::for_load(threshold, window, load.into(), bytes)?;
-    Ok(Entrant { series: "planned".into(), x: Some(x), config: plan.config })
-}
-
-fn cardinality(base: &Setting) -> Sweep {
-    let octaves = (-4..6).map(|octave: i32| {
-        let begin = f64::from(base.threshold) * libm::exp2(octave.into());
-        begin as u32..2 * begin as u32
-    });
-    let setting = Setting { bands: octaves.collect(), most_hosts: 50, ..base.clone() };
-    Sweep {
-        name: "cardinality",
-        heading: "Error against cardinality",
-        setting: whole_setting(base),
-        x: "opposite hosts n",
-        steps: vec![Step { setting, entrants: presets_at(None) }],
-    }
-}
-
-fn load(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
+/// The presets and the plan for the setting in the memory of the default.
+fn with_plan(setting: Setting, x: u32) -> Result<Step> {
     let bytes = Config::default().validate()?.recorder_bytes();
-    let step = |doublings: i32| {
-        let load = (f64::from(base.load) * libm::exp2(doublings.into())) as u32;
-        let setting = Setting { load, ..base.clone() };
-        let mut entrants = presets_at(Some(load.into()));
-        entrants.push(planned(&setting, bytes, load.into())?);
-        Ok(Step { setting, entrants })
-    };
-    Ok(Sweep {
-        name: "load",
-        heading: "Error against load",
-        setting: setting_without_load(base),
-        x: "distinct pairs per window",
-        steps: doublings.map(step).collect::<Result<_>>()?,
-    })
+    let mut entrants = presets_at(Some(x.into()));
+    entrants.push(plan(&setting, bytes, x.into())?);
+    Ok(Step { setting, entrants })
 }
 
-fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Sweep> {
+/// The plan for the setting in as many `bytes`.
+fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
+    let Setting { threshold, window, load, .. } = *setting;
+    let base = Config { threshold, window, ..Config::default() };
+    let config = planned(base, load.into(), bytes as u64)?;
+    Ok(Entrant { series: "planned".to_owned(), x: Some(x), config })
+}
+
+/// The presets and plans, in their sizes doubled and halved time and again.
+fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Step> {
     let mut entrants = Vec::new();
     for preset in Preset::value_variants() {
         for doublings in doublings.clone() {
-            let config = variations::resized(preset.config(), doublings);
+            let config = resized(preset.config(), doublings);
             let bytes = config.validate()?.recorder_bytes();
             entrants.push(Entrant { series: preset.name(), x: Some(bytes as f64 / 1e6), config });
         }
     }
     for doublings in doublings {
-        let bytes = variations::resized(Config::default(), doublings).validate()?.recorder_bytes();
-        entrants.push(planned(base, bytes, bytes as f64 / 1e6)?);
+        let bytes = resized(Config::default(), doublings).validate()?.recorder_bytes();
+        entrants.push(plan(base, bytes, bytes as f64 / 1e6)?);
     }
-    Ok(Sweep {
-        name: "memory",
-        heading: "Error against memory",
-        setting: whole_setting(base),
-        x: "recorders, MB",
-        steps: vec![Step { setting: base.clone(), entrants }],
-    })
+    Ok(Step { setting: base.clone(), entrants })
 }
 
-fn window(base: &Setting, quick: bool) -> Sweep {
-    let windows: &[u32] = if quick { &[5, 20] } else { &[10, 30, 100, 300, 1000, 3000] };
-    let step = |&window: &u32| {
-        let setting = Setting { window, ..base.clone() };
-        Step { setting, entrants: presets_at(Some(window.into())) }
+/// `config` with both arrays doubled or halved, time and again.
+fn resized(config: Config, doublings: i32) -> Config {
+    let scaled = |size: u32| (f64::from(size) * libm::exp2(doublings.into())) as u32;
+    let more_bits = |bits: u32| bits.saturating_add_signed(doublings);
+    let scheme = match config.scheme {
+        Scheme::Paper { finder, rows, columns, stride } => {
+            let column_bits = more_bits(finder.column_bits);
+            // As small as lets the rows cover the address.
+            let uncovered = 32_u32.saturating_sub(column_bits);
+            let bit_stride = uncovered.div_ceil(finder.rows - 2);
+            let finder = RsraSizes { column_bits, bit_stride, ..finder };
+            Scheme::Paper { finder, rows, columns: scaled(columns), stride }
+        }
+        Scheme::Tagged { cell_bits, lines, tags } => {
+            Scheme::Tagged { cell_bits: more_bits(cell_bits), lines: scaled(lines), tags }
+        }
+        other => unreachable!("the sizes of {other:?} are not known here"),
     };
-    Sweep {
-        name: "window",
-        heading: "Error against the window",
-        setting: format!("{}, however many slices that is", load_setting(base)),
-        x: "slices k in the window",
-        steps: windows.iter().map(step).collect(),
+    Config { scheme, ..config }
+}
+
+/// The default preset with ever more tags. More tags leave fewer ages: epochs of more slices.
+fn tags(base: &Setting, load: u32) -> Result<Step> {
+    let entrant = |split: TagSplit| Entrant {
+        series: format!("{} pairs", short(load)),
+        x: Some(split.tags.into()),
+        config: split.config,
+    };
+    let entrants = tag_splits(base.window)?.into_iter().map(entrant).collect();
+    Ok(Step { setting: Setting { load, ..base.clone() }, entrants })
+}
+
+/// A configuration, and the tags that it has, since ages may leave more than are asked for.
+struct TagSplit {
+    tags: u32,
+    config: Config,
+}
+
+/// The default preset with ever more tags instead of ages, for windows of `window` slices.
+fn tag_splits(window: u32) -> Result<Vec<TagSplit>> {
+    let preset = Config { window, ..Config::default() };
+    let Scheme::Tagged { cell_bits, lines, .. } = preset.scheme else { return Ok(Vec::new()) };
+    let mut splits = Vec::new();
+    // From the fewest tags that there can be.
+    for least in [64, 128, 256, 512, 1024, 2048, 4096] {
+        let scheme = Scheme::Tagged { cell_bits, lines, tags: least };
+        let config = Config { scheme, ..preset };
+        splits.push(TagSplit { tags: config.validate()?.counter_sizes().tags, config });
     }
-}
-
-/// Hosts of other thresholds, each with the plan for them; the default for all.
-fn threshold(base: &Setting, quick: bool) -> Result<Sweep> {
-    let bytes = Config::default().validate()?.recorder_bytes();
-    let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
-    let step = |&threshold: &u32| {
-        let setting = Setting { threshold, bands: from_threshold(threshold), ..base.clone() };
-        let mut entrants = presets_at(Some(threshold.into()));
-        entrants.push(planned(&setting, bytes, threshold.into())?);
-        Ok(Step { setting, entrants })
-    };
-    let Setting { load, window, .. } = *base;
-    Ok(Sweep {
-        name: "threshold",
-        heading: "Error against the threshold",
-        setting: format!("{} distinct pairs per window of {window} slices", short(load)),
-        x: "threshold θ",
-        steps: thresholds.iter().map(step).collect::<Result<_>>()?,
-    })
-}
-
-/// More tags leave fewer ages: epochs of more slices.
-fn tags(base: &Setting) -> Result<Sweep> {
-    let splits = variations::tag_splits(base.window)?;
-    let step = |load: u32| {
-        let series = format!("{} pairs", short(load));
-        let entrant = |&(tags, config): &(u32, Config)| Entrant {
-            series: series.clone(),
-            x: Some(tags.into()),
-            config,
-        };
-        let setting = Setting { load, ..base.clone() };
-        Step { setting, entrants: splits.iter().map(entrant).collect() }
-    };
-    let steps = vec![step(base.load), step(4 * base.load)];
-    Ok(Sweep {
-        name: "tags",
-        heading: "Error against tags told apart",
-        setting: setting_without_load(base),
-        x: "tags",
-        steps,
-    })
-}
-
-fn load_setting(base: &Setting) -> String {
-    format!("θ = {}, {} distinct pairs per window", base.threshold, short(base.load))
-}
-
-fn whole_setting(base: &Setting) -> String {
-    format!("{} of {} slices", load_setting(base), base.window)
-}
-
-fn setting_without_load(base: &Setting) -> String {
-    format!("θ = {}, windows of {} slices", base.threshold, base.window)
+    splits.dedup_by_key(|split| split.tags);
+    Ok(splits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn every_configuration_of_every_sweep_is_valid() {
-        for sweep in [true, false].into_iter().flat_map(|quick| all(quick).unwrap()) {
+        for sweep in [true, false].into_iter().flat_map(|quick| all(quick, &vec![]).unwrap()) {
             for step in &sweep.steps {
                 for Entrant { config, .. } in &step.entrants {
                     let Setting { window, threshold, .. } = step.setting;
                     let config = Config { window, threshold, ..*config };
-                    assert!(config.validate().is_ok(), "{} {config:?}", sweep.name);
+                    assert!(config.validate().is_ok(), "{} {config:?}", sweep.results.place);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn doubling_both_arrays_doubles_the_memory() {
+        for preset in Preset::value_variants() {
+            let preset = preset.config();
+            let bytes =
+                |doublings| resized(preset, doublings).validate().unwrap().recorder_bytes() as f64;
+            for doublings in -3..2 {
+                // The paper's rows end with a whole estimator, which does not grow.
+                let ratio = bytes(doublings + 1) / bytes(doublings);
+                assert_abs_diff_eq!(ratio, 2.0, epsilon = 0.08);
+            }
+            assert_eq!(resized(preset, 0), preset);
+        }
+    }
+
+    #[test]
+    fn every_split_has_more_tags_than_the_one_before() {
+        for window in [20, 300, 3000] {
+            let splits = tag_splits(window).unwrap();
+            assert!(splits.len() >= 3 && splits.is_sorted_by(|one, next| one.tags < next.tags));
+            // The preset itself is the first.
+            assert_eq!(splits[0].config.scheme, Config::default().scheme);
         }
     }
 }

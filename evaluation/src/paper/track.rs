@@ -1,14 +1,13 @@
 //! A system on its way through the windows of an experiment.
 //!
-//! Shape: [`Track`]; packets go in, the end of a window is reported and scored. Invariant:
-//! the time is the processor's for the system alone, without the traffic's and the truth's,
-//! in the windows that were scored and nothing else.
+//! The time is the processor's for the system alone, without the traffic's and the truth's, in the windows that were scored
+//! and nothing else.
 
-use crate::system::System;
-use cpu_time::ProcessTime;
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
-use std::time::Duration;
+
+use crate::sample::processor_time;
+use crate::system::System;
 
 /// A system, and how it fared.
 pub(super) struct Track {
@@ -17,39 +16,30 @@ pub(super) struct Track {
     pub(super) scores: Vec<Score>,
     /// Windows in which the search gave up.
     pub(super) stopped: u32,
-    /// Since the last window that was scored, or until then if that is not scored.
-    running: Duration,
-    scored: Duration,
+    /// Seconds since the last window ended, and in the windows that were scored.
+    running: f64,
+    scored: f64,
 }
 
 impl Track {
     pub(super) fn new(system: impl System + 'static) -> Self {
-        Self {
-            system: Box::new(system),
-            scores: Vec::new(),
-            stopped: 0,
-            running: Duration::ZERO,
-            scored: Duration::ZERO,
-        }
+        Self { system: Box::new(system), scores: Vec::new(), stopped: 0, running: 0.0, scored: 0.0 }
     }
 
     pub(super) fn ingest(&mut self, pairs: &[IpPair]) {
-        let begin = ProcessTime::now();
-        self.system.ingest(pairs);
-        self.running += begin.elapsed();
+        self.running += processor_time(|| self.system.ingest(pairs)).1;
     }
 
     /// Ends a slice whose window is not scored.
     pub(super) fn skip(&mut self) {
         self.system.close_slice();
-        self.running = Duration::ZERO;
+        self.running = 0.0;
     }
 
     /// Ends a slice and compares the report with the true super points.
     pub(super) fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
-        let begin = ProcessTime::now();
-        let report = self.system.close_slice();
-        self.scored += std::mem::take(&mut self.running) + begin.elapsed();
+        let (report, close) = processor_time(|| self.system.close_slice());
+        self.scored += std::mem::take(&mut self.running) + close;
         self.stopped += u32::from(!self.system.is_complete());
         self.scores.push(Score::of(truth, &report, threshold));
     }
@@ -72,13 +62,15 @@ impl Track {
     /// `None` before the first window.
     pub(super) fn seconds_per_window(&self) -> Option<f64> {
         let windows = self.scores.len() as f64;
-        (windows > 0.0).then(|| self.scored.as_secs_f64() / windows)
+        (windows > 0.0).then(|| self.scored / windows)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpu_time::ProcessTime;
+    use std::time::Duration;
 
     /// Reports what it is fed, works a millisecond per pair, and gives up on slices of more
     /// than one pair.

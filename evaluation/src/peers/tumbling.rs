@@ -6,7 +6,7 @@
 //! slices since the last start, 1 to `window` of them: only every `window`-th one
 //! covers a window, the others fewer slices.
 
-use super::table::table_bytes;
+use super::exact::table_bytes;
 use crate::system::System;
 use cardinality_estimator::CardinalityEstimator;
 use hyperloglogplus::{HyperLogLog, HyperLogLogPlus};

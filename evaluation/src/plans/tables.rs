@@ -1,13 +1,9 @@
-//! The tables of what was measured: of all plans, and a row for each threshold.
+//! The tables of `plans`: all plans, a row for each threshold, and what the planner says of sizes.
 
-use srlg_core::{ConfigError, Plan};
+use srlg_core::{Config, ConfigError};
 
-use super::Place;
-use super::grid::Row;
-use super::traffic::Background;
-use super::trial::Outcome;
-use crate::number::short;
-use crate::table::{Table, percent};
+use super::{Place, Plans, Row, Trial};
+use crate::table::{Table, percent, short};
 
 /// Noise, as a share of an error, up to which the error of a plan tells something.
 const CLEAR: f64 = 0.05;
@@ -42,8 +38,8 @@ pub(super) fn all(rows: &[Row]) -> String {
                 cells.push(refusal.to_string());
                 refused.row(cells);
             }
-            Ok((plan, background, outcome)) => {
-                cells.extend(measured(plan, *background, outcome));
+            Ok(trial) => {
+                cells.extend(measured(trial));
                 cells.push(if row.is_broken() { "broken".to_owned() } else { String::new() });
                 table.row(cells);
             }
@@ -52,12 +48,11 @@ pub(super) fn all(rows: &[Row]) -> String {
     format!("{table}\n{refused}")
 }
 
-fn measured(plan: &Plan, background: Background, outcome: &Outcome) -> [String; 11] {
-    let error = plan.std_error / f64::from(plan.config.threshold);
+fn measured(Trial { plan, background, outcome }: &Trial) -> [String; 11] {
     [
         background.name().to_owned(),
         format!("{:.2}", plan.pairs_per_recorder),
-        percent(100.0 * error),
+        percent(100.0 * (plan.std_error / f64::from(plan.config.threshold))),
         format!("{:.3} ± {:.3}", outcome.rms() / plan.std_error, outcome.noise()),
         format!("{:.3}", outcome.rms() / outcome.std_error),
         outcome.hosts.to_string(),
@@ -89,25 +84,28 @@ pub(super) fn summary(rows: &[Row]) -> String {
     ];
     let mut table = Table::new(&headings);
     for rows in rows.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
-        let measured = || rows.iter().filter_map(|row| row.plan.as_ref().ok());
-        let sum = |of: fn(&Outcome) -> u32| measured().map(|it| of(&it.2)).sum::<u32>().to_string();
-        let expected = measured().map(|it| it.0.miss_probability * f64::from(it.2.high));
-        let clear = || measured().filter(|it| it.2.noise() < CLEAR);
-        let promised = range(clear().map(|(plan, _, it)| it.rms() / plan.std_error));
-        let expected_error = range(clear().map(|(_, _, it)| it.rms() / it.std_error));
+        let trials: Vec<&Trial> = rows.iter().filter_map(|row| row.plan.as_ref().ok()).collect();
+        let sum = |of: fn(&Trial) -> u32| trials.iter().map(|it| of(it)).sum::<u32>().to_string();
+        let [high, missed] = [sum(|it| it.outcome.high), sum(|it| it.outcome.high_missed)];
+        let expected =
+            trials.iter().map(|it| it.plan.miss_probability * f64::from(it.outcome.high));
+        let range = |of: fn(&Trial) -> f64| {
+            let clear = trials.iter().filter(|it| it.outcome.noise() < CLEAR);
+            range(clear.map(|it| it.outcome.rms() / of(it)))
+        };
         let mut cells = vec![
             short(rows[0].place.threshold),
-            measured().count().to_string(),
-            sum(|outcome| outcome.hosts),
-            sum(|outcome| outcome.missed),
-            sum(|outcome| outcome.false_reports),
-            format!("{} of {}", sum(|outcome| outcome.high_missed), sum(|outcome| outcome.high)),
+            trials.len().to_string(),
+            sum(|it| it.outcome.hosts),
+            sum(|it| it.outcome.missed),
+            sum(|it| it.outcome.false_reports),
+            format!("{missed} of {high}"),
             format!("{:.1}", expected.sum::<f64>()),
-            promised,
-            expected_error,
+            range(|it| it.plan.std_error),
+            range(|it| it.outcome.std_error),
         ];
-        let refusals = rows.iter().filter_map(|row| row.plan.as_ref().err());
         let mut refused = [0; 5];
+        let refusals = rows.iter().filter_map(|row| row.plan.as_ref().err());
         refusals.for_each(|refusal| refused[rule(refusal)] += 1);
         cells.extend(refused.map(|count: u32| count.to_string()));
         table.row(cells);
@@ -133,4 +131,48 @@ fn rule(refusal: &ConfigError) -> usize {
         ConfigError::PlanError { .. } => 3,
         _ => 4,
     }
+}
+
+/// The plans by memory, load and threshold, without any measurement: a table for each window.
+pub(super) fn sizes(options: &Plans) -> String {
+    let tables = options.windows.iter().map(|&window| {
+        let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
+        format!("Windows of {slices}:\n\n{}\n", sizes_of(options, window))
+    });
+    tables.collect()
+}
+
+/// The plans of all thresholds and loads in all memories.
+fn sizes_of(options: &Plans, window: u32) -> Table {
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();
+    let mut headings = vec!["θ", "pairs", "least"];
+    headings.extend(memories.iter().map(String::as_str));
+    let mut table = Table::new(&headings);
+    for &threshold in &options.thresholds {
+        for &load in &options.loads {
+            let plan = |memory| Config::for_load(threshold, window, load.into(), memory);
+            let least = match plan(0) {
+                Err(ConfigError::Memory { least, .. }) => megabytes(least as f64),
+                _ => "none".to_owned(),
+            };
+            let plans = options.memories.iter().map(|&memory| match plan(memory as usize) {
+                Ok(plan) => {
+                    let error = percent(100.0 * plan.std_error / f64::from(threshold));
+                    format!("{error}, {}", rounded_up(100.0 * plan.miss_probability))
+                }
+                Err(_) => "-".to_owned(),
+            });
+            let names = [short(threshold), short(load), least];
+            table.row(names.into_iter().chain(plans).collect());
+        }
+    }
+    table
+}
+
+/// Percent with the digits that say something of few hosts.
+fn rounded_up(percent: f64) -> String {
+    let decimals = if percent < 0.1 { 3 } else { 1 };
+    let scale = 10_f64.powi(decimals);
+    format!("{:.*} %", decimals as usize, (percent * scale).ceil() / scale)
 }

@@ -1,23 +1,27 @@
 //! The measurement of one plan: planted hosts of windows, one after the other, in one detector.
 //!
-//! Shape: a window of background, as many pairs as the plan is for, so that as much has left the window as is in
-//! it; then windows with planted hosts, new ones in each, of which the last slice is closed. Invariant: no
-//! report before has kept a host.
+//! A window of background comes first, as many pairs as the plan is for, so that as much has left the window as is in
+//! it; then windows with planted hosts, new ones in each, of which the last slice is closed. So no report before has kept a
+//! host. A window has its load of pairs, all different (but for chance among random ones), evenly over its slices: many
+//! small hosts, and hosts of known numbers of opposite hosts.
 
-use srlg_traffic::family::{self, ip};
 use std::collections::HashSet;
 
 use anyhow::Result;
-use srlg_core::{Config, Plan};
-use srlg_host::{Device, SliceReport, SlidingDetector};
+use srlg_core::{Address, Config, IpPair, Plan};
+use srlg_host::{Device, SlidingDetector};
+use srlg_traffic::family::{self, ip};
+use srlg_traffic::synthetic::mix;
 
-use super::traffic::{Background, Traffic};
 use super::{Place, Plans};
 
 /// Bytes over which a pass takes as long as it takes to ingest a pair, some 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
 
-/// What became of the planted hosts of all windows.
+/// Planted hosts are numbered from here on, others below.
+const FIRST_PLANTED: u32 = 1 << 31;
+
+/// What is known of the planted hosts of all windows.
 #[derive(Default)]
 pub(super) struct Outcome {
     /// Planted hosts of each kind.
@@ -48,12 +52,12 @@ pub(super) fn run(
     background: Background,
 ) -> Result<Outcome> {
     let Place { threshold, window, load, .. } = *place;
-    let traffic = Traffic::new(options.seed, (load, window), threshold, background, options.hosts);
+    let traffic = Traffic::new(place, background, options.seed, options.hosts);
     let mut detector =
         SlidingDetector::new(Config { seed: options.seed, ..plan.config }, Device::Cpu)?;
     let passes = u64::from(window) * (detector.memory_bytes() as u64 / BYTES_PER_PAIR);
     let affordable = options.work / (u64::from(load) + passes);
-    let wanted = u64::from(options.hosts.div_ceil(traffic.each()));
+    let wanted = u64::from(options.hosts.div_ceil(traffic.each));
     let windows = wanted.min(affordable.saturating_sub(1)).max(1) as u32;
     let params = detector.params();
     let acting = traffic.acting(plan.config.linear_width);
@@ -94,11 +98,11 @@ impl Outcome {
                 high.push(host);
             }
         }
-        let report: SliceReport = detector.close_slice()?;
+        let report = detector.close_slice()?;
         let reported: HashSet<u32> =
             report.super_points.iter().map(|point| family::number(point.host)).collect();
         let reported = |host: &u32| reported.contains(host);
-        self.hosts += traffic.each();
+        self.hosts += traffic.each;
         self.high += high.len() as u32;
         self.high_missed += high.iter().filter(|host| !reported(host)).count() as u32;
         self.missed += traffic.planted(number, 2).filter(|host| !reported(host)).count() as u32;
@@ -106,5 +110,175 @@ impl Outcome {
         self.candidates = report.candidates;
         self.miss_probability = report.health.finder.miss_probability;
         Ok(())
+    }
+
+    pub(super) fn rms(&self) -> f64 {
+        (self.squares / f64::from(self.hosts)).sqrt()
+    }
+
+    /// Standard deviation of the root mean square, as a share of it: of the mean of squares it is that of squares over
+    /// the root of their number, and of its root half as much. 1/sqrt(2n) of normal errors, whose kurtosis is 3; small errors
+    /// are whole hosts, at times: the kurtosis of a Poisson number is 3 and one over its variance.
+    pub(super) fn noise(&self) -> f64 {
+        let hosts = f64::from(self.hosts);
+        let measured = self.fourths * hosts / (self.squares * self.squares);
+        let lumpy = 3.0 + 1.0 / (self.std_error * self.std_error);
+        // Where no host errs there is nothing to measure, and no number.
+        ((lumpy.max(measured) - 1.0) / hosts).sqrt() / 2.0
+    }
+}
+
+/// What is not planted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Background {
+    /// Hosts of some ten opposite hosts each.
+    Small,
+    /// Hosts of 1, 2, 4 and so on opposite hosts, up to θ/2, each size with as many pairs.
+    Tailed,
+}
+
+impl Background {
+    pub(super) const ALL: [Self; 2] = [Self::Small, Self::Tailed];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Tailed => "tailed",
+        }
+    }
+
+    /// Mean numbers of opposite hosts, of each of which there are as many pairs.
+    fn sizes(self, threshold: u32) -> Vec<u32> {
+        match self {
+            Self::Small => vec![10],
+            Self::Tailed => {
+                let most = threshold / 2;
+                let powers = (0..32).map(|power| 1 << power).take_while(|&size| size < most);
+                powers.chain([most]).collect()
+            }
+        }
+    }
+}
+
+/// Windows of traffic, one after the other, with new hosts in each.
+struct Traffic {
+    seed: u64,
+    load: u32,
+    window: u32,
+    sizes: Vec<u32>,
+    /// Opposite hosts of the kinds of planted hosts.
+    planted: [u32; 3],
+    /// Planted hosts of each kind in a window.
+    each: u32,
+}
+
+impl Traffic {
+    /// The traffic of a place, whose load is at least 4θ. Planted hosts have a quarter of it, or what `most_each` hosts of
+    /// θ/2, of θ and of 2θ have.
+    fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
+        let Place { threshold, window, load, .. } = *place;
+        let planted = [threshold / 2, threshold, 2 * threshold];
+        // A load has room for one of each.
+        let each = most_each.min(load / 4 / planted.iter().sum::<u32>()).max(1);
+        Self { seed, load, window, sizes: background.sizes(threshold), planted, each }
+    }
+
+    /// The pairs of a window as they act on recorders, where estimators have `width` of them: a host that touches
+    /// much of its estimator touches some of it twice.
+    fn acting(&self, width: u32) -> u64 {
+        let width = f64::from(width);
+        let touched = |contacts: u32| width * (1.0 - (-f64::from(contacts) / width).exp());
+        let share = |&size: &u32| touched(size) / f64::from(size) / self.sizes.len() as f64;
+        let planted: f64 = self.planted.iter().map(|&contacts| touched(contacts)).sum();
+        let background = f64::from(self.load - self.planted_pairs());
+        (background * self.sizes.iter().map(share).sum::<f64>() + f64::from(self.each) * planted)
+            as u64
+    }
+
+    /// Pairs of planted hosts in a window.
+    fn planted_pairs(&self) -> u32 {
+        self.each * self.planted.iter().sum::<u32>()
+    }
+
+    /// The planted hosts of a kind in a window from 1 on: 0 of θ/2, 1 of θ, 2 of 2θ.
+    fn planted(&self, window: u32, kind: u32) -> impl Iterator<Item = Address> + use<> {
+        let first = FIRST_PLANTED + (window * self.planted.len() as u32 + kind) * self.each;
+        first..first + self.each
+    }
+
+    /// The pairs of a slice of a window. In window 0 none are of planted hosts.
+    fn slice(&self, window: u32, slice: u32) -> Vec<IpPair> {
+        let planted = if window == 0 { 0 } else { self.planted_pairs() };
+        let background = u64::from(self.load - planted);
+        let until = |slice: u32| background * u64::from(slice) / u64::from(self.window);
+        let numbers = until(slice)..until(slice + 1);
+        let mut pairs: Vec<_> =
+            numbers.map(|number| self.background(background, window, number)).collect();
+        if window > 0 {
+            for (kind, &contacts) in (0..).zip(&self.planted) {
+                for host in self.planted(window, kind) {
+                    self.plant(&mut pairs, host, contacts, slice);
+                }
+            }
+        }
+        pairs
+    }
+
+    fn background(&self, pairs: u64, window: u32, number: u64) -> IpPair {
+        let random = mix(self.seed ^ mix((u64::from(window) << 40) | number));
+        let class = ((random >> 48) as usize * self.sizes.len()) >> 16;
+        let hosts = (pairs / (self.sizes.len() as u64 * u64::from(self.sizes[class]))).max(1);
+        let host = ((random & 0xffff_ffff) * hosts) >> 32;
+        let host = mix(self.seed ^ ((host << 32) | (u64::from(window) << 8) | class as u64)) as u32;
+        IpPair { inside: host % FIRST_PLANTED, opposite: mix(random) as u32 }
+    }
+
+    /// The contacts of a planted host in a slice, evenly over those of a window.
+    fn plant(&self, pairs: &mut Vec<IpPair>, host: Address, contacts: u32, slice: u32) {
+        let random = mix(self.seed ^ u64::from(host));
+        // The first contact is at a random place of the time between two contacts.
+        let window = u64::from(self.window);
+        let place = random % window;
+        let until = |slice: u32| (u64::from(slice) * u64::from(contacts) + place) / window;
+        let peer =
+            |contact: u64| (contact as u32).wrapping_mul(0x9e37_79b1) ^ (random >> 32) as u32;
+        pairs.extend(
+            (until(slice)..until(slice + 1))
+                .map(|contact| IpPair { inside: host, opposite: peer(contact) }),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn a_window_has_its_load_and_its_planted_hosts_have_their_opposite_hosts() {
+        for (background, slices) in [(Background::Small, 10), (Background::Tailed, 7)] {
+            let place = Place { threshold: 100, window: slices, load: 50_000, memory: 0 };
+            let traffic = Traffic::new(&place, background, 1, 1000);
+            // A quarter of the load in hosts of 50, 100 and 200.
+            assert_eq!(traffic.each, 35);
+            let pairs: Vec<_> = (0..slices).flat_map(|slice| traffic.slice(2, slice)).collect();
+            assert_eq!(pairs.len(), 50_000);
+            let distinct: HashSet<_> =
+                pairs.iter().map(|pair| (pair.inside, pair.opposite)).collect();
+            // Of hosts of 50 opposite hosts among 2^32 hardly one has the same twice.
+            assert!(distinct.len() > 49_990);
+            let mut hosts = HashMap::new();
+            distinct.iter().for_each(|(host, _)| *hosts.entry(*host).or_insert(0) += 1);
+            for (kind, contacts) in [(0, 50), (1, 100), (2, 200)] {
+                assert!(traffic.planted(2, kind).all(|host| hosts[&host] == contacts));
+            }
+            let others = hosts.iter().filter(|&(&host, _)| host < FIRST_PLANTED);
+            let most = others.map(|(_, &contacts)| contacts).max().unwrap();
+            // Poisson numbers of mean 10 or 50 of some thousand hosts.
+            assert!(
+                most < if matches!(background, Background::Small) { 35 } else { 100 },
+                "{most}"
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The figures of docs/, and the commands that take them.
 //!
-//! Shape: [`SECTIONS`]. Invariant: commands are written as a reader would type them in the root of the repository;
-//! those of a page write it themselves, those of a table print rows. `DIR` stands for the folder of recorded traffic.
+//! Commands are written as a reader would type them in the root of the repository: those of a page write it themselves,
+//! those of a table print rows. `DIR` stands for the folder of recorded traffic.
 
 /// Figures that are taken together.
 pub(super) struct Section {
@@ -146,7 +146,7 @@ pub(super) const SECTIONS: &[Section] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::Page;
+    use crate::output::Page;
     use std::path::Path;
 
     #[test]

@@ -12,15 +12,11 @@
 //! moduli so far determine the name, further arrays only verify it; and the chance bits
 //! that other hosts leave in an AND are subtracted.
 
-mod remainders;
-
-use super::arrays::Limits;
-use super::vectors::{PairHash, VectorFilter};
-use super::{MOST_COMBINATIONS, WORD};
 use srlg_core::Address;
-use srlg_core::hash::KeySequence;
+use srlg_core::hash::{KeySequence, hash};
 
-pub use remainders::Remainders;
+use super::filter::{Limits, PairHash, Reversal, VectorFilter};
+use super::{MOST_COMBINATIONS, WORD};
 
 /// Number of addresses, hence of names.
 const NAMES: u64 = 1 << Address::BITS;
@@ -105,6 +101,99 @@ impl Dcds {
     }
 }
 
+/// Names of hosts, and the Chinese remainder theorem: a join solves `x = known (mod product)` and
+/// `x = vector (mod modulus)`. What is known stays below 2^32 and below the product of the moduli, so no sum overflows.
+pub struct Remainders {
+    /// A name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and the same again.
+    factor: u32,
+    offset: u32,
+    /// What `factor` times is 1.
+    inverse: u32,
+    steps: Vec<Step>,
+}
+
+/// One array in the Chinese remainder theorem.
+#[derive(Clone, Copy)]
+struct Step {
+    modulus: u64,
+    /// Product of the moduli before this one, as far as it takes to reach [`NAMES`].
+    product: u64,
+    /// What `product` times is 1, modulo `modulus`.
+    inverse: u64,
+}
+
+impl Remainders {
+    /// # Panics
+    /// When the moduli are not pairwise coprime or have a product below 2^32.
+    fn new(moduli: &[u32], keys: &mut KeySequence) -> Self {
+        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address: raise them");
+        let key = keys.next_key();
+        let factor = hash(0, key) | 1; // odd, or the product would lose bits
+        // Newton's iteration: an odd number is its own inverse to 3 bits; each step doubles them.
+        let inverse = (0..4).fold(factor, |inverse, _| {
+            inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
+        });
+        let mut product = 1;
+        let steps = moduli.iter().map(|&modulus| Step::new(modulus.into(), &mut product));
+        Self { factor, offset: hash(1, key), inverse, steps: steps.collect() }
+    }
+
+    /// The name of `host`: its vector of an array is the remainder.
+    fn name(&self, host: Address) -> u32 {
+        let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
+        let once = linear(host);
+        linear(once ^ (once >> 16))
+    }
+}
+
+impl Step {
+    fn new(modulus: u64, product: &mut u64) -> Self {
+        let before = *product;
+        let inverse = (0..modulus).find(|&inverse| before % modulus * inverse % modulus == 1);
+        if before < NAMES {
+            *product *= modulus;
+        }
+        Self { modulus, product: before, inverse: inverse.expect("pairwise coprime moduli") }
+    }
+}
+
+impl Reversal for Remainders {
+    const NAME: &str = "DCDS";
+
+    /// The name modulo the product of the moduli.
+    type Known = u64;
+
+    fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
+        let name = self.name(host);
+        self.steps.iter().map(move |step| name % step.modulus as u32)
+    }
+
+    fn nothing(&self) -> u64 {
+        0
+    }
+
+    fn only(&self, array: usize, known: u64) -> Option<u32> {
+        let Step { modulus, product, .. } = self.steps[array];
+        (product >= NAMES).then_some((known % modulus) as u32)
+    }
+
+    fn join(&self, array: usize, vector: u32, known: u64) -> Option<u64> {
+        let Step { modulus, product, inverse } = self.steps[array];
+        if let Some(only) = self.only(array, known) {
+            return (only == vector).then_some(known);
+        }
+        let missing = (u64::from(vector) + modulus - known % modulus) * inverse % modulus;
+        let name = known + product * missing;
+        (name < NAMES).then_some(name)
+    }
+
+    fn host(&self, known: u64) -> Address {
+        let linear = |x: u32| x.wrapping_sub(self.offset).wrapping_mul(self.inverse);
+        let once = linear(known as u32);
+        linear(once ^ (once >> 16))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,5 +221,19 @@ mod tests {
     fn moduli_with_a_common_factor_are_refused() {
         let config = Config::with_memory(1 << 20, 128, 1);
         let _ = Dcds::new(Config { moduli: vec![3000, 2000, 1000], ..config });
+    }
+
+    #[test]
+    fn every_name_leads_back_to_its_host() {
+        let moduli = [1627, 1626, 1625];
+        let remainders = Remainders::new(&moduli, &mut KeySequence::new(3));
+        for host in (0..=Address::MAX).step_by(65_521) {
+            let name = remainders.name(host);
+            let join = |known, (array, &modulus): (usize, &u32)| {
+                remainders.join(array, name % modulus, known)
+            };
+            let known = moduli.iter().enumerate().try_fold(remainders.nothing(), join);
+            assert_eq!(known.map(|known| remainders.host(known)), Some(host));
+        }
     }
 }

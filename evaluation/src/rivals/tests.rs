@@ -1,4 +1,4 @@
-use super::arrays::{Arrays, Limits};
+use super::filter::{Arrays, Limits};
 use super::*;
 use crate::system::System;
 use srlg_core::hash::{KeySequence, hash};

@@ -12,11 +12,11 @@
 //! array takes part in the AND; and the chance bits that other hosts leave in the AND are
 //! subtracted, from the fill of all five arrays.
 
-use super::arrays::{Limits, Reversal};
-use super::vectors::{PairHash, VectorFilter};
-use super::{MOST_COMBINATIONS, WORD};
 use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
+
+use super::filter::{Limits, PairHash, Reversal, VectorFilter};
+use super::{MOST_COMBINATIONS, WORD};
 
 /// Arrays whose vector is a run of address bits; one more has a hash.
 const RUNS: usize = 4;

@@ -17,8 +17,8 @@ use srlg_input::capture::Reader;
 use srlg_traffic::synthetic::Backbone;
 
 use super::report::{Metric, Report};
-use super::setting::{PAIRS_PER_CALL, Setting};
-use crate::pcap_writer::{write_header, write_packet};
+use super::{PAIRS_PER_CALL, Setting};
+use crate::generate::{write_pcap_header, write_pcap_packet};
 use crate::sample::{Sample, seconds, timed};
 
 /// Bytes of a record, about.
@@ -45,7 +45,7 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
         [("capture_pairs", "M pairs/s", f64::from(pairs)), ("capture_bytes", "MB/s", bytes as f64)]
     {
         let sample = Sample::rate(work / 1e6, &seconds);
-        report.add(&Metric::new(metric.to_owned(), unit, 1, sample).load(pairs));
+        report.add(&Metric::new(metric, unit, 1, sample).load(pairs));
     }
     Ok(())
 }
@@ -62,11 +62,11 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
         planted: Vec::new(),
     };
     let mut out = BufWriter::with_capacity(1 << 20, &mut *file);
-    write_header(&mut out)?;
+    write_pcap_header(&mut out)?;
     for (second, packets) in (0..).zip(model.slices()) {
         for (packet, &pair) in (0..).zip(&packets) {
             let offset_us: u64 = packet * 1_000_000 / packets.len() as u64;
-            write_packet(&mut out, second * 1_000_000 + offset_us, pair)?;
+            write_pcap_packet(&mut out, second * 1_000_000 + offset_us, pair)?;
         }
     }
     out.flush()?;

@@ -10,10 +10,10 @@ use srlg_host::gpu::cudarc::driver::CudaContext;
 use srlg_host::ingest::PinnedPairs;
 use zerocopy::IntoBytes;
 
-use super::own::rate;
+use super::entrants::rate;
 use super::report::{Metric, Report};
-use super::setting::{Setting, begin_untouched};
 use super::traffic::Traffic;
+use super::{Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 
 /// Bytes of a pair.
@@ -22,9 +22,7 @@ const PAIR: f64 = size_of::<IpPair>() as f64;
 pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
     let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
     let copy = copy(setting, ordinal)?;
-    let metric = |name: &str, unit, sample| {
-        Metric::new(name.to_owned(), unit, 1, sample).load(setting.pairs)
-    };
+    let metric = |name: &str, unit, sample| Metric::new(name, unit, 1, sample).load(setting.pairs);
     report.add(&metric("copy_pinned_to_device", "GB/s", copy).system("machine"));
     let pinned = report.sample("ingest_pinned_distinct").context("ingest comes first")?;
     report.add(&metric(
@@ -51,12 +49,8 @@ pub(super) fn resident(
     let slices = traffic.slices.iter().map(resident).collect::<Result<Vec<_>>>()?;
     stream.synchronize()?;
     let name = format!("ingest_resident_{}", traffic.name);
-    report.add(&rate(
-        setting,
-        name,
-        &slices,
-        |detector, pairs| Ok(detector.ingest_device(pairs)?),
-    )?);
+    report
+        .add(&rate(setting, &name, &slices, |detector, pairs| Ok(detector.ingest_device(pairs)?))?);
     if let ("distinct", [pairs]) = (traffic.name, slices.as_slice()) {
         let mut detector = setting.detector()?;
         begin_untouched(&mut detector)?;
@@ -68,7 +62,7 @@ pub(super) fn resident(
             })
         })?;
         let rate = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-        let metric = Metric::new("ingest_resident_repeated".to_owned(), "M pairs/s", 1, rate);
+        let metric = Metric::new("ingest_resident_repeated", "M pairs/s", 1, rate);
         report.add(&metric.load(setting.pairs));
     }
     Ok(())

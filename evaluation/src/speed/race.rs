@@ -1,8 +1,8 @@
 //! Several systems doing the same work in turns, so that ratios hold on a machine that others
 //! slow down now and then.
 //!
-//! Shape: [`Entrant`]s in [`Place`]s, and [`run`]. Invariant: in every round each entrant runs
-//! once, alone, in the same order; the round before the first warms up and does not count.
+//! In every round each [`Entrant`] runs once, alone, in the same order; the round before the first warms up and does not
+//! count.
 
 use crate::sample::Sample;
 use anyhow::Result;

@@ -1,6 +1,6 @@
 //! What `speed` prints: an object per metric as soon as it is known, or a table at the end.
 //!
-//! Invariant: a metric is named by `metric`, `system`, `device`, `threads`, `load` and details
+//! A metric is named by `metric`, `system`, `device`, `threads`, `load` and details
 //! such as `kind`, `of` and `traffic`; a `load` that there is none of is null, or `-`.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::setting::Setting;
+use super::Setting;
+use crate::output::{self, UNWRITTEN};
 use crate::sample::Sample;
-use crate::table::{Table, machine};
-use crate::{number, progress};
+use crate::table::{Table, machine, short};
 
 const HEADINGS: [&str; 10] = [
     "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
@@ -34,8 +34,8 @@ pub(super) struct Metric {
 
 impl Metric {
     /// Of srlg, without a load and details.
-    pub(super) fn new(name: String, unit: &'static str, threads: u32, sample: Sample) -> Self {
-        let system = "srlg".to_owned();
+    pub(super) fn new(name: &str, unit: &'static str, threads: u32, sample: Sample) -> Self {
+        let (name, system) = (name.to_owned(), "srlg".to_owned());
         Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
     }
 
@@ -65,7 +65,7 @@ pub(super) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(super) fn new(setting: &'a Setting<'a>, kinds: usize) -> Self {
-        let bar = progress::bar(kinds as u64, "");
+        let bar = output::bar(kinds as u64, "");
         Self { setting, bar, table: Table::new(&HEADINGS), samples: BTreeMap::new(), broken: None }
     }
 
@@ -98,27 +98,24 @@ impl<'a> Report<'a> {
             None if self.setting.options.json => Ok(()),
             None => writeln!(io::stdout(), "{}.\n\n{}", machine(), self.table),
         };
-        table.context("cannot write to the standard output")
+        table.context(UNWRITTEN)
     }
 
     fn cells(&self, metric: &Metric) -> Vec<String> {
         let Metric { sample: Sample { median, min, max, .. }, load, .. } = *metric;
+        let details = metric.details.iter().map(|(name, value)| detail(name, value));
+        let details: Vec<_> = details.collect();
         vec![
             metric.name.clone(),
             metric.system.clone(),
             self.setting.device.to_string(),
             metric.threads.to_string(),
-            load.map_or("-".to_owned(), number::short),
+            load.map_or("-".to_owned(), short),
             digits(median),
             digits(min),
             digits(max),
             metric.unit.to_owned(),
-            metric
-                .details
-                .iter()
-                .map(|(name, value)| detail(name, value))
-                .collect::<Vec<_>>()
-                .join(", "),
+            details.join(", "),
         ]
     }
 

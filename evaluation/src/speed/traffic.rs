@@ -1,7 +1,6 @@
 //! The pairs of a round of ingest.
 //!
-//! Shape: a [`Traffic`] has a name and slices. Invariant: equal settings make equal pairs, as
-//! many of them as a round has.
+//! A [`Traffic`] has a name and slices, with as many pairs as a round has. Equal settings make equal pairs.
 //!
 //! - `distinct`: no pair comes twice, all of them in one slice: each touches random recorders
 //!   that nothing touched before in this slice.
@@ -18,8 +17,8 @@ use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, v6_pairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-use super::setting::{PAIRS_PER_CALL, Setting};
-use crate::family::batches;
+use super::{PAIRS_PER_CALL, Setting};
+use crate::feed::batches;
 
 /// Packets of a second of the link, about; fewer where a round is shorter.
 const SECOND: u32 = 1_000_000;

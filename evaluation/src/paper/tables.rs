@@ -1,17 +1,13 @@
-//! Tables and charts of both experiments.
-//!
-//! Shape: [`discrete`] and [`sliding`], from the [`Track`]s at one load to [`Results`]. Invariant:
-//! of equal options only the machine and the column of times may differ.
+//! Tables and charts of both experiments, made of the [`Track`]s at one load.
 
-use super::Paper;
-use super::discrete::Discrete;
-use super::track::Track;
-use crate::number::short;
-use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
-use crate::study::{Cell, Column, Details, Results, Row};
-use crate::synthetic::Synthetic;
-use crate::table::{Table, percent};
 use srlg_traffic::score::Score;
+
+use super::track::Track;
+use super::{Paper, Traffic};
+use crate::options::Synthetic;
+use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
+use crate::results::{Cell, Column, Results, Row};
+use crate::table::{Table, percent, short};
 
 /// One of the paper's measures, in time.
 struct Measure {
@@ -51,60 +47,58 @@ const COLUMNS: &[Column] = &[
     Column::decimals(3, "s per window").metric("seconds_per_window", "s"),
 ];
 
-pub(super) fn discrete(options: &Paper, load: u32, found: &Discrete) -> Results {
-    let Paper { windows, synthetic: Synthetic { window, .. }, .. } = *options;
-    let mut traffic =
-        Table::new(&["window", "packets", "distinct pairs", "inside hosts", "super points"]);
-    for (number, it) in (1..).zip(&found.traffic) {
-        let cells = [number, it.packets, it.pairs, it.hosts, it.super_points];
-        traffic.row(cells.iter().map(usize::to_string).collect());
-    }
-    Results {
-        place: "discrete".to_owned(),
-        heading: format!("{} distinct pairs per window", short(load)),
-        setting: format!("{windows} windows of {window} s, one after the other"),
-        below: format!(
-            "The traffic of the windows:\n\n{traffic}\nFPR / FNR of every window:\n\n{}",
-            by_window(&found.tracks)
-        ),
-        details: details(options, load, "discrete", [windows, 1, window]),
-        ..results(&found.tracks)
-    }
-}
-
-pub(super) fn sliding(options: &Paper, load: u32, tracks: &[Track]) -> Results {
-    let Paper { sliding_windows, synthetic: Synthetic { window, .. }, .. } = *options;
-    let load_text = short(load);
-    let plot = |measure| plot(window, &load_text, tracks, measure);
-    Results {
-        place: "sliding".to_owned(),
-        heading: format!("{load_text} distinct pairs per window, sliding"),
-        setting: format!(
-            "{sliding_windows} windows of {window} slices of one second, one after every slice"
-        ),
-        plots: MEASURES.iter().map(plot).collect(),
-        details: details(options, load, "sliding", [sliding_windows, window, 1]),
-        ..results(tracks)
-    }
-}
-
-fn details(options: &Paper, load: u32, experiment: &str, windows: [u32; 3]) -> Details {
-    let [windows, slices, seconds] = windows;
-    let mut details = options.synthetic.details();
+/// The results of an experiment at one load, before anything is measured.
+pub(super) fn results(options: &Paper, slides: bool, load: u32) -> Results {
+    let Paper { windows, sliding_windows, synthetic, .. } = options;
+    let Synthetic { window, .. } = *synthetic;
+    let (place, load_text) = (if slides { "sliding" } else { "discrete" }, short(load));
+    let mut details = synthetic.details();
+    let [windows, slices, seconds] =
+        if slides { [*sliding_windows, window, 1] } else { [*windows, 1, window] };
     details.extend([
-        ("experiment", experiment.into()),
+        ("experiment", place.into()),
         ("load", load.into()),
         ("windows", windows.into()),
         ("window", slices.into()),
         ("slice_seconds", seconds.into()),
     ]);
-    details
+    Results {
+        place: place.to_owned(),
+        heading: format!(
+            "{load_text} distinct pairs per window{}",
+            if slides { ", sliding" } else { "" }
+        ),
+        setting: match slides {
+            false => format!("{windows} windows of {window} s, one after the other"),
+            true => {
+                format!("{windows} windows of {window} slices of one second, one after every slice")
+            }
+        },
+        names: vec!["system"],
+        columns: COLUMNS,
+        details,
+        ..Results::default()
+    }
 }
 
-/// A row of means per system.
-fn results(tracks: &[Track]) -> Results {
-    let rows = tracks.iter().map(row).collect();
-    Results { names: vec!["system"], columns: COLUMNS, rows, ..Results::default() }
+pub(super) fn add_discrete(results: &mut Results, traffic: &[Traffic], tracks: &[Track]) {
+    let mut table =
+        Table::new(&["window", "packets", "distinct pairs", "inside hosts", "super points"]);
+    for (number, it) in (1..).zip(traffic) {
+        let cells = [number, it.packets, it.pairs, it.hosts, it.super_points];
+        table.row(cells.iter().map(usize::to_string).collect());
+    }
+    results.below = format!(
+        "The traffic of the windows:\n\n{table}\nFPR / FNR of every window:\n\n{}",
+        by_window(tracks)
+    );
+    results.rows.extend(tracks.iter().map(row));
+}
+
+pub(super) fn add_sliding(results: &mut Results, window: u32, load: u32, tracks: &[Track]) {
+    let plot = |measure| plot(window, &short(load), tracks, measure);
+    results.plots = MEASURES.iter().map(plot).collect();
+    results.rows.extend(tracks.iter().map(row));
 }
 
 fn row(track: &Track) -> Row {
@@ -113,7 +107,7 @@ fn row(track: &Track) -> Row {
     Row {
         names: vec![track.name()],
         cells: vec![
-            (track.memory_bytes() as f64).into(),
+            track.memory_bytes().into(),
             Cell::ratio(rates.positive()),
             Cell::ratio(rates.negative()),
             Cell::ratio(rates.total()),

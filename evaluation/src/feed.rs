@@ -1,14 +1,56 @@
-//! Work shared out among threads, as users of several cores would do it.
-//!
-//! Shape: [`in_parallel`] runs shares, [`split_by_host`] makes shares for systems of which each
-//! thread needs one of its own. Invariant: as many threads work as there are shares, the calling
-//! one among them; pairs of a host stay in one share, in their order.
+//! The way of pairs into systems: as those of a family of hosts, in batches, and from several threads.
+
+use std::thread;
 
 use anyhow::Result;
 use srlg_core::IpPair;
-use std::thread;
+use srlg_host::SlidingDetector;
+use srlg_host::ingest::PairBatch;
+use srlg_traffic::family::{Family, FamilyPairs};
 
-/// Works on all shares at once, each on a thread of its own.
+/// Ingests pairs as those of a family, whose numbers of hosts are what the truth goes by.
+pub(crate) struct Feeder {
+    family: Family,
+    split: FamilyPairs,
+}
+
+impl Feeder {
+    pub(crate) fn new(family: Family) -> Self {
+        Self { family, split: FamilyPairs::default() }
+    }
+
+    /// Ingests `pairs`.
+    pub(crate) fn ingest(&mut self, detector: &SlidingDetector, pairs: &[IpPair]) -> Result<()> {
+        self.ingest_late(detector, pairs, 0)
+    }
+
+    /// Ingests `pairs`, which were in contact `slices_late` slices ago.
+    pub(crate) fn ingest_late(
+        &mut self,
+        detector: &SlidingDetector,
+        pairs: &[IpPair],
+        slices_late: u32,
+    ) -> Result<()> {
+        if self.family == Family::V4 {
+            return Ok(detector.ingest_late(pairs, slices_late)?);
+        }
+        self.family.split(pairs, &mut self.split);
+        detector.ingest_late(&self.split.v4, slices_late)?;
+        Ok(detector.ingest_late(&self.split.v6, slices_late)?)
+    }
+}
+
+/// `pairs` as those of `family`, in batches of `len`, as a program collects them.
+pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
+    let batch = |pairs: &[IpPair]| {
+        let mut batch = PairBatch::new();
+        batch.extend(pairs.iter().map(|&pair| family.hosts(pair)));
+        batch
+    };
+    pairs.chunks(len).map(batch).collect()
+}
+
+/// Works on all shares at once, each on a thread of its own, one of them on the calling thread.
 pub(crate) fn in_parallel<Share: Send>(
     shares: impl IntoIterator<Item = Share>,
     work: impl Fn(Share) -> Result<()> + Sync,
@@ -24,7 +66,7 @@ pub(crate) fn in_parallel<Share: Send>(
     })
 }
 
-/// The pairs by a hash of their inside host: what one of `shares` systems would get.
+/// The pairs by a hash of their inside host: one list for each of `shares` systems, in their order.
 pub(crate) fn split_by_host<'a>(
     pairs: impl IntoIterator<Item = &'a IpPair>,
     shares: u32,

@@ -1,0 +1,92 @@
+//! Options that several commands share: sizes of detectors, and synthetic traffic in windows.
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use srlg_core::Config;
+use srlg_input::number;
+use srlg_traffic::synthetic::Model;
+
+use crate::results::{Details, details};
+
+/// A configuration by name. Commands that measure all presets take [`Preset::value_variants`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Preset {
+    Paper,
+    Default,
+}
+
+impl Preset {
+    pub(crate) fn config(self) -> Config {
+        match self {
+            Self::Paper => Config::paper(),
+            Self::Default => Config::default(),
+        }
+    }
+
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Sizes {
+    /// Sizes and sampling of the detector
+    #[arg(long, value_enum, default_value = "default")]
+    pub(crate) preset: Preset,
+    /// Plan the sizes for the load and this many bytes of recorders
+    #[arg(long, value_parser = number::integer, conflicts_with = "preset")]
+    pub(crate) memory: Option<u64>,
+}
+
+impl Sizes {
+    /// The preset, or the plan for `load` distinct pairs in the window of `base`.
+    pub(crate) fn config(&self, base: Config, load: u32) -> Result<Config> {
+        self.memory.map_or(Ok(base), |memory| planned(base, load.into(), memory))
+    }
+
+    /// The name of the preset, or that there is a plan.
+    pub(crate) fn name(&self) -> String {
+        self.memory.map_or(self.preset.name(), |_| "planned".to_owned())
+    }
+}
+
+/// The plan for `load` distinct pairs in windows and of the threshold of `base`, in `memory` bytes of recorders.
+pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
+    let memory = usize::try_from(memory).context("--memory is too large")?;
+    let plan = Config::for_load(base.threshold, base.window, load, memory)?;
+    Ok(Config { seed: base.seed, ..plan.config })
+}
+
+/// Options of all commands that measure on synthetic traffic in windows. With a load and a number of windows, everything
+/// but times follows from them.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Synthetic {
+    /// Seconds in a window; a slice is one second, but for windows that do not slide
+    #[arg(long, default_value = "300", value_parser = number::count)]
+    pub(crate) window: u32,
+    /// Distinct opposite hosts that make a super point
+    #[arg(long, default_value = "1024", value_parser = number::count)]
+    pub(crate) threshold: u32,
+    /// Model of the traffic: backbone, metro, flood, slow-scan, flash-crowd or persistent
+    #[arg(long, default_value = "backbone")]
+    pub(crate) traffic: Model,
+    /// Seed of the traffic and of the hashes
+    #[arg(long, default_value = "1", value_parser = number::integer)]
+    pub(crate) seed: u64,
+}
+
+impl Synthetic {
+    /// The configuration of a preset for these windows.
+    pub(crate) fn config(&self, preset: Preset) -> Config {
+        let Self { window, threshold, seed, .. } = *self;
+        Config { window, threshold, seed, ..preset.config() }
+    }
+
+    /// The options, for JSON.
+    pub(crate) fn details(&self) -> Details {
+        let mut details = details!(self, window, threshold, seed);
+        details.push(("traffic", self.traffic.name().into()));
+        details
+    }
+}

@@ -1,0 +1,240 @@
+//! Exact answers: hash maps that remember when each pair came last.
+//!
+//! A [`SlidingMap`] is a [`PairTable`] and the number of the running slice, with a sweep at every close: after it the table
+//! holds the pairs of the window that has just moved on. The tables are [`Sets`], the first thing that anyone writes, and
+//! [`Pairs`], the fastest exact answer that is still simple.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+use srlg_core::{Address, IpPair};
+
+use crate::system::System;
+
+/// Pairs, each with the slice of its last touch.
+pub trait PairTable: Default {
+    /// Name in tables and plots.
+    const NAME: &str;
+
+    /// Remembers that `pair` came in the slice `now`.
+    fn touch(&mut self, pair: IpPair, now: u32);
+
+    /// All hosts with their cardinalities.
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
+
+    /// Forgets the pairs whose last slice is not `kept`.
+    fn retain(&mut self, kept: impl Fn(u32) -> bool);
+
+    /// Bytes of all tables.
+    fn bytes(&self) -> usize;
+}
+
+/// Pairs of a sliding window.
+pub struct SlidingMap<Table> {
+    window: u32,
+    threshold: u32,
+    /// Number of the current slice.
+    now: u32,
+    table: Table,
+}
+
+impl<Table: PairTable> SlidingMap<Table> {
+    /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
+    #[must_use]
+    pub fn new(window: u32, threshold: u32) -> Self {
+        Self { window, threshold, now: 0, table: Table::default() }
+    }
+}
+
+impl<Table: PairTable> System for SlidingMap<Table> {
+    fn name(&self) -> String {
+        Table::NAME.to_owned()
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        pairs.iter().for_each(|&pair| self.table.touch(pair, self.now));
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let all = self.table.cardinalities();
+        let points = all.filter(|&(_, cardinality)| cardinality >= self.threshold);
+        let points = points.map(|(host, cardinality)| (host, cardinality.into())).collect();
+        self.skip_slice();
+        points
+    }
+
+    fn skip_slice(&mut self) {
+        self.now += 1;
+        let Self { window, now, .. } = *self;
+        // Before that nothing is old enough to leave.
+        if now >= window {
+            self.table.retain(|last_touch| now - last_touch < window);
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.table.bytes()
+    }
+}
+
+/// Hash map of hash maps, with the standard library's hash.
+///
+/// ```
+/// use srlg_core::IpPair;
+/// use srlg_evaluation::{peers::ExactSets, system::System};
+/// let mut sets = ExactSets::new(2, 1);
+/// sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+/// assert_eq!(sets.close_slice(), [(1, 2.0)]);
+/// assert_eq!(sets.close_slice(), [(1, 2.0)]);
+/// assert_eq!(sets.close_slice(), []);
+/// ```
+pub type ExactSets = SlidingMap<Sets>;
+
+/// For every inside host its opposite hosts, with the slice of the last touch.
+#[derive(Default)]
+pub struct Sets(HashMap<Address, HashMap<Address, u32>>);
+
+impl PairTable for Sets {
+    const NAME: &str = "hash map of hash maps";
+
+    fn touch(&mut self, pair: IpPair, now: u32) {
+        self.0.entry(pair.inside).or_default().insert(pair.opposite, now);
+    }
+
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
+        self.0.iter().map(|(&host, peers)| (host, peers.len() as u32))
+    }
+
+    fn retain(&mut self, kept: impl Fn(u32) -> bool) {
+        self.0.retain(|_, peers| {
+            peers.retain(|_, last_touch| kept(*last_touch));
+            !peers.is_empty()
+        });
+    }
+
+    fn bytes(&self) -> usize {
+        let inner = |peers: &HashMap<_, _>| table_bytes::<(Address, u32)>(peers.capacity());
+        table_bytes::<(Address, HashMap<Address, u32>)>(self.0.capacity())
+            + self.0.values().map(inner).sum::<usize>()
+    }
+}
+
+/// Hash map of pairs, with the hash of `rustc-hash`.
+///
+/// ```
+/// use srlg_core::IpPair;
+/// use srlg_evaluation::{peers::ExactPairs, system::System};
+/// let mut pairs = ExactPairs::new(2, 1);
+/// pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+/// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
+/// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
+/// assert_eq!(pairs.close_slice(), []);
+/// ```
+pub type ExactPairs = SlidingMap<Pairs>;
+
+/// Pairs, and how many each host has.
+#[derive(Default)]
+pub struct Pairs {
+    last_touch: FxHashMap<IpPair, u32>,
+    cardinalities: FxHashMap<Address, u32>,
+}
+
+impl PairTable for Pairs {
+    const NAME: &str = "hash map of pairs";
+
+    fn touch(&mut self, pair: IpPair, now: u32) {
+        if self.last_touch.insert(pair, now).is_none() {
+            *self.cardinalities.entry(pair.inside).or_default() += 1;
+        }
+    }
+
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
+        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
+    }
+
+    fn retain(&mut self, kept: impl Fn(u32) -> bool) {
+        self.last_touch.retain(|pair, last_touch| {
+            let kept = kept(*last_touch);
+            if !kept && let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.inside)
+            {
+                *cardinality.get_mut() -= 1;
+                if *cardinality.get() == 0 {
+                    cardinality.remove();
+                }
+            }
+            kept
+        });
+    }
+
+    fn bytes(&self) -> usize {
+        table_bytes::<(IpPair, u32)>(self.last_touch.capacity())
+            + table_bytes::<(Address, u32)>(self.cardinalities.capacity())
+    }
+}
+
+/// Bytes of the table of a hash map of `capacity` whose entries are `T`s.
+///
+/// The layout is that of hashbrown, which maps of the standard library and of `rustc-hash` have: a power of two of places, at
+/// most 7/8 of them full, one control byte each, and 16 more that end the last group.
+pub(super) const fn table_bytes<T>(capacity: usize) -> usize {
+    let places = match capacity {
+        0 => return 0,
+        1..4 => 4,
+        4..8 => 8,
+        _ => (capacity * 8 / 7).next_power_of_two(),
+    };
+    places * (size_of::<T>() + 1) + 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::testing;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn exact_maps_match_the_oracle(
+            window in 1..6_u32,
+            threshold in 1..4_u32,
+            slices in testing::slices(),
+        ) {
+            let truth = testing::true_reports(window, threshold, &slices);
+            let mut pairs = ExactPairs::new(window, threshold);
+            prop_assert_eq!(&testing::reports(&mut pairs, &slices), &truth);
+            let mut sets = ExactSets::new(window, threshold);
+            prop_assert_eq!(&testing::reports(&mut sets, &slices), &truth);
+        }
+    }
+
+    #[test]
+    fn memory_of_sets_is_that_of_all_tables() {
+        let mut sets = ExactSets::new(1, 1);
+        assert_eq!(sets.memory_bytes(), 0);
+        sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+        // Four places in either: a host with a map, and peers with slices.
+        let outer = 4 * (size_of::<(Address, HashMap<Address, u32>)>() + 1) + 16;
+        assert_eq!(sets.memory_bytes(), outer + 4 * (8 + 1) + 16);
+    }
+
+    #[test]
+    fn memory_of_pairs_is_that_of_both_tables() {
+        let mut pairs = ExactPairs::new(1, 1);
+        assert_eq!(pairs.memory_bytes(), 0);
+        pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+        assert_eq!(pairs.memory_bytes(), (4 * (12 + 1) + 16) + (4 * (8 + 1) + 16));
+    }
+
+    #[test]
+    fn capacities_that_maps_report_are_7_of_8_places() {
+        assert_eq!(table_bytes::<u32>(FxHashMap::<u32, ()>::default().capacity()), 0);
+        for entries in 1..3000 {
+            let map: FxHashMap<u32, ()> = (0..entries).map(|key| (key, ())).collect();
+            let places = (table_bytes::<u32>(map.capacity()) - 16) / 5;
+            assert!(places.is_power_of_two());
+            // Tables of fewer than eight places keep one free instead of an eighth.
+            assert_eq!(map.capacity(), if places < 8 { places - 1 } else { places / 8 * 7 });
+        }
+    }
+}

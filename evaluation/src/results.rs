@@ -1,0 +1,423 @@
+//! Rows of figures, and the tables, charts and JSON that are made of them.
+//!
+//! [`Results`] are [`Row`]s of [`Cell`]s under [`Column`]s. A column says how its cells are written in a table, what they
+//! are called in JSON and which chart they have. A cell holds its value in the unit of the JSON; a value that does not
+//! exist is null there, a text in the table, and no point in a chart. Equal results give equal bytes.
+
+use serde_json::{Value, json};
+
+use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
+use crate::table::{self, Table, percent};
+
+/// Named values of a JSON object.
+pub(crate) type Details = Vec<(&'static str, Value)>;
+
+/// Lists fields of a structure as [`Details`], by their names.
+macro_rules! details {
+    ($of:expr, $($field:ident),+) => {
+        vec![$((stringify!($field), serde_json::json!($of.$field))),+]
+    };
+}
+pub(crate) use details;
+
+/// How all cells of a column are written.
+#[derive(Clone, Copy)]
+enum Style {
+    Decimals(usize),
+    /// From bytes, to a tenth of 10^6.
+    Megabytes,
+    Percent,
+    /// Percent with a sign.
+    Signed,
+}
+
+/// What all cells of a column have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) heading: &'static str,
+    style: Style,
+    metric: Option<Metric>,
+    curve: Option<Curve>,
+}
+
+/// Name and unit of a column in JSON.
+#[derive(Clone, Copy)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+}
+
+/// A chart of a column.
+#[derive(Clone, Copy)]
+struct Curve {
+    /// End of the name of its file.
+    file: &'static str,
+    y: Axis,
+}
+
+impl Column {
+    const fn new(heading: &'static str, style: Style) -> Self {
+        Self { heading, style, metric: None, curve: None }
+    }
+
+    /// Figures with this number of decimals, or words.
+    pub(crate) const fn decimals(decimals: usize, heading: &'static str) -> Self {
+        Self::new(heading, Style::Decimals(decimals))
+    }
+
+    pub(crate) const fn megabytes(heading: &'static str) -> Self {
+        Self::new(heading, Style::Megabytes)
+    }
+
+    pub(crate) const fn percent(heading: &'static str) -> Self {
+        Self::new(heading, Style::Percent)
+    }
+
+    /// Percent with a sign.
+    pub(crate) const fn signed(heading: &'static str) -> Self {
+        Self::new(heading, Style::Signed)
+    }
+
+    /// Adds an object in JSON for each cell.
+    pub(crate) const fn metric(self, name: &'static str, unit: &'static str) -> Self {
+        Self { metric: Some(Metric { name, unit }), ..self }
+    }
+
+    /// Adds a chart, whose axis is logarithmic and says what the heading says.
+    pub(crate) const fn chart(self, file: &'static str) -> Self {
+        self.chart_of(file, self.heading, Scale::Logarithmic)
+    }
+
+    /// Adds a chart.
+    pub(crate) const fn chart_of(
+        self,
+        file: &'static str,
+        label: &'static str,
+        scale: Scale,
+    ) -> Self {
+        Self { curve: Some(Curve { file, y: Axis { label, scale } }), ..self }
+    }
+
+    /// The end of the name of its chart's file, if it has one.
+    pub(crate) fn chart_file(&self) -> Option<&'static str> {
+        self.curve.map(|curve| curve.file)
+    }
+
+    /// Name and unit in JSON.
+    ///
+    /// # Panics
+    /// When only tables have the column.
+    pub(crate) fn in_json(&self) -> Metric {
+        self.metric.expect("the column is in JSON")
+    }
+
+    /// The cell as tables show it.
+    fn text(&self, cell: &Cell) -> String {
+        let Some(value) = cell.value else { return cell.text.clone() };
+        match self.style {
+            Style::Decimals(decimals) => format!("{value:.decimals$}"),
+            Style::Megabytes => format!("{:.1}", self.charted(value)),
+            Style::Percent => percent(value),
+            Style::Signed => format!("{value:+.2} %"),
+        }
+    }
+
+    /// The value in the unit of tables and charts.
+    fn charted(&self, value: f64) -> f64 {
+        if matches!(self.style, Style::Megabytes) { value / 1e6 } else { value }
+    }
+}
+
+/// A figure of a row, or words.
+pub(crate) struct Cell {
+    pub(crate) value: Option<f64>,
+    /// Half the length of the interval around the value; 0 for none.
+    half: f64,
+    /// The text of tables where there is no value.
+    text: String,
+    /// Further fields of its object in JSON.
+    pub(crate) details: Details,
+}
+
+impl Cell {
+    /// A share as a figure of percent.
+    pub(crate) fn ratio(ratio: Option<f64>) -> Self {
+        ratio.map(|ratio| 100.0 * ratio).into()
+    }
+
+    /// A value in the middle of an interval, whose half is `half`.
+    pub(crate) fn within(self, half: f64) -> Self {
+        Self { half, ..self }
+    }
+
+    /// `text` where there is no value.
+    pub(crate) fn or(self, text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..self }
+    }
+
+    pub(crate) fn details(self, details: Details) -> Self {
+        Self { details, ..self }
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        Self { value, half: 0.0, text: "-".to_owned(), details: Vec::new() }
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Some(value).into()
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(value: u32) -> Self {
+        f64::from(value).into()
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(value: usize) -> Self {
+        (value as f64).into()
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::from(None).or(text)
+    }
+}
+
+/// A table: the results of a sweep.
+#[derive(Default)]
+pub(crate) struct Results {
+    /// The place in the page, and the start of the names of the charts' files.
+    pub(crate) place: String,
+    pub(crate) heading: String,
+    /// What all rows have in common.
+    pub(crate) setting: String,
+    /// Text above and below the table, with a line break at its end.
+    pub(crate) above: String,
+    pub(crate) below: String,
+    /// Headings of the names of rows; the second one is the label of the x axis.
+    pub(crate) names: Vec<&'static str>,
+    pub(crate) columns: &'static [Column],
+    pub(crate) rows: Vec<Row>,
+    /// Charts beside those of the columns.
+    pub(crate) plots: Vec<Plot>,
+    /// What all objects in JSON have.
+    pub(crate) details: Details,
+}
+
+/// A system, or one place of one series.
+#[derive(Default)]
+pub(crate) struct Row {
+    /// Its first cells: the system or series, and the place.
+    pub(crate) names: Vec<String>,
+    /// The place on the x axis, where there are charts.
+    pub(crate) x: f64,
+    pub(crate) cells: Vec<Cell>,
+    /// Further fields of its objects in JSON.
+    pub(crate) details: Details,
+    /// Whether tables and charts leave it out.
+    pub(crate) json_only: bool,
+}
+
+impl Results {
+    /// The setting, with `images` the charts, and the table.
+    pub(crate) fn text(&self, images: bool) -> String {
+        let image =
+            |plot: Plot| format!("![{}: {}]({})\n\n", self.heading, plot.chart.y.label, plot.file);
+        let plots = if images { self.plots() } else { Vec::new() };
+        let images: String = plots.into_iter().map(image).collect();
+        let Self { setting, above, below, .. } = self;
+        let [above, below] = [above, below].map(|text| {
+            if text.is_empty() { String::new() } else { format!("{}\n\n", text.trim_end()) }
+        });
+        format!("{setting}.\n\n{above}{images}{}\n{below}", self.table())
+    }
+
+    fn headings(&self) -> Vec<&'static str> {
+        self.names.iter().copied().chain(self.columns.iter().map(|it| it.heading)).collect()
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let cells = self.columns.iter().zip(&row.cells).map(|(column, cell)| column.text(cell));
+        row.names.iter().cloned().chain(cells).collect()
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&self.headings());
+        self.shown().for_each(|row| table.row(self.cells(row)));
+        table
+    }
+
+    /// The first lines of a table whose lines are written one by one, each as wide as the headings.
+    pub(crate) fn head(&self) -> String {
+        let headings: Vec<_> = self.headings().into_iter().map(str::to_owned).collect();
+        format!("{}\n{}", table::line(&headings, &self.widths()), table::rule(&self.widths()))
+    }
+
+    /// The line of a row in such a table.
+    pub(crate) fn line(&self, row: &Row) -> String {
+        table::line(&self.cells(row), &self.widths())
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        self.headings().iter().map(|heading| heading.chars().count()).collect()
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.json_only)
+    }
+
+    /// The charts of the columns, and the others.
+    pub(crate) fn plots(&self) -> Vec<Plot> {
+        let of_columns = (0..self.columns.len()).filter_map(|column| self.plot(column));
+        of_columns.chain(self.plots.iter().cloned()).collect()
+    }
+
+    /// The chart of a column, if it has one: a line for each series.
+    fn plot(&self, number: usize) -> Option<Plot> {
+        let column = &self.columns[number];
+        let curve = column.curve?;
+        let points = self.shown().filter_map(|row| {
+            let Cell { value, half, .. } = row.cells[number];
+            let y = column.charted(value?);
+            Some((row.names[0].clone(), Point { x: row.x, y, error: half }))
+        });
+        Some(self.plot_of(curve.file, curve.y, Series::by_name(points)))
+    }
+
+    /// A chart along the sweep.
+    pub(crate) fn plot_of(&self, file: &str, y: Axis, series: Vec<Series>) -> Plot {
+        let x = Axis { label: self.names[1], scale: Scale::Logarithmic };
+        let title = format!("{}: {}", self.heading, self.setting);
+        Plot { file: format!("{}-{file}.svg", self.place), chart: Chart { title, x, y, series } }
+    }
+
+    /// An object for each figure, with everything that it depends on.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Value> {
+        self.rows.iter().flat_map(move |row| {
+            let cells = self.columns.iter().zip(&row.cells);
+            cells.filter_map(move |(column, cell)| {
+                let Metric { name, unit } = column.metric?;
+                let mut object = json!({ "metric": name, "value": cell.value, "unit": unit });
+                for (name, value) in self.details.iter().chain(&row.details).chain(&cell.details) {
+                    object[*name] = value.clone();
+                }
+                Some(object)
+            })
+        })
+    }
+
+    /// An object for a row: its figures by their names, those without decimals as integers.
+    pub(crate) fn object(&self, row: &Row) -> Value {
+        let figures = self.columns.iter().zip(&row.cells).filter_map(|(column, cell)| {
+            let value = match column.style {
+                Style::Decimals(0) => json!(cell.value.map(|value| value as u64)),
+                _ => json!(cell.value),
+            };
+            Some((column.metric?.name, value))
+        });
+        let details = self.details.iter().chain(&row.details).cloned();
+        figures.chain(details).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column::percent("TFR").metric("tfr", "%").chart("tfr"),
+        Column::megabytes("memory, MB").metric("memory_bytes", "bytes").chart("memory"),
+        Column::decimals(0, "hosts"),
+    ];
+
+    fn results() -> Results {
+        let row = |series: &str, x: f64, ratio| Row {
+            names: vec![series.to_owned(), format!("{x}")],
+            x,
+            cells: vec![Cell::ratio(ratio), 2e6.into(), 7.0.into()],
+            details: vec![("series", series.into())],
+            ..Row::default()
+        };
+        let rows = [row("a", 1.0, Some(0.5)), row("b", 1.0, None), row("a", 2.0, Some(0.25))];
+        Results {
+            place: "sweep".to_owned(),
+            heading: "Errors".to_owned(),
+            setting: "One thread".to_owned(),
+            names: vec!["series", "x"],
+            columns: COLUMNS,
+            rows: rows.into(),
+            details: vec![("seed", 1.into())],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn cells_are_written_as_their_column_says() {
+        let columns = [
+            Column::decimals(2, ""),
+            Column::megabytes(""),
+            Column::percent(""),
+            Column::signed(""),
+        ];
+        let texts = |value: Option<f64>| columns.map(|column| column.text(&value.into()));
+        assert_eq!(texts(Some(1_234_567.891)), ["1234567.89", "1.2", "1234568 %", "+1234567.89 %"]);
+        assert_eq!(texts(None), ["-"; 4]);
+        assert_eq!(columns[0].text(&Cell::from("yes".to_owned())), "yes");
+        assert_eq!(columns[2].text(&Cell::ratio(Some(0.015)).or("none")), "1.50 %");
+    }
+
+    #[test]
+    fn rows_of_one_name_make_a_line_and_a_value_that_is_not_there_no_point() {
+        let plots = results().plots();
+        let files: Vec<_> = plots.iter().map(|plot| plot.file.as_str()).collect();
+        assert_eq!(files, ["sweep-tfr.svg", "sweep-memory.svg"]);
+        let lines = |plot: &Plot| {
+            let line = |line: &Series| line.points.iter().map(|it| (it.x, it.y)).collect();
+            plot.chart.series.iter().map(line).collect::<Vec<Vec<_>>>()
+        };
+        assert_eq!(lines(&plots[0]), [[(1.0, 50.0), (2.0, 25.0)]]);
+        assert_eq!(lines(&plots[1]), [vec![(1.0, 2.0), (2.0, 2.0)], vec![(1.0, 2.0)]]);
+    }
+
+    #[test]
+    fn the_text_is_the_setting_the_charts_and_the_table() {
+        let mut results = results();
+        results.rows[0].json_only = true;
+        results.below = "Left out: c.\n".to_owned();
+        let table = "| series | x |  TFR | memory, MB | hosts |\n\
+                     |--------|--:|-----:|-----------:|------:|\n\
+                     | b      | 1 |    - |        2.0 |     7 |\n\
+                     | a      | 2 | 25 % |        2.0 |     7 |\n";
+        let images = "![Errors: TFR](sweep-tfr.svg)\n\n![Errors: memory, MB](sweep-memory.svg)\n\n";
+        assert_eq!(results.text(false), format!("One thread.\n\n{table}\nLeft out: c.\n\n"));
+        assert!(results.text(true).starts_with(&format!("One thread.\n\n{images}{table}")));
+    }
+
+    #[test]
+    fn lines_stand_under_their_headings() {
+        let results = results();
+        let head =
+            "| series | x | TFR | memory, MB | hosts |\n|--------|--:|----:|-----------:|------:|";
+        assert_eq!(results.head(), head);
+        assert_eq!(results.line(&results.rows[1]), "| b      | 1 |   - |        2.0 |     7 |");
+    }
+
+    #[test]
+    fn every_metric_of_every_row_is_an_object_with_its_settings() {
+        let objects: Vec<_> = results().figures().collect();
+        assert_eq!(objects.len(), 6);
+        let tfr = json!({ "metric": "tfr", "value": null, "unit": "%", "seed": 1, "series": "b" });
+        assert_eq!(objects[2], tfr);
+        assert_eq!(objects[1]["value"], 2e6);
+        let results = results();
+        let row = json!({ "tfr": 50.0, "memory_bytes": 2e6, "seed": 1, "series": "a" });
+        assert_eq!(results.object(&results.rows[0]), row);
+    }
+}

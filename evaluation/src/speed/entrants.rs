@@ -1,0 +1,282 @@
+//! The entrants of a race of ingest: the detector, what users have today, and what the machine itself can do.
+//!
+//! **The detector** takes its slices from one or more threads.
+//!
+//! **A peer** that threads cannot share is what it would be for a user with several cores: one for each thread and the hosts
+//! that are its own. Pairs are split by inside host before the clock runs, which a user has to do while it does. Under
+//! `distinct` and `flood` a round begins with empty maps, in tables of the size that they had after the round before: no
+//! growth is in the time. Under `packets` they hold the window of the link, to which the first round adds its pairs; the
+//! others find all of theirs, where a running system would find 97 of 100. Peers take the pairs of all slices as those of
+//! one, as for ingest it is the same: what ends a slice is a close, which is not measured here.
+//!
+//! **The machine** has as much memory as the recorders, on pages as large. A pair is a touch of a random recorder, at least:
+//! the CPU stores 16-bit words, or keeps the smaller one, at random places, by plain loads and stores. Closing a slice reads
+//! all recorders once: [`reads`] adds up words, one after the other.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
+use anyhow::{Context, Result, anyhow};
+use memmap2::MmapMut;
+use srlg_core::{Config, IpPair};
+use srlg_host::ingest::{Pair, PairBatch};
+use srlg_host::{Device, SlidingDetector};
+use zerocopy::FromBytes;
+
+use super::race::{Entrant, Place};
+use super::report::{Metric, Report};
+use super::traffic::Traffic;
+use super::{PAIRS_PER_CALL, Setting, begin_untouched};
+use crate::feed::{in_parallel, split_by_host};
+use crate::peers::Peer;
+use crate::sample::{Sample, seconds, timed};
+use crate::system::System;
+
+/// Rounds of the systems that no ratio of the summary needs.
+const FEW_ROUNDS: u32 = 2;
+
+/// Sweeps of a round.
+const SWEEPS: usize = 8;
+
+/// The kind of touch that an ingest cannot do without.
+pub(super) const MINIMUM: &str = "minimum";
+
+/// Lets a detector take what one thread has of a slice.
+type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
+
+/// A detector that takes pairs from ordinary memory.
+pub(super) struct Own<'a, T> {
+    detector: SlidingDetector,
+    slices: &'a [Vec<T>],
+    threads: u32,
+    take: Take<T>,
+}
+
+impl<'a, T: Sync> Own<'a, T> {
+    /// The place of a detector that takes these slices.
+    pub(super) fn place(
+        setting: &Setting<'_>,
+        slices: &'a [Vec<T>],
+        threads: u32,
+        take: Take<T>,
+    ) -> Result<Place<'a>> {
+        let own = Self { detector: setting.detector()?, slices, threads, take };
+        Ok(Place::new("srlg", threads, own))
+    }
+}
+
+impl<T: Sync> Entrant for Own<'_, T> {
+    fn round(&mut self) -> Result<f64> {
+        round(&mut self.detector, self.slices, |detector, slice| {
+            let share = slice.len().div_ceil(self.threads as usize).max(1);
+            in_parallel(slice.chunks(share), |share| (self.take)(detector, share))
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.detector.memory_bytes()
+    }
+}
+
+/// Lets `detector` take pairs in batches, as a program collects them.
+pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<()> {
+    pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
+}
+
+/// Lets `detector` take batches of pairs of both types.
+pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Result<()> {
+    batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
+}
+
+/// Pairs per second that `ingest` takes from `slices`, wherever they are.
+pub(super) fn rate<Slice>(
+    setting: &Setting<'_>,
+    name: &str,
+    slices: &[Slice],
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
+) -> Result<Metric> {
+    let mut detector = setting.detector()?;
+    let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
+    let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
+    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
+}
+
+/// Seconds of `ingest` of all slices, the first of which finds no recorder touched. What the
+/// device does between slices is no part of it.
+fn round<Slice>(
+    detector: &mut SlidingDetector,
+    slices: &[Slice],
+    ingest: impl Fn(&SlidingDetector, &Slice) -> Result<()>,
+) -> Result<f64> {
+    let mut seconds = 0.0;
+    for (number, slice) in slices.iter().enumerate() {
+        if number == 0 {
+            begin_untouched(detector)?;
+        } else {
+            detector.skip_to(detector.slice() + 1)?;
+            detector.flush()?;
+        }
+        seconds += timed(|| {
+            ingest(detector, slice)?;
+            Ok(detector.flush()?)
+        })?;
+    }
+    Ok(seconds)
+}
+
+/// What one of several systems gets: the pairs of its hosts.
+pub(super) struct Share {
+    before: Vec<IpPair>,
+    pairs: Vec<IpPair>,
+}
+
+/// Systems that share no host.
+struct Sharded<'a> {
+    systems: Vec<Box<dyn System + Send>>,
+    shares: &'a [Share],
+    is_prepared: bool,
+}
+
+impl Sharded<'_> {
+    fn prepare(&mut self) -> Result<()> {
+        let first = !std::mem::replace(&mut self.is_prepared, true);
+        in_parallel(self.systems.iter_mut().zip(self.shares), |(system, share)| {
+            if share.before.is_empty() {
+                system.skip_slice();
+            } else if first {
+                system.ingest(&share.before);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The traffic for so many threads.
+pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
+    let before = split_by_host(&traffic.before, threads);
+    let pairs = split_by_host(traffic.slices.iter().flatten(), threads);
+    before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
+}
+
+impl Entrant for Sharded<'_> {
+    fn round(&mut self) -> Result<f64> {
+        self.prepare()?;
+        timed(|| {
+            in_parallel(self.systems.iter_mut().zip(self.shares), |(system, share)| {
+                share.pairs.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
+                Ok(())
+            })
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.systems.iter().map(|system| system.memory_bytes()).sum()
+    }
+}
+
+/// The place of a peer, with a thread for each of `shares`: in windows of one slice, of which the next round knows nothing;
+/// a ring with all of its sketches, which share the memory of srlg.
+pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
+    let window = if peer == Peer::Ring { setting.config.window } else { 1 };
+    let config = Config { window, ..setting.config };
+    let make = |of: usize| peer.make(&config, setting.recorder_bytes / of);
+    let systems = shares.iter().map(|_| make(shares.len())).collect();
+    let entrant = Sharded { systems, shares, is_prepared: false };
+    let mut place = Place::new(make(1).name(), shares.len() as u32, entrant);
+    if !peer.is_exact() {
+        place.most_rounds = FEW_ROUNDS;
+    }
+    place
+}
+
+/// Random touches from several threads.
+struct Touches<T> {
+    touch: T,
+    touches: u32,
+    threads: u32,
+    memory: MmapMut,
+    /// Smaller every round: each minimum is a new one.
+    value: u16,
+}
+
+impl<T: Fn(&AtomicU16, u16) + Sync> Entrant for Touches<T> {
+    fn round(&mut self) -> Result<f64> {
+        self.value -= 1;
+        let (touches, threads, touch, value) =
+            (u64::from(self.touches), u64::from(self.threads), &self.touch, self.value);
+        let words = <[AtomicU16]>::mut_from_bytes(&mut self.memory);
+        let words: &[AtomicU16] = words.map_err(|_| anyhow!("the mapping holds half a word"))?;
+        timed(|| {
+            let share = |thread| touches * thread / threads..touches * (thread + 1) / threads;
+            in_parallel((0..threads).map(share), |numbers| {
+                numbers.for_each(|number| touch(&words[place(number as u32, words.len())], value));
+                Ok(())
+            })
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory.len()
+    }
+}
+
+/// The places of both kinds of touches.
+pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'static>; 2]> {
+    let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
+    Ok([
+        touching(setting, threads, "store", |word, value| word.store(value, Relaxed))?,
+        touching(setting, threads, MINIMUM, minimum)?,
+    ])
+}
+
+fn touching(
+    setting: &Setting<'_>,
+    threads: u32,
+    kind: &str,
+    touch: impl Fn(&AtomicU16, u16) + Sync + 'static,
+) -> Result<Place<'static>> {
+    let (touches, memory, value) = (setting.pairs, memory(setting)?, u16::MAX);
+    Ok(Place::new(kind, threads, Touches { touch, touches, threads, memory, value }))
+}
+
+/// Billions of bytes per second that the CPU reads.
+pub(super) fn reads(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+    if setting.device != Device::Cpu {
+        return Ok(());
+    }
+    let memory = memory(setting)?;
+    let words = <[u64]>::ref_from_bytes(&memory).map_err(|_| anyhow!("no whole words"))?;
+    let seconds = seconds(setting.options.repeat, || {
+        timed(|| {
+            for _ in 0..SWEEPS {
+                black_box(black_box(words).iter().fold(0_u64, |sum, &word| sum.wrapping_add(word)));
+            }
+            Ok(())
+        })
+    })?;
+    let sample = Sample::rate((SWEEPS * memory.len()) as f64 / 1e9, &seconds);
+    report.add(&Metric::new("read_bandwidth", "GB/s", 1, sample).system("machine"));
+    Ok(())
+}
+
+/// As much memory as the recorders have, all bits set; huge pages where the system has them, as
+/// the recorders are on such.
+fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
+    let bytes = setting.recorder_bytes.next_multiple_of(8);
+    let mut memory = MmapMut::map_anon(bytes).context("no memory for the limits")?;
+    #[cfg(target_os = "linux")]
+    // A kernel without huge pages refuses, and the detector does without them too.
+    let _refused = memory.advise(memmap2::Advice::HugePage);
+    memory.fill(u8::MAX);
+    Ok(memory)
+}
+
+/// A place of `places` that nothing can foresee, by the finaliser of murmur3: as much work as
+/// finding a recorder takes.
+const fn place(number: u32, places: usize) -> usize {
+    let mut x = number;
+    x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);
+    x = (x ^ (x >> 13)).wrapping_mul(0xC2B2_AE35);
+    x ^= x >> 16;
+    ((x as u64 * places as u64) >> 32) as usize
+}
