@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use indicatif::ProgressBar;
 use srlg_core::{Config, IpPair};
 use srlg_host::report::Estimate;
 use srlg_host::{Device, SlidingDetector};
@@ -21,8 +22,9 @@ use srlg_traffic::score::{MeanRates, Score};
 
 use crate::feed::Feeder;
 use crate::options::{Sizes, Synthetic};
-use crate::output::{self, UNWRITTEN};
-use crate::results::{Cell, Column, Results, Row, details};
+use crate::output::UNWRITTEN;
+use crate::results::{Cell, Column, Metric, Results, Row, details};
+use crate::study::{Form, Study, Sweep};
 use crate::system::points;
 use crate::table::{Table, short};
 
@@ -82,18 +84,23 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
         "--seed is too large for --streams"
     );
     let mut details = options.synthetic.details();
-    details.extend(details!(options, load, windows, stride));
-    details.push(("family", options.family.to_string().into()));
-    details.push(("preset", options.sizes.name().into()));
-    let mut results = Results { columns: COLUMNS, details, ..Results::default() };
-    for seed in (seed..).take(options.streams as usize) {
-        results.rows.push(stream(options, seed, slices)?);
-    }
-    print(options, &results).context(UNWRITTEN)
+    details.extend(details!(
+        options => load, windows, stride;
+        "family": options.family.to_string(), "preset": options.sizes.name()
+    ));
+    let results = Results { columns: COLUMNS, details, ..Results::default() };
+    let steps: Vec<u64> = (seed..).take(options.streams as usize).collect();
+    let form = if options.json { Form::Figures } else { Form::Unprinted };
+    let sweep = Sweep { results, steps };
+    let all = Study::printed(form).run(slices, vec![sweep], |&seed, results, bar| {
+        results.rows.push(stream(options, seed, slices, bar)?);
+        Ok(())
+    })?;
+    if options.json { Ok(()) } else { print(options, &all[0]).context(UNWRITTEN) }
 }
 
 /// The figures of one stream of traffic.
-fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Row> {
+fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Result<Row> {
     let Synthetic { window, threshold, traffic, .. } = options.synthetic;
     // The load is that of 300 slices: of another window it is a guess.
     let sizes = options.synthetic.config(options.sizes.preset);
@@ -103,7 +110,7 @@ fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Row> {
     let mut exact = ExactWindow::new(window);
     let mut tally = Tally::default();
     let traffic = traffic.slices(seed, slices, options.load);
-    for (slice, packets) in (1..).zip(output::bar(slices.into(), "slices").wrap_iter(traffic)) {
+    for (slice, packets) in (1..).zip(traffic) {
         feeder.ingest(&detector, &packets)?;
         packets.iter().for_each(|&pair: &IpPair| exact.touch(pair));
         if slice >= window && (slice - window).is_multiple_of(options.stride) {
@@ -113,13 +120,11 @@ fn stream(options: &Accuracy, seed: u64, slices: u32) -> Result<Row> {
             detector.skip_to(detector.slice() + 1)?;
         }
         exact.skip(1);
+        bar.inc(1);
     }
-    let details = vec![
-        ("seed", seed.into()),
-        ("super_points", tally.super_points.into()),
-        ("recorder_bytes", detector.memory_bytes().into()),
-    ];
-    Ok(Row { cells: tally.cells(options.windows.into()), details, ..Row::default() })
+    let recorder_bytes = detector.memory_bytes();
+    let details = details!(tally => super_points; "seed": seed, "recorder_bytes": recorder_bytes);
+    Ok(Row::new(Vec::new(), tally.cells(options.windows.into()), details))
 }
 
 /// How the reports of a stream compare with the truth.
@@ -221,12 +226,9 @@ impl Tally {
     }
 }
 
-/// Prints the figures of every stream as JSON, or their means over streams as a list or a row.
+/// Prints the means of the figures over streams, as a list or a row.
 fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if options.json {
-        return results.figures().try_for_each(|object| writeln!(out, "{object}"));
-    }
     let means = COLUMNS.iter().enumerate().map(|(number, column)| {
         let values = results.rows.iter().filter_map(|row| row.cells[number].value);
         (column, mean(&values.collect::<Vec<_>>()))
@@ -235,8 +237,8 @@ fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
         return write!(out, "{}", row(options, means));
     }
     for (column, mean) in means {
-        let metric = column.in_json();
-        writeln!(out, "{:<20} {mean} {}", metric.name, metric.unit)?;
+        let Metric { name, unit } = column.metric.expect("all columns are in JSON");
+        writeln!(out, "{name:<20} {mean} {unit}")?;
     }
     Ok(())
 }

@@ -19,10 +19,9 @@ use srlg_traffic::synthetic::mix;
 
 use crate::feed::Feeder;
 use crate::options::Sizes;
-use crate::output;
 use crate::results::{Cell, Column, Results, Row, details};
 use crate::sample::{Sample, timed_close};
-use crate::study::{Study, Sweep};
+use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
 /// Inside hosts are numbered from here on.
@@ -93,12 +92,10 @@ struct Outcome {
 pub(crate) fn run(options: &Alike) -> Result<()> {
     ensure!(options.planted <= 1 << 20, "--planted must be at most 1048576");
     let base = Config { seed: options.seed, ..options.sizes.preset.config() };
-    let mut details = details!(options, planted, seed);
-    details.extend([
-        ("family", options.family.to_string().into()),
-        ("preset", options.sizes.name().into()),
-        ("memory", options.sizes.memory.into()),
-    ]);
+    let details = details!(
+        options => planted, seed; options.sizes => memory;
+        "family": options.family.to_string(), "preset": options.sizes.name()
+    );
     let results = Results {
         place: "slices".to_owned(),
         names: vec!["hosts", "distinct pairs"],
@@ -117,16 +114,17 @@ pub(crate) fn run(options: &Alike) -> Result<()> {
         })
     };
     let steps: Vec<Traffic> = options.hosts.iter().flat_map(traffic).collect();
-    let slices = steps.len() as u64 * u64::from(base.window + options.repeat);
-    let bar = output::bar(slices, "");
+    let slices = base.window + options.repeat;
+    let form = if options.json { Form::Objects } else { Form::Lines };
     let sweep = Sweep { results, steps };
-    Study::in_lines(options.json).run(bar, vec![sweep], |traffic, results, bar| {
+    Study::printed(form).run(slices, vec![sweep], |traffic, results, bar| {
         let config = options.sizes.config(base, traffic.load)?;
         let mut detector = SlidingDetector::new(config, Device::Auto)?;
         let outcome = traffic.outcome(options, &mut detector, bar)?;
         results.rows.push(outcome.row(traffic));
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 impl Traffic {
@@ -211,17 +209,13 @@ impl Outcome {
         };
         let overload = health.finder.overload.map(|overload| format!("{overload:?}"));
         let ms = |duration: Duration| Cell::from(duration.as_secs_f64() * 1e3);
-        let mut details = details!(traffic, hosts, load);
-        details.extend([
-            ("in_use", in_use.into()),
-            ("miss_probability", health.finder.miss_probability.into()),
-            ("burst_miss_probability", health.finder.burst_miss_probability.into()),
-            ("found_from", health.finder.found_from.into()),
-            ("overload", overload.clone().into()),
-        ]);
-        Row {
-            names: vec![short(traffic.hosts), short(traffic.load)],
-            cells: vec![
+        let details = details!(
+            traffic => hosts, load; health.finder => miss_probability, burst_miss_probability, found_from;
+            "in_use": in_use, "overload": overload
+        );
+        Row::new(
+            vec![short(traffic.hosts), short(traffic.load)],
+            vec![
                 asked.into(),
                 Cell::ratio(Some(in_use)),
                 format!("{:.5} %", 100.0 * health.finder.miss_probability).into(),
@@ -235,7 +229,6 @@ impl Outcome {
                 overload.map_or_else(String::new, |overload| format!("`{overload}`")).into(),
             ],
             details,
-            ..Row::default()
-        }
+        )
     }
 }

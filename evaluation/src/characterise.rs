@@ -19,7 +19,6 @@ use srlg_traffic::score::{MeanRates, Score};
 use srlg_traffic::synthetic::Backbone;
 
 use crate::accuracy::Errors;
-use crate::output;
 use crate::plot::Scale;
 use crate::results::{Cell, Column, Row, details};
 use crate::study::{CommandLine, FolderOptions, Study};
@@ -76,13 +75,12 @@ pub(crate) struct Characterise {
 pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
     let Characterise { seed, streams, .. } = *options;
     ensure!(seed.checked_add(streams.into()).is_some(), "--seed is too large");
-    let sweeps = sweeps::all(options.quick, &details!(options, streams, seed, quick))?;
-    let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
+    let sweeps = sweeps::all(options.quick, &details!(options => streams, seed, quick;))?;
     let last = seed + u64::from(streams) - 1;
     let text = format!("Streams of traffic per setting: {streams}, of the seeds {seed} to {last}.");
     Study::in_folder(&options.output, "docs/characterise", "How large the errors are", &sweeps)?
         .set_up(line, &text)?
-        .run(output::bar(steps as u64 * u64::from(streams), ""), sweeps, |step, results, bar| {
+        .run(streams, sweeps, |step, results, bar| {
             let mut outcomes: Vec<_> = step.entrants.iter().map(|_| Outcome::new(step)).collect();
             for seed in seed..=last {
                 add_stream(step, seed, &mut outcomes)?;
@@ -92,7 +90,8 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
                 results.rows.extend(outcome.rows(entrant, &step.setting.bands));
             }
             Ok(())
-        })
+        })?;
+    Ok(())
 }
 
 /// The outcome of a configuration.
@@ -162,13 +161,9 @@ impl Outcome {
     fn rows(&self, entrant: &Entrant, bands: &[Range<u32>]) -> impl Iterator<Item = Row> {
         self.errors.iter().zip(bands).map(|(errors, band)| {
             let x = entrant.x.unwrap_or_else(|| middle(band));
-            Row {
-                names: vec![
-                    entrant.series.clone(),
-                    format!("{x:.1}").trim_end_matches(".0").to_owned(),
-                ],
-                x,
-                cells: vec![
+            Row::new(
+                vec![entrant.series.clone(), format!("{x:.1}").trim_end_matches(".0").to_owned()],
+                vec![
                     errors.count.into(),
                     with_interval(rmse(errors)),
                     with_interval(bias(errors)),
@@ -176,14 +171,12 @@ impl Outcome {
                     Cell::ratio(self.rates.total()),
                     self.memory_bytes.into(),
                 ],
-                details: vec![
-                    ("series", entrant.series.clone().into()),
-                    ("x", x.into()),
-                    ("hosts", errors.count.into()),
-                    ("recorder_bytes", self.memory_bytes.into()),
-                ],
-                ..Row::default()
-            }
+                details!(
+                    entrant => series;
+                    "x": x, "hosts": errors.count, "recorder_bytes": self.memory_bytes
+                ),
+            )
+            .at(x)
         })
     }
 }

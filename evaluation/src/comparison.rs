@@ -77,15 +77,15 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let presets = Preset::value_variants().iter().copied().map(Contender::Srlg);
     let maps = Peer::MAPS.into_iter().map(Contender::Peer);
     let steps: Vec<_> = presets.chain(maps).chain([1, 10].map(Contender::Ring)).collect();
-    let bar = output::bar(u64::from(slices) * (1 + steps.len() as u64), "truth");
-    let truth = truth(options, &bar);
+    let truth = truth(options, slices);
     let results = Results { above: format!("`{}`", line(&[])), ..options.results(place, &truth) };
-    study.run(bar, vec![Sweep { results, steps }], |contender, results, bar| {
+    study.run(slices, vec![Sweep { results, steps }], |contender, results, bar| {
         let mut system = contender.make(&options.synthetic)?;
         bar.set_message(system.name());
         results.rows.push(Trial::of(&mut *system, &truth, options, bar).row(system.name()));
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 impl Contender {
@@ -106,8 +106,7 @@ impl Peers {
     fn results(&self, place: String, truth: &Truth) -> Results {
         let (windows, super_points) = (truth.len(), truth.iter().map(Vec::len).sum::<usize>());
         let mut details = self.synthetic.details();
-        details.extend(details!(self, load, windows));
-        details.push(("super_points", super_points.into()));
+        details.extend(details!(self => load, windows; "super_points": super_points));
         Results {
             heading: format!("Beside what users have today, {place}"),
             place,
@@ -128,17 +127,17 @@ impl Peers {
     }
 }
 
-fn truth(options: &Peers, bar: &ProgressBar) -> Truth {
+fn truth(options: &Peers, slices: u32) -> Truth {
     let Synthetic { window, threshold, .. } = options.synthetic;
     let mut exact = ExactWindow::new(window);
     let mut truth = Vec::new();
-    for (slice, packets) in (1..).zip(options.slices()) {
+    let slices = output::bar(slices.into(), "truth").wrap_iter(options.slices());
+    for (slice, packets) in (1..).zip(slices) {
         packets.iter().for_each(|&pair| exact.touch(pair));
         if slice >= window {
             truth.push(exact.super_points(threshold));
         }
         exact.skip(1);
-        bar.inc(1);
     }
     truth
 }
@@ -222,10 +221,10 @@ impl Trial {
     fn row(&self, name: String) -> Row {
         let Self { whole, every, .. } = self;
         let [ingest_ms, mpairs_per_s, close_ms] = self.medians();
-        Row {
-            details: vec![("system", name.clone().into())],
-            names: vec![name],
-            cells: vec![
+        let details = details!("system": name);
+        Row::new(
+            vec![name],
+            vec![
                 Cell::ratio(whole.rates.total()),
                 Cell::ratio(whole.errors.rmse()),
                 Cell::ratio(whole.low_errors.rmse()),
@@ -236,8 +235,8 @@ impl Trial {
                 mpairs_per_s.into(),
                 close_ms.into(),
             ],
-            ..Row::default()
-        }
+            details,
+        )
     }
 }
 
@@ -251,7 +250,7 @@ mod tests {
         let times = [(10, 0.001, 0.02), (1000, 9.0, 9.0), (30, 0.002, 0.01)];
         let times = times.map(|(packets, ingest, close)| Times { packets, ingest, close });
         let trial = Trial { times: times.into(), ..Trial::default() };
-        // 10, 0.1 and 15 packets per millisecond.
+        // 10, 0.1 and 15 packets per millisecond; a division and a product round.
         for (median, expected) in trial.medians().into_iter().zip([2.0, 0.01, 20.0]) {
             assert_relative_eq!(median, expected, max_relative = 4.0 * f64::EPSILON);
         }

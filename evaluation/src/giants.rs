@@ -19,7 +19,7 @@ use crate::feed::Feeder;
 use crate::options::planned;
 use crate::output;
 use crate::results::{Cell, Column, Results, Row, details};
-use crate::study::{Study, Sweep};
+use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
 /// Hosts that are counted are numbered from here on, those of the background below.
@@ -104,9 +104,8 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
     let manners = [Manner::Even, Manner::Now, Manner::Old].into_iter();
     let steps = manners.flat_map(|manner| options.cardinalities.iter().map(kind(manner)));
     let sweep = Sweep { results: options.results(), steps: steps.collect() };
-    let trials = sweep.steps.len() as u64 * u64::from(options.trials);
-    let bar = output::bar(trials, "");
-    Study::in_lines(options.json).run(bar, vec![sweep], |giant, results, bar| {
+    let form = if options.json { Form::Objects } else { Form::Lines };
+    Study::printed(form).run(options.trials, vec![sweep], |giant, results, bar| {
         let mut outcome = Outcome::default();
         for host in FIRST..FIRST + options.trials {
             detector.restore(&empty)?;
@@ -116,7 +115,8 @@ pub(crate) fn run(options: &Giants) -> Result<()> {
         }
         results.rows.push(outcome.row(options, giant));
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 impl Giants {
@@ -134,8 +134,8 @@ impl Giants {
     }
 
     fn results(&self) -> Results {
-        let mut details = details!(self, load, window, memory, seed);
-        details.push(("family", self.family.to_string().into()));
+        let family = self.family.to_string();
+        let details = details!(self => load, window, memory, seed; "family": family);
         Results {
             place: "trials".to_owned(),
             names: vec!["contacts", "distinct pairs of others", "sizes", "opposite hosts"],
@@ -217,18 +217,15 @@ impl Outcome {
         let mean = |sum| errors.mean(sum);
         let manner = format!("{:?}", giant.manner).to_lowercase();
         let ratio = |ratio| Cell::ratio(ratio).or("none");
-        Row {
-            details: vec![
-                ("manner", manner.clone().into()),
-                ("cardinality", giant.cardinality.into()),
-            ],
-            names: vec![
+        let details = details!(giant => cardinality; "manner": manner);
+        Row::new(
+            vec![
                 manner,
                 format!("{} M", options.load as f64 / 1e6),
                 options.sizes(),
                 short(giant.cardinality),
             ],
-            cells: vec![
+            vec![
                 (errors.count as u32 + beyond).into(),
                 ratio(mean(errors.squares).map(f64::sqrt)),
                 ratio(mean(errors.sum)),
@@ -237,7 +234,7 @@ impl Outcome {
                 (*beyond).into(),
                 (*above).into(),
             ],
-            ..Row::default()
-        }
+            details,
+        )
     }
 }

@@ -3,22 +3,25 @@
 //! One thing varies along a sweep. All systems take equal pairs, one system after the other, each alone in memory, on the
 //! CPU. A load or a family for which a system is left out has no row.
 
-mod measure;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use srlg_core::Config;
+use srlg_core::{Config, IpPair};
+use srlg_host::ingest::PairBatch;
+use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
 use srlg_traffic::family::Family;
+use srlg_traffic::synthetic::Stream;
 
-use crate::output;
+use crate::feed::{batches, in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::plot::{Axis, Point, Scale, Series};
 use crate::results::{Cell, Column, Results, Row, details};
-use crate::sample::stages_json;
+use crate::sample::{Sample, stage_medians, stages_json, timed};
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
+use crate::system::{Srlg, System};
 use crate::table::{machine, short};
-use measure::{Close, Cost};
 
 /// Most distinct pairs in a window: a `Stream` repeats itself after 2^32 pairs.
 const MOST_PAIRS: u32 = 1_000_000_000;
@@ -90,14 +93,13 @@ pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
     ensure!(options.most >= 100_000, "--most must be at least 100k, the least load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
     let sweeps = options.sweeps();
-    let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
     Study::in_folder(&options.output, "docs/growth", "How time and memory grow", &sweeps)?
         .set_up(line, &options.text())?
-        .run(output::bar(steps as u64, ""), sweeps, |step, results, bar| {
-            add(results, step, &measure::cost(step, options)?);
-            bar.inc(1);
+        .run(1, sweeps, |step, results, _| {
+            add(results, step, &cost(step, options)?);
             Ok(())
-        })
+        })?;
+    Ok(())
 }
 
 impl Growth {
@@ -177,8 +179,8 @@ impl Growth {
             Some(_) => self.family == Family::V4,
         };
         let steps: Vec<Step> = places.into_iter().flat_map(of_all).filter(fits).collect();
-        let mut details = details!(self, closes, seed, quick);
-        details.extend([("sweep", place.into()), ("family", self.family.to_string().into())]);
+        let family = self.family.to_string();
+        let details = details!(self => closes, seed, quick; "sweep": place, "family": family);
         let results = Results {
             place: place.to_owned(),
             heading: format!("Growth with {what}"),
@@ -195,16 +197,14 @@ impl Growth {
 /// Adds the row of a step, the stages of its close to their chart, and how much everything has grown so far.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
-    let mut details = details!(step, load, window, threads);
-    details.push(("system", name.clone().into()));
+    let details = details!(step => load, window, threads; "system": name);
     let mut cells = vec![cost.ingest_ns.into()];
     if let Some(close) = &cost.close {
         cells.extend(close.cells());
         add_stages(results, step.x, close);
     }
     cells.push(cost.memory_bytes.into());
-    let names = vec![name, short(step.x)];
-    results.rows.push(Row { names, x: step.x.into(), cells, details, ..Row::default() });
+    results.rows.push(Row::new(vec![name, short(step.x)], cells, details).at(step.x));
     results.above = SYSTEMS.map(|system| growth(results, &self::name(system))).concat();
 }
 
@@ -222,7 +222,7 @@ impl Close {
     fn cells(&self) -> [Cell; 3] {
         let stages = self.stages_ms.iter().map(|(name, ms)| format!("{name} {ms:.2}"));
         let details =
-            vec![("stages", stages_json(&self.stages_ms)), ("complete", self.is_complete.into())];
+            details!("stages": stages_json(&self.stages_ms), "complete": self.is_complete);
         [
             Cell::from(self.ms).details(details),
             stages.collect::<Vec<_>>().join(", ").into(),
@@ -237,7 +237,7 @@ fn growth(results: &Results, system: &str) -> String {
     let [first, .., last] = rows[..] else { return String::new() };
     let cells = first.cells.iter().zip(&last.cells);
     let factors = results.columns.iter().zip(cells).filter_map(|(column, (first, last))| {
-        Some(format!("{} {:.2}", column.chart_file()?, last.value? / first.value?))
+        Some(format!("{} {:.2}", column.curve?.file, last.value? / first.value?))
     });
     format!(
         "- {}, from {} to {}, times: {}{}.\n",
@@ -255,4 +255,147 @@ fn longest(close: &Cell) -> Option<String> {
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
     let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(format!("; there the stage {name} is {:.0} % of a close", 100.0 * ms / close.value?))
+}
+
+/// Pairs of a call of ingest.
+const PAIRS_PER_CALL: usize = 1 << 14;
+/// Pairs that are made between two looks at the clock.
+const PAIRS_PER_BLOCK: usize = 1 << 20;
+
+/// What a system took: medians.
+struct Cost {
+    ingest_ns: f64,
+    /// None where nothing was closed.
+    close: Option<Close>,
+    memory_bytes: usize,
+}
+
+/// What a close took, and whether all was searched.
+struct Close {
+    ms: f64,
+    stages_ms: Vec<(&'static str, f64)>,
+    is_complete: bool,
+}
+
+fn cost(step: &Step, options: &Growth) -> Result<Cost> {
+    let seed = options.seed;
+    let config = Config { window: step.window, seed, ..Config::default() };
+    let trial = Trial { step, options, config, traffic: Stream::new(seed, step.load) };
+    match step.system {
+        _ if step.closes => trial.slices(),
+        None => trial.shared(),
+        Some(_) => trial.sharded(),
+    }
+}
+
+struct Trial<'a> {
+    step: &'a Step,
+    options: &'a Growth,
+    config: Config,
+    traffic: Stream,
+}
+
+impl Trial<'_> {
+    /// An empty system.
+    fn system(&self) -> Result<Box<dyn System + Send>> {
+        Ok(match self.step.system {
+            None => Box::new(Srlg::new("default", self.config)?),
+            Some(peer) => peer.make(&self.config, 0),
+        })
+    }
+
+    /// Consecutive slices of a full window, each closed.
+    fn slices(mut self) -> Result<Cost> {
+        let mut system = self.system()?;
+        let pairs = (self.step.load / self.step.window).max(1) as usize;
+        for _ in 1..self.step.window {
+            self.ingest(&mut *system, pairs);
+            system.skip_slice();
+        }
+        let (mut ingests, mut whole, mut stages) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..=self.options.closes {
+            let time = self.ingest(&mut *system, pairs);
+            ingests.push(time.as_secs_f64() * 1e9 / pairs as f64);
+            let start = Instant::now();
+            system.close_slice();
+            whole.push(start.elapsed().as_secs_f64() * 1e3);
+            stages.push(system.stages().to_vec());
+        }
+        let median = |times: Vec<f64>| Sample::of(times.into_iter().skip(1)).median;
+        let close = Close {
+            ms: median(whole),
+            stages_ms: stage_medians(&stages[1..]),
+            is_complete: system.is_complete(),
+        };
+        let (ingest_ns, memory_bytes) = (median(ingests), system.memory_bytes());
+        Ok(Cost { ingest_ns, close: Some(close), memory_bytes })
+    }
+
+    /// Ingests `pairs` pairs; the time that the system took.
+    fn ingest(&mut self, system: &mut dyn System, pairs: usize) -> Duration {
+        let mut time = Duration::ZERO;
+        let mut left = pairs;
+        while left > 0 {
+            let block: Vec<IpPair> =
+                self.traffic.by_ref().take(left.min(PAIRS_PER_BLOCK)).collect();
+            left -= block.len();
+            let batches = batches(self.options.family, &block, PAIRS_PER_CALL);
+            let start = Instant::now();
+            batches.iter().for_each(|batch| system.ingest_batch(batch));
+            time += start.elapsed();
+        }
+        let start = Instant::now();
+        system.flush();
+        time + start.elapsed()
+    }
+
+    /// A detector that all threads use.
+    fn shared(self) -> Result<Cost> {
+        let mut detector = SlidingDetector::new(self.config, Device::Cpu)?;
+        let ingest_ns = self.ns_per_pair(|shares| {
+            detector.skip_to(detector.slice() + 1)?;
+            timed(|| {
+                in_parallel(shares, |share| {
+                    share.iter().try_for_each(|batch| Ok(batch.ingest(&detector)?))
+                })?;
+                Ok(detector.flush()?)
+            })
+        })?;
+        Ok(Cost { ingest_ns, close: None, memory_bytes: detector.memory_bytes() })
+    }
+
+    /// A system for each thread, with the hosts that are its own.
+    fn sharded(self) -> Result<Cost> {
+        let systems = (0..self.step.threads).map(|_| self.system());
+        let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
+        let ingest_ns = self.ns_per_pair(|shares| {
+            timed(|| {
+                in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
+                    share.iter().for_each(|batch| system.ingest_batch(batch));
+                    Ok(())
+                })
+            })
+        })?;
+        let memory_bytes = systems.iter().map(|system| system.memory_bytes()).sum();
+        Ok(Cost { ingest_ns, close: None, memory_bytes })
+    }
+
+    /// Nanoseconds per pair, in a window that is full of other pairs. Each round is a quarter of it: long
+    /// beside the start of a thread, and the median is of rounds that grow no table.
+    fn ns_per_pair(
+        mut self,
+        mut ingest: impl FnMut(&[Vec<PairBatch>]) -> Result<f64>,
+    ) -> Result<f64> {
+        let Step { load, threads, .. } = *self.step;
+        let mut round = |pairs: u32| {
+            let pairs: Vec<IpPair> = self.traffic.by_ref().take(pairs as usize).collect();
+            let shares = split_by_host(&pairs, threads);
+            let batches = |share: &Vec<IpPair>| batches(self.options.family, share, PAIRS_PER_CALL);
+            let seconds = ingest(&shares.iter().map(batches).collect::<Vec<_>>())?;
+            Ok(seconds * 1e9 / pairs.len() as f64)
+        };
+        round(load)?;
+        let times = (0..self.options.closes).map(|_| round((load / 4).max(1)));
+        Ok(Sample::of(times.collect::<Result<Vec<_>>>()?).median)
+    }
 }

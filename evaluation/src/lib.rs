@@ -10,9 +10,9 @@
 #![forbid(unsafe_code)]
 
 pub mod command;
-pub mod peers;
-pub mod rivals;
-pub mod system;
+mod peers;
+mod rivals;
+mod system;
 
 mod accuracy;
 mod alike;

@@ -85,8 +85,6 @@ impl Synthetic {
 
     /// The options, for JSON.
     pub(crate) fn details(&self) -> Details {
-        let mut details = details!(self, window, threshold, seed);
-        details.push(("traffic", self.traffic.name().into()));
-        details
+        details!(self => window, threshold, seed; "traffic": self.traffic.name())
     }
 }

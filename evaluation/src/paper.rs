@@ -4,24 +4,21 @@
 //! one-second slices slide: only srlg's presets can. All systems see the same packets, find the hosts themselves (but for
 //! GSE, which cannot), and are scored against the exact truth. Of equal options only the machine and the times may differ.
 
-mod tables;
-mod track;
-
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
-use srlg_core::IpPair;
+use srlg_core::{Address, IpPair};
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
+use srlg_traffic::score::{MeanRates, Score};
 
 use crate::options::{Preset, Synthetic};
-use crate::output;
-use crate::results::Results;
+use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
+use crate::results::{Cell, Column, Results, Row, details};
 use crate::rivals::{dcds, gse, vbfa};
+use crate::sample::processor_time;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep};
-use crate::system::Srlg;
-use crate::table::{machine, short};
-use track::Track;
+use crate::system::{Srlg, System};
+use crate::table::{Table, machine, percent, short};
 
 #[derive(Args)]
 pub(crate) struct Paper {
@@ -52,26 +49,24 @@ struct Traffic {
     super_points: usize,
 }
 
+/// An experiment at a load, which adds its rows to the results.
+type Trial = fn(&Paper, u32, &mut Results) -> Result<()>;
+
 pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
     options.check()?;
-    let Paper { windows, sliding_windows, synthetic, .. } = *options;
-    let Synthetic { window, seed, .. } = synthetic;
-    let sweep = |slides| {
+    let sweep = |trial: Trial, slides| {
         let of_load = move |&load: &u32| Sweep {
-            results: tables::results(options, slides, load),
-            steps: vec![load],
+            results: results(options, slides, load),
+            steps: vec![(trial, load)],
         };
         options.load.iter().map(of_load)
     };
-    let sweeps: Vec<_> = [false, true].into_iter().flat_map(sweep).collect();
-    let slices = u64::from(windows * window + sliding_windows + window - 1);
-    let bar = output::bar(slices * options.load.len() as u64, "");
+    let sweeps: Vec<_> = sweep(discrete, false).chain(sweep(sliding, true)).collect();
+    let seed = options.synthetic.seed;
     Study::in_folder(&options.output, "docs/paper", "The paper's experiments", &sweeps)?
         .set_up(line, &format!("Seed {seed}; times on {}.", machine()))?
-        .run(bar, sweeps, |&load, results, bar| match results.place.as_str() {
-            "sliding" => sliding(options, load, results, bar),
-            _ => discrete(options, load, results, bar),
-        })
+        .run(1, sweeps, |&(trial, load), results, _| trial(options, load, results))?;
+    Ok(())
 }
 
 impl Paper {
@@ -105,7 +100,7 @@ fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
 }
 
 /// Discrete windows: the stream of seconds is cut into windows, and the packets of each go through every system.
-fn discrete(options: &Paper, load: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
+fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic: model } = options.synthetic;
     let memories = options.rival_memory.iter();
     let mut rivals: Vec<_> = memories.flat_map(|&bytes| rivals(bytes, threshold, seed)).collect();
@@ -118,9 +113,8 @@ fn discrete(options: &Paper, load: u32, results: &mut Results, bar: &ProgressBar
     for _ in 0..options.windows {
         let slices: Vec<_> = seconds.by_ref().take(window as usize).collect();
         traffic.push(score(&mut tracks, &slices, threshold));
-        bar.inc(window.into());
     }
-    tables::add_discrete(results, &traffic, &tracks);
+    add_discrete(results, &traffic, &tracks);
     Ok(())
 }
 
@@ -144,7 +138,7 @@ fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffi
 }
 
 /// Consecutive sliding windows of srlg's presets, of which the first ends with the second number `window`.
-fn sliding(options: &Paper, load: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
+fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic } = options.synthetic;
     let mut tracks = srlg(&options.synthetic)?;
     let mut exact = ExactWindow::new(window);
@@ -159,9 +153,8 @@ fn sliding(options: &Paper, load: u32, results: &mut Results, bar: &ProgressBar)
             tracks.iter_mut().for_each(|track| track.score(&truth, threshold));
         }
         exact.skip(1);
-        bar.inc(1);
     }
-    tables::add_sliding(results, window, load, &tracks);
+    add_sliding(results, window, load, &tracks);
     Ok(())
 }
 
@@ -176,15 +169,226 @@ fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
 fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     let bytes = bytes as usize;
     [
-        Track::new(dcds::Dcds::new(dcds::Config::with_memory(bytes, threshold, seed))),
-        Track::new(vbfa::Vbfa::new(vbfa::Config::with_memory(bytes, threshold, seed))),
+        Track::new(dcds::Dcds::new(&dcds::Config::with_memory(bytes, threshold, seed))),
+        Track::new(vbfa::Vbfa::new(&vbfa::Config::with_memory(bytes, threshold, seed))),
         Track::new(gse::Gse::new(gse::Config::with_memory(bytes, threshold, seed))),
     ]
+}
+
+/// A system, and how it fared.
+struct Track {
+    system: Box<dyn System>,
+    /// Of every window, in their order.
+    scores: Vec<Score>,
+    /// Windows in which the search gave up.
+    stopped: u32,
+    /// Seconds since the last window ended, and in the windows that were scored.
+    running: f64,
+    scored: f64,
+}
+
+impl Track {
+    fn new(system: impl System + 'static) -> Self {
+        Self { system: Box::new(system), scores: Vec::new(), stopped: 0, running: 0.0, scored: 0.0 }
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        self.running += processor_time(|| self.system.ingest(pairs)).1;
+    }
+
+    /// Ends a slice whose window is not scored.
+    fn skip(&mut self) {
+        self.system.close_slice();
+        self.running = 0.0;
+    }
+
+    /// Ends a slice and compares the report with the true super points.
+    fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
+        let (report, close) = processor_time(|| self.system.close_slice());
+        self.scored += std::mem::take(&mut self.running) + close;
+        self.stopped += u32::from(!self.system.is_complete());
+        self.scores.push(Score::of(truth, &report, threshold));
+    }
+
+    fn name(&self) -> String {
+        self.system.name()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.system.memory_bytes()
+    }
+
+    /// Means over all windows.
+    fn rates(&self) -> MeanRates {
+        let mut rates = MeanRates::default();
+        self.scores.iter().for_each(|score| rates.add(score));
+        rates
+    }
+
+    /// `None` before the first window.
+    fn seconds_per_window(&self) -> Option<f64> {
+        let windows = self.scores.len() as f64;
+        (windows > 0.0).then(|| self.scored / windows)
+    }
+}
+
+/// One of the paper's measures, in time.
+struct Measure {
+    name: &'static str,
+    meaning: &'static str,
+    label: &'static str,
+    of: fn(&Score) -> Option<f64>,
+}
+
+const MEASURES: [Measure; 3] = [
+    Measure {
+        name: "FPR",
+        meaning: "false positive ratio",
+        label: "FPR, % of the true super points",
+        of: Score::false_positive_ratio,
+    },
+    Measure {
+        name: "FNR",
+        meaning: "false negative ratio",
+        label: "FNR, % of the true super points",
+        of: Score::false_negative_ratio,
+    },
+    Measure {
+        name: "TFR",
+        meaning: "total false rate",
+        label: "TFR, % of the true super points",
+        of: Score::total_false_rate,
+    },
+];
+
+const COLUMNS: &[Column] = &[
+    Column::megabytes("memory, MB").metric("memory_bytes", "B"),
+    Column::percent("FPR").metric("fpr_mean", "%"),
+    Column::percent("FNR").metric("fnr_mean", "%"),
+    Column::percent("TFR").metric("tfr_mean", "%"),
+    Column::decimals(0, "search"),
+    Column::decimals(3, "s per window").metric("seconds_per_window", "s"),
+];
+
+/// The results of an experiment at one load, before anything is measured.
+fn results(options: &Paper, slides: bool, load: u32) -> Results {
+    let Paper { windows, sliding_windows, synthetic, .. } = options;
+    let Synthetic { window, .. } = *synthetic;
+    let (place, load_text) = (if slides { "sliding" } else { "discrete" }, short(load));
+    let mut details = synthetic.details();
+    let [windows, slices, seconds] =
+        if slides { [*sliding_windows, window, 1] } else { [*windows, 1, window] };
+    details.extend(details!(
+        "experiment": place, "load": load, "windows": windows, "window": slices,
+        "slice_seconds": seconds
+    ));
+    Results {
+        place: place.to_owned(),
+        heading: format!(
+            "{load_text} distinct pairs per window{}",
+            if slides { ", sliding" } else { "" }
+        ),
+        setting: match slides {
+            false => format!("{windows} windows of {window} s, one after the other"),
+            true => {
+                format!("{windows} windows of {window} slices of one second, one after every slice")
+            }
+        },
+        names: vec!["system"],
+        columns: COLUMNS,
+        details,
+        ..Results::default()
+    }
+}
+
+fn add_discrete(results: &mut Results, traffic: &[Traffic], tracks: &[Track]) {
+    let mut table =
+        Table::new(&["window", "packets", "distinct pairs", "inside hosts", "super points"]);
+    for (number, it) in (1..).zip(traffic) {
+        let cells = [number, it.packets, it.pairs, it.hosts, it.super_points];
+        table.row(cells.iter().map(usize::to_string).collect());
+    }
+    results.below = format!(
+        "The traffic of the windows:\n\n{table}\nFPR / FNR of every window:\n\n{}",
+        by_window(tracks)
+    );
+    results.rows.extend(tracks.iter().map(row));
+}
+
+fn add_sliding(results: &mut Results, window: u32, load: u32, tracks: &[Track]) {
+    let plot = |measure| plot(window, &short(load), tracks, measure);
+    results.plots = MEASURES.iter().map(plot).collect();
+    results.rows.extend(tracks.iter().map(row));
+}
+
+fn row(track: &Track) -> Row {
+    let rates = track.rates();
+    let super_points: u64 = track.scores.iter().map(|score| score.true_super_points).sum();
+    let cells = vec![
+        track.memory_bytes().into(),
+        Cell::ratio(rates.positive()),
+        Cell::ratio(rates.negative()),
+        Cell::ratio(rates.total()),
+        search(track).into(),
+        track.seconds_per_window().into(),
+    ];
+    let details = details!(
+        "system": track.name(), "recorder_bytes": track.memory_bytes(),
+        "super_points": super_points, "searches_stopped": track.stopped
+    );
+    Row::new(vec![track.name()], cells, details)
+}
+
+fn search(track: &Track) -> String {
+    let windows = track.scores.len();
+    match track.stopped {
+        0 => "complete".into(),
+        stopped => format!("stopped in {stopped} of {windows}"),
+    }
+}
+
+fn by_window(tracks: &[Track]) -> Table {
+    let windows = tracks.first().map_or(0, |track| track.scores.len());
+    let numbers: Vec<_> = (1..=windows).map(|window| window.to_string()).collect();
+    let fixed = ["system", "memory, MB"].into_iter();
+    let headings: Vec<_> = fixed.chain(numbers.iter().map(String::as_str)).collect();
+    let mut table = Table::new(&headings);
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| percent(100.0 * ratio));
+    let cell = |score: &Score| {
+        format!("{} / {}", ratio(score.false_positive_ratio()), ratio(score.false_negative_ratio()))
+    };
+    for track in tracks {
+        let memory = format!("{:.1}", track.memory_bytes() as f64 / 1e6);
+        let scores = track.scores.iter().map(cell);
+        table.row([track.name(), memory].into_iter().chain(scores).collect());
+    }
+    table
+}
+
+/// A measure of every window, of which the first ends with the second number `window`.
+fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
+    let Measure { name, meaning, label, of } = *measure;
+    let series = tracks.iter().map(|track| {
+        let ends = (window..).zip(&track.scores);
+        let points = ends.filter_map(|(second, score)| {
+            Some(Point { x: second.into(), y: of(score)? * 100.0, error: 0.0 })
+        });
+        Series { name: track.name(), points: points.collect() }
+    });
+    let chart = Chart {
+        title: format!("{name}, {meaning}: sliding windows of {load} distinct pairs"),
+        x: Axis { label: "end of the window, s", scale: Scale::Linear },
+        y: Axis { label, scale: Scale::Linear },
+        series: series.collect(),
+    };
+    Plot { file: format!("sliding-{load}-{name}.svg").to_lowercase(), chart }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpu_time::ProcessTime;
+    use std::time::Duration;
 
     #[test]
     fn every_memory_that_passes_the_check_makes_rivals() {
@@ -194,5 +398,54 @@ mod tests {
             assert!(check_memory(&[least, least - 1], threshold).is_err());
             assert_eq!(rivals(least, threshold, 1).len(), 3);
         }
+    }
+
+    /// Reports what it is fed, works a millisecond per pair, and gives up on slices of more
+    /// than one pair.
+    struct Echo(Vec<IpPair>, usize);
+
+    impl System for Echo {
+        fn name(&self) -> String {
+            "echo".into()
+        }
+
+        fn ingest(&mut self, pairs: &[IpPair]) {
+            self.0.extend(pairs);
+            let (begin, work) = (ProcessTime::now(), Duration::from_millis(pairs.len() as u64));
+            while begin.elapsed() < work {}
+        }
+
+        fn close_slice(&mut self) -> Vec<(Address, f64)> {
+            self.1 = self.0.len();
+            self.0.drain(..).map(|pair| (pair.inside, 10.0)).collect()
+        }
+
+        fn is_complete(&self) -> bool {
+            self.1 <= 1
+        }
+
+        fn memory_bytes(&self) -> usize {
+            17
+        }
+    }
+
+    #[test]
+    fn scored_windows_count_and_others_do_not() {
+        let mut track = Track::new(Echo(Vec::new(), 0));
+        let pair = |inside| IpPair { inside, opposite: 0 };
+        track.ingest(&vec![pair(9); 300]);
+        track.skip();
+        track.ingest(&[pair(1)]);
+        track.ingest(&[pair(2)]);
+        track.score(&[(1, 10), (3, 10)], 10);
+        track.ingest(&[pair(1)]);
+        track.score(&[(1, 10), (3, 10)], 10);
+        assert_eq!((track.scores.len(), track.stopped), (2, 1));
+        let seconds = track.seconds_per_window().unwrap();
+        assert!((0.0015..0.15).contains(&seconds), "{seconds}");
+        // Two super points in either window, of which one is found; one false report.
+        let rates = track.rates();
+        let rates = [rates.positive(), rates.negative(), rates.total()];
+        assert_eq!((rates, track.memory_bytes()), ([0.25, 0.5, 0.75].map(Some), 17));
     }
 }

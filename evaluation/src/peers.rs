@@ -10,15 +10,14 @@
 //! [`memory_bytes`](System::memory_bytes) of hash maps are those of their tables with all unused places.
 
 mod exact;
-mod multiresolution;
 mod sketch_ring;
 #[cfg(test)]
 mod testing;
 mod tumbling;
 
-pub use exact::{ExactPairs, ExactSets, PairTable, Pairs, Sets, SlidingMap};
-pub use sketch_ring::SketchRing;
-pub use tumbling::{DistinctCounter, EstimatorMap, HyperLogLogMap, TumblingMap};
+pub(crate) use exact::{ExactPairs, ExactSets};
+pub(crate) use sketch_ring::SketchRing;
+pub(crate) use tumbling::{EstimatorMap, HyperLogLogMap};
 
 use srlg_core::Config;
 

@@ -3,7 +3,6 @@
 //! Each plan is [measured](trial) in traffic of exactly its load, of which planted hosts are a part, and judged by what it
 //! says itself.
 
-mod tables;
 mod trial;
 
 use std::io::{self, Write};
@@ -11,13 +10,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use srlg_core::{Config, ConfigError, Plan};
 use srlg_input::number;
-
-use crate::output::{self, Page, UNWRITTEN};
-use crate::study::CommandLine;
 use trial::{Background, Outcome};
+
+use crate::output::{Page, UNWRITTEN};
+use crate::results::{Cell, Column, Results, Row, details};
+use crate::study::{CommandLine, Form, Study, Sweep};
+use crate::table::{Table, percent, short};
 
 /// Share by which the root mean square error may differ from the standard error that is to be expected.
 const TOLERANCE: f64 = 0.1;
@@ -70,8 +71,8 @@ struct Place {
     memory: u32,
 }
 
-/// A plan and how it did, or a refusal.
-struct Row {
+/// What was asked of the planner, and a plan that was measured, or a refusal.
+struct Answer {
     place: Place,
     plan: Result<Trial, ConfigError>,
 }
@@ -87,13 +88,22 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
     ensure!(options.hosts <= 1 << 20, "--hosts must be at most 1048576");
     let place = if options.table { "sizes" } else { "plans" };
     let mut page = options.write.as_ref().map(|page| Page::open(page, &[place])).transpose()?;
-    let command = format!("`{}`", line(&[]));
-    let rows = if options.table { Vec::new() } else { rows(options)? };
-    let (written, more) = match options.table {
-        true => (tables::sizes(options), String::new()),
-        false => (tables::summary(&rows), tables::all(&rows)),
+    let mut answers = Vec::new();
+    let (written, more) = if options.table {
+        (sizes(options), String::new())
+    } else {
+        // A long run is worth something wherever it ends: objects are printed at once.
+        let form = if options.json { Form::Objects } else { Form::Unprinted };
+        let sweep = Sweep { results: results(options), steps: options.places() };
+        let measured = Study::printed(form).run(1, vec![sweep], |place, results, _| {
+            let new = place.answers(options)?;
+            results.rows.extend(new.iter().map(row));
+            answers.extend(new);
+            Ok(())
+        })?;
+        (summary(&answers), all(&measured[0]))
     };
-    let written = format!("{command}\n\n{written}");
+    let written = format!("`{}`\n\n{written}", line(&[]));
     if let Some(page) = &mut page {
         page.fill(place, &written)?;
         page.write()?;
@@ -102,26 +112,9 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
         let text = format!("{written}\n{more}");
         writeln!(io::stdout(), "{}", text.trim_end()).context(UNWRITTEN)?;
     }
-    let broken = rows.iter().filter(|row| row.is_broken()).count();
+    let broken = answers.iter().filter(|answer| answer.is_broken()).count();
     ensure!(broken == 0, "{broken} plans do not keep what they promise");
     Ok(())
-}
-
-/// Measures all plans, and prints their JSON at once: a long run is worth something wherever it ends.
-fn rows(options: &Plans) -> Result<Vec<Row>> {
-    let places = options.places();
-    let bar = output::bar(places.len() as u64, "plans");
-    let mut rows = Vec::new();
-    for place in places {
-        for row in place.rows(options)? {
-            if options.json {
-                writeln!(io::stdout(), "{}", row.json(options)).context(UNWRITTEN)?;
-            }
-            rows.push(row);
-        }
-        bar.inc(1);
-    }
-    Ok(rows)
 }
 
 impl Plans {
@@ -144,64 +137,26 @@ impl Plans {
 }
 
 impl Place {
-    /// A row for each traffic, or one of a refusal.
-    fn rows(self, options: &Plans) -> Result<Vec<Row>> {
-        let Self { threshold, window, load, memory } = self;
+    /// An answer for each traffic, or one of a refusal.
+    fn answers(&self, options: &Plans) -> Result<Vec<Answer>> {
+        let place = *self;
+        let Self { threshold, window, load, memory } = place;
         let plan = match Config::for_load(threshold, window, load.into(), memory as usize) {
             Ok(plan) => plan,
-            Err(refusal) => return Ok(vec![Row { place: self, plan: Err(refusal) }]),
+            Err(refusal) => return Ok(vec![Answer { place, plan: Err(refusal) }]),
         };
         let measure = |background| {
-            let outcome = trial::run(options, &self, &plan, background)?;
-            Ok(Row { place: self, plan: Ok(Trial { plan, background, outcome }) })
+            let outcome = trial::run(options, self, &plan, background)?;
+            Ok(Answer { place, plan: Ok(Trial { plan, background, outcome }) })
         };
         Background::ALL.into_iter().map(measure).collect()
     }
 }
 
-impl Row {
+impl Answer {
     /// Whether the plan was measured not to keep what it says, by more than chance.
     fn is_broken(&self) -> bool {
         self.plan.as_ref().is_ok_and(|trial| trial.errs_otherwise() || trial.misses_more())
-    }
-
-    fn json(&self, options: &Plans) -> Value {
-        let Place { threshold, window, load, memory } = self.place;
-        let mut object = json!({
-            "threshold": threshold,
-            "window": window,
-            "load": load,
-            "memory": memory,
-            "seed": options.seed,
-            "refused": self.plan.as_ref().err().map(ToString::to_string),
-        });
-        let Ok(Trial { plan, background, outcome }) = &self.plan else { return object };
-        let params = plan.config.validate().ok();
-        let measured = json!({
-            "traffic": background.name(),
-            "cells": params.and_then(|it| Some(1 << it.finder().cells()?.cell_bits())),
-            "linear_width": plan.config.linear_width,
-            "candidate_limit": plan.config.candidate_limit,
-            "pairs_per_recorder": plan.pairs_per_recorder,
-            "std_error": plan.std_error,
-            "miss_probability": plan.miss_probability,
-            "double_miss_probability": plan.double_miss_probability,
-            "hosts": outcome.hosts,
-            "bias": outcome.errors / f64::from(outcome.hosts),
-            "rms_error": outcome.rms(),
-            "rms_noise": outcome.noise(),
-            "acting_std_error": outcome.std_error,
-            "high": outcome.high,
-            "high_missed": outcome.high_missed,
-            "missed": outcome.missed,
-            "false_reports": outcome.false_reports,
-            "candidates": outcome.candidates,
-            "health_miss_probability": outcome.miss_probability,
-            "is_broken": self.is_broken(),
-        });
-        let Value::Object(measured) = measured else { unreachable!("a JSON object") };
-        object.as_object_mut().expect("a JSON object").extend(measured);
-        object
     }
 }
 
@@ -232,4 +187,196 @@ fn at_least(count: u32, mean: f64) -> f64 {
         term *= mean / f64::from(number + 1);
     }
     1.0 - fewer
+}
+
+/// Noise, as a share of an error, up to which the error of a plan tells something.
+const CLEAR: f64 = 0.05;
+
+const COLUMNS: &[Column] = &[
+    Column::decimals(2, "λ").metric("pairs_per_recorder", ""),
+    Column::percent("σ of θ"),
+    Column::decimals(0, "measured over σ"),
+    Column::decimals(3, "over that of the load as it acts"),
+    Column::decimals(0, "hosts of each kind").metric("hosts", ""),
+    Column::decimals(0, "2θ missed").metric("missed", ""),
+    Column::decimals(0, "θ high").metric("high", ""),
+    Column::decimals(0, "of these missed").metric("high_missed", ""),
+    Column::decimals(0, "θ/2 reported").metric("false_reports", ""),
+    Column::decimals(0, "candidates").metric("candidates", ""),
+    Column::decimals(0, ""),
+];
+
+fn results(options: &Plans) -> Results {
+    Results {
+        place: "plans".to_owned(),
+        names: vec!["θ", "slices", "pairs", "memory", "traffic"],
+        columns: COLUMNS,
+        details: details!(options => seed;),
+        ..Results::default()
+    }
+}
+
+/// The row of a plan in some traffic; of a refusal one without figures, whose last name is the reason.
+fn row(answer: &Answer) -> Row {
+    let Place { threshold, window, load, memory } = answer.place;
+    let mut names = [threshold, window, load, memory].map(short).to_vec();
+    let mut details = details!(answer.place => threshold, window, load, memory;);
+    let Trial { plan, background, outcome } = match &answer.plan {
+        Ok(trial) => trial,
+        Err(refusal) => {
+            details.push(("refused", refusal.to_string().into()));
+            names.push(refusal.to_string());
+            return Row { json_only: true, ..Row::new(names, Vec::new(), details) };
+        }
+    };
+    names.push(background.name().to_owned());
+    let params = plan.config.validate().ok();
+    details.extend(details!(
+        plan => std_error, miss_probability, double_miss_probability;
+        plan.config => linear_width, candidate_limit;
+        "refused": Value::Null,
+        "traffic": background.name(),
+        "cells": params.and_then(|it| Some(1 << it.finder().cells()?.cell_bits())),
+        "bias": outcome.errors / f64::from(outcome.hosts),
+        "rms_error": outcome.rms(),
+        "rms_noise": outcome.noise(),
+        "acting_std_error": outcome.std_error,
+        "health_miss_probability": outcome.miss_probability,
+        "is_broken": answer.is_broken(),
+    ));
+    let cells = vec![
+        plan.pairs_per_recorder.into(),
+        Cell::ratio(Some(plan.std_error / f64::from(plan.config.threshold))),
+        format!("{:.3} ± {:.3}", outcome.rms() / plan.std_error, outcome.noise()).into(),
+        (outcome.rms() / outcome.std_error).into(),
+        outcome.hosts.into(),
+        outcome.missed.into(),
+        outcome.high.into(),
+        outcome.high_missed.into(),
+        outcome.false_reports.into(),
+        outcome.candidates.into(),
+        if answer.is_broken() { "broken" } else { "" }.to_owned().into(),
+    ];
+    Row::new(names, cells, details)
+}
+
+/// Every plan in every traffic, and every refusal.
+fn all(results: &Results) -> String {
+    let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "refusal"]);
+    let refusals = results.rows.iter().filter(|row| row.json_only);
+    refusals.for_each(|row| refused.row(row.names.clone()));
+    format!("{}\n{refused}", results.table())
+}
+
+/// A row for each threshold: all plans in all traffics together.
+fn summary(answers: &[Answer]) -> String {
+    let headings = [
+        "θ",
+        "measured",
+        "hosts of 2θ",
+        "not reported",
+        "hosts of θ/2 reported",
+        "hosts of θ missed by the finder",
+        "expected",
+        "error over what was promised",
+        "over what is expected",
+        "refused: cells",
+        "candidates",
+        "load",
+        "error",
+        "memory",
+    ];
+    let mut table = Table::new(&headings);
+    for answers in answers.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
+        let trials: Vec<&Trial> = answers.iter().filter_map(|it| it.plan.as_ref().ok()).collect();
+        let sum = |of: fn(&Trial) -> u32| trials.iter().map(|it| of(it)).sum::<u32>().to_string();
+        let [high, missed] = [sum(|it| it.outcome.high), sum(|it| it.outcome.high_missed)];
+        let expected =
+            trials.iter().map(|it| it.plan.miss_probability * f64::from(it.outcome.high));
+        let range = |of: fn(&Trial) -> f64| {
+            let clear = trials.iter().filter(|it| it.outcome.noise() < CLEAR);
+            range(clear.map(|it| it.outcome.rms() / of(it)))
+        };
+        let mut cells = vec![
+            short(answers[0].place.threshold),
+            trials.len().to_string(),
+            sum(|it| it.outcome.hosts),
+            sum(|it| it.outcome.missed),
+            sum(|it| it.outcome.false_reports),
+            format!("{missed} of {high}"),
+            format!("{:.1}", expected.sum::<f64>()),
+            range(|it| it.plan.std_error),
+            range(|it| it.outcome.std_error),
+        ];
+        let mut refused = [0; 5];
+        let refusals = answers.iter().filter_map(|it| it.plan.as_ref().err());
+        refusals.for_each(|refusal| refused[rule(refusal)] += 1);
+        cells.extend(refused.map(|count: u32| count.to_string()));
+        table.row(cells);
+    }
+    table.to_string()
+}
+
+/// The least and the most of some ratios.
+fn range(ratios: impl Iterator<Item = f64>) -> String {
+    let widen = |[least, most]: [f64; 2], ratio: f64| [least.min(ratio), most.max(ratio)];
+    match ratios.fold([f64::INFINITY, 0.0], widen) {
+        [_, 0.0] => "-".to_owned(),
+        [least, most] => format!("{least:.2} to {most:.2}"),
+    }
+}
+
+/// The column of a refusal.
+fn rule(refusal: &ConfigError) -> usize {
+    match refusal {
+        ConfigError::PlanCells { .. } => 0,
+        ConfigError::PlanCandidates { .. } => 1,
+        ConfigError::PlanLoad { .. } => 2,
+        ConfigError::PlanError { .. } => 3,
+        _ => 4,
+    }
+}
+
+/// The plans by memory, load and threshold, without any measurement: a table for each window.
+fn sizes(options: &Plans) -> String {
+    let tables = options.windows.iter().map(|&window| {
+        let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
+        format!("Windows of {slices}:\n\n{}\n", sizes_of(options, window))
+    });
+    tables.collect()
+}
+
+/// The plans of all thresholds and loads in all memories.
+fn sizes_of(options: &Plans, window: u32) -> Table {
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();
+    let mut headings = vec!["θ", "pairs", "least"];
+    headings.extend(memories.iter().map(String::as_str));
+    let mut table = Table::new(&headings);
+    for &threshold in &options.thresholds {
+        for &load in &options.loads {
+            let plan = |memory| Config::for_load(threshold, window, load.into(), memory);
+            let least = match plan(0) {
+                Err(ConfigError::Memory { least, .. }) => megabytes(least as f64),
+                _ => "none".to_owned(),
+            };
+            let plans = options.memories.iter().map(|&memory| match plan(memory as usize) {
+                Ok(plan) => {
+                    let error = percent(100.0 * plan.std_error / f64::from(threshold));
+                    format!("{error}, {}", rounded_up(100.0 * plan.miss_probability))
+                }
+                Err(_) => "-".to_owned(),
+            });
+            let names = [short(threshold), short(load), least];
+            table.row(names.into_iter().chain(plans).collect());
+        }
+    }
+    table
+}
+
+/// Percent with the digits that say something of few hosts.
+fn rounded_up(percent: f64) -> String {
+    let decimals = if percent < 0.1 { 3 } else { 1 };
+    let scale = 10_f64.powi(decimals);
+    format!("{:.*} %", decimals as usize, (percent * scale).ceil() / scale)
 }

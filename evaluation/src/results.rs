@@ -12,9 +12,16 @@ use crate::table::{self, Table, percent};
 /// Named values of a JSON object.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
-/// Lists fields of a structure as [`Details`], by their names.
+/// Lists fields of structures, by their names, and other values as [`Details`].
 macro_rules! details {
-    ($of:expr, $($field:ident),+) => {
+    ($($($of:ident).+ => $($field:ident),+;)* $($name:literal: $value:expr),* $(,)?) => {
+        [
+            $(details!(@of $($of).+ => $($field),+),)*
+            vec![$(($name, serde_json::json!($value))),*],
+        ]
+        .concat()
+    };
+    (@of $of:expr => $($field:ident),+) => {
         vec![$((stringify!($field), serde_json::json!($of.$field))),+]
     };
 }
@@ -36,8 +43,9 @@ enum Style {
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     style: Style,
-    metric: Option<Metric>,
-    curve: Option<Curve>,
+    /// None where only tables have the column.
+    pub(crate) metric: Option<Metric>,
+    pub(crate) curve: Option<Curve>,
 }
 
 /// Name and unit of a column in JSON.
@@ -49,9 +57,9 @@ pub(crate) struct Metric {
 
 /// A chart of a column.
 #[derive(Clone, Copy)]
-struct Curve {
+pub(crate) struct Curve {
     /// End of the name of its file.
-    file: &'static str,
+    pub(crate) file: &'static str,
     y: Axis,
 }
 
@@ -98,19 +106,6 @@ impl Column {
         Self { curve: Some(Curve { file, y: Axis { label, scale } }), ..self }
     }
 
-    /// The end of the name of its chart's file, if it has one.
-    pub(crate) fn chart_file(&self) -> Option<&'static str> {
-        self.curve.map(|curve| curve.file)
-    }
-
-    /// Name and unit in JSON.
-    ///
-    /// # Panics
-    /// When only tables have the column.
-    pub(crate) fn in_json(&self) -> Metric {
-        self.metric.expect("the column is in JSON")
-    }
-
     /// The cell as tables show it.
     fn text(&self, cell: &Cell) -> String {
         let Some(value) = cell.value else { return cell.text.clone() };
@@ -151,8 +146,8 @@ impl Cell {
     }
 
     /// `text` where there is no value.
-    pub(crate) fn or(self, text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..self }
+    pub(crate) fn or(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
     }
 
     pub(crate) fn details(self, details: Details) -> Self {
@@ -166,27 +161,21 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-impl From<f64> for Cell {
-    fn from(value: f64) -> Self {
-        Some(value).into()
-    }
+macro_rules! cell_from {
+    ($($number:ty),+) => {
+        $(impl From<$number> for Cell {
+            #[allow(clippy::cast_lossless, reason = "one body for all types of numbers")]
+            fn from(value: $number) -> Self {
+                Some(value as f64).into()
+            }
+        })+
+    };
 }
-
-impl From<u32> for Cell {
-    fn from(value: u32) -> Self {
-        f64::from(value).into()
-    }
-}
-
-impl From<usize> for Cell {
-    fn from(value: usize) -> Self {
-        (value as f64).into()
-    }
-}
+cell_from!(f64, u32, u64, usize);
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self::from(None).or(text)
+        Self { text, ..Self::from(None) }
     }
 }
 
@@ -212,7 +201,6 @@ pub(crate) struct Results {
 }
 
 /// A system, or one place of one series.
-#[derive(Default)]
 pub(crate) struct Row {
     /// Its first cells: the system or series, and the place.
     pub(crate) names: Vec<String>,
@@ -223,6 +211,16 @@ pub(crate) struct Row {
     pub(crate) details: Details,
     /// Whether tables and charts leave it out.
     pub(crate) json_only: bool,
+}
+
+impl Row {
+    pub(crate) fn new(names: Vec<String>, cells: Vec<Cell>, details: Details) -> Self {
+        Self { names, x: 0.0, cells, details, json_only: false }
+    }
+
+    pub(crate) fn at(self, x: impl Into<f64>) -> Self {
+        Self { x: x.into(), ..self }
+    }
 }
 
 impl Results {
@@ -248,7 +246,7 @@ impl Results {
         row.names.iter().cloned().chain(cells).collect()
     }
 
-    fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(&self.headings());
         self.shown().for_each(|row| table.row(self.cells(row)));
         table
@@ -338,12 +336,10 @@ mod tests {
     ];
 
     fn results() -> Results {
-        let row = |series: &str, x: f64, ratio| Row {
-            names: vec![series.to_owned(), format!("{x}")],
-            x,
-            cells: vec![Cell::ratio(ratio), 2e6.into(), 7.0.into()],
-            details: vec![("series", series.into())],
-            ..Row::default()
+        let row = |series: &str, x: f64, ratio| {
+            let cells = vec![Cell::ratio(ratio), 2e6.into(), 7.0.into()];
+            Row::new(vec![series.to_owned(), format!("{x}")], cells, details!("series": series))
+                .at(x)
         };
         let rows = [row("a", 1.0, Some(0.5)), row("b", 1.0, None), row("a", 2.0, Some(0.25))];
         Results {
@@ -353,7 +349,7 @@ mod tests {
             names: vec!["series", "x"],
             columns: COLUMNS,
             rows: rows.into(),
-            details: vec![("seed", 1.into())],
+            details: details!("seed": 1),
             ..Results::default()
         }
     }
@@ -369,7 +365,7 @@ mod tests {
         let texts = |value: Option<f64>| columns.map(|column| column.text(&value.into()));
         assert_eq!(texts(Some(1_234_567.891)), ["1234567.89", "1.2", "1234568 %", "+1234567.89 %"]);
         assert_eq!(texts(None), ["-"; 4]);
-        assert_eq!(columns[0].text(&Cell::from("yes".to_owned())), "yes");
+        assert_eq!(columns[0].text(&"yes".to_owned().into()), "yes");
         assert_eq!(columns[2].text(&Cell::ratio(Some(0.015)).or("none")), "1.50 %");
     }
 

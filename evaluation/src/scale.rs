@@ -4,24 +4,24 @@
 //! would carry, and clocks run in the library's own calls alone. A tree's answer is that of one collector, bit for bit, or
 //! the command fails.
 
-mod network;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
 use srlg_core::{Config, IpPair};
+use srlg_host::state::Delta;
+use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
 use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::Stream;
 
 use crate::feed::Feeder;
 use crate::options::planned;
-use crate::output;
 use crate::results::{Column, Results, Row, details};
 use crate::sample::Sample;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::table::{machine, short};
-use network::{Collector, Sent, Tree};
 
 /// Most nodes, each of which is simulated.
 const MOST_NODES: u32 = 100_000;
@@ -116,10 +116,9 @@ pub(crate) fn run(options: &Scale, line: CommandLine) -> Result<()> {
     );
     let setting = Setting { options, config: options.config()? };
     let sweeps = setting.sweeps();
-    let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
     Study::in_folder(&options.output, "docs/scaling", "What many nodes cost", &sweeps)?
         .set_up(line, &setting.text()?)?
-        .run(output::bar(steps as u64, ""), sweeps, |step, results, bar| {
+        .run(1, sweeps, |step, results, bar| {
             match *step {
                 Step::Pairs(pairs) => results.rows.push(setting.delta(pairs)?),
                 Step::Nodes { series, nodes, pairs } => {
@@ -127,9 +126,9 @@ pub(crate) fn run(options: &Scale, line: CommandLine) -> Result<()> {
                 }
                 Step::Trees(nodes) => setting.trees(nodes, results, bar)?,
             }
-            bar.inc(1);
             Ok(())
-        })
+        })?;
+    Ok(())
 }
 
 impl Scale {
@@ -224,9 +223,11 @@ impl Setting<'_> {
         columns: &'static [Column],
         steps: Vec<Step>,
     ) -> Sweep<Step> {
-        let mut details = details!(self.options, nodes, pairs, load, memory, repeat, seed, quick);
-        let family = self.options.family.to_string();
-        details.extend([("sweep", place.into()), ("of", x.into()), ("family", family.into())]);
+        let options = self.options;
+        let details = details!(
+            options => nodes, pairs, load, memory, repeat, seed, quick;
+            "sweep": place, "of": x, "family": options.family.to_string()
+        );
         let results = Results {
             place: place.to_owned(),
             heading: heading.to_owned(),
@@ -259,7 +260,7 @@ impl Setting<'_> {
     /// The delta of a node that has seen nothing but these pairs of the running slice: in a window that is full already
     /// fewer recorders show anything new, so deltas are the largest that there are.
     fn node(&self, pairs: &[IpPair]) -> Result<Sent> {
-        let mut detector = network::detector(self.config)?;
+        let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
         detector.flush()?;
         Sent::of(&mut detector)
@@ -299,11 +300,125 @@ impl Setting<'_> {
 
 /// The row of a series at the place `x`, with its `values`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
-    Row {
-        names: vec![series.to_owned(), short(x)],
-        x: x.into(),
-        cells: values.into_iter().map(Into::into).collect(),
-        details: vec![("series", series.into()), ("x", x.into())],
-        ..Row::default()
+    let cells = values.into_iter().map(Into::into).collect();
+    Row::new(vec![series.to_owned(), short(x)], cells, details!("series": series, "x": x)).at(x)
+}
+
+/// The slice in which all nodes and collectors are.
+///
+/// Ages of epochs make no difference to a slice that begins one.
+const SLICE: u64 = 1 << 32;
+
+/// A detector in the slice [`SLICE`] that has seen nothing.
+fn detector(config: Config) -> Result<SlidingDetector> {
+    let mut detector = SlidingDetector::new(config, Device::Cpu)?;
+    detector.skip_to(SLICE)?;
+    Ok(detector)
+}
+
+/// What a node or a collector sends at the end of a slice.
+struct Sent {
+    bytes: Vec<u8>,
+    /// Recorders in it.
+    recorders: usize,
+    /// From the end of the slice to the bytes.
+    time: Duration,
+}
+
+impl Sent {
+    /// The delta of the running slice.
+    fn of(detector: &mut SlidingDetector) -> Result<Self> {
+        let start = Instant::now();
+        let delta = detector.delta(1)?;
+        let bytes = delta.to_bytes()?;
+        let time = start.elapsed();
+        Ok(Self { bytes, recorders: delta.recorders(), time })
     }
+}
+
+/// A detector that merges what nodes, or other collectors, send of the running slice.
+struct Collector {
+    detector: SlidingDetector,
+    /// In reading and merging.
+    time: Duration,
+    /// Bytes that came in.
+    bytes: usize,
+}
+
+impl Collector {
+    fn new(config: Config) -> Result<Self> {
+        Ok(Self { detector: detector(config)?, time: Duration::ZERO, bytes: 0 })
+    }
+
+    /// A collector of all that is sent.
+    fn of(config: Config, sent: &[Sent]) -> Result<Self> {
+        let mut collector = Self::new(config)?;
+        sent.iter().try_for_each(|sent| collector.take(&sent.bytes))?;
+        Ok(collector)
+    }
+
+    /// Reads and merges a delta.
+    fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        let start = Instant::now();
+        let delta = Delta::from_bytes(bytes, self.detector.params())?;
+        self.detector.merge_delta(&delta)?;
+        self.time += start.elapsed();
+        self.bytes += bytes.len();
+        Ok(())
+    }
+
+    /// Closes the slice; how long that takes.
+    fn close(&mut self) -> Result<Duration> {
+        let start = Instant::now();
+        self.detector.close_slice()?;
+        Ok(start.elapsed())
+    }
+}
+
+/// What a tree of collectors costs. Collectors of a level work at the same time.
+#[derive(Default)]
+struct Tree {
+    levels: u32,
+    collectors: usize,
+    bytes: usize,
+    /// Of the slowest collector of each level below the root, and of the slowest node.
+    latency: Duration,
+}
+
+impl Tree {
+    /// Collectors over collectors until one is left. Each merges what those below it send, and sends one delta up.
+    fn grow(&mut self, config: Config, nodes: &[Sent], fan_in: usize) -> Result<Collector> {
+        self.latency = slowest(nodes.iter().map(|sent| sent.time));
+        let mut level = self.level(config, nodes, fan_in)?;
+        while level.len() > 1 {
+            let send = |collector: &mut Collector| Sent::of(&mut collector.detector);
+            let sent = level.iter_mut().map(send).collect::<Result<Vec<_>>>()?;
+            let times = level.iter().zip(&sent);
+            self.latency += slowest(times.map(|(collector, sent)| collector.time + sent.time));
+            level = self.level(config, &sent, fan_in)?;
+        }
+        Ok(level.remove(0))
+    }
+
+    fn level(&mut self, config: Config, below: &[Sent], fan_in: usize) -> Result<Vec<Collector>> {
+        let level = below.chunks(fan_in).map(|group| Collector::of(config, group));
+        let level = level.collect::<Result<Vec<_>>>()?;
+        self.levels += 1;
+        self.collectors += level.len();
+        self.bytes += level.iter().map(|collector| collector.bytes).sum::<usize>();
+        Ok(level)
+    }
+
+    /// Levels, collectors, bytes to the root and on all links; milliseconds of the root, and from the nodes to the answer.
+    fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
+        let last = root.time + root.close()?;
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let [levels, collectors] = [self.levels.into(), self.collectors as f64];
+        let [to_root, all] = [root.bytes, self.bytes].map(|bytes| bytes as f64);
+        Ok([levels, collectors, to_root, all, ms(last), ms(self.latency + last)])
+    }
+}
+
+fn slowest(times: impl Iterator<Item = Duration>) -> Duration {
+    times.max().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! `speed`: how fast a detector takes pairs and closes slices, beside what its machine can do.
 //!
-//! A [`Setting`] goes through one function per kind of metric; each hands its metrics to a [`Report`]. Traffic is made
+//! A [`Setting`] goes through one function per kind of metric. Traffic is made
 //! before a clock runs. Every round of a metric does the same work again, and what the device still has to do when a call
 //! returns belongs to the round.
 
@@ -9,14 +9,13 @@ mod entrants;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod ingest;
-mod race;
-mod report;
-mod traffic;
 
+use std::io::{self, Write};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde_json::Value;
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
@@ -25,9 +24,16 @@ use srlg_traffic::synthetic::{Model, distinct_pairs};
 
 use crate::feed::Feeder;
 use crate::options::Preset;
+use crate::output::UNWRITTEN;
+use crate::results::{Results, Row, details};
 use crate::sample::{Sample, seconds, stage_medians, stages_json, timed, timed_close};
+use crate::study::{Form, Study, Sweep};
 use crate::system::stages;
-use report::{Metric, Report};
+use crate::table::{machine, short};
+
+const HEADINGS: [&str; 10] = [
+    "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
+];
 
 /// More rounds would be more slices than there are.
 const MOST_ROUNDS: u32 = 10_000;
@@ -85,7 +91,7 @@ impl Speed {
 }
 
 /// Measures one kind of metric.
-type Measure = fn(&Setting<'_>, &mut Report<'_>) -> Result<()>;
+type Measure = fn(&Setting<'_>, &mut Vec<Metric>) -> Result<()>;
 
 const KINDS: &[(&str, Measure)] = &[
     ("reads of the CPU", entrants::reads),
@@ -100,12 +106,80 @@ const KINDS: &[(&str, Measure)] = &[
 pub(crate) fn run(options: &Speed) -> Result<()> {
     options.check()?;
     let setting = Setting::new(options)?;
-    let mut report = Report::new(&setting, KINDS.len());
-    for &(kind, measure) in KINDS {
-        report.begin(kind);
-        measure(&setting, &mut report)?;
+    let results = Results { names: HEADINGS.into(), ..Results::default() };
+    let sweep = Sweep { results, steps: KINDS.to_vec() };
+    let form = if options.json { Form::Objects } else { Form::Unprinted };
+    let mut metrics = Vec::new();
+    let all = Study::printed(form).run(1, vec![sweep], |&(kind, measure), results, bar| {
+        bar.set_message(kind);
+        let known = metrics.len();
+        measure(&setting, &mut metrics)?;
+        results.rows.extend(metrics[known..].iter().map(|metric| metric.row(&setting)));
+        Ok(())
+    })?;
+    if options.json {
+        return Ok(());
     }
-    report.finish()
+    writeln!(io::stdout(), "{}.\n\n{}", machine(), all[0].table()).context(UNWRITTEN)
+}
+
+/// One figure. It is named by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`, `of` and `traffic`; a
+/// `load` that does not exist is null, or `-`.
+struct Metric {
+    name: String,
+    system: String,
+    unit: &'static str,
+    /// Threads that do the work.
+    threads: u32,
+    /// Pairs of a round, or distinct pairs in the window; none where there are no pairs.
+    load: Option<u32>,
+    sample: Sample,
+    details: Vec<(&'static str, Value)>,
+}
+
+impl Metric {
+    /// Of srlg, without a load and details.
+    fn new(name: &str, unit: &'static str, threads: u32, sample: Sample) -> Self {
+        let (name, system) = (name.to_owned(), "srlg".to_owned());
+        Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
+    }
+
+    fn load(self, load: u32) -> Self {
+        Self { load: Some(load), ..self }
+    }
+
+    fn system(self, system: &str) -> Self {
+        Self { system: system.to_owned(), ..self }
+    }
+
+    fn detail(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.details.push((name, value.into()));
+        self
+    }
+
+    fn row(&self, setting: &Setting<'_>) -> Row {
+        let Self { sample: Sample { median, min, max, rounds }, load, threads, unit, .. } = *self;
+        let texts = self.details.iter().map(|(name, value)| detail(name, value));
+        let names = vec![
+            self.name.clone(),
+            self.system.clone(),
+            setting.device.to_string(),
+            threads.to_string(),
+            load.map_or("-".to_owned(), short),
+            digits(median),
+            digits(min),
+            digits(max),
+            unit.to_owned(),
+            texts.collect::<Vec<_>>().join(", "),
+        ];
+        let mut details = details!(
+            self => system, unit, threads, load; setting.options => seed;
+            "metric": self.name, "value": median, "min": min, "max": max, "repeat": rounds,
+            "device": setting.device.to_string(), "preset": setting.options.preset.name()
+        );
+        details.extend(self.details.iter().cloned());
+        Row::new(names, Vec::new(), details)
+    }
 }
 
 /// Options, and what follows from them and from the device that there is. Equal settings make equal pairs.
@@ -149,7 +223,7 @@ fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
 }
 
 /// Nanoseconds of a call of `ingest` with one pair: what batches save.
-fn calls(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let calls = setting.pairs.min(MOST_CALLS);
     let pairs = setting.distinct(calls);
     let mut detector = setting.detector()?;
@@ -161,12 +235,12 @@ fn calls(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
         })
     })?;
     let sample = Sample::of(seconds.iter().map(|seconds| seconds * 1e9 / f64::from(calls)));
-    report.add(&Metric::new("ingest_call_of_one_pair", "ns", 1, sample).load(calls));
+    metrics.push(Metric::new("ingest_call_of_one_pair", "ns", 1, sample).load(calls));
     Ok(())
 }
 
 /// Milliseconds to close a slice, whole and by stage, of full windows of the backbone model.
-fn close_slices(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
         let whole = Sample::of(closes.iter().map(|close| close.seconds * 1e3));
@@ -177,7 +251,7 @@ fn close_slices(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
         let metric = Metric::new("close_slice_ms", "ms", 1, whole).load(load);
         let metric = metric.detail("stages", stages_json(&stage_medians(&stages)));
         let metric = metric.detail("candidates", median(|close| close.candidates));
-        report.add(&metric.detail("super_points", median(|close| close.super_points)));
+        metrics.push(metric.detail("super_points", median(|close| close.super_points)));
     }
     Ok(())
 }
@@ -215,4 +289,39 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     }
     closes.remove(0);
     Ok(closes)
+}
+
+/// A detail for the eye: objects without their braces.
+fn detail(name: &str, value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| detail(name, value));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {}", value.as_f64().map_or_else(|| value.to_string(), digits)),
+    }
+}
+
+/// A value with three digits or more.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_three_digits() {
+        assert_eq!(
+            [1234.5, 99.94, 3.1234, 0.01234].map(digits),
+            ["1234", "99.9", "3.12", "0.0123"]
+        );
+    }
 }

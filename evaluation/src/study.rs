@@ -54,7 +54,7 @@ pub(crate) struct Sweep<Step> {
 
 /// How rows are printed.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+pub(crate) enum Form {
     /// As tables, once all are known.
     Tables,
     /// As an object for each figure, once all are known.
@@ -63,6 +63,8 @@ enum Form {
     Lines,
     /// As an object for each row, as soon as it is known.
     Objects,
+    /// By the command itself.
+    Unprinted,
 }
 
 /// The destination of results.
@@ -100,9 +102,9 @@ impl Study {
         Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
     }
 
-    /// A study without a page, whose rows are printed as soon as they are known.
-    pub(crate) fn in_lines(json: bool) -> Self {
-        Self { page: None, form: if json { Form::Objects } else { Form::Lines } }
+    /// A study without a page.
+    pub(crate) fn printed(form: Form) -> Self {
+        Self { page: None, form }
     }
 
     /// Starts the page with the command `line`, and `text`.
@@ -113,20 +115,24 @@ impl Study {
         Ok(self)
     }
 
-    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar on, which
-    /// names the sweep.
+    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar on by as
+    /// many `units`, one by one, or leaves that to the engine.
     pub(crate) fn run<Step>(
         &mut self,
-        bar: ProgressBar,
+        units: u32,
         sweeps: Vec<Sweep<Step>>,
         mut trial: impl FnMut(&Step, &mut Results, &ProgressBar) -> Result<()>,
-    ) -> Result<()> {
-        let mut all = Vec::new();
+    ) -> Result<Vec<Results>> {
+        let steps: usize = sweeps.iter().map(|sweep| sweep.steps.len()).sum();
+        let bar = output::bar(steps as u64 * u64::from(units), "");
+        let (mut all, mut done) = (Vec::new(), 0);
         for Sweep { mut results, steps } in sweeps {
             bar.set_message(results.place.clone());
             for step in &steps {
                 let known = results.rows.len();
                 trial(step, &mut results, &bar)?;
+                done += u64::from(units);
+                bar.set_position(done);
                 bar.suspend(|| self.print_rows(&results, known)).context(output::UNWRITTEN)?;
             }
             all.push(results);
@@ -135,14 +141,15 @@ impl Study {
         if let Some(page) = &mut self.page {
             write(page, &all)?;
         }
-        self.print(&all).context(output::UNWRITTEN)
+        self.print(&all).context(output::UNWRITTEN)?;
+        Ok(all)
     }
 
     /// Prints the rows after the first `known`, where rows are printed as soon as they are known.
     fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
         let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
         match self.form {
-            Form::Tables | Form::Figures => Ok(()),
+            Form::Tables | Form::Figures | Form::Unprinted => Ok(()),
             Form::Objects => rows.try_for_each(|row| writeln!(out, "{}", results.object(row))),
             Form::Lines => {
                 if known == 0 {
@@ -158,7 +165,7 @@ impl Study {
         let mut out = io::stdout().lock();
         let mut results = all.iter();
         match self.form {
-            Form::Lines | Form::Objects => Ok(()),
+            Form::Lines | Form::Objects | Form::Unprinted => Ok(()),
             Form::Figures => {
                 let mut figures = results.flat_map(Results::figures);
                 figures.try_for_each(|object| writeln!(out, "{object}"))

@@ -9,7 +9,7 @@ use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 
 /// A system that takes the pairs of a slice and reports super points at its end.
-pub trait System {
+pub(crate) trait System {
     /// Name in tables and plots.
     fn name(&self) -> String;
 
@@ -55,17 +55,7 @@ pub trait System {
 }
 
 /// A detector on the CPU, under the name of its configuration.
-///
-/// ```
-/// use srlg_core::{Config, IpPair};
-/// use srlg_evaluation::system::{Srlg, System};
-/// let config = Config { threshold: 100, window: 2, ..Config::default() };
-/// let mut srlg = Srlg::new("default", config)?;
-/// srlg.ingest(&(0..1000).map(|opposite| IpPair { inside: 1, opposite }).collect::<Vec<_>>());
-/// assert_eq!(srlg.close_slice()[0].0, 1);
-/// # Ok::<(), srlg_host::Error>(())
-/// ```
-pub struct Srlg {
+pub(crate) struct Srlg {
     preset: String,
     detector: SlidingDetector,
     /// Stages of the last close.
@@ -77,7 +67,7 @@ impl Srlg {
     ///
     /// # Errors
     /// Those of [`SlidingDetector::new`].
-    pub fn new(preset: impl Into<String>, config: Config) -> Result<Self, Error> {
+    pub(crate) fn new(preset: impl Into<String>, config: Config) -> Result<Self, Error> {
         let detector = SlidingDetector::new(config, Device::Cpu)?;
         Ok(Self { preset: preset.into(), detector, stages: Vec::new() })
     }
@@ -116,7 +106,7 @@ impl System for Srlg {
 
     /// Without an overload.
     fn is_complete(&self) -> bool {
-        self.detector.health().overload.is_none()
+        self.detector.health().finder.overload.is_none()
     }
 
     /// Recorders: a search adds a byte per cell and 8 per cell that may be a candidate's, and each thread
@@ -128,14 +118,12 @@ impl System for Srlg {
 
 /// The stages of a close that work on recorders, with their names, in the order in which they
 /// come. The others are about feeds, of which no system here has any.
-#[must_use]
-pub const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
+pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]
 }
 
 /// The super points of `report`: hosts and cardinalities.
-#[must_use]
-pub fn points(report: &SliceReport) -> Vec<(Address, f64)> {
+pub(crate) fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
     points.map(|point| (number(point.host), point.cardinality)).collect()
 }

@@ -9,7 +9,6 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use indicatif::ProgressBar;
 use srlg_core::{Config, IpPair};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
@@ -18,8 +17,7 @@ use srlg_traffic::score::Score;
 use srlg_traffic::trace::{self, Record, SUFFIX, Trace, record_files};
 
 use crate::options::Preset;
-use crate::output;
-use crate::results::{Cell, Column, Results, Row};
+use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{CommandLine, PageOptions, Study, Sweep};
 use crate::system::points;
 use crate::table::short;
@@ -121,13 +119,11 @@ pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     let places: Vec<_> = tables.iter().map(Table::place).collect();
     let mut study = Study::in_page(&options.output, &places)?;
     let recordings = files(&folder)?.iter().map(Recording::read).collect::<Result<Vec<_>>>()?;
-    let records: usize = recordings.iter().map(|recording| recording.records.len()).sum();
     for table in tables {
-        let bar = output::bar((records * options.threshold.len()) as u64, "records");
         let sweep =
             Sweep { results: table.results(options, line), steps: recordings.iter().collect() };
-        study.run(bar, vec![sweep], |recording, results, bar| {
-            table.measure(recording, options, results, bar)?;
+        study.run(1, vec![sweep], |recording, results, _| {
+            table.measure(recording, options, results)?;
             results.below = table.left_out(&recordings, options, &results.rows);
             Ok(())
         })?;
@@ -173,12 +169,9 @@ impl Table {
             above: format!("`{}`", line(&instead)),
             names: vec!["trace", "θ"],
             columns: COLUMNS,
-            details: vec![
-                ("preset", preset.into()),
-                ("slice_s", seconds.into()),
-                ("window", window.into()),
-                ("stride", options.stride.into()),
-            ],
+            details: details!(
+                options => stride; "preset": preset, "slice_s": seconds, "window": window
+            ),
             ..Results::default()
         }
     }
@@ -189,7 +182,6 @@ impl Table {
         recording: &Recording,
         options: &Traces,
         results: &mut Results,
-        bar: &ProgressBar,
     ) -> Result<()> {
         let slices = recording.slices(self.cut);
         if slices < self.cut.window || slices > options.most_slices {
@@ -198,7 +190,7 @@ impl Table {
         for &threshold in &options.threshold {
             let replay = Replay::new(self, threshold, options.stride)?;
             let windows = replay.scored_before(slices);
-            let score = replay.run(&recording.records, bar)?;
+            let score = replay.run(&recording.records)?;
             results.rows.push(row(&recording.name, threshold, windows, &score));
         }
         Ok(())
@@ -229,26 +221,23 @@ impl Table {
 }
 
 fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
+    let cells = vec![
+        windows.into(),
+        score.true_super_points.into(),
+        Cell::ratio(score.total_false_rate()),
+        Cell::ratio(score.false_positive_ratio()).or(&format!("{} of 0", score.false_positives)),
+        Cell::ratio(score.false_negative_ratio()),
+        Cell::ratio(score.rmse()),
+        Cell::ratio(score.max_error()),
+    ];
+    let details = details!(
+        score => false_positives;
+        "trace": trace, "threshold": threshold, "windows": windows,
+        "super_points": score.true_super_points
+    );
     Row {
-        names: vec![trace.to_owned(), threshold.to_string()],
-        cells: vec![
-            windows.into(),
-            (score.true_super_points as f64).into(),
-            Cell::ratio(score.total_false_rate()),
-            Cell::ratio(score.false_positive_ratio()).or(format!("{} of 0", score.false_positives)),
-            Cell::ratio(score.false_negative_ratio()),
-            Cell::ratio(score.rmse()),
-            Cell::ratio(score.max_error()),
-        ],
-        details: vec![
-            ("trace", trace.into()),
-            ("threshold", threshold.into()),
-            ("windows", windows.into()),
-            ("super_points", score.true_super_points.into()),
-            ("false_positives", score.false_positives.into()),
-        ],
         json_only: score.true_super_points == 0 && score.reported == 0,
-        ..Row::default()
+        ..Row::new(vec![trace.to_owned(), threshold.to_string()], cells, details)
     }
 }
 
@@ -289,14 +278,13 @@ impl Replay {
         slice.checked_sub(self.cut.window).map_or(0, |whole| whole / self.stride + 1)
     }
 
-    fn run(mut self, records: &[Record], bar: &ProgressBar) -> Result<Score> {
+    fn run(mut self, records: &[Record]) -> Result<Score> {
         let cut = self.cut;
         for records in records.chunk_by(|a, b| cut.slice(a) == cut.slice(b)) {
             self.advance_to(cut.slice(&records[0]))?;
             let pairs: Vec<IpPair> = records.iter().flat_map(Record::pairs).collect();
             self.detector.ingest(&pairs)?;
             pairs.into_iter().for_each(|pair| self.exact.touch(pair));
-            bar.inc(records.len() as u64);
         }
         self.close()?;
         Ok(self.score)
@@ -346,7 +334,7 @@ mod tests {
 
     fn replay(minutes: &[u32], stride: u32) -> Score {
         let replay = Replay::new(&TABLE, 100, stride).unwrap();
-        replay.run(&scans(minutes), &output::bar(1, "")).unwrap()
+        replay.run(&scans(minutes)).unwrap()
     }
 
     #[test]

@@ -23,7 +23,7 @@
 //! }
 //! let host = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0001));
 //! let estimate = model.estimate(host, 1);
-//! assert!((estimate.cardinality - 500.0).abs() < 5.0 * estimate.std_error);
+//! approx::assert_abs_diff_eq!(estimate.cardinality, 500.0, epsilon = 5.0 * estimate.std_error);
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -24,8 +24,7 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
-    /// Number of the current slice. Starts at `window`, so that late touches of
-    /// slices before the first one have a number.
+    /// Number of the current slice. Starts at `window`, so that slices before the first one have a number.
     now: u64,
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
@@ -54,23 +53,10 @@ impl ExactWindow {
 
     /// Records that `pair` was seen in the current slice.
     pub fn touch(&mut self, pair: IpPair) {
-        self.touch_late(pair, 0);
-    }
-
-    /// Records that `pair` was seen `slices_late` slices ago; nothing when that has left the window.
-    pub fn touch_late(&mut self, pair: IpPair, slices_late: u32) {
-        if slices_late as usize >= self.buckets.len() {
-            return;
-        }
-        let slice = self.now - u64::from(slices_late);
-        match self.last_touch.entry(pair) {
-            Entry::Occupied(mut known) => *known.get_mut() = slice.max(*known.get()),
-            Entry::Vacant(unknown) => {
-                unknown.insert(slice);
-                *self.cardinalities.entry(pair.inside).or_default() += 1;
-                let bucket = self.bucket(slice);
-                self.buckets[bucket].push(pair);
-            }
+        if self.last_touch.insert(pair, self.now).is_none() {
+            *self.cardinalities.entry(pair.inside).or_default() += 1;
+            let bucket = self.bucket(self.now);
+            self.buckets[bucket].push(pair);
         }
     }
 
@@ -163,7 +149,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Touch { pair: IpPair, late: u32 },
+        Touch(IpPair),
         Close,
         Skip(u64),
     }
@@ -171,8 +157,7 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
         prop_oneof![
-            12 => (pair, prop_oneof![3 => Just(0), 1 => 0..12_u32])
-                .prop_map(|(pair, late)| Step::Touch { pair, late }),
+            12 => pair.prop_map(Step::Touch),
             4 => Just(Step::Close),
             1 => (0..12_u64).prop_map(Step::Skip),
         ]
@@ -187,9 +172,9 @@ mod tests {
             let (mut exact, mut naive) = (ExactWindow::new(window), Naive::default());
             for step in steps {
                 match step {
-                    Step::Touch { pair, late } => {
-                        exact.touch_late(pair, late);
-                        naive.touches.push((naive.now - i64::from(late), pair));
+                    Step::Touch(pair) => {
+                        exact.touch(pair);
+                        naive.touches.push((naive.now, pair));
                     }
                     Step::Close => {
                         let expected = exact.super_points(2);
@@ -218,7 +203,8 @@ mod tests {
         exact.touch(IpPair { inside: 1, opposite: 2 });
         exact.skip(1 << 60);
         assert_eq!((exact.distinct_pairs(), exact.cardinality(1)), (0, 0));
-        exact.touch_late(IpPair { inside: 1, opposite: 2 }, 2);
+        exact.touch(IpPair { inside: 1, opposite: 2 });
+        exact.skip(2);
         assert_eq!(exact.close_slice(1), [(1, 1)]);
         assert_eq!(exact.close_slice(1), []);
     }

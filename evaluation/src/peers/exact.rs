@@ -13,7 +13,7 @@ use srlg_core::{Address, IpPair};
 use crate::system::System;
 
 /// Pairs, each with the slice of its last touch.
-pub trait PairTable: Default {
+pub(crate) trait PairTable: Default {
     /// Name in tables and plots.
     const NAME: &str;
 
@@ -31,7 +31,7 @@ pub trait PairTable: Default {
 }
 
 /// Pairs of a sliding window.
-pub struct SlidingMap<Table> {
+pub(crate) struct SlidingMap<Table> {
     window: u32,
     threshold: u32,
     /// Number of the current slice.
@@ -41,8 +41,7 @@ pub struct SlidingMap<Table> {
 
 impl<Table: PairTable> SlidingMap<Table> {
     /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
-    #[must_use]
-    pub fn new(window: u32, threshold: u32) -> Self {
+    pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, now: 0, table: Table::default() }
     }
 }
@@ -79,21 +78,11 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 }
 
 /// Hash map of hash maps, with the standard library's hash.
-///
-/// ```
-/// use srlg_core::IpPair;
-/// use srlg_evaluation::{peers::ExactSets, system::System};
-/// let mut sets = ExactSets::new(2, 1);
-/// sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
-/// assert_eq!(sets.close_slice(), [(1, 2.0)]);
-/// assert_eq!(sets.close_slice(), [(1, 2.0)]);
-/// assert_eq!(sets.close_slice(), []);
-/// ```
-pub type ExactSets = SlidingMap<Sets>;
+pub(crate) type ExactSets = SlidingMap<Sets>;
 
 /// For every inside host its opposite hosts, with the slice of the last touch.
 #[derive(Default)]
-pub struct Sets(HashMap<Address, HashMap<Address, u32>>);
+pub(crate) struct Sets(HashMap<Address, HashMap<Address, u32>>);
 
 impl PairTable for Sets {
     const NAME: &str = "hash map of hash maps";
@@ -121,21 +110,11 @@ impl PairTable for Sets {
 }
 
 /// Hash map of pairs, with the hash of `rustc-hash`.
-///
-/// ```
-/// use srlg_core::IpPair;
-/// use srlg_evaluation::{peers::ExactPairs, system::System};
-/// let mut pairs = ExactPairs::new(2, 1);
-/// pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
-/// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
-/// assert_eq!(pairs.close_slice(), [(1, 2.0)]);
-/// assert_eq!(pairs.close_slice(), []);
-/// ```
-pub type ExactPairs = SlidingMap<Pairs>;
+pub(crate) type ExactPairs = SlidingMap<Pairs>;
 
 /// Pairs, and how many each host has.
 #[derive(Default)]
-pub struct Pairs {
+pub(crate) struct Pairs {
     last_touch: FxHashMap<IpPair, u32>,
     cardinalities: FxHashMap<Address, u32>,
 }

@@ -15,13 +15,14 @@ use srlg_core::{Address, IpPair};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// `cardinality-estimator` for every host: 2^12 registers, at most 128 peers exactly.
-pub type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
+pub(crate) type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
 
 /// `hyperloglogplus` for every host: 2^12 registers, and sparse until they are smaller.
-pub type HyperLogLogMap = TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
+pub(crate) type HyperLogLogMap =
+    TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
 
 /// An estimator of the number of distinct addresses.
-pub trait DistinctCounter {
+pub(crate) trait DistinctCounter {
     /// Name of the crate, in tables and plots.
     const NAME: &str;
 
@@ -39,18 +40,7 @@ pub trait DistinctCounter {
 }
 
 /// Estimators of all hosts, started anew every window.
-///
-/// ```
-/// use srlg_core::IpPair;
-/// use srlg_evaluation::{peers::EstimatorMap, system::System};
-/// let mut map = EstimatorMap::new(2, 1);
-/// map.ingest(&[IpPair { inside: 1, opposite: 2 }]);
-/// assert_eq!(map.close_slice(), [(1, 1.0)]);
-/// map.ingest(&[IpPair { inside: 1, opposite: 3 }]);
-/// assert_eq!(map.close_slice(), [(1, 2.0)]);
-/// assert_eq!(map.close_slice(), []); // also the second pair, seen a slice ago, is forgotten
-/// ```
-pub struct TumblingMap<Counter> {
+pub(crate) struct TumblingMap<Counter> {
     window: u32,
     threshold: u32,
     /// Slices closed since the last start.
@@ -60,8 +50,7 @@ pub struct TumblingMap<Counter> {
 
 impl<Counter: DistinctCounter> TumblingMap<Counter> {
     /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
-    #[must_use]
-    pub fn new(window: u32, threshold: u32) -> Self {
+    pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, closed: 0, hosts: FxHashMap::default() }
     }
 }

@@ -1,9 +1,9 @@
 //! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees
 //! of high-speed links", IEEE Transactions on Information Forensics and Security 6 (2011).
 //!
-//! Shape: [`Config`] makes a [`Dcds`], some arrays of bit vectors. Array i has `moduli[i]`
-//! vectors, and a host the one of its name's remainder; the remainders of a combination of
-//! hot vectors give the name back by the Chinese remainder theorem. Invariant: the moduli
+//! A [`Config`] makes a [`Dcds`], some arrays of bit vectors. Array i has as many vectors as
+//! modulus i says, and a host the one of its name's remainder; the remainders of a combination of
+//! hot vectors give the name back by the Chinese remainder theorem. The moduli
 //! are pairwise coprime and their product is at least 2^32, so that remainders and names
 //! determine each other, and a combination whose name would be 2^32 or more is nobody's.
 //!
@@ -15,26 +15,13 @@
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
-use super::filter::{Limits, PairHash, Reversal, VectorFilter};
-use super::{MOST_COMBINATIONS, WORD};
+use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
 /// Number of addresses, hence of names.
 const NAMES: u64 = 1 << Address::BITS;
 
-/// Vectors per array, size of a vector, and limits of a [`Dcds`].
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Hosts of at least this estimate are reported.
-    pub threshold: u32,
-    /// Vectors of each array: pairwise coprime, with a product of at least 2^32.
-    pub moduli: Vec<u32>,
-    /// Bits of a vector, in whole words of 64.
-    pub vector_bits: u32,
-    /// Combinations of vectors that a `close_slice` tries at most.
-    pub most_combinations: u64,
-    /// The hashes follow from it.
-    pub seed: u64,
-}
+/// The moduli: vectors of each array, pairwise coprime, with a product of at least 2^32.
+pub(crate) type Config = super::Config<Vec<u32>>;
 
 impl Config {
     /// The sizes for `bytes` of memory and super points of `threshold` opposite hosts.
@@ -48,14 +35,13 @@ impl Config {
     ///
     /// # Panics
     /// When 8 arrays of the memory let more through: it is too small.
-    #[must_use]
-    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+    pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let vector_bits = (4 * threshold).next_multiple_of(WORD);
         let vectors = (bytes as u64 * 8 / u64::from(vector_bits)) as u32;
         let moduli = (3..=8).map(|arrays| coprime_moduli(vectors / arrays, arrays as usize));
         let mut enough = moduli.filter(|moduli| product(moduli) >= u128::from(NAMES) << 24);
-        let moduli = enough.next().expect("memory for enough vectors in at most 8 arrays");
-        Self { threshold, moduli, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
+        let sizes = enough.next().expect("memory for enough vectors in at most 8 arrays");
+        Self { threshold, sizes, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
     }
 }
 
@@ -82,28 +68,11 @@ fn product(moduli: &[u32]) -> u128 {
 }
 
 /// The detector; see the [module](self).
-pub type Dcds = VectorFilter<Remainders>;
-
-impl Dcds {
-    /// An empty window.
-    ///
-    /// # Panics
-    /// When the moduli are not pairwise coprime, have a product below 2^32, or vectors do
-    /// not have whole words.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
-        let Config { threshold, moduli, vector_bits, most_combinations, seed } = config;
-        let mut keys = KeySequence::new(seed);
-        let pair_hash = PairHash::new(&mut keys);
-        let remainders = Remainders::new(&moduli, &mut keys);
-        let limits = Limits { threshold, most_combinations };
-        Self::with_arrays(&moduli, vector_bits, pair_hash, remainders, limits)
-    }
-}
+pub(crate) type Dcds = VectorFilter<Remainders>;
 
 /// Names of hosts, and the Chinese remainder theorem: a join solves `x = known (mod product)` and
 /// `x = vector (mod modulus)`. What is known stays below 2^32 and below the product of the moduli, so no sum overflows.
-pub struct Remainders {
+pub(crate) struct Remainders {
     /// A name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and the same again.
     factor: u32,
     offset: u32,
@@ -123,21 +92,6 @@ struct Step {
 }
 
 impl Remainders {
-    /// # Panics
-    /// When the moduli are not pairwise coprime or have a product below 2^32.
-    fn new(moduli: &[u32], keys: &mut KeySequence) -> Self {
-        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address: raise them");
-        let key = keys.next_key();
-        let factor = hash(0, key) | 1; // odd, or the product would lose bits
-        // Newton's iteration: an odd number is its own inverse to 3 bits; each step doubles them.
-        let inverse = (0..4).fold(factor, |inverse, _| {
-            inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
-        });
-        let mut product = 1;
-        let steps = moduli.iter().map(|&modulus| Step::new(modulus.into(), &mut product));
-        Self { factor, offset: hash(1, key), inverse, steps: steps.collect() }
-    }
-
     /// The name of `host`: its vector of an array is the remainder.
     fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
@@ -160,8 +114,26 @@ impl Step {
 impl Reversal for Remainders {
     const NAME: &str = "DCDS";
 
+    type Sizes = Vec<u32>;
+
     /// The name modulo the product of the moduli.
     type Known = u64;
+
+    /// # Panics
+    /// When the moduli are not pairwise coprime or have a product below 2^32.
+    fn new(moduli: &Vec<u32>, keys: &mut KeySequence) -> (Self, Vec<u32>) {
+        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address: raise them");
+        let key = keys.next_key();
+        let factor = hash(0, key) | 1; // odd, or the product would lose bits
+        // Newton's iteration: an odd number is its own inverse to 3 bits; each step doubles them.
+        let inverse = (0..4).fold(factor, |inverse, _| {
+            inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
+        });
+        let mut product = 1;
+        let steps = moduli.iter().map(|&modulus| Step::new(modulus.into(), &mut product));
+        let steps = steps.collect();
+        (Self { factor, offset: hash(1, key), inverse, steps }, moduli.clone())
+    }
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
         let name = self.name(host);
@@ -203,7 +175,7 @@ mod tests {
     fn memory_is_what_was_asked_but_for_one_percent() {
         for megabytes in [16, 32, 64] {
             let asked = megabytes << 20;
-            let unused = asked - Dcds::new(Config::with_memory(asked, 1024, 1)).memory_bytes();
+            let unused = asked - Dcds::new(&Config::with_memory(asked, 1024, 1)).memory_bytes();
             assert!(unused < asked / 100, "{unused} of {asked}");
         }
     }
@@ -212,21 +184,21 @@ mod tests {
     fn smaller_memory_takes_more_arrays() {
         // 4096 bits a vector: 2^19 / 3 vectors have a product of 2^52, 2^19 / 4 one of 2^68;
         // 2048 / 6 have one of 2^50, 2048 / 7 one of 2^57; 2^56 is wanted.
-        assert_eq!(Config::with_memory(256 << 20, 1024, 1).moduli.len(), 4);
-        assert_eq!(Config::with_memory(1 << 20, 1024, 1).moduli.len(), 7);
+        assert_eq!(Config::with_memory(256 << 20, 1024, 1).sizes.len(), 4);
+        assert_eq!(Config::with_memory(1 << 20, 1024, 1).sizes.len(), 7);
     }
 
     #[test]
     #[should_panic(expected = "pairwise coprime")]
     fn moduli_with_a_common_factor_are_refused() {
         let config = Config::with_memory(1 << 20, 128, 1);
-        let _ = Dcds::new(Config { moduli: vec![3000, 2000, 1000], ..config });
+        let _ = Dcds::new(&Config { sizes: vec![3000, 2000, 1000], ..config });
     }
 
     #[test]
     fn every_name_leads_back_to_its_host() {
-        let moduli = [1627, 1626, 1625];
-        let remainders = Remainders::new(&moduli, &mut KeySequence::new(3));
+        let moduli = vec![1627, 1626, 1625];
+        let (remainders, _) = Remainders::new(&moduli, &mut KeySequence::new(3));
         for host in (0..=Address::MAX).step_by(65_521) {
             let name = remainders.name(host);
             let join = |known, (array, &modulus): (usize, &u32)| {

@@ -1,10 +1,10 @@
 //! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit",
 //! Journal of Parallel and Distributed Computing 74 (2014).
 //!
-//! Shape: [`Config`] makes a [`Gse`], one array of bits that all hosts share. A host's
+//! A [`Config`] makes a [`Gse`], one array of bits that all hosts share. A host's
 //! virtual vector is `vector_bits` bits of it, chosen by hashes; a pair sets one of them.
 //! With the zero fractions V_m of the array and V_s of the vector, the cardinality of
-//! maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. Invariant: a host's pairs set
+//! maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. A host's pairs set
 //! bits of its vector alone, so its zeros are those that nobody set.
 //!
 //! A host whose first bits show far too many zeros is dismissed without the others: the
@@ -25,16 +25,16 @@ const GLIMPSE: u32 = 256;
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
 
 /// Sizes of a [`Gse`].
-#[derive(Clone, Debug)]
-pub struct Config {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
     /// Hosts of at least this estimate are reported.
-    pub threshold: u32,
+    pub(crate) threshold: u32,
     /// Bits of the shared array, in whole words of 64.
-    pub array_bits: u32,
+    pub(crate) array_bits: u32,
     /// Bits of a virtual vector.
-    pub vector_bits: u32,
+    pub(crate) vector_bits: u32,
     /// The hashes follow from it.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Config {
@@ -47,15 +47,14 @@ impl Config {
     /// ones lose their own and end at `s ln s`. Four bits is best for a = 1/32, which is 4
     /// million pairs in 16 MiB, and it takes 4 reads of the array per host seen and opposite
     /// host of the threshold, most of the time of `close_slice`.
-    #[must_use]
-    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+    pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
     }
 }
 
 /// The detector; see the [module](self).
-pub struct Gse {
+pub(crate) struct Gse {
     config: Config,
     array: Vec<u64>,
     hosts: FxHashSet<Address>,
@@ -68,8 +67,7 @@ impl Gse {
     ///
     /// # Panics
     /// When the array is empty or does not have whole words, or vectors are empty.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         let Config { array_bits, vector_bits, seed, .. } = config;
         assert!(array_bits > 0 && array_bits.is_multiple_of(WORD), "the array has whole words");
         assert!(vector_bits > 0, "a virtual vector has bits");
@@ -77,12 +75,6 @@ impl Gse {
         let keys = std::array::from_fn(|_| keys.next_key());
         let array = vec![0; (array_bits / WORD) as usize];
         Self { config, array, hosts: FxHashSet::default(), keys }
-    }
-
-    /// Bytes of the addresses for which the set of hosts has room.
-    #[must_use]
-    pub fn hosts_bytes(&self) -> usize {
-        self.hosts.capacity() * size_of::<Address>()
     }
 
     /// The constant that stands for bit `index` of every vector.
@@ -176,6 +168,7 @@ impl System for Gse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn memory_is_what_was_asked_but_for_a_word() {
@@ -196,7 +189,7 @@ mod tests {
         let report = system.close_slice();
         let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
         // Variance 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155; five standard deviations.
-        assert!((estimate - 128.0).abs() < 62.0, "{estimate}");
+        assert_abs_diff_eq!(estimate, 128.0, epsilon = 62.0);
     }
 
     #[test]

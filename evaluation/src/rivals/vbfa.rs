@@ -1,11 +1,11 @@
 //! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter",
 //! IEEE Transactions on Information Forensics and Security 11 (2016).
 //!
-//! Shape: [`Config`] makes a [`Vbfa`], five arrays of bit vectors. The six hash functions
+//! A [`Config`] makes a [`Vbfa`], five arrays of bit vectors. The six hash functions
 //! are: four runs of consecutive address bits that choose the vector in an array each, a
 //! hash of the address for the fifth array, and a hash of the pair that chooses the bit.
 //! Runs begin 8 bits apart and the last one wraps around, so that each overlaps the next;
-//! hosts are regained from hot vectors whose runs agree where they overlap. Invariant: the
+//! hosts are regained from hot vectors whose runs agree where they overlap. The
 //! runs cover the address, so that four agreeing runs are one address.
 //!
 //! Where the description leaves a choice it is made in favour of the system: the fifth
@@ -15,28 +15,19 @@
 use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
 
-use super::filter::{Limits, PairHash, Reversal, VectorFilter};
-use super::{MOST_COMBINATIONS, WORD};
+use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
 /// Arrays whose vector is a run of address bits; one more has a hash.
 const RUNS: usize = 4;
 /// Address bits from the begin of a run to that of the next.
 const STRIDE: u32 = Address::BITS / RUNS as u32;
 
-/// Number of vectors, size of a vector, and limits of a [`Vbfa`].
+/// Address bits of a run, 8 to 16; an array has 2 to that power of vectors.
 #[derive(Clone, Copy, Debug)]
-pub struct Config {
-    /// Hosts of at least this estimate are reported.
-    pub threshold: u32,
-    /// Address bits of a run, 8 to 16; an array has 2 to that power of vectors.
-    pub run_bits: u32,
-    /// Bits of a vector, in whole words of 64.
-    pub vector_bits: u32,
-    /// Combinations of vectors that a `close_slice` tries at most.
-    pub most_combinations: u64,
-    /// The hashes follow from it.
-    pub seed: u64,
-}
+pub(crate) struct RunBits(u32);
+
+/// Sizes and limits of a [`Vbfa`].
+pub(crate) type Config = super::Config<RunBits>;
 
 impl Config {
     /// The sizes for `bytes` of memory; the `threshold` changes none of them.
@@ -45,45 +36,26 @@ impl Config {
     /// when super points are many, one more halves the vectors again. The rest of the memory
     /// goes into the vectors. `bytes` is missed by less than a word per vector, 320 KiB;
     /// [`Vbfa::new`] refuses what does not hold a word per vector.
-    #[must_use]
-    pub fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
-        let run_bits = 13;
-        let words = bytes / size_of::<u64>() / ((RUNS + 1) << run_bits);
+    pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
+        let sizes = RunBits(13);
+        let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);
         let vector_bits = words as u32 * WORD;
-        Self { threshold, run_bits, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
+        Self { threshold, sizes, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
     }
 }
 
 /// The detector; see the [module](self).
-pub type Vbfa = VectorFilter<Runs>;
-
-impl Vbfa {
-    /// An empty window.
-    ///
-    /// # Panics
-    /// When runs do not have 8 to 16 bits, or vectors do not have whole words.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
-        let Config { threshold, run_bits: bits, vector_bits, most_combinations, seed } = config;
-        assert!((STRIDE..=16).contains(&bits), "runs have 8 to 16 bits");
-        let mut keys = KeySequence::new(seed);
-        let pair_hash = PairHash::new(&mut keys);
-        let runs = Runs { bits, key: keys.next_key() };
-        let counts = [1 << bits; RUNS + 1];
-        let limits = Limits { threshold, most_combinations };
-        Self::with_arrays(&counts, vector_bits, pair_hash, runs, limits)
-    }
-}
+pub(crate) type Vbfa = VectorFilter<Runs>;
 
 /// Which vectors a host has, and back.
-pub struct Runs {
+pub(crate) struct Runs {
     bits: u32,
     key: Key,
 }
 
 /// The bits of an address that some runs tell.
 #[derive(Clone, Copy)]
-pub struct Known {
+pub(crate) struct Known {
     address: Address,
     mask: Address,
 }
@@ -103,7 +75,16 @@ const fn begin(array: usize) -> u32 {
 impl Reversal for Runs {
     const NAME: &str = "VBFA";
 
+    type Sizes = RunBits;
+
     type Known = Known;
+
+    /// # Panics
+    /// When runs do not have 8 to 16 bits.
+    fn new(&RunBits(bits): &RunBits, keys: &mut KeySequence) -> (Self, Vec<u32>) {
+        assert!((STRIDE..=16).contains(&bits), "runs have 8 to 16 bits");
+        (Self { bits, key: keys.next_key() }, vec![1 << bits; RUNS + 1])
+    }
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
         (0..=RUNS).map(move |array| self.vector(array, host))
@@ -165,8 +146,8 @@ mod tests {
         for megabytes in [16, 32, 64] {
             let asked = megabytes << 20;
             let config = Config::with_memory(asked, 1024, 1);
-            let a_word_each = (RUNS + 1) << config.run_bits << 3;
-            let unused = asked - Vbfa::new(config).memory_bytes();
+            let a_word_each = (RUNS + 1) << config.sizes.0 << 3;
+            let unused = asked - Vbfa::new(&config).memory_bytes();
             assert!(unused < a_word_each, "{unused} of {asked}");
         }
     }

@@ -16,8 +16,7 @@ use srlg_host::time::{Placement, SliceClock};
 use srlg_input::capture::Reader;
 use srlg_traffic::synthetic::Backbone;
 
-use super::report::{Metric, Report};
-use super::{PAIRS_PER_CALL, Setting};
+use super::{Metric, PAIRS_PER_CALL, Setting};
 use crate::generate::{write_pcap_header, write_pcap_packet};
 use crate::sample::{Sample, seconds, timed};
 
@@ -28,7 +27,7 @@ const PACKETS_PER_PAIR: u32 = 10;
 /// Seconds of the capture, one slice each.
 const SLICES: u32 = 10;
 
-pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let mut file = tempfile::tempfile().context("cannot create a temporary file")?;
     let bytes = write(setting, &mut file).context("cannot write a temporary file")?;
     let mut pairs = 0;
@@ -45,7 +44,7 @@ pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<
         [("capture_pairs", "M pairs/s", f64::from(pairs)), ("capture_bytes", "MB/s", bytes as f64)]
     {
         let sample = Sample::rate(work / 1e6, &seconds);
-        report.add(&Metric::new(metric, unit, 1, sample).load(pairs));
+        metrics.push(Metric::new(metric, unit, 1, sample).load(pairs));
     }
     Ok(())
 }

@@ -11,21 +11,21 @@ use srlg_host::ingest::PinnedPairs;
 use zerocopy::IntoBytes;
 
 use super::entrants::rate;
-use super::report::{Metric, Report};
-use super::traffic::Traffic;
-use super::{Setting, begin_untouched};
+use super::ingest::Traffic;
+use super::{Metric, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 
 /// Bytes of a pair.
 const PAIR: f64 = size_of::<IpPair>() as f64;
 
-pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
+pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
     let copy = copy(setting, ordinal)?;
     let metric = |name: &str, unit, sample| Metric::new(name, unit, 1, sample).load(setting.pairs);
-    report.add(&metric("copy_pinned_to_device", "GB/s", copy).system("machine"));
-    let pinned = report.sample("ingest_pinned_distinct").context("ingest comes first")?;
-    report.add(&metric(
+    metrics.push(metric("copy_pinned_to_device", "GB/s", copy).system("machine"));
+    let pinned = metrics.iter().rfind(|metric| metric.name == "ingest_pinned_distinct");
+    let pinned = pinned.context("ingest comes first")?.sample;
+    metrics.push(metric(
         "pinned_share_of_copy",
         "%",
         pinned.scaled(100.0 * PAIR / 1e3 / copy.median),
@@ -39,7 +39,7 @@ pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
     traffic: &Traffic,
-    report: &mut Report<'_>,
+    metrics: &mut Vec<Metric>,
 ) -> Result<()> {
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
     let resident = |slice: &Vec<IpPair>| {
@@ -49,8 +49,8 @@ pub(super) fn resident(
     let slices = traffic.slices.iter().map(resident).collect::<Result<Vec<_>>>()?;
     stream.synchronize()?;
     let name = format!("ingest_resident_{}", traffic.name);
-    report
-        .add(&rate(setting, &name, &slices, |detector, pairs| Ok(detector.ingest_device(pairs)?))?);
+    metrics
+        .push(rate(setting, &name, &slices, |detector, pairs| Ok(detector.ingest_device(pairs)?))?);
     if let ("distinct", [pairs]) = (traffic.name, slices.as_slice()) {
         let mut detector = setting.detector()?;
         begin_untouched(&mut detector)?;
@@ -63,7 +63,7 @@ pub(super) fn resident(
         })?;
         let rate = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
         let metric = Metric::new("ingest_resident_repeated", "M pairs/s", 1, rate);
-        report.add(&metric.load(setting.pairs));
+        metrics.push(metric.load(setting.pairs));
     }
     Ok(())
 }

@@ -4,20 +4,32 @@
 //! Ordinary memory comes in batches, as a program collects them. The detector's slices end
 //! as the traffic's do, which is no part of the time. On a GPU only srlg runs; pairs in pinned
 //! memory and on the GPU itself are measured alone.
+//!
+//! A [`Traffic`] has a name and slices, with as many pairs as a round has. Equal settings make equal pairs.
+//!
+//! - `distinct`: no pair comes twice, all of them in one slice: each touches random recorders
+//!   that nothing touched before in this slice.
+//! - `packets`: consecutive seconds of a busy link, a slice each. Model A with its own mean of
+//!   46 packets for each pair of five minutes; [`SECOND`] packets each second on average, hence
+//!   6.5 M distinct pairs in the window of 300 s. Few flows have most of the packets: a slice of
+//!   0.6 to 0.8 M, as most are, has 37,000 pairs.
+//! - `flood`: the same seconds, in which four packets of five are for one victim, each from a
+//!   spoofed source of its own.
 
 use std::iter;
 
 use anyhow::Result;
-use srlg_core::IpPair;
+use srlg_core::{Ip6Pair, IpPair};
 use srlg_host::Device;
+use srlg_host::ingest::PairBatch;
+use srlg_traffic::family::{Family, v6_pairs};
+use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-use super::Setting;
-use super::entrants::{self, MINIMUM, Own, Share, rate};
+use super::entrants::{self, MINIMUM, Own, Place, Share, race, rate, ratio};
 #[cfg(feature = "cuda")]
 use super::gpu;
-use super::race::{self, Place, ratio};
-use super::report::{Metric, Report};
-use super::traffic::{self, Traffic};
+use super::{Metric, PAIRS_PER_CALL, Setting};
+use crate::feed::batches;
 use crate::peers::Peer;
 use crate::sample::Sample;
 
@@ -26,24 +38,24 @@ const PAIRS_PER_BUFFER: usize = 1 << 22;
 /// Threads that ingest.
 const THREADS: [u32; 2] = [1, 2];
 
-pub(super) fn measure(setting: &Setting<'_>, report: &mut Report<'_>) -> Result<()> {
-    for traffic in traffic::all(setting) {
+pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
+    for traffic in all(setting) {
         if setting.device == Device::Cpu {
             for threads in THREADS {
-                contest(setting, &traffic, &entrants::split(&traffic, threads), report)?;
+                contest(setting, &traffic, &entrants::split(&traffic, threads), metrics)?;
             }
         } else {
             for threads in THREADS {
                 let mut own = [own(setting, &traffic, threads)?];
-                race::run(&mut own, setting.options.repeat)?;
-                tell(setting, &traffic, &own[0], report);
+                race(&mut own, setting.options.repeat)?;
+                add_place(setting, &traffic, &own[0], metrics);
             }
         }
-        family(setting, &traffic, report)?;
-        pinned(setting, &traffic, report)?;
+        family(setting, &traffic, metrics)?;
+        pinned(setting, &traffic, metrics)?;
         #[cfg(feature = "cuda")]
         if let Device::Cuda(ordinal) = setting.device {
-            gpu::resident(setting, ordinal, &traffic, report)?;
+            gpu::resident(setting, ordinal, &traffic, metrics)?;
         }
     }
     Ok(())
@@ -54,7 +66,7 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
 }
 
 /// The same pairs, of IPv6 hosts, and half of the inside hosts of either family: what they cost more.
-fn family(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
+fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
         return Ok(()); // the paper's scheme takes none
     }
@@ -65,16 +77,16 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> 
             Own::place(setting, &v6, threads, entrants::pairs)?,
             Own::place(setting, &mixed, threads, entrants::batches)?,
         ];
-        race::run(&mut places, setting.options.repeat)?;
+        race(&mut places, setting.options.repeat)?;
         let [v4, v6, mixed] = &places;
         for (family, place) in [("ip6", v6), ("mixed", mixed)] {
             let name = format!("ingest_{family}_{}", traffic.name);
             let rate = place.rate(f64::from(setting.pairs) / 1e6);
             let metric = Metric::new(&name, "M pairs/s", threads, rate);
-            report.add(&metric.load(setting.pairs));
+            metrics.push(metric.load(setting.pairs));
             let ratio = ratio(place, &[v4]);
             let metric = Metric::new(&format!("{name}_ratio"), "times", threads, ratio);
-            report.add(&metric.load(setting.pairs).detail("of", "srlg, IPv4"));
+            metrics.push(metric.load(setting.pairs).detail("of", "srlg, IPv4"));
         }
     }
     Ok(())
@@ -85,7 +97,7 @@ fn contest(
     setting: &Setting<'_>,
     traffic: &Traffic,
     shares: &[Share],
-    report: &mut Report<'_>,
+    metrics: &mut Vec<Metric>,
 ) -> Result<()> {
     let threads = shares.len() as u32;
     let mut places: Vec<_> =
@@ -95,11 +107,11 @@ fn contest(
     if traffic.name == "distinct" {
         places.extend(entrants::touches(setting, threads)?);
     }
-    race::run(&mut places, setting.options.repeat)?;
+    race(&mut places, setting.options.repeat)?;
     let (peers, others) = places.split_at(Peer::ALL.len());
     let (srlg, limits) = (&others[0], &others[1..]);
     for place in [srlg].into_iter().chain(peers) {
-        tell(setting, traffic, place, report);
+        add_place(setting, traffic, place, metrics);
     }
     let exact = peers.iter().zip(Peer::ALL).filter(|(_, peer)| peer.is_exact());
     let best: Vec<_> = exact.map(|(place, _)| place).collect();
@@ -108,40 +120,50 @@ fn contest(
     for (of, sample) in iter::once(to_best).chain(to_each) {
         let name = format!("ingest_{}_ratio", traffic.name);
         let metric = Metric::new(&name, "times", threads, sample).load(setting.pairs);
-        report.add(&metric.detail("of", of));
+        metrics.push(metric.detail("of", of));
     }
-    limits.iter().for_each(|limit| add_limit(setting, srlg, limit, report));
+    limits.iter().for_each(|limit| add_limit(setting, srlg, limit, metrics));
     Ok(())
 }
 
 /// Touches per second, and the share of them that ingest reached.
-fn add_limit(setting: &Setting<'_>, srlg: &Place<'_>, limit: &Place<'_>, report: &mut Report<'_>) {
+fn add_limit(
+    setting: &Setting<'_>,
+    srlg: &Place<'_>,
+    limit: &Place<'_>,
+    metrics: &mut Vec<Metric>,
+) {
     let sample = limit.rate(f64::from(setting.pairs) / 1e6);
     let metric = Metric::new("random_store_limit", "M/s", limit.threads, sample);
     let metric = metric.load(setting.pairs).system("machine");
-    report.add(&metric.detail("kind", limit.system.as_str()));
+    metrics.push(metric.detail("kind", limit.system.as_str()));
     if limit.system == MINIMUM {
         let share = ratio(srlg, &[limit]).scaled(100.0);
         let metric = Metric::new("ingest_distinct_share", "%", limit.threads, share);
-        report.add(&metric.load(setting.pairs).detail("of", "random_store_limit, minimum"));
+        metrics.push(metric.load(setting.pairs).detail("of", "random_store_limit, minimum"));
     }
 }
 
 /// How fast a system was, and what it took.
-fn tell(setting: &Setting<'_>, traffic: &Traffic, place: &Place<'_>, report: &mut Report<'_>) {
+fn add_place(
+    setting: &Setting<'_>,
+    traffic: &Traffic,
+    place: &Place<'_>,
+    metrics: &mut Vec<Metric>,
+) {
     let metric = |name: &str, unit, sample| {
         Metric::new(name, unit, place.threads, sample).load(setting.pairs).system(&place.system)
     };
     let rate = place.rate(f64::from(setting.pairs) / 1e6);
-    report.add(&metric(&format!("ingest_{}", traffic.name), "M pairs/s", rate));
+    metrics.push(metric(&format!("ingest_{}", traffic.name), "M pairs/s", rate));
     let memory = Sample::of([place.entrant.memory_bytes() as f64]);
     let memory = metric("memory_bytes", "bytes", memory);
-    report.add(&memory.detail("traffic", traffic.name));
+    metrics.push(memory.detail("traffic", traffic.name));
 }
 
 /// Pinned memory is filled before the clock runs, as a program does that fills one buffer while
 /// another is read.
-fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> Result<()> {
+fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
     let buffers = |slice: &Vec<IpPair>| {
         let buffer = |share: &[IpPair]| {
@@ -153,8 +175,118 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, report: &mut Report<'_>) -> 
     };
     let slices = traffic.slices.iter().map(buffers).collect::<Result<Vec<_>>>()?;
     let name = format!("ingest_pinned_{}", traffic.name);
-    report.add(&rate(setting, &name, &slices, |detector, buffers| {
+    metrics.push(rate(setting, &name, &slices, |detector, buffers| {
         buffers.iter().try_for_each(|buffer| Ok(detector.ingest_pinned(buffer)?))
     })?);
     Ok(())
+}
+
+/// Packets of a second of the link, about; fewer where a round is shorter.
+const SECOND: u32 = 1_000_000;
+/// Seconds of a window.
+const WINDOW: u32 = 300;
+/// Mean packets of a pair, those of model A.
+const PACKETS_PER_PAIR: u32 = 46;
+/// One packet in so many is not for the victim of a flood.
+const BACKGROUND: usize = 5;
+
+/// Slices of pairs.
+pub(super) struct Traffic {
+    pub(super) name: &'static str,
+    /// What systems that remember pairs hold before the first round, once each: the window of
+    /// the link. A flood that lasts has most of the window itself.
+    pub(super) before: Vec<IpPair>,
+    pub(super) slices: Vec<Vec<IpPair>>,
+}
+
+impl Traffic {
+    /// The slices, all hosts of IPv6.
+    pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
+        self.slices.iter().map(|slice| v6_pairs(slice)).collect()
+    }
+
+    /// The slices, half of the inside hosts of IPv6, in batches: a victim of a flood is of either family.
+    pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
+        let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
+        self.slices.iter().map(batches).collect()
+    }
+}
+
+/// All kinds.
+pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
+    let packets = packets(setting);
+    let flood = flood(setting.options.seed, &packets);
+    // On a GPU nothing runs that remembers pairs.
+    let before = if setting.device == Device::Cpu { before(setting) } else { Vec::new() };
+    let distinct = vec![setting.distinct(setting.pairs)];
+    [
+        Traffic { name: "distinct", before: Vec::new(), slices: distinct },
+        Traffic { name: "packets", before, slices: packets },
+        Traffic { name: "flood", before: Vec::new(), slices: flood },
+    ]
+}
+
+/// The link.
+fn link(setting: &Setting<'_>) -> Backbone {
+    let second = setting.pairs.min(SECOND);
+    Backbone {
+        seed: setting.options.seed,
+        // Seconds differ: more of them than should be needed, which costs little.
+        slices: 2 * setting.pairs.div_ceil(second) + 8,
+        period: WINDOW,
+        pairs: (second / PACKETS_PER_PAIR + 1) * WINDOW,
+        packets_per_pair: PACKETS_PER_PAIR,
+        planted: Vec::new(),
+    }
+}
+
+fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
+    let mut left = setting.pairs as usize;
+    let mut slices = Vec::new();
+    for mut slice in link(setting).slices() {
+        slice.truncate(left);
+        left -= slice.len();
+        slices.push(slice);
+        if left == 0 {
+            break;
+        }
+    }
+    slices
+}
+
+/// As many pairs of hosts like those of the link as it has in a window.
+fn before(setting: &Setting<'_>) -> Vec<IpPair> {
+    let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
+    model.slices().flatten().collect()
+}
+
+fn flood(seed: u64, packets: &[Vec<IpPair>]) -> Vec<Vec<IpPair>> {
+    let count: usize = packets.iter().map(Vec::len).sum();
+    // Of no host but the first.
+    let mut spoofed = distinct_pairs(seed, 0, count as u64);
+    let mut slice = |packets: &Vec<IpPair>| {
+        let packets = packets.iter().enumerate().map(|(number, &packet)| {
+            let background = number.is_multiple_of(BACKGROUND).then_some(packet);
+            background.or_else(|| spoofed.next()).unwrap_or(packet)
+        });
+        packets.collect()
+    };
+    packets.iter().map(&mut slice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn four_packets_of_five_of_a_flood_are_for_one_host_and_no_two_from_one_source() {
+        let packets: Vec<IpPair> =
+            (0..1000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+        let flood = flood(1, &[packets[..400].to_vec(), packets[400..].to_vec()]);
+        assert_eq!(flood.iter().map(Vec::len).collect::<Vec<_>>(), [400, 600]);
+        let victim: Vec<_> = flood.iter().flatten().filter(|pair| pair.inside != 7).collect();
+        assert!(victim.len() == 800 && victim.iter().all(|pair| pair.inside == victim[0].inside));
+        assert_eq!(victim.iter().map(|pair| pair.opposite).collect::<HashSet<_>>().len(), 800);
+    }
 }

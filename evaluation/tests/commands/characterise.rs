@@ -1,6 +1,6 @@
 //! Runs `characterise` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, objects, program};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -43,11 +43,7 @@ fn a_second_run_writes_the_same_bytes_and_keeps_prose() {
 #[test]
 fn json_has_an_object_for_every_metric_of_every_row() {
     let options = ["characterise", "--quick", "--streams", "1", "--json"];
-    let output = program().args(options).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let objects: Vec<serde_json::Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects = objects(&options);
     let count = |sweep: &str, metric: &str| {
         let wanted = |it: &&serde_json::Value| it["sweep"] == sweep && it["metric"] == metric;
         objects.iter().filter(wanted).count()

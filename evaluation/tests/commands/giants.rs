@@ -1,18 +1,13 @@
 //! Runs `giants` at tiny sizes: what it prints, and how it fails.
 
-use crate::program::{assert_fails, program};
-use serde_json::Value;
+use crate::program::{assert_fails, objects, run};
 
 const SMALL: [&str; 9] =
     ["giants", "--load", "20k", "--window", "10", "--trials", "4", "--memory", "500k"];
 
 #[test]
 fn giants_are_told_within_their_stated_errors() {
-    let output = program().args(SMALL).args(["--cardinalities", "1024,300k", "--json"]).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let rows = objects(&[&SMALL[..], &["--cardinalities", "1024,300k", "--json"]].concat());
     assert_eq!(rows.len(), 6);
     for row in rows {
         let of = |name: &str| row[name].as_f64().unwrap();
@@ -26,16 +21,13 @@ fn giants_are_told_within_their_stated_errors() {
 fn what_foreigners_cover_is_beyond_range_with_a_bound() {
     let covered = ["--lines", "400", "--linear-width", "4096", "--cardinalities", "1024"];
     let arguments = ["giants", "--load", "120k", "--window", "4", "--trials", "20", "--json"];
-    let output = program().args(arguments).args(covered).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let rows = objects(&[&arguments[..], &covered].concat());
     let sum = |name: &str| rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
-    assert!(sum("beyond") > 5, "{text}");
-    assert_eq!(sum("bounds_above"), 0, "{text}");
+    assert!(sum("beyond") > 5, "{rows:?}");
+    assert_eq!(sum("bounds_above"), 0, "{rows:?}");
 }
 
 #[test]
 fn sizes_that_break_a_rule_are_refused() {
-    assert_fails(&program().args(["giants", "--lines", "9"]).output().unwrap(), "line");
+    assert_fails(&run(&["giants", "--lines", "9"]), "line");
 }

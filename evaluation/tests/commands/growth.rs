@@ -1,6 +1,6 @@
 //! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, objects, program, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -40,10 +40,7 @@ fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
 
 #[test]
 fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
-    let output = program().args(QUICK).args(["--most-sets", "20k", "--json"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let objects: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let objects = objects(&[&QUICK[..], &["--most-sets", "20k", "--json"]].concat());
     let values = |sweep: &str, metric: &str, system: &str| {
         let of =
             |it: &&Value| it["sweep"] == sweep && it["metric"] == metric && it["system"] == system;
@@ -65,8 +62,7 @@ fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
 
 #[test]
 fn sizes_that_are_too_large_are_errors_of_one_line() {
-    let with =
-        |option: &str, value| program().args([QUICK[0], "--json", option, value]).output().unwrap();
+    let with = |option, value| run(&[QUICK[0], "--json", option, value]);
     assert_fails(&with("--most", "2G"), "--most must be at most 1000000000");
     assert_fails(&with("--closes", "1001"), "--closes must be at most 1000");
 }

@@ -1,6 +1,6 @@
 //! Runs `paper` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, objects, program};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -73,11 +73,7 @@ fn a_second_run_writes_the_same_but_for_times_and_keeps_prose() {
 
 #[test]
 fn json_has_an_object_for_every_cell() {
-    let output = program().args(SMALL).arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let cells: Vec<serde_json::Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cells = objects(&[&SMALL[..], &["--json"]].concat());
     let count = |experiment: &str, metric: &str| {
         let wanted = |cell: &&serde_json::Value| {
             cell["experiment"] == experiment && cell["metric"] == metric && cell["seed"] == 5

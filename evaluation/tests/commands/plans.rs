@@ -1,6 +1,7 @@
 //! Runs `plans` at tiny sizes: what it measures and prints, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, objects, program, run};
+use approx::assert_abs_diff_eq;
 use serde_json::Value;
 use std::fs;
 
@@ -20,10 +21,7 @@ const TINY: [&str; 11] = [
 ];
 
 fn rows(more: &[&str]) -> Vec<Value> {
-    let output = program().args(TINY).arg("--json").args(more).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    objects(&[&TINY[..], &["--json"], more].concat())
 }
 
 #[test]
@@ -39,7 +37,8 @@ fn plans_that_are_accepted_are_measured_and_keep_what_they_promise() {
         assert_eq!(row["hosts"], 220);
         assert_eq!((&row["missed"], &row["is_broken"]), (&0.into(), &false.into()));
         let ratio = row["rms_error"].as_f64().unwrap() / row["acting_std_error"].as_f64().unwrap();
-        assert!((ratio - 1.0).abs() < 0.1 + 3.0 * row["rms_noise"].as_f64().unwrap(), "{ratio}");
+        let noise = row["rms_noise"].as_f64().unwrap();
+        assert_abs_diff_eq!(ratio, 1.0, epsilon = 0.1 + 3.0 * noise);
     }
 }
 
@@ -69,6 +68,5 @@ fn the_page_gets_a_row_for_each_threshold_or_the_table_of_sizes() {
 
 #[test]
 fn what_cannot_be_measured_is_one_clear_line() {
-    let output = program().args(["plans", "--hosts", "2M"]).output().unwrap();
-    assert_fails(&output, "--hosts must be at most 1048576");
+    assert_fails(&run(&["plans", "--hosts", "2M"]), "--hosts must be at most 1048576");
 }

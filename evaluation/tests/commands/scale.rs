@@ -1,6 +1,6 @@
 //! Runs `scale` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, program};
+use crate::program::{assert_fails, fresh, objects, program, run};
 use serde_json::Value;
 use std::fs;
 
@@ -8,10 +8,7 @@ const QUICK: [&str; 10] =
     ["scale", "--quick", "--repeat", "1", "--pairs", "500", "--load", "100k", "--memory", "4M"];
 
 fn metrics(more: &[&str]) -> Vec<Value> {
-    let output = program().args(QUICK).arg("--json").args(more).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    objects(&[&QUICK[..], &["--json"], more].concat())
 }
 
 fn values(metrics: &[Value], metric: &str, series: &str) -> Vec<f64> {
@@ -77,7 +74,6 @@ fn what_cannot_be_simulated_is_one_clear_line() {
         (&["--load", "1M", "--memory", "1k"], "1000 bytes hold no linear estimator"),
         (&["--repeat", "1001"], "--repeat must be at most 1000"),
     ] {
-        let output = program().args(["scale", "--json"]).args(arguments).output().unwrap();
-        assert_fails(&output, message);
+        assert_fails(&run(&[&["scale", "--json"], arguments].concat()), message);
     }
 }

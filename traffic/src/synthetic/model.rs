@@ -1,26 +1,19 @@
 //! Traffic models beside model A, each of a given load.
 //!
-//! Shape: [`Model`], a name; [`Model::slices`], its packets. Every model is made of
-//! [`Source`]s of flows, most of them model A at a part of the load with something
-//! on top. Invariant: a window of [`PERIOD`] slices holds the load's distinct pairs
+//! Every [`Model`] is made of [`Source`]s of flows, most of them model A at a part of the load with something
+//! on top. A window of [`PERIOD`] slices holds the load's distinct pairs
 //! within 5 %; equal arguments give equal packets on every machine.
 
-mod flash_crowd;
-mod flood;
+mod extras;
 mod metro;
-mod persistent;
-mod slow_scan;
 
 use super::calendar::{Slices, Source};
 use super::flow::TICKS;
 use super::hosts::{Background, begun_per_period};
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::{Address, Backbone};
-use flash_crowd::FlashCrowd;
-use flood::Flood;
+use extras::{FlashCrowd, Flood, Persistent, SlowScan};
 use metro::Metro;
-use persistent::Persistent;
-use slow_scan::SlowScan;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;

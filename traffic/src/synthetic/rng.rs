@@ -79,6 +79,7 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn splitmix64_gives_its_published_first_numbers() {
@@ -94,9 +95,9 @@ mod tests {
         let draws: Vec<f64> = (0..100_000).map(|_| rng.lognormal(30.0, 1.5)).collect();
         let above = |bound: f64| draws.iter().filter(|&&draw| draw > bound).count() as f64;
         // Binomials of 1/2 and of Q(1) = 0.15866: five standard deviations of 158 and 115.6.
-        assert!((above(30.0) - 50_000.0).abs() < 790.0, "{}", above(30.0));
+        assert_abs_diff_eq!(above(30.0), 50_000.0, epsilon = 790.0);
         let one_sigma = 30.0 * libm::exp(1.5);
-        assert!((above(one_sigma) - 15_866.0).abs() < 578.0, "{}", above(one_sigma));
+        assert_abs_diff_eq!(above(one_sigma), 15_866.0, epsilon = 578.0);
     }
 
     #[test]
@@ -105,6 +106,6 @@ mod tests {
         let draws = 100_000_u32;
         let above = (0..draws).filter(|_| rng.pareto(2.0, 1.0, 1e9) > 20.0).count();
         // Binomial(100_000, 1/10): mean 10_000, standard deviation 95; five of them.
-        assert!((above as f64 - 10_000.0).abs() < 475.0, "{above}");
+        assert_abs_diff_eq!(above as f64, 10_000.0, epsilon = 475.0);
     }
 }

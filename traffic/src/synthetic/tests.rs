@@ -1,6 +1,7 @@
 //! Properties of the generated traffic, counted by hash sets.
 
 use super::*;
+use approx::{abs_diff_eq, assert_abs_diff_eq};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Order-sensitive checksum of a stream.
@@ -76,7 +77,7 @@ fn distinct_pairs_of_a_period_are_the_wanted_number_within_5_percent() {
             let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
             let ratio = distinct.len() as f64 / f64::from(pairs);
             // Windows across a period's border may hold two bursts of a host, or none.
-            assert!((ratio - 1.0).abs() < 0.05, "{ratio} of {pairs} from slice {start}");
+            assert!(abs_diff_eq!(ratio, 1.0, epsilon = 0.05), "{ratio} of {pairs} from {start}");
         }
     }
 }
@@ -87,7 +88,7 @@ fn packets_of_a_period_are_the_wanted_number_per_pair() {
     let packets: usize = traffic.slices().map(|slice| slice.len()).sum();
     // The standard deviation of a pair's packets is about 31, hence 0.7 % of this sum;
     // flows longer than a period, which the first period lacks, take up to 2 %.
-    assert!((packets as f64 / 2e6 - 1.0).abs() < 0.05, "{packets}");
+    assert_abs_diff_eq!(packets as f64 / 2e6, 1.0, epsilon = 0.05);
 }
 
 #[test]

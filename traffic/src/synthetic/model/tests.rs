@@ -3,6 +3,7 @@
 use super::super::rng::mix;
 use super::metro::CLASSES;
 use super::*;
+use approx::{abs_diff_eq, assert_abs_diff_eq};
 use rustc_hash::{FxHashMap, FxHashSet};
 use srlg_core::IpPair;
 
@@ -73,7 +74,7 @@ fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
             let window = &all[start..all.len().min(start + 300)];
             let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
             let ratio = distinct.len() as f64 / f64::from(load);
-            assert!((ratio - 1.0).abs() < 0.05, "{model}: {ratio} from slice {start}");
+            assert!(abs_diff_eq!(ratio, 1.0, epsilon = 0.05), "{model}: {ratio} from {start}");
         }
     }
 }
@@ -103,8 +104,10 @@ fn metro_super_points_per_million() -> f64 {
 
 #[test]
 fn metro_has_100_super_points_per_million_pairs() {
-    assert!((metro_super_points_per_million() - 100.0).abs() < 0.5);
-    assert!((CLASSES.iter().map(|class| class.share).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert_abs_diff_eq!(metro_super_points_per_million(), 100.0, epsilon = 0.5);
+    // Five roundings.
+    let shares = CLASSES.iter().map(|class| class.share).sum::<f64>();
+    assert_abs_diff_eq!(shares, 1.0, epsilon = 5.0 * f64::EPSILON);
     // Four half millions hold 200. A class draws hosts until its pairs are used up, so
     // that many large hosts leave room for few: their number varies less than Poisson's,
     // whose deviation is 14.1. Four of them, and 5 % for the flows that reach over.
