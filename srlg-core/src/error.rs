@@ -91,3 +91,53 @@ impl fmt::Display for WayOut<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use core::mem::discriminant;
+    use std::collections::HashSet;
+    use std::format;
+    use std::string::String;
+
+    use super::ConfigError::*;
+
+    #[test]
+    fn texts_of_errors() {
+        let least = Some(5_650_432);
+        let errors = [
+            Threshold { threshold: 7, width: 8 },
+            Window { window: 65_535, max: 65_534 },
+            RoughColumnBits { bits: 11 },
+            RoughRows { rows: 17 },
+            RoughWidth { width: 16 },
+            BitStride { stride: 17, bits: 17 },
+            UncoveredBits { covered: 29 },
+            CellBits { bits: 25 },
+            CellsThreshold { threshold: 7, least: 8 },
+            LinearRows { rows: 9 },
+            LinearColumns,
+            LinearStride { stride: 0, width: 16_384 },
+            LinearWidth { width: 16_384, threshold: 32_769 },
+            TooManyRecorders { recorders: 1 << 32 },
+            Tags { tags: 63 },
+            Lines { lines: 767, least: 768 },
+            TaggedWidth { width: 16_400, max: 57_344 },
+            Memory { memory: 57_343, least: 57_344 },
+            PlanCells { cell_bits: 13, hosts: 128, missed: 3935, least },
+            PlanCells { cell_bits: 24, hosts: 16, missed: 13, least: None },
+            PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9, least },
+            PlanLoad { distinct_pairs: 100, recorders: 10, least },
+            PlanError { hosts: 128, percent: 38, threshold: 64, most: 30, least },
+            HotLimit,
+            CandidateLimit { limit: 0, max: 65_536 },
+        ];
+        let variants: HashSet<_> = errors.iter().map(discriminant).collect();
+        let attributes =
+            include_str!("error.rs").lines().filter(|it| it.starts_with("    #[error("));
+        assert_eq!(variants.len(), attributes.count(), "a variant is not in the list");
+        let texts = errors.iter().map(|error| format!("{error:?}\n    {error}\n"));
+        insta::assert_snapshot!(texts.collect::<String>());
+    }
+}

@@ -207,6 +207,7 @@ pub(crate) const fn mix64(mut x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
 
     const PINNED_KEY: [u32; 3] = [0x7b1d_cdaf, 0xe220_a839, 0xa1b9_65f4];
     const PINNED_HASHES: [(u32, u32); 5] = [
@@ -271,7 +272,7 @@ mod tests {
                 bins[bins_of(family.of(0x0a00_0000 + address, key)) as usize] += 1;
             }
             let chi: f64 = bins.iter().map(|&n| (f64::from(n) - 256.0).powi(2) / 256.0).sum();
-            assert!((chi - 255.0).abs() < 6.0 * 22.6, "{chi}");
+            assert_abs_diff_eq!(chi, 255.0, epsilon = 6.0 * 22.6);
         }
     }
 }

@@ -87,6 +87,7 @@ pub(super) fn beyond(width: u32) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::abs_diff_eq;
 
     #[test]
     fn linear_counting_inverts_its_own_expectation() {
@@ -95,7 +96,7 @@ mod tests {
             let estimate = linear_cardinality(weight, 16_384).unwrap();
             // 16384 e^(n/16384) units in the last place of a weight below 2^14.
             let rounding = 16_384.0 * libm::exp(n / 16_384.0) * f64::EPSILON * 4.0;
-            assert!((estimate - n).abs() <= rounding, "{n}: {estimate}");
+            assert!(abs_diff_eq!(estimate, n, epsilon = rounding), "{n}: {estimate}");
         }
         assert_eq!(linear_cardinality(0.0, 16_384), Some(0.0));
         assert_eq!(linear_cardinality(16_384.0, 16_384), None);

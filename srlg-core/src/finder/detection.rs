@@ -77,6 +77,7 @@ mod tests {
     use super::*;
     use crate::hash::mix64;
     use crate::{Config, IpPair};
+    use approx::{abs_diff_eq, assert_abs_diff_eq};
 
     /// FN(α, n) / n^α by the recursion of Lemma `la-RE_fullN` (its C_r is C_η): all of n boxes filled.
     fn all_filled(balls: u32, boxes: u32) -> f64 {
@@ -108,12 +109,10 @@ mod tests {
         for n in [1, 5, 40] {
             for tau in [0, 1, 3] {
                 for weight in 1..=8 {
-                    let difference =
-                        weight_probability(n, 8, tau, weight) - printed(n, 8, tau, weight);
-                    assert!(
-                        difference.abs() < ROUNDING,
-                        "n {n} tau {tau} weight {weight}: {difference}"
-                    );
+                    let closed = weight_probability(n, 8, tau, weight);
+                    let is_equal =
+                        abs_diff_eq!(closed, printed(n, 8, tau, weight), epsilon = ROUNDING);
+                    assert!(is_equal, "n {n} tau {tau} weight {weight}: {closed}");
                 }
             }
         }
@@ -123,7 +122,7 @@ mod tests {
     fn probabilities_of_all_weights_sum_to_one() {
         for n in [0, 1, 100, 1024, 1_000_000] {
             let sum: f64 = (0..=8).map(|weight| weight_probability(n, 8, 7, weight)).sum();
-            assert!((sum - 1.0).abs() < ROUNDING, "{n}: {sum}");
+            assert_abs_diff_eq!(sum, 1.0, epsilon = ROUNDING);
         }
         assert_eq!(weight_probability(5, 8, 0, 9), 0.0);
     }
@@ -157,10 +156,7 @@ mod tests {
             let expected = detection_probability(cardinality, 8, 7, weight);
             let measured = f64::from(reached[weight as usize]) / f64::from(trials);
             let deviation = libm::sqrt(expected * (1.0 - expected) / f64::from(trials));
-            assert!(
-                (measured - expected).abs() <= 5.0 * deviation,
-                "{weight}: {measured} {expected}"
-            );
+            assert_abs_diff_eq!(measured, expected, epsilon = 5.0 * deviation);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::pair::Limbs;
 extern crate std;
+use approx::abs_diff_eq;
 use std::vec;
 use std::vec::Vec;
 
@@ -64,23 +65,21 @@ fn ids_of_structured_addresses_are_even_and_independent() {
     for (structure, hash) in all() {
         let ids = ids(structure, hash, 1 << 16);
         let ends = [|word: u32| word >> 28, |word: u32| word & 15];
+        let check = |found: f64, of: &str, end: usize| {
+            let is_even = abs_diff_eq!(found, 0.0, epsilon = 6.0);
+            assert!(is_even, "{structure}, {hash:?}, {of}, end {end}: {found}");
+        };
         for (end, of) in ends.into_iter().enumerate() {
             // Of each half the byte at this end.
             for half in 0..2 {
                 let byte = |id: &[u32; 2]| if end == 0 { id[half] >> 24 } else { id[half] & 255 };
-                let found = pearson(ids.iter().map(byte));
-                assert!(
-                    found.abs() < 6.0,
-                    "{structure}, {hash:?}, half {half}, end {end}: {found}"
-                );
+                check(pearson(ids.iter().map(byte)), ["low", "high"][half], end);
             }
             // Four bits of both halves, and of the same half of neighbours.
-            let found = pearson(ids.iter().map(|&[lo, hi]| of(lo) << 4 | of(hi)));
-            assert!(found.abs() < 6.0, "{structure}, {hash:?}, halves, end {end}: {found}");
+            check(pearson(ids.iter().map(|&[lo, hi]| of(lo) << 4 | of(hi))), "halves", end);
             // Every other pair of neighbours, or a neighbour would be in two of them.
             let neighbours = ids.chunks_exact(2).map(|two| of(two[0][0]) << 4 | of(two[1][0]));
-            let found = pearson(neighbours);
-            assert!(found.abs() < 6.0, "{structure}, {hash:?}, neighbours, end {end}: {found}");
+            check(pearson(neighbours), "neighbours", end);
         }
     }
 }
@@ -101,7 +100,10 @@ fn no_two_of_a_million_structured_addresses_have_one_id() {
         ids.sort_unstable();
         let equal_high = ids.windows(2).filter(|two| two[0] >> 32 == two[1] >> 32).count() as f64;
         for equal in [equal_low, equal_high] {
-            assert!((equal - 116.4).abs() < 6.0 * 10.8, "{structure}, {hash:?}: {equal}");
+            assert!(
+                abs_diff_eq!(equal, 116.4, epsilon = 6.0 * 10.8),
+                "{structure}, {hash:?}: {equal}"
+            );
         }
     }
 }

@@ -1,6 +1,5 @@
 use super::*;
 extern crate std;
-use std::string::ToString;
 
 /// Thresholds, windows and loads of all kinds.
 fn asked() -> impl Iterator<Item = (u32, u32, u64)> {
@@ -223,33 +222,4 @@ fn what_cannot_be_planned_is_refused() {
     }
     let too_large = plan(1 << 20, 300, 1 << 30);
     assert_eq!(too_large, Err(ConfigError::TaggedWidth { width: 1 << 19, max: 57_344 }));
-}
-
-#[test]
-fn refusals_name_the_rule_the_value_and_the_way_out() {
-    let least = Some(5_650_432);
-    for (refusal, message) in [
-        (
-            ConfigError::PlanCells { cell_bits: 13, hosts: 128, missed: 3935, least },
-            "8192 cells miss 3935 of 10,000 hosts of 128 opposite hosts, twice the threshold: a plan may miss 5, give at least 5650432 bytes or a larger threshold",
-        ),
-        (
-            ConfigError::PlanCells { cell_bits: 24, hosts: 16, missed: 13, least: None },
-            "16777216 cells miss 13 of 10,000 hosts of 16 opposite hosts, twice the threshold: a plan may miss 5, no memory is enough, give a larger threshold",
-        ),
-        (
-            ConfigError::PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9, least },
-            "100 distinct pairs may make so many hosts near threshold 64 that 9 candidates leave out more than 5 of 10,000 hosts of twice the threshold: give at least 5650432 bytes or a larger threshold",
-        ),
-        (
-            ConfigError::PlanLoad { distinct_pairs: 100, recorders: 10, least },
-            "100 distinct pairs are more than 5 for each of 10 recorders of the linear estimator array: give at least 5650432 bytes or a larger threshold",
-        ),
-        (
-            ConfigError::PlanError { hosts: 128, percent: 38, threshold: 64, most: 30, least },
-            "the standard error of a host of 128 opposite hosts would be 38 % of threshold 64: a plan may have 30 %, give at least 5650432 bytes or a larger threshold",
-        ),
-    ] {
-        assert_eq!(refusal.to_string(), message);
-    }
 }

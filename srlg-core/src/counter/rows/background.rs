@@ -63,6 +63,7 @@ pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::Config;
+    use approx::assert_abs_diff_eq;
 
     fn paper() -> RowsParams {
         *Config::paper().validate().unwrap().counter().rows().unwrap()
@@ -104,6 +105,6 @@ mod tests {
         // Taylor: η'(t²/2 + t³/6) at t = 0.063, n = 1032.
         let load: f64 = 1031.9 / 16_384.0;
         let expected = libm::sqrt(16_384.0 * (load * load / 2.0 + load * load * load / 6.0));
-        assert!((estimate.std_error / expected - 1.0).abs() < 0.001, "{estimate:?} {expected}");
+        assert_abs_diff_eq!(estimate.std_error / expected, 1.0, epsilon = 0.001);
     }
 }

@@ -147,6 +147,7 @@ impl Expectation {
 mod tests {
     use super::*;
     use crate::Config;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn without_load_it_is_the_error_of_linear_counting_and_of_the_peers_in_coarse_regions() {
@@ -157,7 +158,7 @@ mod tests {
         let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
         let variance = variance / (share * share) + 1024.0 / 511.0;
         let ratio = std_error(&params, 1024, 0) / libm::sqrt(variance);
-        assert!((ratio - 1.0).abs() < t * t, "{ratio}");
+        assert_abs_diff_eq!(ratio, 1.0, epsilon = t * t);
     }
 
     // n = 1 and small λ: G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t), of which the variance has the integral over u, and
@@ -178,7 +179,7 @@ mod tests {
         // One opposite host adds t = 1/32768 to λ(1 + 2u).
         let own = (0.5 + false_matches) / f64::from(params.width());
         let expected = (one_touch + both * (foreign + own)) * (512.0 / 511.0);
-        assert!((added / expected - 1.0).abs() < 0.01, "{added} {expected}");
+        assert_abs_diff_eq!(added / expected, 1.0, epsilon = 0.01);
     }
 
     // Of one age all is in one risk set: η'² h/(R(1 - h)) - n with R = η' g, g = (1 - e^-λ)/λ and what the echo adds.

@@ -13,11 +13,12 @@ pub(crate) fn load_of(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn load_is_that_of_random_touches() {
         for load in [0.0, 0.1, 1.0, MOST_LOAD] {
-            assert!((load_of(-libm::expm1(-load)) - load).abs() < 1e-12, "{load}");
+            assert_abs_diff_eq!(load_of(-libm::expm1(-load)), load, epsilon = 1e-12);
         }
         assert_eq!(load_of(1.0), f64::INFINITY);
     }

@@ -116,6 +116,7 @@ mod tests {
     use super::super::params::LINE;
     use super::*;
     use crate::hash::{HashFamily, KeySequence};
+    use approx::{abs_diff_eq, assert_abs_diff_eq};
 
     #[test]
     fn regions_are_whole_lines_behind_each_other_and_share_all_opposite_hosts() {
@@ -129,7 +130,7 @@ mod tests {
             assert_eq!(regions.positions(), end);
             assert!(end <= 1 << 16, "{width}: {end}");
             let shares = (0..regions.as_slice().len()).map(|region| regions.share(region));
-            assert!((shares.sum::<f64>() - 1.0).abs() < 1e-15, "{width}");
+            assert_abs_diff_eq!(shares.sum::<f64>(), 1.0, epsilon = 1e-15);
         }
     }
 
@@ -150,15 +151,13 @@ mod tests {
                     }
                 }
                 let mean = f64::from(hashes) * regions.share(number);
-                assert!(
-                    (f64::from(count) - mean).abs() <= 5.0 * libm::sqrt(mean),
-                    "{width} {number}"
-                );
+                assert_abs_diff_eq!(f64::from(count), mean, epsilon = 5.0 * libm::sqrt(mean));
                 // Uniform positions have a variance of width²/12.
                 let middle = f64::from(region.width) / 2.0;
                 let deviation = f64::from(region.width) / libm::sqrt(12.0 * f64::from(count));
-                let off = sum / f64::from(count) - middle;
-                assert!(off.abs() < 5.0 * deviation + 0.5, "{width} {number}: {off}");
+                let is_near =
+                    abs_diff_eq!(sum / f64::from(count), middle, epsilon = 5.0 * deviation + 0.5);
+                assert!(is_near, "{width} {number}");
             }
         }
     }

@@ -52,6 +52,7 @@ impl Tagger {
 mod tests {
     use super::*;
     use crate::Config;
+    use approx::assert_abs_diff_eq;
 
     fn params() -> TaggedParams {
         *Config::default().validate().unwrap().counter().tagged().unwrap()
@@ -105,7 +106,7 @@ mod tests {
         for kind in 0..3 {
             let mean = sums[kind] / 4000.0;
             let variance = squares[kind] / 4000.0 - mean * mean;
-            assert!((mean - 16_384.0 / 109.0).abs() < 5.0 * 0.19, "{kind}: {mean}");
+            assert_abs_diff_eq!(mean, 16_384.0 / 109.0, epsilon = 5.0 * 0.19);
             assert!((100.0..300.0).contains(&variance), "{kind}: {variance}");
         }
     }
@@ -133,7 +134,7 @@ mod tests {
         for i in 0..200 {
             // Poisson counts of 150 stay within 6·12.3 of it; see above for their variance.
             for n in matches(&params, 0x0a00_0000 + i, 0x0a00_0001 + i, 0) {
-                assert!((n - 150.3).abs() < 6.0 * 18.0, "{i}: {n}");
+                assert_abs_diff_eq!(n, 150.3, epsilon = 6.0 * 18.0);
             }
         }
     }

@@ -161,6 +161,7 @@ impl Sum {
 mod tests {
     use super::*;
     use crate::Config;
+    use approx::assert_abs_diff_eq;
 
     fn params() -> TaggedParams {
         let config = Config { linear_width: 1 << 14, ..Config::default() };
@@ -194,12 +195,13 @@ mod tests {
             estimate(&params(), &run(&[(0, 500, 500), (70, 400, 400), (149, 100, 100)]), WINDOW);
         let counted = crate::counter::estimate::linear_cardinality(1000.0, 16_384).unwrap();
         // Three logarithms and sums, each within an ulp or so of numbers below 1.
-        assert!((estimate.cardinality - counted).abs() < 16_384.0 * 8.0 * f64::EPSILON);
+        let rounding = 16_384.0 * 8.0 * f64::EPSILON;
+        assert_abs_diff_eq!(estimate.cardinality, counted, epsilon = rounding);
         assert_eq!(estimate.range, EstimateRange::Within);
         // η'(e^t - t - 1) at t = 0.06299: the variance of linear counting.
         let load = counted / 16_384.0;
         let expected = libm::sqrt(16_384.0 * (libm::exp(load) - load - 1.0));
-        assert!((estimate.std_error / expected - 1.0).abs() < 1e-9, "{estimate:?} {expected}");
+        assert_abs_diff_eq!(estimate.std_error / expected, 1.0, epsilon = 1e-9);
     }
 
     #[test]
@@ -212,7 +214,7 @@ mod tests {
         // 250 of the 16384 - 8175 positions at risk, a hazard of ln(8209/7959).
         let expected = 16_384.0 * libm::log(8209.0 / 7959.0);
         // 75·108 foreign touches that do not match stand for 75 that do: no difference.
-        assert!((estimate.cardinality - expected).abs() < 1e-6, "{estimate:?} {expected}");
+        assert_abs_diff_eq!(estimate.cardinality, expected, epsilon = 1e-6);
     }
 
     #[test]
@@ -231,12 +233,12 @@ mod tests {
         let histograms = run(&[(149, 400, 400), (150, 77, 77)]);
         let whole = estimate(&params(), &histograms, WINDOW);
         let half = estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW });
-        assert!((half.cardinality - whole.cardinality / 2.0).abs() < 1e-9, "{whole:?} {half:?}");
+        assert_abs_diff_eq!(half.cardinality, whole.cardinality / 2.0, epsilon = 1e-9);
         // A quarter of the variance of a Poisson number, less half of the hosts, and one coin for all of them.
         let poisson = whole.std_error * whole.std_error + whole.cardinality;
         let all = whole.cardinality * whole.cardinality;
         let expected = poisson / 4.0 - half.cardinality + all / 4.0;
-        assert!((half.std_error * half.std_error - expected).abs() < 1e-6, "{half:?}");
+        assert_abs_diff_eq!(half.std_error * half.std_error, expected, epsilon = 1e-6);
     }
 
     #[test]

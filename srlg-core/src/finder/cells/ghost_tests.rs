@@ -6,6 +6,8 @@ use super::tests::{config, params, untouched, whole, words};
 use super::*;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::{Config, IpPair, Params};
+
+use approx::abs_diff_eq;
 extern crate std;
 use std::collections::BTreeMap;
 use std::format;
@@ -108,10 +110,8 @@ fn ghosts_are_missed_as_often_as_it_is_said() {
         let histogram = AgeHistogram::new(&params, &counts, whole(&params, ages));
         let close = |stated: f64, found: f64, what: &str| {
             let tolerance = (0.15 * stated).max(4.0 * (stated / f64::from(GHOSTS)).sqrt());
-            assert!(
-                (stated - found).abs() <= tolerance,
-                "{ages} {samples} {what}: {stated} {found}"
-            );
+            let is_close = abs_diff_eq!(stated, found, epsilon = tolerance);
+            assert!(is_close, "{ages} {samples} {what}: {stated} {found}");
         };
         let even = |random: &mut Random| random.below(ages);
         for c_min in [2, 5, 10, 20] {
@@ -153,10 +153,8 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
             let stated = histogram.miss(1024.0, c_min);
             let ghosts = missed_ghosts(&params, &cells, 1024, c_min, &mut random, age_of);
             let tolerance = (0.15 * stated).max(4.0 * (stated / f64::from(GHOSTS)).sqrt());
-            assert!(
-                (stated - ghosts).abs() <= tolerance,
-                "{slice} {samples} {c_min}: {stated} {ghosts}"
-            );
+            let is_close = abs_diff_eq!(stated, ghosts, epsilon = tolerance);
+            assert!(is_close, "{slice} {samples} {c_min}: {stated} {ghosts}");
         }
     }
 }

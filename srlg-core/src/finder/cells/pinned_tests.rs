@@ -5,6 +5,8 @@ use super::tests::whole;
 use super::*;
 use crate::{Config, HashFamily, IpPair, Scheme};
 
+use approx::assert_abs_diff_eq;
+
 fn params(hash: HashFamily) -> CellsParams {
     *Config { hash, ..Config::default() }.validate().unwrap().finder().cells().unwrap()
 }
@@ -122,7 +124,7 @@ fn bijections_equal_the_pinned_vectors() {
 #[test]
 fn chances_equal_the_pinned_vectors() {
     let close = |found: f64, expected: f64| {
-        assert!((found / expected - 1.0).abs() < 1e-10, "{found} {expected}");
+        assert_abs_diff_eq!(found / expected, 1.0, epsilon = 1e-10);
     };
     let (default, small) = (params(HashFamily::Murmur), small());
     for (params, counts, c_min, misses, burst, found_from) in [

@@ -7,6 +7,7 @@ use crate::pair::{BATCH, Limbs};
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::{ArrayParams, Config, HashFamily, IpPair, Scheme};
 extern crate std;
+use approx::assert_abs_diff_eq;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::vec;
@@ -217,9 +218,8 @@ fn c_min_is_the_largest_that_misses_no_more_than_is_accepted_and_falls_with_the_
         assert!(miss(c_min + 1) > ACCEPTED_MISS, "{of_each_age}");
         assert!(c_min <= last);
         assert!(histogram.found_from(c_min) <= 1024.0 || miss(c_min) > 0.01, "{of_each_age}");
-        assert!(
-            (histogram.share_in_use() - f64::from(of_each_age) * 300.0 / 262_144.0).abs() < 1e-9
-        );
+        let in_use = f64::from(of_each_age) * 300.0 / 262_144.0;
+        assert_abs_diff_eq!(histogram.share_in_use(), in_use, epsilon = 1e-9);
         last = c_min;
     }
     assert!((10..=13).contains(&AgeHistogram::new(&params, &[0], whole(&params, 1)).c_min()));

@@ -6,6 +6,7 @@ use crate::counter::tagged::glimpse::{may_reach, positions};
 use crate::counter::tagged::params::AGES;
 use crate::counter::tagged::visible::estimate_run;
 extern crate std;
+use approx::{abs_diff_eq, assert_abs_diff_eq};
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -43,8 +44,8 @@ fn giants_are_told_within_their_error_to_ten_million() {
             let Tally::Visible(fine) = &tallies[0] else { unreachable!() };
             let span = Span::whole(300, 1);
             let found = estimate(&params, &tallies, span);
-            let error = (found.cardinality - n).abs();
-            assert!(error < 2.0 * found.std_error, "{width} {n}: {found:?}");
+            let is_near = abs_diff_eq!(found.cardinality, n, epsilon = 2.0 * found.std_error);
+            assert!(is_near, "{width} {n}: {found:?}");
             assert!(found.std_error < worst * n, "{width} {n}: {found:?}");
             assert_eq!(found.range, EstimateRange::Within, "{width} {n}: {found:?}");
             assert!(needs_coarse(&params, fine, span) || n < 2e5 && width == 32_768, "{width} {n}");
@@ -64,7 +65,7 @@ fn what_fills_all_regions_is_beyond_range_and_a_bound() {
     assert_eq!(found.range, EstimateRange::Beyond);
     // 8,192 positions but one at 1 in 512: 8,192 ln 8,192 times 512, less twice 8,192 times 512.
     let expected = 8192.0 * 512.0 * (libm::log(8192.0) - 2.0);
-    assert!((found.cardinality / expected - 1.0).abs() < 0.01, "{found:?} {expected}");
+    assert_abs_diff_eq!(found.cardinality / expected, 1.0, epsilon = 0.01);
 }
 
 /// Histograms of up to `width` positions: kinds, twins and ages at random.
@@ -149,7 +150,8 @@ proptest! {
         let alone = estimate_run(&params, &fine, span, 4096.0, rate);
         let pooled = estimate_all(&params, &[Tally::Visible(fine)], span);
         let most = (missed + 1e-12 * (1.0 + added)) / rate;
-        prop_assert!((alone.cardinality - pooled.cardinality).abs() <= most, "{:?} {:?} {}", alone, pooled, most);
+        let is_equal = abs_diff_eq!(alone.cardinality, pooled.cardinality, epsilon = most);
+        prop_assert!(is_equal, "{:?} {:?} {}", alone, pooled, most);
         prop_assert_eq!(alone.is_beyond, pooled.is_beyond);
     }
 }
