@@ -2,6 +2,7 @@
 //! frame another one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
 //! not know, the same traffic is like any other.
 
+use approx::assert_abs_diff_eq;
 use srlg_traffic::family::{ip, number};
 
 use srlg::config::{HashFamily, Params};
@@ -45,7 +46,7 @@ fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts_of(&report), [ATTACKER]);
     let point = &report.super_points[0];
-    assert!((point.cardinality - 20_000.0).abs() < 5.0 * point.std_error, "{point:?}");
+    assert_abs_diff_eq!(point.cardinality, 20_000.0, epsilon = 5.0 * point.std_error);
 }
 
 /// Which cells pairs touch, asked of the model: the sender of the traffic can compute it as well.
@@ -95,7 +96,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // Who asks for the host by name gets the truth.
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
-        assert!((asked.cardinality - 20_000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+        assert_abs_diff_eq!(asked.cardinality, 20_000.0, epsilon = 5.0 * asked.std_error);
         assert_counted(hashing_by(UNKNOWN, config), &pairs);
     }
 }

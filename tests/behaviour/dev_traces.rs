@@ -2,6 +2,7 @@
 //!
 //! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
 
+use approx::abs_diff_eq;
 use srlg_traffic::family::number;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl Comparison {
             let good = match found {
                 Some(point) => {
                     point.range == EstimateRange::Within
-                        && (point.cardinality / truth - 1.0).abs() <= 0.05
+                        && abs_diff_eq!(point.cardinality, truth, epsilon = 0.05 * truth)
                 }
                 None => truth < self.threshold * 1.1,
             };

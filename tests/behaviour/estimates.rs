@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use approx::{abs_diff_eq, assert_abs_diff_eq};
 use srlg::config::{Plan, Scheme};
 use srlg::report::{Estimate, EstimateRange};
 use srlg::{Config, Device, IpPair, SlidingDetector};
@@ -66,15 +67,17 @@ fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
         sum += error;
         squares += error * error;
         stated += estimate.std_error * estimate.std_error;
-        covered += f64::from(u8::from(error.abs() <= 1.96 * estimate.std_error));
+        let is_covered = abs_diff_eq!(error, 0.0, epsilon = 1.96 * estimate.std_error);
+        covered += f64::from(u8::from(is_covered));
     }
     let (mean, deviation) = (sum / trials, (squares / trials).sqrt());
-    assert!(mean.abs() < 4.0 * deviation / trials.sqrt(), "bias {mean}, deviation {deviation}");
+    // The estimates are unbiased, their errors are as stated, and their intervals hold the truth.
+    assert_abs_diff_eq!(mean, 0.0, epsilon = 4.0 * deviation / trials.sqrt());
     let ratio = deviation / (stated / trials).sqrt();
-    assert!((ratio - 1.0).abs() < 4.0 / (2.0 * trials).sqrt(), "{ratio} of the stated error");
+    assert_abs_diff_eq!(ratio, 1.0, epsilon = 4.0 / (2.0 * trials).sqrt());
     let coverage = covered / trials;
     let bound = 4.0 * (0.95 * 0.05 / trials).sqrt();
-    assert!((coverage - 0.95).abs() < bound, "{coverage} of the intervals hold the truth");
+    assert_abs_diff_eq!(coverage, 0.95, epsilon = bound);
     deviation
 }
 
@@ -83,7 +86,7 @@ fn estimates_of_steady_hosts_err_as_planned_are_unbiased_and_their_intervals_hol
     let ratio = assert_honest(500, |seed| trial(seed, 500, true)) / plan().std_error;
     // Four deviations of it, as above; nothing was touched before the window, which would have hidden a little more.
     let bound = 4.0 / f64::from(2 * TRIALS).sqrt();
-    assert!((ratio - 1.0).abs() < bound, "{ratio} of the planned error");
+    assert_abs_diff_eq!(ratio, 1.0, epsilon = bound);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use approx::assert_abs_diff_eq;
 use proptest::prelude::*;
 use srlg::config::HashFamily;
 use srlg::ingest::{Feed, Ip6Pair, PairBatch};
@@ -86,10 +87,9 @@ fn hosts_count_opposite_hosts_of_both_families() {
         let report = detector.close_slice().unwrap();
         for host in [V4, V6] {
             let point = report.super_points.iter().find(|point| point.host == host).unwrap();
-            let error = (point.cardinality - 3000.0).abs();
-            assert!(error < 5.0 * point.std_error, "{point:?}");
+            assert_abs_diff_eq!(point.cardinality, 3000.0, epsilon = 5.0 * point.std_error);
             let asked = detector.cardinality_within(host, WINDOW - 1).unwrap();
-            assert!((asked.cardinality - 3000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+            assert_abs_diff_eq!(asked.cardinality, 3000.0, epsilon = 5.0 * asked.std_error);
             // One in 8 is sampled, half of them are of IPv4: of 64 slots most show one of either family.
             let is_true = |peer: &srlg::report::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
             assert!(point.peers.iter().all(is_true), "{:?}", point.peers);
@@ -110,7 +110,7 @@ fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
     let report = detector.close_slice().unwrap();
     assert_eq!(report.super_points.len(), 2);
     for point in report.super_points {
-        assert!((point.cardinality - 1000.0).abs() < 5.0 * point.std_error, "{point:?}");
+        assert_abs_diff_eq!(point.cardinality, 1000.0, epsilon = 5.0 * point.std_error);
         assert_eq!(point.peers, []);
     }
 }
@@ -154,7 +154,7 @@ fn ipv6_host_is_found_counted_and_forgotten_after_its_window() {
         assert_eq!(report.super_points.len(), usize::from(is_in_window), "slice {slice}");
         if is_in_window {
             assert_eq!(report.super_points[0].cardinality, asked.cardinality);
-            assert!((asked.cardinality - 1000.0).abs() < 5.0 * asked.std_error, "{asked:?}");
+            assert_abs_diff_eq!(asked.cardinality, 1000.0, epsilon = 5.0 * asked.std_error);
         } else {
             assert_eq!(asked.cardinality, 0.0);
         }

@@ -36,8 +36,10 @@ fn every_field_is_needed_and_a_seed_is_not_repeated() {
     let texts = ["5ec2e7", "+00000000000000f", "5ec2e700000000000"].map(|text| json!(text));
     let numbers = [json!(7_654_321), json!(u64::MAX), json!(-7_654_321), json!(76.54)];
     for seed in texts.into_iter().chain(numbers) {
-        let error = refused(&|fields| drop(fields.insert("seed".into(), seed.clone())));
-        assert_eq!(error, "the seed is no text of 16 hexadecimal digits: give one in quotes");
+        insta::assert_snapshot!(
+            "refused_seed",
+            refused(&|fields| drop(fields.insert("seed".into(), seed.clone())))
+        );
     }
 }
 

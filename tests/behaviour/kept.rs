@@ -222,23 +222,21 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     for good in [list(2, &[one, v6]), list(3, &[two, [0; 16], v6])] {
         assert!(read(&good).unwrap() != expected);
     }
-    for (bad, why) in [
-        (Vec::new(), "ends before"),
-        (vec![2, 0, 0], "ends before"),
-        (list(2, &[one]), "number"),
-        (list(1, &[one, two]), "number"),
-        (list(u32::MAX, &[one, two]), "number"),
-        ([list(2, &[one, two]), vec![0]].concat(), "number"),
-        (list(2, &[two, one]), "ascend"),
-        (list(2, &[one, one]), "ascend"),
-        (list(2, &[v6, one]), "ascend"),
-        (list(2, &[[0; 16], one]), "ascend"),
-        (list(2, &[v6, v6]), "ascend"),
-    ] {
-        let error = read(&bad).unwrap_err();
-        assert!(matches!(error, Error::Format(_)), "{error}");
-        assert!(error.to_string().contains(why), "{why}: {error}");
-    }
+    let refused = |bad: Vec<u8>| match read(&bad).unwrap_err() {
+        Error::Format(FormatError::Contents { what }) => what,
+        error => panic!("{error}"),
+    };
+    let cut = [Vec::new(), vec![2, 0, 0]].map(refused);
+    let miscounted = [
+        list(2, &[one]),
+        list(1, &[one, two]),
+        list(u32::MAX, &[one, two]),
+        [list(2, &[one, two]), vec![0]].concat(),
+    ];
+    let unsorted = [[two, one], [one, one], [v6, one], [[0; 16], one], [v6, v6]];
+    let miscounted = miscounted.map(refused);
+    let unsorted = unsorted.map(|hosts| refused(list(2, &hosts)));
+    insta::assert_debug_snapshot!((cut, miscounted, unsorted));
 }
 
 // A body of the tagged scheme may have them; one of the paper's must not bring a host that no pair can be of.
@@ -256,10 +254,5 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
         let error = read(&bad).unwrap_err();
         let named = matches!(error, Error::Format(FormatError::Ip6InPaper { host }) if host == v6);
         assert!(named, "{error}");
-        let text = error.to_string();
-        assert!(
-            text.contains("2001:db8::7 is among") && text.contains("IPv4 hosts alone"),
-            "{text}"
-        );
     }
 }

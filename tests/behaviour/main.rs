@@ -23,3 +23,4 @@ mod paper_errata;
 mod peers;
 mod sliding;
 mod small;
+mod texts;

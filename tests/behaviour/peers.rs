@@ -1,5 +1,6 @@
 //! Sample peers: true opposite hosts of a host, each with the slice of its last contact.
 
+use approx::assert_abs_diff_eq;
 use srlg_traffic::family::{ip, number};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -185,7 +186,7 @@ fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
     for bit in 0..10 {
         let set = peers.iter().filter(|&&peer| peer >> bit & 1 == 1).count() as f64;
         let expected = peers.len() as f64 / 2.0;
-        assert!((set - expected).abs() < 5.0 * deviation, "bit {bit}: {set} of {}", peers.len());
+        assert_abs_diff_eq!(set, expected, epsilon = 5.0 * deviation);
     }
 }
 

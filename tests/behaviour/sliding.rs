@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use approx::{abs_diff_eq, assert_abs_diff_eq};
 use srlg::config::Scheme;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
@@ -53,10 +54,8 @@ fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
             let estimate = detector.cardinality(HOST.into()).unwrap();
             let expected = share * 1000.0;
             let bound = 5.0 * estimate.std_error;
-            assert!(
-                (estimate.cardinality - expected).abs() <= bound,
-                "{seen} {last}: {estimate:?}"
-            );
+            let is_near = abs_diff_eq!(estimate.cardinality, expected, epsilon = bound);
+            assert!(is_near, "{seen} {last}: {estimate:?}");
         }
     }
 }
@@ -72,7 +71,7 @@ fn peers_of_several_slices_add_up_and_repeats_do_not() {
         last = detector.close_slice().unwrap().super_points[0].cardinality;
     }
     // Linear counting of 1200 with 32768 recorders: standard error sqrt(η'(e^t - t - 1)) = 4.7.
-    assert!((last - 1200.0).abs() < 5.0 * 4.7, "{last}");
+    assert_abs_diff_eq!(last, 1200.0, epsilon = 5.0 * 4.7);
 }
 
 #[test]
@@ -106,7 +105,7 @@ fn shorter_windows_are_answered_from_the_same_recorders() {
         let estimate = detector.cardinality_within(HOST.into(), window).unwrap().cardinality;
         let expected = f64::from(300 * window);
         // As above: the standard error at 1500 is below 8.5.
-        assert!((estimate - expected).abs() < 5.0 * 8.5, "window {window}: {estimate}");
+        assert_abs_diff_eq!(estimate, expected, epsilon = 5.0 * 8.5);
     }
     assert_eq!(
         detector.cardinality(HOST.into()).unwrap(),

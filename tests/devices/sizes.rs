@@ -1,6 +1,7 @@
 //! Sizes at the edges of what a configuration may say: both hash families, hosts of both families, and every way in
 //! which pairs of either type come to a device.
 
+use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
 use srlg::ingest::Pair;
 use srlg::report::EstimateRange;
@@ -125,8 +126,8 @@ fn hosts_that_use_up_their_fine_region(device: Device) {
         let [point] = report.super_points.as_slice() else { panic!("{report:?}") };
         assert_eq!(point.range, EstimateRange::Within);
         // Five of the errors that it states.
-        let error = (point.cardinality - f64::from(truth)).abs();
-        assert!(error <= 5.0 * point.std_error, "{point:?} has {truth}");
+        let bound = 5.0 * point.std_error;
+        assert_abs_diff_eq!(point.cardinality, f64::from(truth), epsilon = bound);
     }
 }
 

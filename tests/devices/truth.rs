@@ -1,5 +1,6 @@
 //! What a device reports is near the truth, which an exact oracle knows.
 
+use approx::abs_diff_eq;
 use srlg::report::EstimateRange;
 use srlg::{Config, Device, IpPair, SliceReport};
 use srlg_traffic::family::{Family, FamilyPairs, number};
@@ -22,8 +23,8 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
         let truth = f64::from(exact.cardinality(number(point.host)));
         assert_eq!(point.range, EstimateRange::Within);
-        let error = (point.cardinality - truth).abs();
-        assert!(error <= 5.0 * point.std_error, "{point:?} has {truth}");
+        let is_near = abs_diff_eq!(point.cardinality, truth, epsilon = 5.0 * point.std_error);
+        assert!(is_near, "{point:?} has {truth}");
     }
     // At 1.2 θ the rough estimators miss nothing, and an error is below 0.05 θ.
     for (host, truth) in exact.super_points(THRESHOLD * 6 / 5) {

@@ -30,10 +30,11 @@ impl Collector {
             read(child.stderr.take().unwrap(), &told),
         ];
         let mut collector = Self { child, port: 0, printed, readers, told };
-        collector.wait_for(|it| it.told().contains("receives exports of flows at"));
+        // The first line that it writes ends with its address.
+        collector.wait_for(|it| it.told().contains("127.0.0.1:"));
         let told = collector.told();
-        let line = told.lines().find(|line| line.contains("receives exports")).unwrap();
-        collector.port = line.rsplit(':').next().unwrap().parse().unwrap();
+        let (_, port) = told.lines().next().unwrap().rsplit_once(':').unwrap();
+        collector.port = port.parse().unwrap();
         collector
     }
 

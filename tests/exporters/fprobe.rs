@@ -19,7 +19,7 @@ fn its_netflow_v5_is_the_pairs_of_packets_on_an_interface() {
         connect();
         let file = packets::file("fprobe", &[false]);
         let expected = pairs_of(&file);
-        assert_pairs(&expected, |collector| {
+        assert_pairs("fprobe", &expected, |collector| {
             let child = fprobe(collector);
             assert!(becomes(is_captured), "fprobe does not capture");
             let args = ["--preload-pcap", "-i", SENDING, "--pps=4000", file.to_str().unwrap()];

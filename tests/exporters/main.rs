@@ -29,7 +29,7 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use example::example;
+use example::{example, steady};
 
 /// Source and destination of contacts.
 type Pairs = BTreeSet<(String, String)>;
@@ -39,11 +39,11 @@ fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Waits until something `is` so; whether it came to that in half a minute.
+/// Waits until something `is` so; whether it came to that in a minute.
 fn becomes(mut is: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is() {
-        if started.elapsed() > Duration::from_secs(30) {
+        if started.elapsed() > Duration::from_secs(60) {
             return false;
         }
         thread::sleep(Duration::from_millis(10));

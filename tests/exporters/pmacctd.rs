@@ -21,11 +21,11 @@ fn pmacctd(file: &Path, lines: &str, is_done: impl FnMut() -> bool) {
 }
 
 /// Asserts that a plugin with these `lines`, which know the port, exports the pairs of the packets.
-fn exports_all(test: &str, file: &str, lines: impl FnOnce(u16) -> String) {
+fn exports_all(test: &str, name: &str, lines: impl FnOnce(u16) -> String) {
     alone(test, &["pmacctd"], || {
-        let file = packets::file(file, &[false, true]);
+        let file = packets::file(name, &[false, true]);
         let expected = pairs_of(&file);
-        assert_pairs(&expected, |collector| {
+        assert_pairs(name, &expected, |collector| {
             pmacctd(&file, &lines(collector.port), almost_all(&expected, collector));
         });
     });

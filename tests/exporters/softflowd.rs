@@ -34,13 +34,15 @@ fn its_exports_are_the_pairs_of_the_packets_in_every_version() {
             (&all, &["-v", "10"]),
             (&all, &["-v", "10", "-b"]),
         ] {
-            assert_pairs(expected, |collector| softflowd(&file, collector.port, options));
+            let name = format!("softflowd{}", options.concat());
+            assert_pairs(&name, expected, |collector| softflowd(&file, collector.port, options));
         }
     });
 }
 
-/// What begins in the first half of a slice, and takes less than the second half, is within the slice.
-const SLICE: Duration = Duration::from_secs(3);
+/// Exports that start in the first half of a slice, and take less than the second half, are within the slice. They take
+/// a third of a second, or a few times that on a busy machine.
+const SLICE: Duration = Duration::from_secs(10);
 
 /// Waits for the first half of a slice.
 fn wait_for_a_slice() {
@@ -76,13 +78,11 @@ fn its_hosts_have_the_cardinalities_of_the_packets_while_detect_receives() {
         for (collector, version) in collectors.iter().zip(versions) {
             softflowd(&file, collector.port, version);
         }
-        for collector in collectors {
+        for (collector, version) in collectors.into_iter().zip(versions) {
             collector.wait_for(|it| !last_points(&it.printed()).is_empty());
             let (printed, told) = collector.stop();
             assert_eq!(last_points(&printed), expected, "{told}");
-            assert_whole(&told);
-            let none = "dropped    0 too late, 0 from the future, 0 with no measured endpoint";
-            assert!(told.contains(none), "{told}");
+            assert_whole(&format!("softflowd{}-detect", version.concat()), &told);
         }
     });
 }
@@ -103,7 +103,7 @@ fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
             let (printed, told) = collector.stop();
             let found = pairs(&printed);
             assert!(found.is_subset(&all) && found.len() == sampled, "{} {told}", found.len());
-            assert_whole(&told);
+            assert_whole("softflowd-sampled", &told);
             let collector =
                 Collector::start("detect", &["--threshold", "64", "--output", "ndjson"]);
             softflowd(&file, collector.port, &options);
@@ -113,8 +113,7 @@ fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
                 serde_json::from_str(printed.lines().next().unwrap()).unwrap();
             let rates = serde_json::json!({"least": 10, "most": 10, "unknown": false});
             assert_eq!(line["sampling"], rates, "{told}");
-            assert!(told.contains("sampling   1:10\n"), "{told}");
-            assert_whole(&told);
+            assert_whole("softflowd-sampled-detect", &told);
         }
     });
 }

@@ -26,13 +26,9 @@ fn one_run_reports_hosts_of_both_families() {
     let output = run(&["--input", &input, "--output", "ndjson"]);
     assert_eq!(hosts(&output), ["10.0.0.1", "2001:db8::1"]);
     for point in points(&output) {
-        assert!((point.4 / 2000.0 - 1.0).abs() < 0.05, "{point:?}");
+        assert_abs_diff_eq!(point.4 / 2000.0, 1.0, epsilon = 0.05);
     }
-    assert!(
-        stderr(&output).contains("4000 packets, 4000 contacts, 0 skipped"),
-        "{}",
-        stderr(&output)
-    );
+    insta::assert_snapshot!(steady(&stderr(&output)));
     let table = stdout(&run(&["--input", &input]));
     assert!(table.contains("2001:db8::1 ") && table.contains("10.0.0.1 "), "{table}");
     let csv = stdout(&run(&["--input", &input, "--output", "csv"]));
@@ -61,13 +57,6 @@ fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
     // The network as a host has all contacts of its hosts.
     let network = run(&[&all[..], &["--host-prefix6", "48"]].concat());
     assert_eq!(hosts(&network), ["2001:db8::"]);
-    for (option, bits) in
-        [("--peer-prefix6", "129"), ("--host-prefix4", "0"), ("--peer-prefix4", "33")]
-    {
-        let refused = run(&[&all[..], &[option, bits]].concat());
-        assert_one_line_and_exit_2(&refused);
-        assert!(stderr(&refused).contains(bits), "{}", stderr(&refused));
-    }
 }
 
 #[test]
@@ -77,7 +66,7 @@ fn the_paper_s_scheme_measures_ipv4_and_says_what_it_left_out() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(hosts(&output).iter().all(|host| !host.contains(':')), "{:?}", hosts(&output));
     assert!(hosts(&output).contains(&"10.0.0.1".to_owned()));
-    assert!(stderr(&output).contains("ipv6       2000 contacts left out"), "{}", stderr(&output));
+    insta::assert_snapshot!(steady(&stderr(&output)));
 }
 
 #[test]
@@ -85,5 +74,5 @@ fn one_host_of_the_demonstration_talks_ipv6() {
     let printed = stdout(&run(&[]));
     let line = printed.lines().find(|line| line.starts_with("2001:db8:"));
     let line = line.unwrap_or_else(|| panic!("no IPv6 host in\n{printed}"));
-    assert!(!line.contains("missed"), "{line}");
+    assert!(line.contains('±'), "{line}");
 }

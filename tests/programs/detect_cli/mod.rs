@@ -10,7 +10,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use crate::example;
+use approx::assert_abs_diff_eq;
+
+use crate::{example, steady};
 
 fn detect() -> Command {
     example("detect")

@@ -41,9 +41,8 @@ fn a_view_says_whose_contacts_count() {
 fn outside_hosts_are_outside_of_something() {
     let input = file("nothing-inside.log", log());
     let output = run(&["--input", &input, "--measure", "outside"]);
-    assert_eq!(output.status.code(), Some(2));
-    let told = "detect: outside hosts are to be measured, but no network is inside: give inside networks\n";
-    assert_eq!(stderr(&output), told);
+    assert_one_line_and_exit_2(&output);
+    insta::assert_snapshot!(stderr(&output));
     // Without an input nothing would be looked at.
     let output = run(&["--only", "initiated"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
