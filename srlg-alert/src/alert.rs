@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::AlertId;
 
-/// Tells what has become of an alert.
+/// The status of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -30,7 +30,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Tells why an alert is told.
+/// The reason why an alert is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ pub enum Why {
     Rule,
 }
 
-/// Tells how far above its threshold an alert is.
+/// The severity of an alert: how far the count is above the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -84,7 +84,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Tells whom an alert is about.
+/// The host or network of an alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
@@ -110,7 +110,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Holds all that is told of an alert when it starts, goes on, or ends.
+/// A report of an alert that starts, is active, or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     /// The same from start to end, and over restarts.

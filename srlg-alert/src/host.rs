@@ -6,21 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alert::{Severity, Why};
 use crate::terms::Terms;
-
-/// What is known of a host in one slice.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) cardinality: f64,
-    pub(crate) std_error: f64,
-    pub(crate) is_lower_bound: bool,
-}
-
-impl Seen {
-    /// Whether the threshold is passed.
-    pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
-        self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
-    }
-}
+use crate::tracker::Sighting;
 
 /// A host that is pending, or the alert of which goes on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +33,7 @@ pub(crate) struct Active {
     below_since_ms: Option<u64>,
 }
 
-/// What happened.
+/// A change of the alert of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
     Start,
@@ -73,12 +59,12 @@ impl Host {
         &mut self,
         rule: &str,
         terms: &Terms,
-        seen: Seen,
+        sighting: Sighting,
         now_ms: u64,
         may_fall: bool,
     ) -> Option<Step> {
-        let Seen { cardinality, std_error, is_lower_bound } = seen;
-        self.hits = self.hits << 1 | u32::from(seen.is_hit(terms));
+        let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
+        self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
         self.hits &= u32::MAX >> (32 - terms.of_slices);
         let Some(active) = &mut self.active else {
             if self.hits.count_ones() < terms.for_slices {
@@ -107,7 +93,7 @@ impl Host {
                 return Some(Step::End(since));
             }
         }
-        active.tell(terms, seen, now_ms).map(Step::Update)
+        active.tell(terms, sighting, now_ms).map(Step::Update)
     }
 }
 
@@ -118,8 +104,8 @@ impl Active {
     }
 
     /// Why the alert is to be told again, if it is.
-    fn tell(&mut self, terms: &Terms, seen: Seen, now_ms: u64) -> Option<Why> {
-        let Seen { cardinality, is_lower_bound, .. } = seen;
+    fn tell(&mut self, terms: &Terms, sighting: Sighting, now_ms: u64) -> Option<Why> {
+        let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
             (self.peak, self.peak_ms) = (cardinality, now_ms);
         }

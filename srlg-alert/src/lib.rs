@@ -32,11 +32,13 @@ mod gate;
 mod group;
 mod host;
 mod id;
+mod quiet;
 mod terms;
 mod tracker;
 
 pub use alert::{Alert, Severity, Status, Subject, Why};
-pub use gate::{Admission, Gate};
+pub use gate::Gate;
 pub use id::AlertId;
+pub use quiet::{Every, OnChange};
 pub use terms::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Tracker};

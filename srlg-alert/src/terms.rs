@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Sets when an alert starts, ends and is told again.
+/// The terms by which an alert starts, ends and is reported again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Terms {
@@ -35,7 +35,7 @@ impl Default for Terms {
     }
 }
 
-/// Tells which of the [`Terms`] cannot be.
+/// A value of [`Terms`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}: give a number {range}")]
 pub struct BadTerms {
@@ -47,7 +47,7 @@ pub struct BadTerms {
     pub range: &'static str,
 }
 
-/// Gives terms a name, by which alerts tell what they broke.
+/// Terms with a name, which alerts carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     name: String,

@@ -12,13 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::alert::{Alert, Severity, Status, Subject, Why};
 use crate::group::{Group, NAMED, Starts, network};
-use crate::host::{Active, Host, Seen, Step};
+use crate::host::{Active, Host, Step};
 use crate::id::AlertId;
-use crate::terms::Rule;
+use crate::terms::{Rule, Terms};
 
-/// Tells of a super point in one slice.
+/// A super point in one slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Sighting {
     /// The host.
     pub host: IpAddr,
@@ -36,9 +35,14 @@ impl Sighting {
     pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
         Self { host, cardinality, std_error, is_lower_bound: false }
     }
+
+    /// Whether the threshold is passed.
+    pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
+        self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
+    }
 }
 
-/// Tells how far a slice can be trusted.
+/// The condition of a slice: how far it can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// Nothing came of any exporter or interface: what is missing is no sign of an end, and nothing changes.
@@ -47,7 +51,7 @@ pub struct Condition {
     pub is_overloaded: bool,
 }
 
-/// Follows the alerts of one view.
+/// A tracker of the alerts of one view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracker {
     view: String,
@@ -62,8 +66,15 @@ pub struct Tracker {
 /// A slice, as it is worked on.
 struct Slice {
     now_ms: u64,
-    seen: BTreeMap<IpAddr, Seen>,
+    sightings: BTreeMap<IpAddr, Sighting>,
     alerts: Vec<Alert>,
+}
+
+impl Slice {
+    /// The sighting of `host`, which has no peers if it was not reported.
+    fn of(&self, host: IpAddr) -> Sighting {
+        self.sightings.get(&host).copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
+    }
 }
 
 impl Tracker {
@@ -76,12 +87,6 @@ impl Tracker {
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
         Self { view: view.into(), hosts, starts, groups, left_out: 0 }
-    }
-
-    /// Returns the name of the view.
-    #[must_use]
-    pub fn view(&self) -> &str {
-        &self.view
     }
 
     /// Returns how many alerts go on, those of networks as one each.
@@ -126,11 +131,8 @@ impl Tracker {
             self.hosts.values_mut().filter_map(|host| host.active.as_mut()).for_each(Active::hold);
             return Vec::new();
         }
-        let seen = points.iter().map(|point| {
-            let Sighting { host, cardinality, std_error, is_lower_bound } = *point;
-            (host.to_canonical(), Seen { cardinality, std_error, is_lower_bound })
-        });
-        let mut slice = Slice { now_ms, seen: seen.collect(), alerts: Vec::new() };
+        let sightings = points.iter().map(|point| (point.host.to_canonical(), *point)).collect();
+        let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
         self.starts.forget_before(now_ms);
         let new = self.new_hosts(&slice, &rule);
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
@@ -151,20 +153,18 @@ impl Tracker {
         slice: &Slice,
         rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
     ) -> Vec<IpAddr> {
-        let mut new: Vec<(IpAddr, Seen)> = slice
-            .seen
-            .iter()
-            .filter(|(host, _)| !self.hosts.contains_key(host))
-            .filter(|(host, seen)| rule(**host).is_some_and(|rule| seen.is_hit(rule.terms())))
-            .map(|(host, seen)| (*host, *seen))
-            .collect();
+        let is_new = |(host, sighting): &(&IpAddr, &Sighting)| {
+            !self.hosts.contains_key(host)
+                && rule(**host).is_some_and(|rule| sighting.is_hit(rule.terms()))
+        };
+        let mut new: Vec<(&IpAddr, &Sighting)> = slice.sightings.iter().filter(is_new).collect();
         let room = Self::MOST_HOSTS.saturating_sub(self.hosts.len());
         self.left_out = new.len().saturating_sub(room);
         if self.left_out > 0 {
             new.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
             new.truncate(room);
         }
-        new.into_iter().map(|(host, _)| host).collect()
+        new.into_iter().map(|(host, _)| *host).collect()
     }
 
     /// Takes the slice for one host; whether its alert starts, which is not told yet.
@@ -180,10 +180,9 @@ impl Tracker {
             self.end(host, now_ms, Why::Rule, slice);
             return false;
         };
-        let seen = slice.seen.get(&host).copied().unwrap_or_default();
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
-        match state.step(rule.name(), rule.terms(), seen, now_ms, may_fall) {
+        match state.step(rule.name(), rule.terms(), slice.of(host), now_ms, may_fall) {
             Some(Step::Start) => return true,
             Some(Step::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
             Some(Step::End(until_ms)) => self.end(host, until_ms, Why::Below, slice),
@@ -281,15 +280,15 @@ impl Tracker {
 
     /// The most opposite hosts of a member, and the most severe one.
     fn largest(&self, group: &Group, slice: &Slice) -> (f64, Severity) {
-        let most = group.members.iter().filter_map(|host| slice.seen.get(host));
-        let most = most.map(|seen| seen.cardinality).fold(0.0, f64::max);
+        let counts = group.members.iter().map(|host| slice.of(*host).cardinality);
+        let most = counts.fold(0.0, f64::max);
         let active = group.members.iter().filter_map(|host| self.hosts.get(host)?.active.as_ref());
         (most, active.map(|active| active.severity).max().unwrap_or(Severity::Warning))
     }
 
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(active) = self.hosts.get(&host).and_then(|it| it.active.as_ref()) else { return };
-        let seen = slice.seen.get(&host).copied().unwrap_or_default();
+        let Sighting { cardinality, std_error, is_lower_bound, .. } = slice.of(host);
         let name = host.to_string();
         slice.alerts.push(Alert {
             id: AlertId::of(&[&self.view, &active.rule, &name], active.start_ms),
@@ -302,9 +301,9 @@ impl Tracker {
             start_ms: active.start_ms,
             now_ms: slice.now_ms,
             until_ms: None,
-            cardinality: seen.cardinality,
-            std_error: seen.std_error,
-            is_lower_bound: seen.is_lower_bound,
+            cardinality,
+            std_error,
+            is_lower_bound,
             peak: active.peak,
             peak_ms: active.peak_ms,
             threshold: active.threshold,
@@ -326,13 +325,12 @@ impl Tracker {
         why: Why,
         slice: &Slice,
     ) -> Alert {
-        let seen = |host: &IpAddr| slice.seen.get(host).copied().unwrap_or_default();
-        let mut hosts: Vec<(IpAddr, Seen)> =
-            group.members.iter().map(|host| (*host, seen(host))).collect();
+        let mut hosts: Vec<(IpAddr, Sighting)> =
+            group.members.iter().map(|host| (*host, slice.of(*host))).collect();
         hosts.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
-        let Seen { cardinality, std_error, is_lower_bound } =
-            hosts.first().map(|(_, seen)| *seen).unwrap_or_default();
-        let largest = hosts.iter().take(NAMED).map(|(host, seen)| (*host, seen.cardinality));
+        let largest = hosts.iter().take(NAMED).map(|(host, it)| (*host, it.cardinality));
+        let Sighting { cardinality, std_error, is_lower_bound, .. } =
+            hosts.first().map_or(Sighting::new(network.addr(), 0.0, 0.0), |(_, it)| *it);
         let subject = Subject::Network {
             network,
             hosts: group.members.len() as u32,

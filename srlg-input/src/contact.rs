@@ -30,7 +30,10 @@ use std::num::NonZeroU32;
 pub use ipnet::IpNet;
 
 pub use host::Host;
+pub(crate) use named::named;
 pub use named::{Counted, Role, Side, UnknownName};
+#[cfg(feature = "serde")]
+pub use network::deserialize_networks;
 pub use network::{BadNetwork, parse_network};
 pub use networks::Networks;
 pub use prefixes::{BadPrefix, Prefixes};

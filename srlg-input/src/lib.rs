@@ -25,7 +25,7 @@
 //! - `flow`: flow exports, in captures and at UDP sockets.
 //! - `live`: capture on interfaces by libpcap, the headers of which are needed to build.
 //! - `clap`: [`InputOptions`] and [`ViewOptions`] as options of a command, and numbers such as `500k`.
-//! - `serde`: sampling rates as JSON and the like.
+//! - `serde`: [`InputOptions`] and [`ViewOptions`] from configuration files, sampling rates as JSON.
 //!
 //! The first three are on by default. Without any, captures, lists and IPFIX files are read.
 //!
@@ -74,7 +74,7 @@ pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
 pub use event::{Event, LogLevel, LogLine};
 pub use input::Input;
-pub use options::InputOptions;
+pub use options::{BadOption, InputOptions};
 pub use progress::Progress;
 pub use status::Status;
 pub use stop::Stop;

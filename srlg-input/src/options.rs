@@ -2,17 +2,22 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-#[cfg(any(feature = "clap", feature = "live"))]
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use crate::contact::named;
+
 /// Options of an [`Input`](crate::Input): files, sockets or an interface.
 ///
 /// With the feature `clap` they are options of a command. These have a group `contacts`, of which one may be given: `input`,
 /// `listen` or `interface`; and a group `decoded`, the options by which flow exports are read.
-#[derive(Clone, Debug, Default)]
+///
+/// With the feature `serde` they are read from a map with the same names as keys; [`check`](Self::check) then says what a command
+/// would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen"]))))]
@@ -31,6 +36,7 @@ pub struct InputOptions {
 
     /// Sockets that receive flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub sockets: SocketOptions,
 
     /// Network interface to capture packets from; needs a program that was built with the feature live
@@ -39,16 +45,23 @@ pub struct InputOptions {
 
     /// Settings of live capture.
     #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub capture: CaptureOptions,
 
     /// Settings of the decoder of flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub decoding: ExportOptions,
 }
 
 /// Options of the sockets that receive flow exports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(default, rename_all = "kebab-case")
+)]
 pub struct SocketOptions {
     /// UDP address to receive exports of flows at, repeatable: `[::]:2055` is that port on all addresses of IPv4 and IPv6
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDR:PORT", requires = "exporters"))]
@@ -56,6 +69,10 @@ pub struct SocketOptions {
 
     /// Network of exporters, repeatable; datagrams from elsewhere are counted and not read
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "listen"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::contact::deserialize_networks")
+    )]
     pub exporters: Vec<IpNet>,
 
     /// Bytes that the kernel keeps of what a socket has not read yet
@@ -63,7 +80,7 @@ pub struct SocketOptions {
     pub receive_buffer: u32,
 
     /// Threads that receive and decode at each address; exporters are spread over them
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(1..=256), requires = "listen"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::RECEIVERS), requires = "listen"))]
     pub receivers: u32,
 
     /// File that keeps templates and sampling rates of exporters while this program does not run
@@ -74,6 +91,11 @@ pub struct SocketOptions {
 /// Options of live capture on an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(default, rename_all = "kebab-case")
+)]
 pub struct CaptureOptions {
     /// Packets that are captured, in the language of pcap-filter(7): "ip6 or tcp port 443"
     #[cfg_attr(feature = "clap", arg(long, value_name = "EXPRESSION", requires = "interface"))]
@@ -93,15 +115,27 @@ pub struct CaptureOptions {
 }
 
 /// Options by which flow exports are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
-    #[cfg_attr(feature = "clap", arg(long, value_name = "pre|post", default_value = "pre", value_parser = nat, requires = "decoded"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "pre|post", default_value_t, requires = "decoded")
+    )]
     pub nat: Nat,
 
     /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
-    #[cfg_attr(feature = "clap", arg(long, value_name = "corrected|trusted|received", default_value = "corrected", value_parser = timestamps, requires = "decoded"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "corrected|trusted|received",
+            default_value_t,
+            requires = "decoded"
+        )
+    )]
     pub timestamps: Timestamps,
 
     /// Packets one of which exporters look at, where they do not say [default: unknown]
@@ -109,36 +143,48 @@ pub struct ExportOptions {
     pub sampling: Option<NonZeroU32>,
 }
 
-/// The addresses of hosts behind a translator that count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Nat {
-    /// The addresses before the translation.
-    #[default]
-    Pre,
-    /// The addresses after the translation, where a record has them.
-    Post,
+named! {
+    /// The addresses of hosts behind a translator that count.
+    #[non_exhaustive]
+    Nat {
+        /// The addresses before the translation.
+        #[default]
+        Pre = "pre",
+        /// The addresses after the translation, where a record has them.
+        Post = "post",
+    }
 }
 
-/// The times of contacts that exporters report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Timestamps {
-    /// The exporter's times, corrected by the skew of its clock where that is above 5 seconds, and replaced by the time of receipt
-    /// where it is above an hour.
-    #[default]
-    Corrected,
-    /// The exporter's times as they are.
-    Trusted,
-    /// The time at which the datagram was received.
-    Received,
+named! {
+    /// The times of contacts that exporters report.
+    #[non_exhaustive]
+    Timestamps {
+        /// The exporter's times, corrected by the skew of its clock where that is above 5 seconds, and replaced by the time of
+        /// receipt where it is above an hour.
+        #[default]
+        Corrected = "corrected",
+        /// The exporter's times as they are.
+        Trusted = "trusted",
+        /// The time at which the datagram was received.
+        Received = "received",
+    }
+}
+
+/// An option of an input whose value is out of range, or that needs another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option}: {rule}")]
+pub struct BadOption {
+    /// Name of the option.
+    pub option: &'static str,
+    /// The rule that it breaks.
+    pub rule: String,
 }
 
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
     /// Linux counts twice as many bytes in 31 bits.
-    #[cfg(feature = "clap")]
     const RECEIVE_BUFFERS: RangeInclusive<u32> = 1..=(1 << 30) - 1;
+    const RECEIVERS: RangeInclusive<u32> = 1..=256;
 }
 
 impl CaptureOptions {
@@ -146,10 +192,8 @@ impl CaptureOptions {
     const BUFFER: u32 = 32 << 20;
     /// From the bytes up to and including the fixed header of IPv6, behind Ethernet and two VLAN tags, to what libpcap takes for
     /// "all".
-    #[cfg(any(feature = "clap", feature = "live"))]
     pub(crate) const SNAP_LENGTHS: RangeInclusive<u32> = 62..=262_144;
     /// From two blocks of 256 KiB, of which libpcap makes a ring for Linux: one is read while the other is filled.
-    #[cfg(any(feature = "clap", feature = "live"))]
     pub(crate) const BUFFERS: RangeInclusive<u32> = 524_288..=i32::MAX as u32;
 }
 
@@ -189,6 +233,44 @@ impl InputOptions {
     pub fn is_exports(&self) -> bool {
         self.exports || !self.sockets.listen.is_empty()
     }
+
+    /// Checks values and combinations of options that do not come from a command, which checks them by itself.
+    ///
+    /// # Errors
+    /// [`BadOption`]: the first option that is out of range, or lacks one that it needs.
+    pub fn check(&self) -> Result<(), BadOption> {
+        let Self { sockets, interface, capture, .. } = self;
+        let bad = |option, rule| Err(BadOption { option, rule });
+        for (option, value, range) in [
+            ("receive-buffer", sockets.receive_buffer, SocketOptions::RECEIVE_BUFFERS),
+            ("receivers", sockets.receivers, SocketOptions::RECEIVERS),
+            ("snap-length", capture.snap_length, CaptureOptions::SNAP_LENGTHS),
+            ("capture-buffer", capture.capture_buffer, CaptureOptions::BUFFERS),
+        ] {
+            if !range.contains(&value) {
+                let (least, most) = range.into_inner();
+                return bad(option, format!("give {least} to {most}, got {value}"));
+            }
+        }
+        let (files, listen) = (!self.input.is_empty(), !sockets.listen.is_empty());
+        let (exporters, captures) = (!sockets.exporters.is_empty(), interface.is_some());
+        let sockets = *sockets != SocketOptions::default();
+        let capture = *capture != CaptureOptions::default();
+        let decoding = self.decoding != ExportOptions::default();
+        let rules = [
+            (listen && files, "listen", "cannot be given with input"),
+            (captures && (files || listen), "interface", "cannot be given with input or listen"),
+            (listen && !exporters, "listen", "needs exporters"),
+            (!files && (self.exports || self.live), "input", "is missing beside exports or live"),
+            (!listen && sockets, "listen", "is missing beside exporters or options of sockets"),
+            (!captures && capture, "interface", "is missing beside options of capture"),
+            (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
+        ];
+        match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+            Some((_, option, rule)) => bad(option, rule.to_owned()),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(feature = "clap")]
@@ -196,21 +278,63 @@ fn within(range: RangeInclusive<u32>) -> impl clap::builder::TypedValueParser<Va
     clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
 }
 
-#[cfg(feature = "clap")]
-fn nat(text: &str) -> Result<Nat, &'static str> {
-    match text {
-        "pre" => Ok(Nat::Pre),
-        "post" => Ok(Nat::Post),
-        _ => Err("give pre or post"),
-    }
-}
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use super::*;
 
-#[cfg(feature = "clap")]
-fn timestamps(text: &str) -> Result<Timestamps, &'static str> {
-    match text {
-        "corrected" => Ok(Timestamps::Corrected),
-        "trusted" => Ok(Timestamps::Trusted),
-        "received" => Ok(Timestamps::Received),
-        _ => Err("give corrected, trusted or received"),
+    fn read(text: &str) -> Result<InputOptions, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn keys_are_the_names_of_a_command() {
+        let text = r#"{"listen": ["[::]:2055"], "exporters": ["192.0.2.7/28", "::1"], "receive-buffer": 4096,
+            "nat": "post", "timestamps": "received", "sampling": 100, "snap-length": 256}"#;
+        let options = read(text).unwrap();
+        let sockets = SocketOptions {
+            listen: vec!["[::]:2055".parse().unwrap()],
+            exporters: vec!["192.0.2.0/28".parse().unwrap(), "::1/128".parse().unwrap()],
+            receive_buffer: 4096,
+            ..SocketOptions::default()
+        };
+        let (nat, timestamps) = (Nat::Post, Timestamps::Received);
+        let decoding = ExportOptions { nat, timestamps, sampling: NonZeroU32::new(100) };
+        assert_eq!(options, InputOptions { sockets, decoding, ..InputOptions::default() });
+        assert_eq!(options.check(), Ok(()));
+        assert_eq!(read("{}").unwrap(), InputOptions::default());
+        for text in [
+            r#"{"listn": []}"#,
+            r#"{"listen": ["nowhere"]}"#,
+            r#"{"exporters": ["10.0.0.0/33"]}"#,
+            r#"{"nat": "both"}"#,
+            r#"{"sampling": 0}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_that_a_command_would_reject_are_named() {
+        let listen = r#""listen": ["[::]:2055"]"#;
+        for (text, option) in [
+            ("", None),
+            (listen, Some("listen")),
+            (&format!(r#"{listen}, "exporters": ["::1"]"#), None),
+            (&format!(r#"{listen}, "exporters": ["::1"], "interface": "eth0""#), Some("interface")),
+            (&format!(r#"{listen}, "exporters": ["::1"], "receivers": 0"#), Some("receivers")),
+            (&format!(r#"{listen}, "exporters": ["::1"], "input": ["a"]"#), Some("listen")),
+            (r#""exporters": ["::1"]"#, Some("listen")),
+            (r#""templates": "a""#, Some("listen")),
+            (r#""interface": "eth0", "filter": "tcp""#, None),
+            (r#""filter": "tcp""#, Some("interface")),
+            (r#""interface": "eth0", "snap-length": 61"#, Some("snap-length")),
+            (r#""input": ["a"], "live": true"#, None),
+            (r#""live": true"#, Some("input")),
+            (r#""input": ["a"], "nat": "post""#, Some("listen")),
+            (r#""input": ["a"], "exports": true, "nat": "post""#, None),
+        ] {
+            let bad = read(&format!("{{{text}}}")).unwrap().check().err();
+            assert_eq!(bad.map(|bad| bad.option), option, "{text}");
+        }
     }
 }

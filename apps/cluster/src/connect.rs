@@ -23,7 +23,7 @@ pub const AUTHORITY_FILE: &str = "ca.pem";
 /// Longest wait between two attempts to connect.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Where the broker is, and what opens it.
+/// The address of the broker, and the folder of secrets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Access {
     /// Folder with network.json, ca.pem and NAME.nk, as `setup` has made them
@@ -44,7 +44,7 @@ pub struct Link {
     pub state: watch::Receiver<LinkState>,
 }
 
-/// See [`Link::state`].
+/// The state of a [`Link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkState {
     /// How often the client has connected.

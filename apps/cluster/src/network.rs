@@ -24,7 +24,7 @@ pub const NETWORK_FILE: &str = "network.json";
 /// exceed in a message.
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
-/// What all nodes of one network share.
+/// The description of a network, which all of its nodes share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -38,7 +38,7 @@ pub struct Network {
     pub config: Config,
 }
 
-/// Why there is no network to work with.
+/// The reason why a network cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum NetworkError {

@@ -28,7 +28,7 @@ mod measure;
 mod outbox;
 mod pace;
 mod publish;
-pub mod spool;
+mod spool;
 pub mod traffic;
 
 use measure::{Measurement, Totals};
@@ -36,7 +36,7 @@ use outbox::Outbox;
 use publish::Publisher;
 use spool::Spool;
 
-/// What `srlg-cluster probe` takes.
+/// Options of `srlg-cluster probe`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// This probe's name, one of the network's
@@ -72,8 +72,8 @@ pub struct Args {
     pub wait_durable: bool,
 }
 
-/// What became of an input.
-struct Measured {
+/// The summary of an input.
+struct InputSummary {
     totals: Totals,
     status: Status,
 }
@@ -143,7 +143,7 @@ fn start_measuring(
     args: Args,
     network: Network,
     outbox: Arc<Outbox>,
-) -> Result<oneshot::Receiver<Result<Measured>>> {
+) -> Result<oneshot::Receiver<Result<InputSummary>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         let Args { pace, device, ref input, .. } = args;
@@ -160,8 +160,8 @@ fn start_measuring(
     Ok(receiver)
 }
 
-fn tell(measured: &Measured) {
-    let Measured { totals, status } = measured;
+fn tell(summary: &InputSummary) {
+    let InputSummary { totals, status } = summary;
     status.to_string().lines().for_each(|line| info!("{line}"));
     status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
     info!("{totals}");

@@ -33,7 +33,7 @@ const LIFE: time::Duration = time::Duration::days(3650);
 /// A part has at most a megabyte less what its headers take: the broker's own default is a megabyte.
 const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
-/// What `srlg-cluster setup` takes.
+/// Options of `srlg-cluster setup`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder to write to; it is created if it does not exist

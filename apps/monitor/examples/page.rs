@@ -149,7 +149,9 @@ fn exporter(at: u8, second: u32) -> ExporterBoard {
         templates: 2 + usize::from(at),
         undecodable_sets: u64::from(at / 2) * 3,
         skew_ms: [12, -7_300, 420][usize::from(at)],
-        sampling: ["1:10", "unknown", "1:4 to 1:1000"][usize::from(at)].to_owned(),
+        sampling: ["1:10", "unknown", "1:4 to 1:1000"][usize::from(at)]
+            .parse()
+            .expect("a sampling"),
     }
 }
 

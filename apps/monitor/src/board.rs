@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use srlg_input::contact::Sampling;
 use tokio::sync::watch;
 
 use crate::notice::Notice;
@@ -17,10 +18,10 @@ pub const TOP: usize = 50;
 /// Slices that a line of a host shows.
 pub const LINE: usize = 60;
 
-/// Hands the latest board to all who look.
+/// The latest board.
 pub type Boards = watch::Receiver<Arc<Board>>;
 
-/// Tells what is known after a slice.
+/// Everything that is shown after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
     /// When the monitor started, milliseconds since the Unix epoch.
@@ -45,13 +46,13 @@ pub struct Board {
     pub exporters: Vec<ExporterBoard>,
     /// Where notices go.
     pub sinks: Vec<SinkBoard>,
-    /// Unix seconds of the last reload of the configuration that went well.
+    /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
     /// Whether the last reload of the configuration went well.
     pub is_last_reload_good: bool,
 }
 
-/// Tells of one view.
+/// A view.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ViewBoard {
     /// Name of the view.
@@ -90,7 +91,7 @@ pub struct ViewBoard {
     pub allows: Vec<AllowBoard>,
 }
 
-/// Tells of one allowance.
+/// An allow-list entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct AllowBoard {
     /// Why it is there.
@@ -99,7 +100,7 @@ pub struct AllowBoard {
     pub hits: u64,
 }
 
-/// Tells of one super point.
+/// A super point.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopHost {
     /// The host.
@@ -119,7 +120,7 @@ pub struct TopHost {
     pub line: Vec<u32>,
 }
 
-/// Tells what came in.
+/// Counters of the input.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct InputBoard {
     /// Contacts that were read.
@@ -132,7 +133,7 @@ pub struct InputBoard {
     pub dropped: u64,
 }
 
-/// Tells of one exporter.
+/// An exporter.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExporterBoard {
     /// Its address.
@@ -151,11 +152,16 @@ pub struct ExporterBoard {
     pub undecodable_sets: u64,
     /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
     pub skew_ms: i64,
-    /// Packets one of which is looked at, as text.
-    pub sampling: String,
+    /// Packets one of which is looked at.
+    #[serde(serialize_with = "as_text")]
+    pub sampling: Sampling,
 }
 
-/// Tells of one sink.
+fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(sampling)
+}
+
+/// A sink.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SinkBoard {
     /// Its name.

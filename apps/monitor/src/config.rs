@@ -1,68 +1,58 @@
 //! What a monitor watches, and when it alerts: a file of TOML, or options of the command alone.
 //!
 //! ```text
-//! file --[file]--> File --[resolve]--> Config <--[options]-- options of the command
+//! text --[document, file]--> File --[resolve]--> Config
+//! options of a command -----> File
 //! ```
 //!
 //! Invariant: a [`Config`] is whole and right: whatever is wrong was told before, with its line.
 
+mod document;
 mod file;
 mod problem;
 mod resolve;
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use srlg_host::Device;
-use srlg_input::InputOptions;
-use srlg_input::contact::{Networks, ViewOptions};
+use srlg_input::contact::Networks;
+use srlg_input::{InputOptions, ViewOptions};
+use toml::de::DeTable;
 
 use crate::rules::Rules;
 use crate::sinks::SinkOptions;
 use crate::watch::BELOW_DOWN;
-pub use file::{File, RuleFile, Text};
+pub use file::General;
+use file::{File, RuleTable, Tables, Window};
 pub use problem::Problems;
 
-/// Holds all that a monitor does.
+/// Everything that a monitor does.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where contacts come from.
     pub source: InputOptions,
-    /// Length of a slice.
-    pub slice: Duration,
-    /// How long after its end a slice waits for contacts on their way.
-    pub grace: Duration,
-    /// Where they are counted.
-    pub device: Device,
+    /// Settings that are not about a view, a network or a sink.
+    pub general: General,
     /// Views, in the order of the file.
     pub views: Vec<ViewConfig>,
-    /// What networks are called.
+    /// Labels of networks.
     pub labels: Networks<String>,
-    /// Address of the page, the metrics and the interface of programs.
-    pub http: Option<SocketAddr>,
-    /// Whether others than this machine may ask there.
-    pub http_public: bool,
-    /// Folder of the state that outlives a restart.
-    pub state: Option<PathBuf>,
-    /// Time between two checkpoints.
-    pub checkpoint: Duration,
-    /// How long notices are kept.
-    pub keep: Duration,
     /// Where notices go.
     pub sinks: Vec<SinkOptions>,
 }
 
-/// Holds a view with its rules.
+/// A view with its rules.
 #[derive(Clone, Debug)]
 pub struct ViewConfig {
     /// Its name.
     pub name: String,
-    /// Which contacts count, and for whom.
+    /// Contacts that count, and the hosts that they count for.
     pub view: ViewOptions,
-    /// `pairs` and `memory`, as they are written.
-    pub load: (Option<u64>, Option<usize>),
+    /// Distinct pairs of the longest window that the detector is sized for, if they are given.
+    pub pairs: Option<u64>,
+    /// Bytes that the detector may take, if they are given.
+    pub memory: Option<usize>,
     /// Sizes of its detector, with seed 0.
     pub sizes: srlg_host::Config,
     /// The rules of its hosts.
@@ -83,18 +73,34 @@ impl Config {
     /// Reads the configuration `text`.
     ///
     /// # Errors
-    /// [`Problems`]: all of them where the text is TOML, else the first.
+    /// [`Problems`]: all of them if the text is TOML, else the first.
     pub fn parse(text: &str) -> Result<Self, Problems> {
-        let file: File = toml::from_str(text).map_err(|error| Problems::of_toml(text, &error))?;
-        resolve::resolve(file).map_err(|problems| problems.with_lines(text))
+        let mut problems = Problems::default();
+        let root = DeTable::parse(text).map_err(|error| Problems::of_toml(text, &error))?;
+        let file = File::read(root.into_inner(), &mut problems);
+        resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
-    /// Makes the configuration that `file` describes, which is not that of a text.
+    /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
+    /// within `window`, and ends it after `hold`.
     ///
     /// # Errors
     /// [`Problems`].
-    pub fn of(file: File) -> Result<Self, Problems> {
-        resolve::resolve(file)
+    pub fn simple(
+        source: InputOptions,
+        general: General,
+        threshold: u32,
+        window: Duration,
+        hold: Duration,
+    ) -> Result<Self, Problems> {
+        let rule = RuleTable {
+            name: "default".to_owned(),
+            thresholds: [(Window::from(window), threshold.into())].into(),
+            hold: Some(hold),
+            ..RuleTable::default()
+        };
+        let tables = Tables { input: source, rules: vec![rule], ..Tables::default() };
+        resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
     }
 
     /// Takes over the rules, the allow lists and the labels of `next`, and returns what cannot be taken over without a
@@ -107,32 +113,33 @@ impl Config {
             }
             is_same
         };
-        check(format!("{:?}", self.source) == format!("{:?}", next.source), "the input is");
-        let is_same_slice = self.slice == next.slice;
-        check(self.grace == next.grace, "grace is");
-        let http = |config: &Self| (config.http, config.http_public);
-        check(http(self) == http(&next), "http is");
-        check(self.state == next.state, "state is");
-        check(self.checkpoint == next.checkpoint, "checkpoint is");
-        check(self.keep == next.keep, "keep is");
+        let (now, then) = (&self.general, &next.general);
+        let is_same_slice = now.slice == then.slice;
+        let is_same_http = (now.http, now.http_public) == (then.http, then.http_public);
+        check(self.source == next.source, "the input is");
+        check(now.grace == then.grace, "grace is");
+        check(now.device == then.device, "device is");
+        check(is_same_http, "http is");
+        check(now.state == then.state, "state is");
+        check(now.checkpoint == then.checkpoint, "checkpoint is");
+        check(now.keep == then.keep, "keep is");
         check(self.sinks == next.sinks, "the list of sinks is");
-        let names = |config: &Self| -> Vec<String> {
-            config.views.iter().map(|view| view.name.clone()).collect()
-        };
-        check(names(self) == names(&next), "the list of views is");
+        let names = self.views.iter().map(|view| &view.name);
+        check(names.eq(next.views.iter().map(|view| &view.name)), "the list of views is");
         for view in &mut self.views {
             let found = next.views.iter().find(|next| next.name == view.name);
             let Some(next) = found.filter(|_| is_same_slice) else { continue };
-            let is_same = format!("{:?}", view.view) == format!("{:?}", next.view);
-            let is_same = check(is_same, &format!("what the view {} measures is", view.name));
-            check(view.load == next.load, &format!("pairs or memory of the view {} is", view.name));
+            let is_same =
+                check(view.view == next.view, &format!("what the view {} measures is", view.name));
+            let is_same_size = (view.pairs, view.memory) == (next.pairs, next.memory);
+            check(is_same_size, &format!("pairs or memory of the view {} is", view.name));
             let (sizes, wanted) = (&view.sizes, &next.sizes);
             let fits = check(
                 wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
                 &format!(
                     "the view {} was sized for windows of up to {} and for alerts that end at {:.0} or more, down times the threshold, and the rules are",
                     view.name,
-                    humantime::format_duration(self.slice * sizes.window),
+                    humantime::format_duration(self.general.slice * sizes.window),
                     f64::from(sizes.threshold) / BELOW_DOWN
                 ),
             );

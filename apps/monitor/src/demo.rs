@@ -9,20 +9,23 @@ mod verdict;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args as _, FromArgMatches};
 use srlg_host::config::random_seed;
-use srlg_input::{Event, Input};
+use srlg_input::contact::IpNet;
+use srlg_input::flow::ExportOptions;
+use srlg_input::live::SocketOptions;
+use srlg_input::{Event, Input, InputOptions};
 
 use crate::board::Board;
+use crate::config::{Config, General, Problems};
 use crate::monitor::Monitor;
-use crate::options::Options;
 use crate::web::Web;
 use attacks::Attacks;
 use verdict::Verdict;
@@ -30,7 +33,7 @@ use verdict::Verdict;
 /// The least that the attacks, the window and the time after which alerts end need.
 const LEAST_SECONDS: u64 = 20;
 
-/// What `srlg-monitor demo` takes.
+/// Options of `srlg-monitor demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Seconds of the demonstration, at least 20
@@ -60,14 +63,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         "--seconds is {}: give {LEAST_SECONDS} or more, which the attacks and their ends need",
         args.seconds
     );
-    let options = options()?;
     let mut file = args.alerts.as_ref().map(|path| {
         File::create(path).with_context(|| format!("cannot write to {}", path.display()))
     });
     let mut file = file.take().transpose()?;
-    let config = options.config()?;
+    let config = config()?;
     let mut monitor = Monitor::new(&config, random_seed()?)?;
-    let mut input = Input::open(&options.source)?;
+    let mut input = Input::open(&config.source)?;
     let to =
         *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
     let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
@@ -127,28 +129,24 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// A monitor on loopback, with a short window.
-fn options() -> Result<Options> {
-    let command = Options::augment_args(clap::Command::new("demo"));
-    let matches = command.try_get_matches_from([
-        "demo",
-        "--listen",
-        "127.0.0.1:0",
-        "--exporters",
-        "127.0.0.1",
-        "--sampling",
-        "1",
-        "--inside",
-        "10.0.0.0/8",
-        "--inside",
-        "2001:db8::/32",
-        "--threshold",
-        "500",
-        "--window",
-        "5s",
-        "--slice",
-        "250ms",
-        "--hold",
-        "2s",
-    ])?;
-    Ok(Options::from_arg_matches(&matches)?)
+fn config() -> Result<Config, Problems> {
+    let loopback = Ipv4Addr::LOCALHOST;
+    let source = InputOptions {
+        sockets: SocketOptions {
+            listen: vec![(loopback, 0).into()],
+            exporters: vec![IpAddr::from(loopback).into()],
+            ..SocketOptions::default()
+        },
+        decoding: ExportOptions { sampling: Some(NonZeroU32::MIN), ..ExportOptions::default() },
+        ..InputOptions::default()
+    };
+    let general = General {
+        inside: vec![
+            IpNet::new_assert(Ipv4Addr::new(10, 0, 0, 0).into(), 8),
+            IpNet::new_assert(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).into(), 32),
+        ],
+        slice: Duration::from_millis(250),
+        ..General::default()
+    };
+    Config::simple(source, general, 500, Duration::from_secs(5), Duration::from_secs(2))
 }

@@ -10,9 +10,9 @@ use srlg_input::contact::{Side, View};
 
 use crate::config::{Config, ViewConfig};
 use crate::notice::Direction;
-use crate::rules::Allowed;
+use crate::rules::AllowTarget;
 
-/// What `srlg-monitor check` takes.
+/// Options of `srlg-monitor check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     /// File of the configuration
@@ -20,7 +20,7 @@ pub struct CheckArgs {
     pub config: PathBuf,
 }
 
-/// What `srlg-monitor explain` takes.
+/// Options of `srlg-monitor explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExplainArgs {
     /// Host
@@ -44,7 +44,7 @@ pub fn check(args: &CheckArgs) -> Result<String> {
         let memory = sizes.validate()?.recorder_bytes();
         all += memory;
         let windows: Vec<String> =
-            rules.windows().into_iter().map(|slices| time(config.slice * slices)).collect();
+            rules.windows().into_iter().map(|slices| time(config.general.slice * slices)).collect();
         let names: Vec<&str> = rules.sets().iter().map(|set| set.name.as_str()).collect();
         writeln!(
             text,
@@ -72,7 +72,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String> {
         None => writeln!(text, "{host} is in no network with a label")?,
     }
     for view in &config.views {
-        explain_in(view, host, config.slice, &mut text)?;
+        explain_in(view, host, config.general.slice, &mut text)?;
     }
     Ok(text)
 }
@@ -128,9 +128,9 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
     }
     for allow in told.allows {
         let what = match &allow.what {
-            Allowed::Hosts(_) => "no alert is about the host".to_owned(),
-            Allowed::Peers(_) => "contacts of others with the host do not count".to_owned(),
-            Allowed::Ports(_, ports) => {
+            AllowTarget::Hosts(_) => "no alert is about the host".to_owned(),
+            AllowTarget::Peers(_) => "contacts of others with the host do not count".to_owned(),
+            AllowTarget::Ports(_, ports) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 let whose = if direction == Direction::FanOut { "of others " } else { "" };
                 format!("contacts {whose}to ports {} of the host do not count", ports.join(", "))

@@ -9,7 +9,7 @@ use srlg_alert::Status;
 
 use crate::store::Store;
 
-/// What `srlg-monitor alerts` takes.
+/// Options of `srlg-monitor alerts`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Folder of the state of the monitor

@@ -13,16 +13,25 @@ pub mod config;
 pub mod demo;
 pub mod explain;
 pub mod history;
-pub mod maxima;
+mod maxima;
 pub mod monitor;
 pub mod notice;
 pub mod options;
-pub mod rules;
+mod rules;
 pub mod run;
 pub mod saved;
-pub mod service;
+mod service;
 pub mod sinks;
 pub mod store;
 pub mod suggest;
-pub mod watch;
+mod watch;
 pub mod web;
+
+use std::time::SystemTime;
+
+/// Returns the time of day, milliseconds since the Unix epoch; 0 before that.
+#[must_use]
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}

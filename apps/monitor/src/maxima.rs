@@ -15,9 +15,9 @@ const HOSTS: usize = 1 << 16;
 /// How long counts are collected.
 const DAY_MS: u64 = 86_400_000;
 
-/// Remembers the largest counts of hosts.
+/// The largest counts of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Maxima {
+pub(crate) struct Maxima {
     /// When the counts of today begin, milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// When the last count was taken.
@@ -28,7 +28,7 @@ pub struct Maxima {
 
 impl Maxima {
     /// Takes the count of `host` in a slice that ended at `now_ms`.
-    pub fn take(&mut self, host: IpAddr, cardinality: f64, now_ms: u64) {
+    pub(crate) fn take(&mut self, host: IpAddr, cardinality: f64, now_ms: u64) {
         let most = self.today.entry(host).or_insert(0.0);
         *most = most.max(cardinality);
         self.until_ms = now_ms;
@@ -40,7 +40,7 @@ impl Maxima {
     }
 
     /// Lets time pass until `now_ms`: after a day another begins.
-    pub fn pass(&mut self, now_ms: u64) {
+    pub(crate) fn pass(&mut self, now_ms: u64) {
         if self.since_ms == 0 {
             self.since_ms = now_ms;
         } else if now_ms.saturating_sub(self.since_ms) >= DAY_MS {
@@ -52,7 +52,7 @@ impl Maxima {
 
     /// Returns the largest count of each host, of today and of the day before.
     #[must_use]
-    pub fn counts(&self) -> Vec<(IpAddr, f64)> {
+    pub(crate) fn counts(&self) -> Vec<(IpAddr, f64)> {
         let mut counts = self.yesterday.clone();
         for (host, count) in &self.today {
             let most = counts.entry(*host).or_insert(0.0);

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use srlg_alert::{AlertId, Severity, Status, Subject};
+use srlg_alert::{Alert, AlertId, Severity, Status, Subject};
 use srlg_input::Status as InputStatus;
 use srlg_input::contact::{Contact, Networks, Role, Sampling, Side, ViewOptions};
 
 use crate::board::{Board, ExporterBoard, InputBoard};
-use crate::config::{Config, ViewConfig};
+use crate::config::Config;
 use crate::notice::{Context, Direction, Notice};
-use crate::watch::{Told, Watch, WatchOptions};
+use crate::watch::Watch;
 
-/// Watches all views of one input.
+/// All views of one input.
 pub struct Monitor {
-    views: Vec<Viewed>,
+    views: Vec<Watch>,
     labels: Networks<String>,
     slice_ms: u64,
     contacts: u64,
@@ -26,15 +26,7 @@ pub struct Monitor {
     open: BTreeMap<AlertId, Arc<Notice>>,
 }
 
-struct Viewed {
-    watch: Watch,
-    direction: Direction,
-    is_inside: bool,
-    /// The view of the same hosts in which contacts go the other way.
-    opposite: Option<usize>,
-}
-
-/// How exporters sampled, of all contacts so far.
+/// How exporters sampled all contacts so far.
 #[derive(Debug, Default)]
 struct Samplings {
     by_exporter: HashMap<IpAddr, Sampling>,
@@ -73,40 +65,11 @@ impl Monitor {
             Ok(now) if !config.source.is_live() => (now + DAY).as_nanos() as u64,
             _ => u64::MAX,
         };
-        let other = |view: &ViewOptions| {
-            let role = match view.role {
-                Role::Destination => Role::Source,
-                Role::Source => Role::Destination,
-                Role::Any => return None,
-            };
-            config.views.iter().position(|other| {
-                let ViewOptions { measure, prefixes, role: of, .. } = &other.view;
-                *of == role && *measure == view.measure && *prefixes == view.prefixes
-            })
-        };
-        let views: Result<Vec<Viewed>> = config
-            .views
-            .iter()
-            .map(|ViewConfig { name, view, sizes, rules, .. }| {
-                let direction = Direction::from(view.role);
-                let (is_inside, opposite) = (view.measure == Side::Inside, other(view));
-                let watch = Watch::new(WatchOptions {
-                    name: name.clone(),
-                    view: view.clone(),
-                    config: srlg_host::Config { seed, ..*sizes },
-                    rules: rules.clone(),
-                    slice: config.slice,
-                    grace: config.grace,
-                    device: config.device,
-                    latest_ns,
-                })?;
-                Ok(Viewed { watch, direction, is_inside, opposite })
-            })
-            .collect();
+        let watch = |view| Watch::new(view, &config.general, seed, latest_ns);
         Ok(Self {
-            views: views?,
+            views: config.views.iter().map(watch).collect::<Result<_>>()?,
             labels: config.labels.clone(),
-            slice_ms: u64::try_from(config.slice.as_millis())?,
+            slice_ms: u64::try_from(config.general.slice.as_millis())?,
             contacts: 0,
             samplings: Samplings::default(),
             open: BTreeMap::new(),
@@ -115,44 +78,37 @@ impl Monitor {
 
     /// Follows the rules, the allow lists and the labels of `config` from the next slice on.
     pub fn reload(&mut self, config: &Config) {
-        for viewed in &mut self.views {
-            let next = config.views.iter().find(|next| next.name == viewed.watch.name());
-            if let Some(next) = next {
-                viewed.watch.set_rules(next.rules.clone());
+        for book in self.views.iter_mut().map(Watch::book_mut) {
+            if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
+                book.set_rules(next.rules.clone());
             }
         }
         self.labels = config.labels.clone();
     }
 
     /// Returns the views.
-    pub fn watches(&mut self) -> impl Iterator<Item = &mut Watch> {
-        self.views.iter_mut().map(|viewed| &mut viewed.watch)
+    pub(crate) fn watches(&mut self) -> impl Iterator<Item = &mut Watch> {
+        self.views.iter_mut()
     }
 
     /// Returns the bytes of the recorders of all views.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.views.iter().map(|viewed| viewed.watch.memory_bytes()).sum()
+        self.views.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
     /// Returns the bytes that a checkpoint takes besides while it is written: of the largest view a copy of
     /// the recorders, and the bytes before and after they are packed.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
-        let largest = self.views.iter().map(|viewed| viewed.watch.memory_bytes()).max();
+        let largest = self.views.iter().map(|watch| watch.detector().memory_bytes()).max();
         3 * largest.unwrap_or(0)
-    }
-
-    /// Returns how many slices have been closed.
-    #[must_use]
-    pub fn closed(&self) -> u64 {
-        self.views.iter().map(|viewed| viewed.watch.closed()).sum()
     }
 
     /// Returns the end of the last slice, milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.views.iter().map(|viewed| viewed.watch.now_ms()).max().unwrap_or(0)
+        self.views.iter().map(|watch| watch.book().now_ms()).max().unwrap_or(0)
     }
 
     /// Takes a contact.
@@ -189,8 +145,8 @@ impl Monitor {
     pub fn notices(&mut self) -> Result<Vec<Notice>> {
         let mut notices = Vec::new();
         for at in 0..self.views.len() {
-            for told in self.views[at].watch.told() {
-                notices.push(self.notice(at, told)?);
+            for (alert, context) in self.views[at].book_mut().changes() {
+                notices.push(self.notice(&self.views[at].options, alert, context)?);
             }
         }
         for notice in &notices {
@@ -205,45 +161,46 @@ impl Monitor {
     /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of
     /// those whose view is no more.
     pub fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
-        let names: Vec<String> = self.watches().map(|watch| watch.name().to_owned()).collect();
-        let (known, gone): (Vec<_>, Vec<_>) =
-            notices.into_iter().partition(|notice| names.contains(&notice.view));
+        let is_known = |notice: &Notice| self.views.iter().any(|it| it.book().name == notice.view);
+        let (known, gone): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_known);
         self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    fn notice(&self, at: usize, told: Told) -> Result<Notice> {
-        let Viewed { direction, is_inside, opposite, .. } = &self.views[at];
-        let Told { alert, window_ms, peers, detail, sampling, data_age_ms } = told;
+    /// The view of the same hosts as `view` in which contacts go the other way.
+    fn opposite(&self, view: &ViewOptions) -> Option<&Watch> {
+        let role = match view.role {
+            Role::Destination => Role::Source,
+            Role::Source => Role::Destination,
+            Role::Any => return None,
+        };
+        self.views.iter().find(|Watch { options: other, .. }| {
+            (other.role, other.measure, other.prefixes) == (role, view.measure, view.prefixes)
+        })
+    }
+
+    fn notice(&self, view: &ViewOptions, alert: Alert, mut context: Context) -> Result<Notice> {
         let host = match &alert.subject {
             Subject::Host(host) => *host,
             Subject::Network { largest, network, .. } => {
                 largest.first().map_or(network.addr(), |(host, _)| *host)
             }
         };
-        // Of as much time: what a host does within an hour is no answer to a flood of a minute.
-        let slices = window_ms / self.slice_ms;
-        let opposite = opposite
-            .map(|other| self.views[other].watch.cardinality_within(host, slices))
-            .transpose()?;
-        let context = Context {
-            direction: *direction,
-            is_inside: *is_inside,
-            label: self.labels.get(host).cloned(),
-            window_ms,
-            opposite: opposite.map(|estimate| estimate.cardinality),
-            sampling,
-            data_age_ms,
-            detail,
-            peers,
-        };
+        if let Some(opposite) = self.opposite(view) {
+            // Of as much time: what a host does within an hour is no answer to a flood of a minute.
+            let slices = context.window_ms / self.slice_ms;
+            context.opposite = Some(opposite.cardinality_within(host, slices)?.cardinality);
+        }
+        context.direction = Direction::from(view.role);
+        context.is_inside = view.measure == Side::Inside;
+        context.label = self.labels.get(host).cloned();
         Ok(Notice::new(alert, context))
     }
 
     /// Returns what is known now, with what `input` tells.
     #[must_use]
     pub fn board(&self, input: &InputStatus) -> Board {
-        let mut views: Vec<_> = self.views.iter().map(|viewed| viewed.watch.board()).collect();
+        let mut views: Vec<_> = self.views.iter().map(Watch::board).collect();
         for view in &mut views {
             for host in &mut view.top {
                 host.label = self.labels.get(host.host).cloned();
@@ -271,13 +228,13 @@ impl Monitor {
                 templates: exporter.templates,
                 undecodable_sets: exporter.undecodable.iter().map(|it| it.sets).sum(),
                 skew_ms: -exporter.skew_ns / 1_000_000,
-                sampling: sampling.to_string(),
+                sampling,
             }
         });
         Board {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
-            is_input_lost: self.views.iter().any(|viewed| viewed.watch.is_input_lost()),
+            is_input_lost: self.views.iter().any(|watch| watch.book().is_input_lost),
             memory_bytes: self.memory_bytes() as u64,
             views,
             alerts,

@@ -13,8 +13,8 @@ use srlg_input::contact::Role;
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
 
-/// Tells which way the contacts of a view go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The direction of the contacts of a view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// To the hosts of the view.
@@ -22,6 +22,7 @@ pub enum Direction {
     /// From the hosts of the view.
     FanOut,
     /// Either.
+    #[default]
     Any,
 }
 
@@ -35,7 +36,7 @@ impl From<Role> for Direction {
     }
 }
 
-/// Tells what an alert is probably about.
+/// The probable cause of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -60,7 +61,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Holds an alert, with all that is known, when it starts, goes on, or ends.
+/// A notification of an alert that starts, is active, or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// The same from start to end, and over restarts.
@@ -149,8 +150,8 @@ pub struct Notice {
     pub text: String,
 }
 
-/// What is known of an alert besides.
-#[derive(Clone, Debug, PartialEq)]
+/// Everything that is known of an alert besides.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
     /// Which way the contacts of the view go.
     pub direction: Direction,
@@ -172,7 +173,7 @@ pub struct Context {
     pub peers: Vec<IpAddr>,
 }
 
-/// What contacts of a host told one by one.
+/// Details of a host, from its single contacts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
     /// Since when, milliseconds since the Unix epoch.

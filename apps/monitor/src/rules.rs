@@ -3,7 +3,6 @@
 //! Shape: per view a table of networks to rules, one of hosts without alerts, one of opposite hosts and one of ports that
 //! do not count. The longest network that holds a host decides.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -11,7 +10,7 @@ use ipnet::IpNet;
 use srlg_alert::Rule;
 use srlg_input::contact::{Contact, Networks};
 
-/// Holds the terms of a rule for each of its windows.
+/// A rule, with its terms for each of its windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleSet {
     /// Name of the rule in the configuration.
@@ -22,18 +21,18 @@ pub struct RuleSet {
     pub windows: BTreeMap<u32, Rule>,
 }
 
-/// Takes out contacts or hosts.
+/// An entry of an allow list: contacts or hosts that raise no alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allow {
     /// What is taken out.
-    pub what: Allowed,
+    pub what: AllowTarget,
     /// Why, for people.
     pub why: String,
 }
 
-/// Tells what an [`Allow`] takes out.
+/// The hosts or contacts that an [`Allow`] takes out.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Allowed {
+pub enum AllowTarget {
     /// Alerts about hosts of these networks.
     Hosts(Vec<IpNet>),
     /// Contacts with these opposite hosts.
@@ -42,14 +41,12 @@ pub enum Allowed {
     Ports(Vec<IpNet>, Vec<u16>),
 }
 
-/// Knows all rules of a view.
+/// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
     sets: Vec<RuleSet>,
     by_network: Networks<(IpNet, usize)>,
     allows: Vec<Allow>,
-    /// How often each of `allows` took something out.
-    hits: Vec<Cell<u64>>,
     /// Indices into `allows`.
     hosts: Networks<usize>,
     peers: Networks<usize>,
@@ -58,7 +55,7 @@ pub struct Rules {
     has_ports: bool,
 }
 
-/// Tells which rule a host has, and why.
+/// The rule of a host, and why it is that one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
     /// The rule, with the longest of its networks that holds the host.
@@ -77,49 +74,30 @@ impl Rules {
             set.networks.iter().map(move |network| (*network, (*network, at)))
         });
         let by_network = Networks::new(networks);
-        let of = |pick: fn(&Allowed) -> Option<&Vec<IpNet>>| {
-            let numbered = allows.iter().enumerate();
-            let found = numbered.filter_map(move |(at, allow)| Some((at, pick(&allow.what)?)));
-            found.flat_map(|(at, networks)| networks.iter().map(move |network| (*network, at)))
-        };
-        let hosts = of(|what| match what {
-            Allowed::Hosts(networks) => Some(networks),
-            _ => None,
-        });
-        let peers = of(|what| match what {
-            Allowed::Peers(networks) => Some(networks),
-            _ => None,
-        });
-        let (hosts, peers) = (Networks::new(hosts), Networks::new(peers));
-        // The longest network alone is found: it takes the ports of the networks around with it.
-        let ports: Vec<(IpNet, u16, usize)> = allows
-            .iter()
-            .enumerate()
-            .filter_map(|(at, allow)| match &allow.what {
-                Allowed::Ports(networks, ports) => Some((at, networks, ports)),
-                _ => None,
-            })
-            .flat_map(|(at, networks, ports)| {
-                networks
-                    .iter()
-                    .flat_map(move |network| ports.iter().map(move |port| (*network, *port, at)))
-            })
-            .collect();
+        let (mut hosts, mut peers, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, allow) in allows.iter().enumerate() {
+            match &allow.what {
+                AllowTarget::Hosts(networks) => hosts.extend(networks.iter().map(|it| (*it, at))),
+                AllowTarget::Peers(networks) => peers.extend(networks.iter().map(|it| (*it, at))),
+                AllowTarget::Ports(networks, numbers) => {
+                    for network in networks {
+                        ports.extend(numbers.iter().map(|port| (*network, (*port, at))));
+                    }
+                }
+            }
+        }
+        // Only the longest network is found: it takes the ports of the networks around with it.
         let around = |network: &IpNet| {
-            let holds = ports.iter().filter(move |(other, _, _)| other.contains(network));
-            holds.map(|(_, port, at)| (*port, *at)).collect::<Vec<_>>()
+            let around = ports.iter().filter(|(other, _)| other.contains(network));
+            around.map(|(_, port)| *port).collect::<Vec<_>>()
         };
-        let ports_of =
-            Networks::new(ports.iter().map(|(network, _, _)| (*network, around(network))));
-        let has = |is: fn(&Allowed) -> bool| allows.iter().any(|allow| is(&allow.what));
         Self {
             by_network,
-            hits: vec![Cell::new(0); allows.len()],
-            hosts,
-            peers,
-            has_peers: has(|what| matches!(what, Allowed::Peers(_))),
+            has_peers: !peers.is_empty(),
             has_ports: !ports.is_empty(),
-            ports: ports_of,
+            hosts: Networks::new(hosts),
+            peers: Networks::new(peers),
+            ports: Networks::new(ports.iter().map(|(network, _)| (*network, around(network)))),
             sets,
             allows,
         }
@@ -131,9 +109,10 @@ impl Rules {
         &self.sets
     }
 
-    /// Returns what is allowed, each with how often that took something out.
-    pub fn allows(&self) -> impl Iterator<Item = (&Allow, u64)> {
-        self.allows.iter().zip(self.hits.iter().map(Cell::get))
+    /// Returns the allow lists.
+    #[must_use]
+    pub fn allows(&self) -> &[Allow] {
+        &self.allows
     }
 
     /// Returns the windows of all rules, in slices, the shortest first.
@@ -164,34 +143,39 @@ impl Rules {
         self.hosts.get(host).is_none().then_some(rule)
     }
 
-    /// Counts a slice in which `host` had `opposite` hosts at least within `window` slices, if that is as many as start an
-    /// alert, and the host is allowed.
-    pub fn count_host(&self, host: IpAddr, window: u32, opposite: f64) {
+    /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
+    /// `window` slices, and these would have started an alert.
+    pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
         let rule =
             self.by_network.get(host).and_then(|(_, at)| self.sets[*at].windows.get(&window));
         if let Some(at) = self.hosts.get(host)
-            && rule.is_some_and(|rule| opposite >= rule.terms().threshold)
+            && rule.is_some_and(|rule| peers >= rule.terms().threshold)
         {
-            self.count(*at);
+            hits[*at] += 1;
         }
     }
 
-    /// Returns which of the pairs of `contact` count, of those that are there: the one of its source, and the one of its
-    /// destination.
+    /// Returns which pairs of `contact` count, of those that are there: the one of its source, and the one of its
+    /// destination. A pair that does not is added to the `hits` of [`allows`](Self::allows).
     #[inline]
     #[must_use]
-    pub fn counts(&self, contact: &Contact, [sent, received]: [bool; 2]) -> [bool; 2] {
+    pub fn counts(
+        &self,
+        contact: &Contact,
+        [sent, received]: [bool; 2],
+        hits: &mut [u64],
+    ) -> [bool; 2] {
         if (!self.has_peers && !self.has_ports) || !(sent || received) {
             return [sent, received];
         }
         if let Some(at) = self.port(contact) {
-            self.count(at);
+            hits[at] += 1;
             return [false; 2];
         }
-        let counts = |is_there: bool, peer: IpAddr| {
+        let mut counts = |is_there: bool, peer: IpAddr| {
             is_there
                 && self.peers.get(peer).is_none_or(|at| {
-                    self.count(*at);
+                    hits[*at] += 1;
                     false
                 })
         };
@@ -204,16 +188,15 @@ impl Rules {
         ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
     }
 
-    /// Goes on to count where `former` rules stopped, as far as they allowed the same.
-    pub fn take_hits(&mut self, former: &Self) {
-        for (allow, hits) in self.allows.iter().zip(&mut self.hits) {
-            let same = former.allows().find(|(other, _)| *other == allow);
-            hits.set(same.map_or(0, |(_, hits)| hits));
-        }
-    }
-
-    fn count(&self, at: usize) {
-        self.hits[at].set(self.hits[at].get() + 1);
+    /// Returns the hits of [`allows`](Self::allows) to start with, where `former` rules had `hits`: those of the same
+    /// allowance.
+    #[must_use]
+    pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
+        let hits_of = |allow| {
+            let mut former = former.allows.iter().zip(hits);
+            former.find(|(other, _)| *other == allow).map_or(0, |(_, hits)| *hits)
+        };
+        self.allows.iter().map(hits_of).collect()
     }
 
     /// Tells which rule `host` has, and why.
@@ -228,9 +211,9 @@ impl Rules {
         let others = holding.filter(|(set, _)| rule.is_none_or(|(chosen, _)| chosen != *set));
         let allows = self.allows.iter().filter(|allow| {
             let networks = match &allow.what {
-                Allowed::Hosts(networks)
-                | Allowed::Peers(networks)
-                | Allowed::Ports(networks, _) => networks,
+                AllowTarget::Hosts(networks)
+                | AllowTarget::Peers(networks)
+                | AllowTarget::Ports(networks, _) => networks,
             };
             networks.iter().any(|network| network.contains(&host))
         });

@@ -4,18 +4,19 @@
 //! it up never.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use anyhow::Result;
-use srlg_alert::Tracker;
+use srlg_alert::{Every, OnChange, Tracker};
 use srlg_input::{Event, Input, LogLevel, LogLine};
 use tokio::sync::watch::Sender;
 use tracing::{info, warn};
 
 use crate::board::Board;
-use crate::config::Config;
+use crate::config::{Config, General};
 use crate::monitor::Monitor;
 use crate::notice::Notice;
+use crate::now_ms;
 use crate::options::Options;
 use crate::saved::Saved;
 use crate::service::Service;
@@ -47,7 +48,7 @@ pub fn run(options: &Options) -> Result<()> {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
     info!("the detectors of {} take {memory:.1} MB, whatever comes", names.join(", "));
-    if config.state.is_some() {
+    if config.general.state.is_some() {
         let copies = monitor.checkpoint_bytes() as f64 / 1e6;
         info!("a checkpoint takes some {copies:.1} MB more while it is written");
     }
@@ -55,7 +56,8 @@ pub fn run(options: &Options) -> Result<()> {
         info!("exports are received at {address}");
     }
     let (boards, latest) = tokio::sync::watch::channel(Arc::default());
-    let web = config.http.map(|address| Web::start(address, config.http_public, latest));
+    let General { http, http_public, .. } = config.general;
+    let web = http.map(|address| Web::start(address, http_public, latest));
     let web = web.transpose()?;
     if let Some(web) = &web {
         info!("the page is at http://{}/", web.address());
@@ -82,15 +84,16 @@ struct Loop<'a> {
     boards: Sender<Arc<Board>>,
     /// What the database did not take.
     waiting: Vec<Notice>,
-    is_failing: bool,
-    is_lost: bool,
-    is_full: bool,
-    told_ms: u64,
+    failing: OnChange,
+    lost: OnChange,
+    full: OnChange,
+    /// The end of the last slice.
+    now_ms: u64,
     started_ms: u64,
-    /// When the configuration was read, and whether the last attempt went well.
-    reload: (u64, bool),
-    published: Option<Instant>,
-    forgot: Instant,
+    last_reload_ms: u64,
+    is_last_reload_good: bool,
+    publish: Every,
+    forget: Every,
 }
 
 impl<'a> Loop<'a> {
@@ -112,14 +115,15 @@ impl<'a> Loop<'a> {
             service: Service::new()?,
             boards,
             waiting: Vec::new(),
-            is_failing: false,
-            is_lost: false,
-            is_full: false,
-            told_ms: 0,
+            failing: OnChange::default(),
+            lost: OnChange::default(),
+            full: OnChange::default(),
+            now_ms: 0,
             started_ms,
-            reload: (started_ms, true),
-            published: None,
-            forgot: Instant::now(),
+            last_reload_ms: started_ms,
+            is_last_reload_good: true,
+            publish: Every::new(BOARD),
+            forget: Every::from_now(FORGET),
         })
     }
 
@@ -135,8 +139,8 @@ impl<'a> Loop<'a> {
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
                 _ => {}
             }
-            if self.monitor.now_ms() != self.told_ms {
-                self.told_ms = self.monitor.now_ms();
+            if self.monitor.now_ms() != self.now_ms {
+                self.now_ms = self.monitor.now_ms();
                 self.slice_ended(input)?;
             }
         }
@@ -153,38 +157,31 @@ impl<'a> Loop<'a> {
         if !self.config.source.is_live() {
             self.look_around()?;
         }
-        if self.published.is_none_or(|published| published.elapsed() >= BOARD) {
-            self.published = Some(Instant::now());
+        if self.publish.is_due() {
             let board = self.board(input);
-            if board.is_input_lost != self.is_lost {
-                self.is_lost = board.is_input_lost;
-                if self.is_lost {
-                    warn!(
-                        "no contact has come for a minute: until contacts come no alert starts or ends"
-                    );
-                } else {
-                    info!("contacts come again");
-                }
-            }
-            self.tell_full(board.views.iter().map(|view| view.left_out).sum());
+            self.log_changes(&board);
             self.boards.send_replace(Arc::new(board));
         }
         Ok(())
     }
 
-    /// Says that `left_out` hosts have no alert, when that begins and ends.
-    fn tell_full(&mut self, left_out: usize) {
-        if self.is_full == (left_out > 0) {
-            return;
+    /// Logs when the input is lost and comes back, and when hosts are left without an alert.
+    fn log_changes(&mut self, board: &Board) {
+        match self.lost.change_to(board.is_input_lost) {
+            Some(true) => warn!(
+                "no contact has come for a minute: until contacts come no alert starts or ends"
+            ),
+            Some(false) => info!("contacts come again"),
+            None => {}
         }
-        self.is_full = left_out > 0;
-        if self.is_full {
-            warn!(
+        let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
+        match self.full.change_to(left_out > 0) {
+            Some(true) => warn!(
                 "{left_out} hosts at their threshold have no alert, as {} others of a view have one: give higher thresholds",
                 Tracker::MOST_HOSTS
-            );
-        } else {
-            info!("all hosts at their threshold have an alert again");
+            ),
+            Some(false) => info!("all hosts at their threshold have an alert again"),
+            None => {}
         }
     }
 
@@ -193,8 +190,8 @@ impl<'a> Loop<'a> {
             started_ms: self.started_ms,
             is_live: self.config.source.is_live(),
             sinks: self.sinks.boards(),
-            last_reload_ms: self.reload.0,
-            is_last_reload_good: self.reload.1,
+            last_reload_ms: self.last_reload_ms,
+            is_last_reload_good: self.is_last_reload_good,
             ..self.monitor.board(&input.status())
         }
     }
@@ -212,14 +209,14 @@ impl<'a> Loop<'a> {
             Ok(()) => {
                 self.waiting.clear();
                 self.sinks.wake();
-                if std::mem::take(&mut self.is_failing) {
+                if self.failing.change_to(false).is_some() {
                     info!("the database takes notices again");
                 }
                 Ok(())
             }
             Err(error) if self.waiting.len() > MOST_WAITING => Err(error),
             Err(error) => {
-                if !std::mem::replace(&mut self.is_failing, true) {
+                if self.failing.change_to(true).is_some() {
                     warn!(
                         "the database takes no notices, which wait for the next slice: {error:#}"
                     );
@@ -235,11 +232,10 @@ impl<'a> Loop<'a> {
         if self.service.wants_reload() {
             self.reload();
         }
-        if self.forgot.elapsed() >= FORGET {
-            self.forgot = Instant::now();
+        if self.forget.is_due() {
             // Notices of a replay are as old as its data.
-            let now_ms = if self.config.source.is_live() { now_ms() } else { self.told_ms };
-            let before = now_ms.saturating_sub(self.config.keep.as_millis() as u64);
+            let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
+            let before = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
             if let Err(error) = self.saved.store().forget(before) {
                 warn!("old notices are not forgotten: {error:#}");
             }
@@ -254,12 +250,12 @@ impl<'a> Loop<'a> {
             return;
         }
         self.service.reloading();
-        self.reload.1 = match self.options.config() {
+        self.is_last_reload_good = match self.options.config() {
             Ok(next) => {
                 let left = self.config.take_over(next);
                 left.iter().for_each(|line| warn!("{line}"));
                 self.monitor.reload(&self.config);
-                self.reload.0 = now_ms();
+                self.last_reload_ms = now_ms();
                 info!(
                     "the configuration is reloaded{}",
                     if left.is_empty() { "" } else { " in part" }
@@ -287,9 +283,4 @@ impl<'a> Loop<'a> {
         anyhow::ensure!(left == 0, "{left} notices are lost, as the database took none");
         Ok(())
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use srlg_alert::{Every, OnChange};
 use srlg_host::Error as HostError;
 use srlg_host::config::random_seed;
 use srlg_host::state::{Checkpoints, Snapshot};
@@ -23,12 +24,14 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::monitor::Monitor;
 use crate::notice::Notice;
+use crate::now_ms;
 use crate::store::Store;
+use crate::watch::Watch;
 
 /// How often the largest counts are kept, which may be some megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
-/// Keeps the state of a monitor.
+/// The state of a monitor, on disk.
 pub struct Saved {
     store: Store,
     /// Of checkpoints, where there is a folder for them.
@@ -36,11 +39,11 @@ pub struct Saved {
     /// Views that are no more, and had alerts.
     gone: BTreeSet<String>,
     /// Time between two checkpoints of a view.
-    every: Duration,
-    /// When the last checkpoint was due, and the view of the next one.
-    saved: Instant,
+    checkpoint: Duration,
+    /// When the next one of any view is due, and of which view.
+    save: Every,
     next: usize,
-    kept_maxima: Instant,
+    keep_maxima: Every,
 }
 
 struct Writer {
@@ -57,14 +60,14 @@ impl Saved {
     /// A state that cannot be used, or is used by another monitor.
     pub fn open(config: &Config) -> Result<(Self, Monitor, Vec<Notice>)> {
         let mut checkpoints = Vec::new();
-        if let Some(state) = &config.state {
+        if let Some(state) = &config.general.state {
             fs::create_dir_all(state)
                 .with_context(|| format!("cannot make the folder {}", state.display()))?;
             for view in &config.views {
                 checkpoints.push(open_view(state, &view.name)?);
             }
         }
-        let store = Store::open(config.state.as_deref())?;
+        let store = Store::open(config.general.state.as_deref())?;
         let seed = match store.state("seed")? {
             Some(seed) => u64::from_le_bytes(
                 seed.try_into().ok().context("the seed in the database is damaged")?,
@@ -77,9 +80,11 @@ impl Saved {
         };
         let mut monitor = Monitor::new(config, seed)?;
         for (watch, checkpoints) in monitor.watches().zip(&mut checkpoints) {
-            let name = watch.name().to_owned();
-            let Some(snapshot) = latest(checkpoints, watch.params(), &name)? else { continue };
-            let slice_ms = u64::try_from(config.slice.as_millis())?;
+            let name = watch.book().name.clone();
+            let Some(snapshot) = latest(checkpoints, watch.detector().params(), &name)? else {
+                continue;
+            };
+            let slice_ms = u64::try_from(config.general.slice.as_millis())?;
             let end_ms = snapshot.slice().saturating_mul(slice_ms);
             if config.source.is_live() && end_ms > now_ms() {
                 warn!(
@@ -94,23 +99,22 @@ impl Saved {
                 humantime::format_duration(ago)
             );
         }
-        for watch in monitor.watches() {
-            if let Some(state) = store.state(&key(watch.name()))? {
-                watch.restore_state(&state)?;
+        for book in monitor.watches().map(Watch::book_mut) {
+            let name = book.name.clone();
+            if let Some(state) = store.state(&key(&name))? {
+                book.restore_state(&state)?;
             }
-            for window in watch.rules().windows() {
-                if let Some(maxima) = store.state(&maxima_key(watch.name(), window))? {
-                    watch.restore_maxima(window, &maxima)?;
-                }
-            }
+            book.restore_maxima(|window| store.state(&maxima_key(&name, window)))?;
         }
         let open = store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
         let ended = monitor.reopen(open);
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
-        let (every, now) = (config.checkpoint, Instant::now());
+        let checkpoint = config.general.checkpoint;
+        let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
+        let keep_maxima = Every::from_now(MAXIMA);
         // Were their alerts kept, they would go on when the views come back.
         let gone = ended.iter().map(|notice| notice.view.clone()).collect();
-        let saved = Self { store, writer, gone, every, saved: now, next: 0, kept_maxima: now };
+        let saved = Self { store, writer, gone, checkpoint, save, next: 0, keep_maxima };
         Ok((saved, monitor, ended))
     }
 
@@ -125,7 +129,8 @@ impl Saved {
     /// # Errors
     /// What the database says; then nothing is kept.
     pub fn keep(&self, monitor: &mut Monitor, notices: &[Notice]) -> Result<()> {
-        let states = monitor.watches().map(|watch| Ok((key(watch.name()), watch.state()?)));
+        let books = monitor.watches().map(|watch| watch.book());
+        let states = books.map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), b"{}".to_vec())));
         self.store.add(notices, &states.chain(gone).collect::<Result<Vec<_>>>()?)?;
         Ok(())
@@ -137,35 +142,32 @@ impl Saved {
     /// What a detector says.
     pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
-        let views = monitor.watches().count();
-        if self.saved.elapsed() < self.every / u32::try_from(views)? {
+        if !self.save.is_due() {
             return Ok(());
         }
-        self.saved = Instant::now();
-        if self.kept_maxima.elapsed() >= MAXIMA {
-            self.kept_maxima = Instant::now();
+        if self.keep_maxima.is_due() {
             self.keep_maxima(monitor);
         }
         anyhow::ensure!(!writer.thread.is_finished(), "checkpoints are written no more");
         if writer.is_writing.load(Relaxed) {
             warn!(
                 "a checkpoint is left out, as the one before is still written: give a longer time for checkpoint than {:?}",
-                self.every
+                self.checkpoint
             );
             return Ok(());
         }
         let at = self.next;
-        self.next = (at + 1) % views;
+        self.next = (at + 1) % monitor.watches().count();
         writer.save(at, monitor)
     }
 
     /// Keeps the largest counts; nothing hangs on them but suggestions.
     fn keep_maxima(&self, monitor: &mut Monitor) {
         let mut states = Vec::new();
-        for watch in monitor.watches() {
-            for (window, maxima) in watch.maxima() {
+        for book in monitor.watches().map(|watch| watch.book()) {
+            for (window, maxima) in book.maxima() {
                 match serde_json::to_vec(maxima) {
-                    Ok(json) => states.push((maxima_key(watch.name(), window), json)),
+                    Ok(json) => states.push((maxima_key(&book.name, window), json)),
                     Err(error) => warn!("the largest counts are not kept: {error}"),
                 }
             }
@@ -200,19 +202,19 @@ impl Writer {
         let is_writing = Arc::new(AtomicBool::new(false));
         let is_written = Arc::clone(&is_writing);
         let write = move || {
-            let mut is_failing = false;
+            let mut failing = OnChange::default();
             for (at, snapshot) in next {
                 let saved = checkpoints[at].save(&snapshot);
                 drop(snapshot);
                 is_written.store(false, Relaxed);
-                match &saved {
-                    Ok(_) if is_failing => info!("checkpoints are written again"),
-                    Err(error) if !is_failing => {
+                let is_changed = failing.change_to(saved.is_err()).is_some();
+                match saved {
+                    Ok(_) if is_changed => info!("checkpoints are written again"),
+                    Err(error) if is_changed => {
                         warn!("no checkpoint can be written, and the older one stays: {error}");
                     }
                     _ => {}
                 }
-                is_failing = saved.is_err();
             }
         };
         let thread = thread::Builder::new().name("checkpoints".to_owned()).spawn(write);
@@ -262,9 +264,4 @@ fn latest(
         warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
     }
     Ok(latest.snapshot)
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }

@@ -4,62 +4,57 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use sd_notify::NotifyState;
+use srlg_alert::Every;
 use tracing::debug;
 
-/// Tells the service manager how this program fares.
+/// The link to the service manager.
 #[derive(Debug)]
-pub struct Service {
+pub(crate) struct Service {
     reload: Arc<AtomicBool>,
-    /// How often the manager waits for a sign of life, halved.
-    watchdog: Option<Duration>,
-    told: Instant,
+    /// Half of the time in which the manager expects a sign of life.
+    watchdog: Option<Every>,
 }
 
 impl Service {
     /// Makes it, and lets the signal to hang up ask for a reload.
-    ///
-    /// # Errors
-    /// Where the system does not let the process handle the signal.
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let reload = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
             .context("cannot handle the signal to reload")?;
-        let watchdog = sd_notify::watchdog_enabled().map(|every| every / 2);
-        Ok(Self { reload, watchdog, told: Instant::now() })
+        let watchdog = sd_notify::watchdog_enabled().map(|time| Every::from_now(time / 2));
+        Ok(Self { reload, watchdog })
     }
 
     /// Tells that the program is ready, or ready again.
-    pub fn ready(&self, status: &str) {
+    pub(crate) fn ready(&self, status: &str) {
         tell(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 
     /// Gives a sign of life, when one is due.
-    pub fn alive(&mut self) {
-        if self.watchdog.is_some_and(|every| self.told.elapsed() >= every) {
-            self.told = Instant::now();
+    pub(crate) fn alive(&mut self) {
+        if self.watchdog.as_mut().is_some_and(Every::is_due) {
             tell(&[NotifyState::Watchdog]);
         }
     }
 
     /// Returns whether a reload was asked for since the last call.
     #[must_use]
-    pub fn wants_reload(&self) -> bool {
+    pub(crate) fn wants_reload(&self) -> bool {
         self.reload.swap(false, Relaxed)
     }
 
     /// Tells that the program reloads its configuration.
-    pub fn reloading(&self) {
+    pub(crate) fn reloading(&self) {
         let mut states = vec![NotifyState::Reloading];
         states.extend(NotifyState::monotonic_usec_now().ok());
         tell(&states);
     }
 
     /// Tells that the program ends.
-    pub fn stopping(&self) {
+    pub(crate) fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }
 }

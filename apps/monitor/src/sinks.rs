@@ -63,7 +63,7 @@ trait Channel: Send {
     }
 }
 
-/// Takes notices to all sinks, each by a thread of its own.
+/// All sinks, each with a thread of its own.
 #[derive(Debug)]
 pub struct Sinks {
     sinks: Vec<(Wake, JoinHandle<()>)>,

@@ -25,7 +25,7 @@ use crate::notice::Notice;
 /// How long the database waits for another program, as one that makes a copy.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Keeps notices and states. A clone is the same database.
+/// A database of notices and states. A clone is the same database.
 #[derive(Clone, Debug)]
 pub struct Store(Arc<Inner>);
 
@@ -39,7 +39,7 @@ struct Inner {
 }
 
 /// A notice with its number.
-pub type Numbered = (i64, Notice);
+pub type NumberedNotice = (i64, Notice);
 
 /// Returns the path of the database in the folder `state`.
 #[must_use]
@@ -113,7 +113,7 @@ impl Store {
                 let sql = "INSERT INTO notices (id, now_ms, json) VALUES (?, ?, ?)";
                 let row = params![id, i64::try_from(notice.now_ms)?, json];
                 let number = transaction.prepare_cached(sql)?.insert(row)?;
-                alerts::follow(&transaction, (&id, number), notice.status == Status::End)?;
+                alerts::follow(&transaction, &id, number, notice.status == Status::End)?;
             }
             for (key, value) in states {
                 let sql = "INSERT OR REPLACE INTO states (key, value) VALUES (?, ?)";
@@ -148,12 +148,12 @@ impl Store {
     ///
     /// # Errors
     /// What the database says.
-    pub fn after(&self, number: i64, most: usize) -> Result<Vec<Numbered>> {
+    pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
         self.notices(sql, params![number, i64::try_from(most)?])
     }
 
-    fn notices(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Numbered>> {
+    fn notices(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<NumberedNotice>> {
         self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
             let rows =

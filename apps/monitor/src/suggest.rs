@@ -22,7 +22,7 @@ const ROOM: f64 = 1.5;
 /// Hosts that are named.
 const NAMED: usize = 3;
 
-/// What `srlg-monitor suggest` takes.
+/// Options of `srlg-monitor suggest`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// File of the configuration, with the state that the monitor writes
@@ -36,7 +36,7 @@ pub struct Args {
 /// No state, or one that cannot be read.
 pub fn suggest(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
-    let Some(state) = &config.state else {
+    let Some(state) = &config.general.state else {
         bail!(
             "{} has no state, which thresholds are made of: set state, and run for a day",
             args.config.display()
@@ -67,7 +67,7 @@ fn suggest_of(
     text: &mut String,
 ) -> Result<()> {
     let counts = maxima.counts();
-    let length = humantime::format_duration(config.slice * window);
+    let length = humantime::format_duration(config.general.slice * window);
     let hours = maxima.until_ms.saturating_sub(maxima.since_ms) as f64 / 3.6e6;
     writeln!(
         text,

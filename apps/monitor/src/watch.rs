@@ -4,36 +4,32 @@
 //! contact --allowed?--> pair --slice--> detector --report--> Book: a tracker per window, details, what is shown
 //! ```
 //!
-//! Invariant: every slice is told to the trackers, in order, those of a long silence included as far as they matter.
+//! Invariant: the trackers get every slice in order, those of a long silence included as far as they matter.
 
 mod book;
 mod details;
 mod shown;
 mod top;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use srlg_host::config::Params;
 use srlg_host::ingest::PairBatch;
 use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
-use srlg_host::{Config, Device, SlidingDetector};
+use srlg_host::{Config, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, View, ViewOptions};
 
 use crate::board::ViewBoard;
-use crate::maxima::Maxima;
-use crate::rules::Rules;
-pub(crate) use book::BELOW_DOWN;
-use book::Book;
-pub use book::Told;
+use crate::config::{General, ViewConfig};
+pub(crate) use book::{BELOW_DOWN, Book};
 
-/// Slices of a silence that are told one by one. Alerts have ended long before.
-const MOST_SILENT: u64 = 4_096;
-
-/// Watches one view.
-pub struct Watch {
+/// A view that is watched.
+pub(crate) struct Watch {
+    /// Contacts that count, and the hosts that they count for.
+    pub(crate) options: ViewOptions,
     view: View,
     slicer: Slicer,
     slices: Slices,
@@ -43,108 +39,56 @@ pub struct Watch {
     late: u64,
 }
 
-/// What a watch is made of.
-#[derive(Clone, Debug)]
-pub struct WatchOptions {
-    /// Name of the view, in alerts.
-    pub name: String,
-    /// Which contacts count, and for whom.
-    pub view: ViewOptions,
-    /// Sizes of the detector.
-    pub config: Config,
-    /// The rules.
-    pub rules: Rules,
-    /// Length of a slice.
-    pub slice: Duration,
-    /// How long after its end a slice waits for contacts.
-    pub grace: Duration,
-    /// Where the detector is.
-    pub device: Device,
-    /// Nanoseconds since the Unix epoch after which no contact can be.
-    pub latest_ns: u64,
-}
-
 struct Slices {
     detector: SlidingDetector,
     book: Book,
 }
 
 impl Watch {
-    /// Makes a watch of `options`, which has seen nothing.
-    ///
-    /// # Errors
-    /// What is wrong with the view or the sizes.
-    pub fn new(options: WatchOptions) -> Result<Self> {
-        let WatchOptions { name, view, config, rules, slice, grace, device, latest_ns } = options;
-        let clock = SliceClock::new(slice, config.window - 1, Duration::MAX)?
-            .with_grace(grace)
+    /// Makes a watch of `view` that has seen nothing: its detector hashes with `seed`, and no contact can be after `latest_ns`,
+    /// nanoseconds since the Unix epoch.
+    pub(crate) fn new(
+        view: &ViewConfig,
+        general: &General,
+        seed: u64,
+        latest_ns: u64,
+    ) -> Result<Self> {
+        let ViewConfig { name, view: options, sizes, rules, .. } = view;
+        let clock = SliceClock::new(general.slice, sizes.window - 1, Duration::MAX)?
+            .with_grace(general.grace)
             .with_latest(latest_ns);
-        let book = Book::new(&name, config.window, rules, slice.as_millis() as u64);
-        let detector = SlidingDetector::new(config, device)
+        let slice_ms = general.slice.as_millis() as u64;
+        let book = Book::new(name, sizes.window, rules.clone(), slice_ms);
+        let detector = SlidingDetector::new(Config { seed, ..*sizes }, general.device)
             .with_context(|| format!("no detector for the view {name}"))?;
         let slicer = Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?);
         let slices = Slices { detector, book };
-        let view = View::new(&view)?;
-        Ok(Self { view, slicer, slices, allowed: 0, late: 0 })
+        let (options, view) = (options.clone(), View::new(options)?);
+        Ok(Self { options, view, slicer, slices, allowed: 0, late: 0 })
     }
 
-    /// Returns the name of the view.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.slices.book.name()
+    /// Returns the rules, the alerts and the counts of the view.
+    pub(crate) fn book(&self) -> &Book {
+        &self.slices.book
     }
 
-    /// Returns the rules.
-    #[must_use]
-    pub fn rules(&self) -> &Rules {
-        self.slices.book.rules()
+    /// Returns the rules, the alerts and the counts of the view, to be changed.
+    pub(crate) fn book_mut(&mut self) -> &mut Book {
+        &mut self.slices.book
     }
 
-    /// Follows `rules` from the next slice on. Alerts whose rule is gone end then.
-    pub fn set_rules(&mut self, rules: Rules) {
-        self.slices.book.set_rules(rules);
-    }
-
-    /// Returns the bytes of recorders.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.slices.detector.memory_bytes()
-    }
-
-    /// Returns the sizes of the detector.
-    #[must_use]
-    pub fn params(&self) -> &Params {
-        self.slices.detector.params()
-    }
-
-    /// Returns how many slices have been closed.
-    #[must_use]
-    pub fn closed(&self) -> u64 {
-        self.slices.book.closed()
-    }
-
-    /// Returns whether nothing has come for so long that alerts wait.
-    #[must_use]
-    pub fn is_input_lost(&self) -> bool {
-        self.slices.book.is_input_lost()
-    }
-
-    /// Returns the end of the last slice that was told, milliseconds since the Unix epoch.
-    #[must_use]
-    pub fn now_ms(&self) -> u64 {
-        self.slices.book.now_ms()
+    /// Returns the detector.
+    pub(crate) fn detector(&self) -> &SlidingDetector {
+        &self.slices.detector
     }
 
     /// Takes a contact.
-    ///
-    /// # Errors
-    /// What the detector says.
     #[inline]
-    pub fn take(&mut self, contact: &Contact) -> Result<()> {
+    pub(crate) fn take(&mut self, contact: &Contact) -> Result<()> {
         let Self { view, slicer, slices, .. } = self;
         let [sent, received] = view.sent_and_received(contact);
         let are_there = [sent.is_some(), received.is_some()];
-        let counts = slices.book.rules().counts(contact, are_there);
+        let counts = slices.book.counts(contact, are_there);
         self.allowed += u64::from(counts != are_there);
         let pairs = [sent.filter(|_| counts[0]), received.filter(|_| counts[1])];
         let pairs = pairs.into_iter().flatten();
@@ -162,19 +106,13 @@ impl Watch {
     }
 
     /// Lets time pass until `now_ns`, by which slices end.
-    ///
-    /// # Errors
-    /// What the detector says.
-    pub fn pass(&mut self, now_ns: u64) -> Result<()> {
+    pub(crate) fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.slicer.start(now_ns, &mut self.slices)?;
         self.slicer.pass(now_ns, &mut self.slices)
     }
 
     /// Hands on what waits, at the end of an input.
-    ///
-    /// # Errors
-    /// What the detector says.
-    pub fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.slicer.finish(&mut self.slices)?;
         if self.slicer.clock().is_running() {
             self.slices.close()?;
@@ -182,66 +120,26 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns what has been told since the last call.
-    pub fn told(&mut self) -> Vec<Told> {
-        self.slices.book.told()
-    }
-
-    /// Returns how many opposite hosts `host` had within the last `slices`, or within the longest window where that is
-    /// shorter.
-    ///
-    /// # Errors
-    /// What the detector says.
-    pub fn cardinality_within(&self, host: std::net::IpAddr, slices: u64) -> Result<Estimate> {
-        // The slice that runs is one more, and empty.
-        let window = u64::from(self.params().window()).min(slices + 1) as u32;
-        Ok(self.slices.detector.cardinality_within(host, window)?)
-    }
-
-    /// Returns the states of all alerts, as JSON.
-    ///
-    /// # Errors
-    /// What cannot be written as JSON, which no state is.
-    pub fn state(&self) -> Result<Vec<u8>> {
-        self.slices.book.state()
-    }
-
-    /// Takes over what [`state`](Self::state) gave.
-    ///
-    /// # Errors
-    /// A text that is no state.
-    pub fn restore_state(&mut self, state: &[u8]) -> Result<()> {
-        self.slices.book.restore_state(state)
-    }
-
-    /// Returns the largest counts of hosts, by the length of the window in slices.
-    pub fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
-        self.slices.book.maxima()
-    }
-
-    /// Takes over `maxima`, as JSON, of `window` slices.
-    ///
-    /// # Errors
-    /// A text that is none.
-    pub fn restore_maxima(&mut self, window: u32, maxima: &[u8]) -> Result<()> {
-        self.slices.book.restore_maxima(window, maxima)
+    /// Returns how many peers `host` had within the last `slices`, or within the longest window where that is shorter.
+    pub(crate) fn cardinality_within(&self, host: IpAddr, slices: u64) -> Result<Estimate> {
+        // Between two closes the slice that runs is one more.
+        let longest = self.detector().params().window();
+        let window = u64::from(longest).min(slices + 1) as u32;
+        Ok(self.detector().cardinality_within(host, window)?)
     }
 
     /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
-    ///
-    /// # Errors
-    /// What the detector says.
-    pub fn snapshot(&mut self) -> Result<Snapshot> {
+    pub(crate) fn snapshot(&mut self) -> Result<Snapshot> {
         self.slicer.flush(&mut self.slices)?;
-        let sampling = serde_json::to_vec(&self.slices.book.sampling_slices())?;
-        Ok(self.slices.detector.snapshot()?.with_attachment(sampling))
+        let sampling = serde_json::to_vec(&self.book().sampling_slices())?;
+        Ok(self.detector().snapshot()?.with_attachment(sampling))
     }
 
-    /// Goes on from `snapshot`. Counts are too low until a whole window has passed: until then no alert ends.
+    /// Continues from `snapshot`. Counts are too low until a whole window has passed: until then no alert ends.
     ///
     /// # Errors
     /// A snapshot of other sizes, or one that is no [`snapshot`](Self::snapshot).
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         let sampling: Vec<(u64, String)> = serde_json::from_slice(snapshot.attachment())
             .context("the checkpoint is of another program")?;
         let sampling: Result<Vec<(u64, Sampling)>, _> = sampling
@@ -255,26 +153,29 @@ impl Watch {
 
     /// Returns what is known of the view now.
     #[must_use]
-    pub fn board(&self) -> ViewBoard {
-        let health = self.slices.detector.health();
-        let mut board = self.slices.book.board();
-        board.threshold = self.params().threshold();
-        board.memory_bytes = self.memory_bytes() as u64;
-        board.load = health.load;
-        (board.late, board.allowed) = (self.late, self.allowed);
-        let clock = self.slicer.clock();
-        (board.too_late, board.future) = (clock.too_late(), clock.future());
-        board
+    pub(crate) fn board(&self) -> ViewBoard {
+        let (detector, clock) = (self.detector(), self.slicer.clock());
+        ViewBoard {
+            threshold: detector.params().threshold(),
+            memory_bytes: detector.memory_bytes() as u64,
+            load: detector.health().load,
+            late: self.late,
+            allowed: self.allowed,
+            too_late: clock.too_late(),
+            future: clock.future(),
+            ..self.book().board()
+        }
     }
 }
 
 impl Slices {
     /// Closes the running slice.
-    fn close(&mut self) -> Result<bool> {
-        let report = self.detector.close_slice()?;
-        let is_silent = report.is_silent();
-        self.book.close(&report, &self.detector)?;
-        Ok(is_silent)
+    fn close(&mut self) -> Result<SliceReport> {
+        let closing = self.detector.begin_close()?;
+        let sightings = self.book.sightings(&closing)?;
+        let report = closing.end()?;
+        self.book.close(&report, &sightings);
+        Ok(report)
     }
 }
 
@@ -294,13 +195,8 @@ impl SliceSink for Slices {
         Ok(pairs.ingest_late(&self.detector, slices_late)?)
     }
 
-    /// As [`SlidingDetector::advance_to`], but shorter windows are asked for after each slice.
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        while self.detector.slice() < slice {
-            if self.close()? {
-                break;
-            }
-        }
+        while self.detector.slice() < slice && !self.close()?.is_silent() {}
         self.detector.skip_to(slice)?;
         self.book.silence_until(slice);
         Ok(())

@@ -33,7 +33,7 @@ use crate::board::Boards;
 use guard::Hosts;
 use shared::Shared;
 
-/// Serves the page, until dropped.
+/// A web server, which stops when it is dropped.
 #[derive(Debug)]
 pub struct Web {
     address: SocketAddr,
@@ -41,7 +41,7 @@ pub struct Web {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Says where to serve, and to whom.
+/// The address of a web server, and its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebOptions {
     /// Where to listen; port 0 lets the system choose.
@@ -54,13 +54,10 @@ pub struct WebOptions {
 }
 
 /// Checks that `address` is one that the page may be served at.
-///
-/// # Errors
-/// An address that is not of loopback though others may not ask.
 pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     ensure!(
         is_public || address.ip().is_loopback(),
-        "http is {address}, which others than this machine may reach, and there are no accounts: give an address as 127.0.0.1:{}, or set http-public, behind a proxy that asks who they are",
+        "http is {address}, which others than this machine may reach, and there are no accounts: give an address as 127.0.0.1:{}, or set http-public, behind a proxy that authenticates",
         address.port()
     );
     Ok(())
@@ -81,11 +78,7 @@ impl Web {
     /// An address that is taken, or not of loopback though others may not ask.
     pub fn open(options: WebOptions, boards: Boards) -> Result<Self> {
         let WebOptions { address, is_public, .. } = options;
-        ensure!(
-            is_public || address.ip().is_loopback(),
-            "http is {address}, which others than this machine may reach, and there are no accounts: give an address as 127.0.0.1:{}, or set http-public, behind a proxy that authenticates",
-            address.port()
-        );
+        check(address, is_public)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

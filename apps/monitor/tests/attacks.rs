@@ -10,9 +10,9 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::SystemTime;
 
 use serde_json::Value;
+use srlg_monitor::now_ms;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
 /// An attack on one host, and the threshold of a monitor.
@@ -50,10 +50,6 @@ const ATTACKS: [Attack; 5] = [
         threshold: 100.0,
     },
 ];
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
-}
 
 /// A pcap of `records`, a UDP packet each, a microsecond apart.
 fn pcap(records: &[Record]) -> Vec<u8> {

@@ -8,17 +8,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use srlg_monitor::now_ms;
 
 /// Hosts, and how long each is flooded, and not.
 const HOSTS: u64 = 8;
 const PHASE_MS: u64 = 2_500;
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
-}
 
 fn start(folder: &Path) -> Child {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();

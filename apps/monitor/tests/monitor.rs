@@ -1,18 +1,14 @@
 //! A monitor without its process: what it tells of contacts, and after it was started again.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use srlg_alert::{Status, Why};
 use srlg_input::Contact;
 use srlg_monitor::config::Config;
 use srlg_monitor::monitor::Monitor;
 use srlg_monitor::notice::{Kind, Notice};
+use srlg_monitor::now_ms;
 use srlg_monitor::saved::Saved;
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
-}
 
 /// Of `views` that go on now, with a state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {

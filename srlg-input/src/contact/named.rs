@@ -1,8 +1,5 @@
 //! Choices of a view, by the names that options and files give them.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// Holds a text that names none of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no choice: give {choices}")]
@@ -18,27 +15,28 @@ macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$of:meta])* $choice:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
         pub enum $type {
-            $($(#[$of])* $choice,)+
+            $($(#[$of])* #[cfg_attr(feature = "serde", serde(rename = $name))] $choice,)+
         }
 
         impl $type {
-            /// Lists all choices with the names that [`FromStr`] knows.
+            /// Lists all choices with the names that [`FromStr`](std::str::FromStr) knows.
             pub const ALL: &'static [(&'static str, Self)] = &[$(($name, Self::$choice)),+];
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $(Self::$choice => $name),+ })
             }
         }
 
-        impl FromStr for $type {
-            type Err = UnknownName;
+        impl std::str::FromStr for $type {
+            type Err = $crate::contact::UnknownName;
 
-            fn from_str(text: &str) -> Result<Self, UnknownName> {
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let choice = Self::ALL.iter().find(|(name, _)| *name == text);
-                choice.map(|&(_, choice)| choice).ok_or_else(|| UnknownName {
+                choice.map(|&(_, choice)| choice).ok_or_else(|| $crate::contact::UnknownName {
                     text: text.to_owned(),
                     choices: Self::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
                 })
@@ -46,6 +44,8 @@ macro_rules! named {
         }
     };
 }
+
+pub(crate) use named;
 
 named! {
     /// Chooses the contacts that count for a host by its part in them.

@@ -47,6 +47,19 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     }
 }
 
+/// Deserializes a list of networks, each as [`parse_network`] reads it.
+///
+/// # Errors
+/// [`BadNetwork`], as an error of `deserializer`.
+#[cfg(feature = "serde")]
+pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<IpNet>, D::Error> {
+    let texts: Vec<String> = serde::Deserialize::deserialize(deserializer)?;
+    let networks = texts.iter().map(|text| parse_network(text)).collect::<Result<_, _>>();
+    networks.map_err(serde::de::Error::custom)
+}
+
 /// The IPv4 network that `network` stands for if it is IPv4-mapped, else `network`.
 pub(crate) fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(long) = network else { return network };

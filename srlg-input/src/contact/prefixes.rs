@@ -10,6 +10,7 @@ use crate::contact::host::Host;
 /// By default every address is a host of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 pub struct Prefixes {
     /// Measure IPv4 networks of this prefix length as hosts
     #[cfg_attr(
@@ -21,6 +22,7 @@ pub struct Prefixes {
             requires = "contacts"
         )
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "host-prefix4"))]
     pub host4: u8,
     /// Measure IPv6 networks of this prefix length as hosts
     #[cfg_attr(
@@ -32,6 +34,7 @@ pub struct Prefixes {
             requires = "contacts"
         )
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "host-prefix6"))]
     pub host6: u8,
     /// Count IPv4 networks of this prefix length as opposite hosts
     #[cfg_attr(
@@ -43,6 +46,7 @@ pub struct Prefixes {
             requires = "contacts"
         )
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "peer-prefix4"))]
     pub peer4: u8,
     /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
     #[cfg_attr(
@@ -54,6 +58,7 @@ pub struct Prefixes {
             requires = "contacts"
         )
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "peer-prefix6"))]
     pub peer6: u8,
 }
 

@@ -13,11 +13,17 @@ use crate::contact::prefixes::{BadPrefix, Mask, Prefixes};
 /// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
 ///
 /// With the feature `clap` they are options of a command, which need the group `contacts` of [`InputOptions`](crate::InputOptions).
-#[derive(Clone, Debug, Default)]
+/// With `serde` they are read from a map with the same names as keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ViewOptions {
     /// Inside network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "contacts"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::contact::deserialize_networks")
+    )]
     pub inside: Vec<IpNet>,
     /// Hosts that are measured: inside ones, or outside ones by their contacts with those inside
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Side::ALL), requires = "contacts"))]
@@ -30,6 +36,7 @@ pub struct ViewOptions {
     pub only: Counted,
     /// Bits of an address that make a host.
     #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub prefixes: Prefixes,
 }
 

@@ -15,21 +15,19 @@ use std::net::IpAddr;
 use anyhow::Result;
 use metrics::counter;
 use serde::{Deserialize, Serialize};
-use srlg_alert::{Condition, Rule, Sighting, Status, Tracker};
+use srlg_alert::{Condition, Rule, Sighting, Tracker};
+use srlg_host::SuperPoint;
 use srlg_host::report::EstimateRange;
-use srlg_host::{SliceReport, SuperPoint};
-use srlg_input::contact::Sampling;
 
 use super::lines::{LineFile, Lines};
-use super::reports::Frame;
-use super::rule::Closed;
-use line::{Told, line};
+use super::reports::ClosedSlice;
+use line::line;
 pub use options::AlertOptions;
 
 /// Name of the view, which is in the ids of alerts: never another one.
 const VIEW: &str = "network";
 
-/// See the module.
+/// A writer of alerts.
 #[derive(Debug)]
 pub(super) struct Follower {
     tracker: Tracker,
@@ -39,9 +37,9 @@ pub(super) struct Follower {
     lines: Lines,
 }
 
-/// What a checkpoint has of a follower.
+/// The part of a checkpoint that is about alerts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct FollowerState {
     tracker: Tracker,
     /// The file of alerts, if they go to one, and its length.
     pub(super) file: Option<LineFile>,
@@ -49,31 +47,22 @@ pub(super) struct Kept {
 
 impl Follower {
     /// Makes a follower that tells by `rule`, in windows of `window` slices, and goes on from what was `kept`.
-    pub(super) fn new(rule: Rule, window: u32, lines: Lines, kept: Option<&Kept>) -> Self {
+    pub(super) fn new(rule: Rule, window: u32, lines: Lines, kept: Option<&FollowerState>) -> Self {
         let tracker = kept.map_or_else(|| Tracker::new(VIEW), |kept| kept.tracker.clone());
         Self { tracker, rule, window, lines }
     }
 
     /// Takes a slice that has closed, and its report, and writes what has become of alerts.
-    ///
-    /// # Errors
-    /// What the system says; a full disk, for one.
-    pub(super) fn follow(
-        &mut self,
-        frame: Frame<'_>,
-        closed: &Closed,
-        (report, sampling): (&SliceReport, Sampling),
-    ) -> Result<()> {
-        let slice = closed.slice;
-        let end_ms = slice.saturating_add(1).saturating_mul(frame.slice_ms);
-        let points: Vec<_> = report.super_points.iter().map(sighting).collect();
+    pub(super) fn follow(&mut self, slice: &ClosedSlice<'_>) -> Result<()> {
+        let number = slice.close.slice;
+        let end_ms = number.saturating_add(1).saturating_mul(slice.slice_ms);
+        let points: Vec<_> = slice.report.super_points.iter().map(sighting).collect();
         let rule = |_: IpAddr| Some(&self.rule);
-        let changes = self.tracker.close(end_ms, &points, rule, condition(closed, report));
-        let window_ms = frame.slice_ms.saturating_mul(self.window.into());
-        let told = Told { frame, closed, report, sampling, window_ms };
+        let changes = self.tracker.close(end_ms, &points, rule, condition(slice));
+        let window_ms = slice.slice_ms.saturating_mul(self.window.into());
         for alert in &changes {
-            counter!("srlg_alerts_total", "status" => name(alert.status)).increment(1);
-            self.lines.write(slice, &line(alert, &told))?;
+            counter!("srlg_alerts_total", "status" => alert.status.to_string()).increment(1);
+            self.lines.write(number, &line(alert, slice, window_ms))?;
         }
         Ok(())
     }
@@ -84,20 +73,17 @@ impl Follower {
     }
 
     /// Brings what was written to disk, and gives what a checkpoint has to have.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub(super) fn keep(&self) -> Result<Kept> {
-        Ok(Kept { tracker: self.tracker.clone(), file: self.lines.sync()? })
+    pub(super) fn state(&self) -> Result<FollowerState> {
+        Ok(FollowerState { tracker: self.tracker.clone(), file: self.lines.sync()? })
     }
 
     /// Whether a checkpoint with `kept` knows how long the file is.
-    pub(super) fn is_known_by(&self, kept: Option<&Kept>) -> bool {
+    pub(super) fn is_known_by(&self, kept: Option<&FollowerState>) -> bool {
         kept.is_some_and(|kept| self.lines.are_known_by(kept.file.as_ref()))
     }
 }
 
-impl Kept {
+impl FollowerState {
     /// How many alerts went on.
     pub(super) fn active(&self) -> usize {
         self.tracker.active()
@@ -106,24 +92,19 @@ impl Kept {
 
 /// How far a slice can be trusted. Where no probe has delivered it nothing is known of it. Where a delta of its window is
 /// missing, or the detector was overloaded, there may be more than was counted: alerts start and go on, and none ends.
-fn condition(closed: &Closed, report: &SliceReport) -> Condition {
+fn condition(slice: &ClosedSlice<'_>) -> Condition {
     Condition {
-        is_input_lost: closed.delivered.is_empty(),
-        is_overloaded: !closed.is_window_whole || report.health.finder.overload.is_some(),
+        is_input_lost: slice.close.delivered.is_empty(),
+        is_overloaded: !slice.close.is_window_whole
+            || slice.report.health.finder.overload.is_some(),
     }
 }
 
 fn sighting(point: &SuperPoint) -> Sighting {
-    let mut sighting = Sighting::new(point.host, point.cardinality, point.std_error);
-    sighting.is_lower_bound = point.range == EstimateRange::Beyond;
-    sighting
-}
-
-/// In metrics.
-const fn name(status: Status) -> &'static str {
-    match status {
-        Status::Start => "start",
-        Status::Update => "update",
-        Status::End => "end",
+    Sighting {
+        host: point.host,
+        cardinality: point.cardinality,
+        std_error: point.std_error,
+        is_lower_bound: point.range == EstimateRange::Beyond,
     }
 }

@@ -26,15 +26,15 @@ const HIGHEST: u64 = 1 << 56;
 /// Bytes that a delta takes beside its recorders.
 const FRAME: usize = 256;
 
-/// What a message delivers.
+/// The content of a message.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct SampledDelta {
     pub(super) delta: Delta,
     /// How the contacts of its slice were sampled.
     pub(super) sampling: Sampling,
 }
 
-/// Why a message is not merged.
+/// The reason why a message is not merged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Rejection {
     #[error("{subject:?} is the subject of no probe of this network")]
@@ -97,7 +97,7 @@ pub(super) fn read(
     probe: usize,
     params: &Params,
     latest: u64,
-) -> Result<Arrival<Measured>, Rejection> {
+) -> Result<Arrival<SampledDelta>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let sampling = message.headers.get(SAMPLING_HEADER).map(|text| text.as_str().parse());
@@ -108,7 +108,7 @@ pub(super) fn read(
         return Err(Rejection::Future { slice, latest });
     }
     let bytes = delta.recorders() * size_of::<u64>() + FRAME;
-    let delta = Measured { delta, sampling };
+    let delta = SampledDelta { delta, sampling };
     Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
 

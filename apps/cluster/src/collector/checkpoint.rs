@@ -8,52 +8,43 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use srlg_host::SlidingDetector;
 use srlg_host::state::{Checkpoints, Snapshot};
-use srlg_input::contact::{Sampling, SamplingWindow};
+use srlg_input::contact::SamplingWindow;
 use tracing::{info, warn};
 
 use super::alerts;
 use super::lines::LineFile;
-use super::rule::Memory;
-use super::stream::Witness;
+use super::rule::RuleState;
+use super::stream::{Position, Witness};
 
-/// Of this module's JSON.
-const VERSION: u32 = 1;
+/// Version of this module's JSON.
+pub(super) const VERSION: u32 = 1;
 
-/// See the module.
+/// The part of a checkpoint beside the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
-    version: u32,
-    pub(super) rule: Memory,
+    pub(super) version: u32,
+    pub(super) rule: RuleState,
     /// The message after which to read on.
     pub(super) replay_after: u64,
     /// The last message that was read.
     pub(super) witness: Option<Witness>,
     /// How contacts were sampled, by slice of the window, as text.
     #[serde(default)]
-    sampling: Vec<(u64, String)>,
+    pub(super) sampling: Vec<(u64, String)>,
     /// The file of reports, if they go to one, and its length.
     pub(super) reports: Option<LineFile>,
     /// Alerts, if they are followed.
     #[serde(default)]
-    pub(super) alerts: Option<alerts::Kept>,
+    pub(super) alerts: Option<alerts::FollowerState>,
 }
 
 impl Attachment {
-    pub(super) fn new(
-        rule: Memory,
-        (replay_after, witness): (u64, Option<Witness>),
-        sampling: Vec<(u64, Sampling)>,
-        (reports, alerts): (Option<LineFile>, Option<alerts::Kept>),
-    ) -> Self {
-        let text = |(slice, sampling): (u64, Sampling)| (slice, sampling.to_string());
-        let sampling = sampling.into_iter().map(text).collect();
-        Self { version: VERSION, rule, replay_after, witness, sampling, reports, alerts }
+    /// Where to read on.
+    pub(super) fn position(&self) -> Position {
+        Position { sequence: self.replay_after, witness: self.witness }
     }
 
     /// How contacts were sampled, in a window of `window` slices.
-    ///
-    /// # Errors
-    /// A text that tells no sampling.
     pub(super) fn sampling(&self, window: u32) -> Result<SamplingWindow> {
         let mut sampling = SamplingWindow::new(window);
         for (slice, text) in &self.sampling {

@@ -24,19 +24,19 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::alerts::Follower;
-use super::arrival::{self, Measured, Rejection};
+use super::arrival::{self, Rejection, SampledDelta};
 use super::lines::Lines;
 use super::reader::{Event, Message};
-use super::reports::{self, Frame};
-use super::rule::{Arrival, Closed, Moment, Rule, Step, Verdict};
-use super::status::{LastReport, Status};
-use super::stream::Witness;
+use super::reports::{self, ClosedSlice};
+use super::rule::{Arrival, Close, CloseRule, Moment, Step, Verdict};
+use super::status::{CollectorStatus, LastReport};
+use super::stream::{Position, Witness};
 use super::tally::Tally;
 
-/// See the module.
+/// The state of a collector.
 pub(super) struct Engine {
     pub(super) detector: SlidingDetector,
-    pub(super) rule: Rule<Measured>,
+    pub(super) rule: CloseRule<SampledDelta>,
     pub(super) sampling: SamplingWindow,
     pub(super) checkpoints: Checkpoints,
     pub(super) reports: Lines,
@@ -51,18 +51,16 @@ pub(super) struct Engine {
     pub(super) every: u64,
     /// The last slice, after which to end.
     pub(super) until: Option<u64>,
-    /// The last message that was read or need not be. Not the witness: after a restart that one is
-    /// ahead of what is to be read again.
-    pub(super) position: u64,
-    pub(super) witness: Option<Witness>,
+    /// The witness is ahead of the sequence after a restart, by all that is to be read again.
+    pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
     /// Per probe the slice up to which everything of it is in a checkpoint.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
-    pub(super) status: watch::Sender<Status>,
+    pub(super) status: watch::Sender<CollectorStatus>,
 }
 
-/// Where the engine is.
+/// The progress of an engine.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     now: Moment,
@@ -128,9 +126,9 @@ impl Engine {
     fn begin_stream(&mut self, created: i64, unread: u64, anew: bool) {
         if anew {
             self.rule.renumber();
-            (self.position, self.witness) = (0, None);
+            self.position = Position::default();
         }
-        self.witness.get_or_insert(Witness { created, sequence: 0, time: 0 });
+        self.position.witness.get_or_insert(Witness { created, sequence: 0, time: 0 });
         self.progress.reading = true;
         self.rest_for(unread);
     }
@@ -140,8 +138,8 @@ impl Engine {
     }
 
     fn read(&mut self, message: &Message) -> Result<()> {
-        self.position = message.sequence;
-        if let Some(witness) = &mut self.witness {
+        self.position.sequence = message.sequence;
+        if let Some(witness) = &mut self.position.witness {
             (witness.sequence, witness.time) = (message.sequence, message.time);
         }
         self.rest_for(message.unread);
@@ -163,7 +161,7 @@ impl Engine {
         }
     }
 
-    fn deliver(&mut self, arrival: Arrival<Measured>) -> Result<()> {
+    fn deliver(&mut self, arrival: Arrival<SampledDelta>) -> Result<()> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
@@ -185,7 +183,7 @@ impl Engine {
         Ok(())
     }
 
-    fn merge(&mut self, measured: &Measured) -> Result<()> {
+    fn merge(&mut self, measured: &SampledDelta) -> Result<()> {
         let begun = Instant::now();
         self.sampling.merge(measured.delta.slice(), measured.sampling);
         self.detector.merge_delta(&measured.delta).context("cannot merge a delta")?;
@@ -202,35 +200,39 @@ impl Engine {
                     self.detector.skip_to(slice)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                 }
-                Step::Close { closed, merge } => {
-                    self.close(&closed)?;
+                Step::Close { close, merge } => {
+                    self.close(&close)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
-                    self.after_close(closed.slice)?;
+                    self.after_close(close.slice)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<Measured>>) -> Result<()> {
+    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<SampledDelta>>) -> Result<()> {
         info!("slice {slice} is the first one");
         self.detector.skip_to(slice)?;
         waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
     }
 
-    fn close(&mut self, closed: &Closed) -> Result<()> {
+    fn close(&mut self, close: &Close) -> Result<()> {
         let begun = Instant::now();
         let report = self.detector.close_slice()?;
         histogram!("srlg_close_seconds").record(begun.elapsed());
-        counter!("srlg_slices_closed_total", "cause" => closed.cause.name()).increment(1);
-        let Self { names, slice_ms, most_peers, .. } = self;
-        let frame = Frame { names, slice_ms: *slice_ms, most_peers: *most_peers };
-        let told = (&report, self.sampling.at(closed.slice));
-        self.reports.write(closed.slice, &reports::line(frame, closed, told))?;
+        counter!("srlg_slices_closed_total", "cause" => close.cause.name()).increment(1);
+        let closed = ClosedSlice {
+            names: &self.names,
+            slice_ms: self.slice_ms,
+            close,
+            report: &report,
+            sampling: self.sampling.at(close.slice),
+        };
+        self.reports.write(close.slice, &reports::line(&closed, self.most_peers))?;
         if let Some(alerts) = &mut self.alerts {
-            alerts.follow(frame, closed, told)?;
+            alerts.follow(&closed)?;
         }
-        self.tell_of_close(closed, &report);
+        self.tell_of_close(close, &report);
         Ok(())
     }
 }

@@ -10,17 +10,17 @@ use axum::{Json, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 
-use super::status::Status;
+use super::status::CollectorStatus;
 
-/// What the engine has published last.
+/// The last metrics and the last status of the engine.
 #[derive(Clone)]
-pub(super) struct Published {
+pub(super) struct HttpState {
     pub(super) metrics: PrometheusHandle,
-    pub(super) status: watch::Receiver<Status>,
+    pub(super) status: watch::Receiver<CollectorStatus>,
 }
 
 /// Where to ask for it.
-pub(super) fn router(last: Published) -> Router {
+pub(super) fn router(last: HttpState) -> Router {
     let router = Router::new().route("/", get(links));
     router.route("/metrics", get(metrics)).route("/status", get(status)).with_state(last)
 }
@@ -29,10 +29,10 @@ async fn links() -> Html<&'static str> {
     Html("<p><a href=\"/status\">status</a>, <a href=\"/metrics\">metrics</a></p>\n")
 }
 
-async fn metrics(State(last): State<Published>) -> impl IntoResponse {
+async fn metrics(State(last): State<HttpState>) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], last.metrics.render())
 }
 
-async fn status(State(last): State<Published>) -> Json<Status> {
+async fn status(State(last): State<HttpState>) -> Json<CollectorStatus> {
     Json(last.status.borrow().clone())
 }

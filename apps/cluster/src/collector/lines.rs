@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-/// See the module.
+/// A file of lines of JSON.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// What a line is, as people call it.
@@ -26,7 +26,7 @@ enum Target {
     File { path: PathBuf, file: File, len: u64 },
 }
 
-/// What a checkpoint knows of a file of lines.
+/// The path and the length of a file of lines, in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LineFile {
     path: PathBuf,
@@ -36,9 +36,6 @@ pub(super) struct LineFile {
 impl Lines {
     /// Opens `path` for lines, each of which is a `what`; `-` is standard output. The file that a checkpoint knows, `kept`,
     /// is cut to the length that it had then; any other one is appended to.
-    ///
-    /// # Errors
-    /// A file that cannot be used, or is shorter than it was.
     pub(super) fn open(what: &'static str, path: &Path, kept: Option<&LineFile>) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self { what, target: Target::Stdout });
@@ -66,9 +63,6 @@ impl Lines {
     }
 
     /// Writes `line`, which tells of `slice`.
-    ///
-    /// # Errors
-    /// What the system says; a full disk, for one.
     pub(super) fn write(&mut self, slice: u64, line: &impl Serialize) -> Result<()> {
         let what = self.what;
         let mut line = serde_json::to_vec(line)?;
@@ -106,9 +100,6 @@ impl Lines {
     }
 
     /// Brings what was written to disk, and says which file it is in, and how much there is.
-    ///
-    /// # Errors
-    /// What the system says.
     pub(super) fn sync(&self) -> Result<Option<LineFile>> {
         match &self.target {
             Target::Stdout => Ok(None),

@@ -48,9 +48,9 @@ use engine::{Engine, Progress};
 use lines::Lines;
 pub use options::Args;
 use reader::{Event, Reader};
-use rule::Rule;
-use status::Status;
-use stream::Witness;
+use rule::CloseRule;
+use status::CollectorStatus;
+use stream::Position;
 use tally::Tally;
 
 /// Messages between the broker and the engine.
@@ -58,9 +58,6 @@ const QUEUE: usize = 16;
 
 /// Between two sums of what was measured.
 const UPKEEP: Duration = Duration::from_secs(5);
-
-/// Where to read on, and what was there.
-type Position = (u64, Option<Witness>);
 
 /// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
 ///
@@ -95,11 +92,10 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         && alerts.as_ref().is_none_or(|alerts| alerts.is_known_by(known_alerts));
     let (names, limits) = (network.probes.clone(), args.limits(network));
     let rule = match &kept {
-        Some(Attachment { rule, .. }) => Rule::restore(&names, limits, rule),
-        None => Rule::new(names.len(), limits),
+        Some(Attachment { rule, .. }) => CloseRule::restore(&names, limits, rule),
+        None => CloseRule::new(names.len(), limits),
     };
-    let (position, witness) =
-        kept.as_ref().map_or((0, None), |kept| (kept.replay_after, kept.witness));
+    let position = known.map(Attachment::position).unwrap_or_default();
     let window = network.config.window;
     let sampling = match &kept {
         Some(kept) => kept.sampling(window)?,
@@ -119,10 +115,9 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         every: args.checkpoint_every,
         until: args.until_slice,
         position,
-        witness,
         tally: Tally::new(&names),
         durable: watch::Sender::new(vec![None; names.len()]),
-        status: watch::Sender::new(Status::default()),
+        status: watch::Sender::new(CollectorStatus::default()),
         names,
     };
     if are_known {
@@ -131,7 +126,7 @@ fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
         // So that whatever comes next, the lengths of the files are known.
         engine.save()?;
     }
-    Ok((engine, (position, witness)))
+    Ok((engine, position))
 }
 
 async fn serve(
@@ -176,13 +171,13 @@ async fn keep_up(metrics: PrometheusHandle) {
 async fn listen(
     args: &Args,
     metrics: PrometheusHandle,
-    status: watch::Receiver<Status>,
+    status: watch::Receiver<CollectorStatus>,
 ) -> Result<()> {
     let Some(address) = args.http else { return Ok(()) };
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
     info!("/status and /metrics at http://{}", listener.local_addr()?);
-    let router = http::router(http::Published { metrics, status });
+    let router = http::router(http::HttpState { metrics, status });
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(())
 }

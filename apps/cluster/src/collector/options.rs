@@ -13,7 +13,7 @@ use super::stream::Retention;
 use crate::connect::Access;
 use crate::network::Network;
 
-/// What `srlg-cluster collector` takes.
+/// Options of `srlg-cluster collector`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_override_self = true)]
 pub struct Args {
@@ -76,9 +76,6 @@ pub struct Args {
 
 impl Args {
     /// Refuses what cannot work.
-    ///
-    /// # Errors
-    /// The rule that is broken.
     pub(super) fn check(&self, network: &Network) -> Result<()> {
         ensure!(self.checkpoint_every > 0, "--checkpoint-every is 0: give at least 1");
         ensure!(self.pending_mb > 0, "--pending-mb is 0: give at least 1");

@@ -22,9 +22,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 pub(super) use place::Loss;
-use place::{Place, Resumed};
+use place::{Place, Resumption};
 
-use super::stream::{self, Retention, Witness, nanoseconds};
+use super::stream::{self, Position, Retention, nanoseconds};
 use crate::connect::Link;
 use crate::subjects::STREAM;
 
@@ -40,7 +40,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// Between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// What the collector hears.
+/// An event for the engine.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The stream is read from here on; so many messages are there already. `anew`: from its
@@ -72,7 +72,7 @@ pub(super) struct Message {
     pub(super) unread: u64,
 }
 
-/// See the module.
+/// A reader of the stream.
 pub(super) struct Reader {
     link: Link,
     context: jetstream::Context,
@@ -83,14 +83,14 @@ pub(super) struct Reader {
 }
 
 /// Nobody listens any more.
-struct Deaf;
+struct NoListener;
 
 impl Reader {
     /// A reader that begins after a message of the stream that a witness is of.
     pub(super) fn new(
         link: Link,
         retention: Retention,
-        position: (u64, Option<Witness>),
+        position: Position,
         events: Sender<Event>,
     ) -> Self {
         let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client.clone());
@@ -108,7 +108,7 @@ impl Reader {
     }
 
     /// Reads as long as the connection lasts.
-    async fn connection(&mut self) -> Result<(), Deaf> {
+    async fn connection(&mut self) -> Result<(), NoListener> {
         // No time passes until it is known how much there is to read.
         self.tell(Event::Away).await?;
         let state = *self.link.state.borrow();
@@ -139,7 +139,7 @@ impl Reader {
     /// A consumer that goes on where the last one was.
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
-        let Resumed { created, anew } = self.place.resume(&mut stream).await?;
+        let Resumption { created, anew } = self.place.resume(&mut stream).await?;
         let start_sequence = self.place.position() + 1;
         let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence };
         let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
@@ -152,7 +152,7 @@ impl Reader {
         Ok((messages, Event::Opened { created, unread, anew }))
     }
 
-    async fn read(&mut self, messages: &mut Ordered, connects: u64) -> Result<(), Deaf> {
+    async fn read(&mut self, messages: &mut Ordered, connects: u64) -> Result<(), NoListener> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut quiet_since = Instant::now();
@@ -180,7 +180,7 @@ impl Reader {
     }
 
     /// Whether to read on.
-    async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, Deaf> {
+    async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, NoListener> {
         let state = *self.link.state.borrow();
         if state.connects != connects {
             return Ok(false);
@@ -216,7 +216,7 @@ impl Reader {
         Ok(Some(Message { subject, headers, payload, sequence, time, unread }))
     }
 
-    async fn tell(&self, event: Event) -> Result<(), Deaf> {
-        self.events.send(event).await.map_err(|_| Deaf)
+    async fn tell(&self, event: Event) -> Result<(), NoListener> {
+        self.events.send(event).await.map_err(|_| NoListener)
     }
 }

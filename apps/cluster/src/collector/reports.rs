@@ -5,21 +5,23 @@ use srlg_host::report::{EstimateRange, Overload};
 use srlg_host::{SliceReport, SuperPoint};
 use srlg_input::contact::Sampling;
 
-use super::rule::{Cause, Closed};
+use super::rule::{Cause, Close};
 
-/// What lines have beside what was merged: the same in all of them.
+/// A slice that has closed, and everything that lines say of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'a> {
-    /// Of the probes.
+pub(super) struct ClosedSlice<'a> {
+    /// Names of the probes.
     pub(super) names: &'a [String],
     pub(super) slice_ms: u64,
-    /// Sample peers of a super point, at most.
-    pub(super) most_peers: usize,
+    pub(super) close: &'a Close,
+    pub(super) report: &'a SliceReport,
+    /// How the contacts of its window were sampled.
+    pub(super) sampling: Sampling,
 }
 
 /// A line.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct ReportLine<'a> {
     slice: u64,
     start_ms: u64,
     end_ms: u64,
@@ -43,36 +45,48 @@ struct Point {
     unsampled: Option<(f64, Option<f64>)>,
 }
 
-pub(super) fn line<'a>(
-    frame: Frame<'a>,
-    closed: &Closed,
-    (report, sampling): (&SliceReport, Sampling),
-) -> Line<'a> {
-    let Frame { names, slice_ms, most_peers } = frame;
-    let start_ms = report.slice.saturating_mul(slice_ms);
-    let points = report.super_points.iter();
-    Line {
-        slice: report.slice,
-        start_ms,
-        end_ms: start_ms.saturating_add(slice_ms),
-        closed: closed.cause.name(),
-        delivered: named(names, &closed.delivered),
-        late: named(names, &closed.late),
-        missing: named(names, &closed.missing),
-        overload: report.health.finder.overload,
-        sampling: (!sampling.is_empty()).then_some(sampling),
-        super_points: points.map(|one| point(one, most_peers, sampling)).collect(),
+impl ClosedSlice<'_> {
+    /// How contacts were sampled, where exporters told of any.
+    pub(super) fn sampling(&self) -> Option<Sampling> {
+        Some(self.sampling).filter(|sampling| !sampling.is_empty())
+    }
+
+    /// Between which counts `cardinality` lies without sampling, where exporters told of contacts.
+    pub(super) fn unsampled(
+        &self,
+        cardinality: f64,
+        is_lower_bound: bool,
+    ) -> Option<(f64, Option<f64>)> {
+        // Nothing is known above a lower bound.
+        let most = self.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
+        self.sampling().map(|_| (cardinality, most))
     }
 }
 
-fn point(point: &SuperPoint, most_peers: usize, sampling: Sampling) -> Point {
-    // Of a lower bound nothing is known above.
-    let most = sampling.unsampled_most(point.cardinality);
-    let most = most.filter(|_| point.range != EstimateRange::Beyond);
-    let unsampled = (!sampling.is_empty()).then_some((point.cardinality, most));
-    let mut point = point.clone();
-    point.peers.truncate(most_peers);
-    Point { point, unsampled }
+/// The line of a slice, with up to `most_peers` sample peers of each super point.
+pub(super) fn line<'a>(slice: &ClosedSlice<'a>, most_peers: usize) -> ReportLine<'a> {
+    let ClosedSlice { names, slice_ms, close, report, .. } = *slice;
+    let start_ms = report.slice.saturating_mul(slice_ms);
+    let points = report.super_points.iter();
+    ReportLine {
+        slice: report.slice,
+        start_ms,
+        end_ms: start_ms.saturating_add(slice_ms),
+        closed: close.cause.name(),
+        delivered: named(names, &close.delivered),
+        late: named(names, &close.late),
+        missing: named(names, &close.missing),
+        overload: report.health.finder.overload,
+        sampling: slice.sampling(),
+        super_points: points.map(|point| self::point(slice, point, most_peers)).collect(),
+    }
+}
+
+fn point(slice: &ClosedSlice<'_>, point: &SuperPoint, most_peers: usize) -> Point {
+    let is_lower_bound = point.range == EstimateRange::Beyond;
+    let mut written = point.clone();
+    written.peers.truncate(most_peers);
+    Point { unsampled: slice.unsampled(point.cardinality, is_lower_bound), point: written }
 }
 
 /// Probes by their names.
@@ -104,7 +118,7 @@ mod tests {
         detector.skip_to(7).unwrap();
         detector.ingest(&pairs).unwrap();
         let report = detector.close_slice().unwrap();
-        let closed = Closed {
+        let close = Close {
             slice: 7,
             cause: Cause::Complete,
             delivered: vec![0],
@@ -113,10 +127,15 @@ mod tests {
             is_window_whole: true,
         };
         let names = ["a".to_owned()];
+        let slice = |sampling: &str| ClosedSlice {
+            names: &names,
+            slice_ms: 1000,
+            close: &close,
+            report: &report,
+            sampling: sampling.parse().unwrap(),
+        };
         let write = |most_peers, sampling: &str| {
-            let frame = Frame { names: &names, slice_ms: 1000, most_peers };
-            let report = (&report, sampling.parse().unwrap());
-            serde_json::to_value(line(frame, &closed, report)).unwrap()
+            serde_json::to_value(line(&slice(sampling), most_peers)).unwrap()
         };
         let written = |most_peers| write(most_peers, "none")["super_points"][0].take();
         assert_eq!((&written(0)["host"], written(0).get("peers")), (&"0.0.0.1".into(), None));
@@ -140,9 +159,6 @@ mod tests {
         assert_eq!(unknown, &serde_json::json!([cardinality, null]));
         let mut bound = report.super_points[0].clone();
         bound.range = EstimateRange::Beyond;
-        assert_eq!(
-            super::point(&bound, 0, "1:10".parse().unwrap()).unsampled,
-            Some((cardinality, None))
-        );
+        assert_eq!(super::point(&slice("1:10"), &bound, 0).unsampled, Some((cardinality, None)));
     }
 }

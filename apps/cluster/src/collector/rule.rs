@@ -1,7 +1,7 @@
-//! [`Rule`]: which slice may close, and what becomes of every delta. No input or output, no clock.
+//! [`CloseRule`]: which slice may close, and what becomes of every delta. No input or output, no clock.
 //!
-//! Shape: [`deliver`](Rule::deliver) takes what arrives and says what to do with it,
-//! [`step`](Rule::step) says what may happen next; both are told the time. Slices close in ascending
+//! Shape: [`deliver`](CloseRule::deliver) takes what arrives and says what to do with it,
+//! [`step`](CloseRule::step) says what may happen next; both are told the time. Slices close in ascending
 //! order, each once:
 //!
 //! - when every probe has delivered all parts of it,
@@ -13,7 +13,7 @@
 //! merged into its own slice while this is in the window.
 //!
 //! Invariant: whatever was delivered of slices that are not closed is at or after the message
-//! that [`replay_after`](Rule::replay_after) names. So a collector that is restored from a
+//! that [`replay_after`](CloseRule::replay_after) names. So a collector that is restored from a
 //! checkpoint and reads on from there gets to the same state, and needs to remember none of it.
 
 mod closing;
@@ -27,13 +27,13 @@ mod tests;
 use std::collections::BTreeMap;
 
 use front::Front;
-pub(super) use memory::Memory;
-use slot::{Added, Parts, Slot};
-pub(super) use terms::{Arrival, Cause, Closed, Limits, Moment, Refusal, Step, Verdict};
+pub(super) use memory::RuleState;
+use slot::{Parts, Slot};
+pub(super) use terms::{Arrival, Cause, Close, Limits, Moment, Refusal, Step, Verdict};
 
-/// See the module.
+/// The rule by which slices close.
 #[derive(Debug)]
-pub(super) struct Rule<T> {
+pub(super) struct CloseRule<T> {
     limits: Limits,
     front: Front,
     /// The running slice; none until there is a first one.
@@ -54,7 +54,7 @@ pub(super) struct Rule<T> {
     silent: u64,
 }
 
-impl<T> Rule<T> {
+impl<T> CloseRule<T> {
     /// A rule for so many probes that knows nothing.
     pub(super) fn new(probes: usize, limits: Limits) -> Self {
         Self {
@@ -111,20 +111,17 @@ impl<T> Rule<T> {
             return Verdict::Merge { delta, late };
         }
         let Some(parts) = self.owed.get_mut(&(slice, probe)) else { return Verdict::Repeated };
-        let added = parts.add(part);
+        let is_new = parts.add(part);
         if parts.are_complete() {
             self.owed.remove(&(slice, probe));
         }
-        match added {
-            Added::New => Verdict::Merge { delta, late },
-            Added::Known => Verdict::Repeated,
-        }
+        if is_new { Verdict::Merge { delta, late } } else { Verdict::Repeated }
     }
 
     fn deliver_open(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
         let Arrival { probe, slice, part, sequence, bytes, delta } = arrival;
         let slot = self.open.entry(slice).or_default();
-        if slot.add(probe, part, sequence) == Added::Known {
+        if !slot.add(probe, part, sequence) {
             return Verdict::Repeated;
         }
         if slice == running {

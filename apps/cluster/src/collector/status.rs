@@ -1,4 +1,4 @@
-//! [`Status`]: how the collector fares, as JSON and as gauges.
+//! [`CollectorStatus`]: how the collector fares, as JSON and as gauges.
 //!
 //! Invariant: nothing secret is in it.
 
@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use metrics::gauge;
 use serde::Serialize;
 
-use super::tally::Counts;
+use super::tally::MessageCounts;
 
-/// See the module. Slices by their numbers; what is not known yet is null.
+/// The status of a collector. Slices are numbers; a value that is not known yet is null.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Status {
+pub(super) struct CollectorStatus {
     /// Whether the stream is being read.
     pub(super) reading: bool,
     pub(super) device: String,
@@ -29,7 +29,7 @@ pub(super) struct Status {
     pub(super) alerts: Option<usize>,
     /// Messages that were not merged, by reason.
     pub(super) refused: BTreeMap<&'static str, u64>,
-    pub(super) probes: Vec<OfProbe>,
+    pub(super) probes: Vec<ProbeStatus>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -42,7 +42,7 @@ pub(super) struct LastReport {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct OfProbe {
+pub(super) struct ProbeStatus {
     pub(super) name: String,
     /// The slice that it spoke of last.
     pub(super) newest: Option<u64>,
@@ -50,10 +50,10 @@ pub(super) struct OfProbe {
     /// The slice up to which everything of it is in a checkpoint.
     pub(super) durable: Option<u64>,
     #[serde(flatten)]
-    pub(super) counts: Counts,
+    pub(super) counts: MessageCounts,
 }
 
-impl Status {
+impl CollectorStatus {
     /// The same for Prometheus; its numbers are exact up to 2^53.
     pub(super) fn to_gauges(&self) {
         let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
@@ -67,7 +67,7 @@ impl Status {
         if let Some(alerts) = self.alerts {
             set("srlg_alerts_active", alerts as u64);
         }
-        for OfProbe { name, newest, silent, durable, .. } in &self.probes {
+        for ProbeStatus { name, newest, silent, durable, .. } in &self.probes {
             let of_probe = |gauge: &'static str, value: u64| {
                 gauge!(gauge, "probe" => name.clone()).set(value as f64);
             };

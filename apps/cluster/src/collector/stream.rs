@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::subjects::{ALL_DELTAS, STREAM};
 
-/// How much the stream keeps.
+/// The limits of the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retention {
     /// For how long.
@@ -34,7 +34,16 @@ pub(super) struct Witness {
     pub(super) time: i64,
 }
 
-/// What has become of a stream.
+/// The position from which the stream is read further.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Position {
+    /// The last message that was read or need not be.
+    pub(super) sequence: u64,
+    /// The last message that was read.
+    pub(super) witness: Option<Witness>,
+}
+
+/// The fate of a stream since it was read last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Same,
@@ -45,9 +54,6 @@ pub(super) enum Fate {
 }
 
 /// The stream, made if it is not there.
-///
-/// # Errors
-/// What the broker says, and what is wrong with a stream that is there.
 pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> Result<Stream> {
     let wanted = Config {
         name: STREAM.to_owned(),
@@ -86,9 +92,6 @@ fn check(config: &Config, retention: Retention) -> Result<()> {
 
 impl Witness {
     /// What has become of the stream that this was read from.
-    ///
-    /// # Errors
-    /// What the broker says.
     pub(super) async fn check(&self, stream: &Stream) -> Result<Fate> {
         let info = stream.get_info().await?;
         if nanoseconds(info.created) != self.created {

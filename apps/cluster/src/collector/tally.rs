@@ -16,9 +16,9 @@ use super::arrival::Rejection;
 /// Between two lines about the same reason.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Messages of one probe.
+/// Counts of the messages of one probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
+pub(super) struct MessageCounts {
     /// Merged while their slice ran, or held for it.
     pub(super) in_time: u64,
     /// Merged after their slice had closed.
@@ -31,7 +31,7 @@ pub(super) struct Counts {
 #[derive(Debug)]
 pub(super) struct Tally {
     names: Vec<String>,
-    pub(super) counts: Vec<Counts>,
+    pub(super) counts: Vec<MessageCounts>,
     pub(super) refused: BTreeMap<&'static str, u64>,
     told: BTreeMap<&'static str, LastLine>,
 }
@@ -45,7 +45,7 @@ struct LastLine {
 
 impl Tally {
     pub(super) fn new(names: &[String]) -> Self {
-        let counts = vec![Counts::default(); names.len()];
+        let counts = vec![MessageCounts::default(); names.len()];
         Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
     }
 

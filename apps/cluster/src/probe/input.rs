@@ -11,7 +11,7 @@ use clap::ArgGroup;
 use srlg_input::{Event, Input, InputOptions, LogLevel, LogLine, Status, View, ViewOptions};
 use tracing::{info, warn};
 
-use super::Measured;
+use super::InputSummary;
 use super::measure::{Lateness, Measurement};
 use super::traffic::Traffic;
 use crate::network::Network;
@@ -19,7 +19,7 @@ use crate::network::Network;
 /// Slices that a packet may be late.
 const LATE_PACKETS: u32 = 10;
 
-/// What a probe reads.
+/// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "generate"])))]
@@ -55,7 +55,11 @@ impl Args {
     }
 
     /// Takes the measurement through the whole input.
-    pub(super) fn read(&self, network: &Network, mut measurement: Measurement) -> Result<Measured> {
+    pub(super) fn read(
+        &self,
+        network: &Network,
+        mut measurement: Measurement,
+    ) -> Result<InputSummary> {
         if self.generated.generate.is_some() {
             return self.generate(network, measurement);
         }
@@ -72,10 +76,10 @@ impl Args {
                 _ => {}
             }
         }
-        Ok(Measured { totals: measurement.finish()?, status: input.status() })
+        Ok(InputSummary { totals: measurement.finish()?, status: input.status() })
     }
 
-    fn generate(&self, network: &Network, mut measurement: Measurement) -> Result<Measured> {
+    fn generate(&self, network: &Network, mut measurement: Measurement) -> Result<InputSummary> {
         let length = network.slice_ms * 1_000_000;
         let family = self.generated.family;
         let first = self.generated.first_slice.unwrap_or(now()? / length);
@@ -84,7 +88,7 @@ impl Args {
             // A slice without any pair is a slice as well.
             measurement.take(start, pairs.into_iter().map(|pair| family.hosts(pair)))?;
         }
-        Ok(Measured { totals: measurement.finish()?, status: Status::default() })
+        Ok(InputSummary { totals: measurement.finish()?, status: Status::default() })
     }
 }
 

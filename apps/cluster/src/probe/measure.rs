@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Error, Result};
+use srlg_alert::Every;
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_host::{Device, SlidingDetector};
@@ -37,8 +38,7 @@ pub(super) struct Measurement {
     believed: u64,
     future: u64,
     pairs: u64,
-    /// When it was told last that contacts are dropped.
-    told: Option<Instant>,
+    log_dropped: Every,
 }
 
 /// When contacts may come.
@@ -66,7 +66,7 @@ struct Slices {
     totals: Totals,
 }
 
-/// What a whole run amounts to.
+/// The totals of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) pairs: u64,
@@ -104,7 +104,14 @@ impl Measurement {
         };
         let batch = slices.detector.pair_batch(Slicer::BATCH)?;
         let slicer = Slicer::with_batch(clock.with_grace(lateness.grace), batch);
-        Ok(Self { slicer, slices, believed: 0, future: 0, pairs: 0, told: None })
+        Ok(Self {
+            slicer,
+            slices,
+            believed: 0,
+            future: 0,
+            pairs: 0,
+            log_dropped: Every::new(SILENCE),
+        })
     }
 
     /// Takes a contact, and its `pairs` of inside and opposite hosts.
@@ -143,12 +150,11 @@ impl Measurement {
 
     /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
     fn tell_dropped(&mut self, why: &str) {
-        if self.told.is_none_or(|told| told.elapsed() >= SILENCE) {
+        if self.log_dropped.is_due() {
             let (late, future) = (self.slicer.clock().too_late(), self.future);
             warn!(
                 "contacts {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
             );
-            self.told = Some(Instant::now());
         }
     }
 

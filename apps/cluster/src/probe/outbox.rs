@@ -12,7 +12,7 @@ use srlg_input::contact::Sampling;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use super::spool::{Spool, SpoolError, Stored};
+use super::spool::{Spool, SpoolEntry, SpoolError};
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Whoever measures has to stop: the probe ends.
 #[derive(Debug, thiserror::Error)]
 #[error("the probe was stopped")]
-pub(super) struct Stopped;
+pub(super) struct Interruption;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
@@ -58,7 +58,7 @@ impl Outbox {
         slice: u64,
         parts: &[Vec<u8>],
         sampling: Sampling,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Interruption> {
         let mut state = self.state();
         let mut told = false;
         while let Err(error) = state.spool.put(slice, parts, sampling) {
@@ -68,7 +68,7 @@ impl Outbox {
             }
             state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
             if state.stopped {
-                return Err(Stopped);
+                return Err(Interruption);
             }
         }
         if told {
@@ -78,7 +78,7 @@ impl Outbox {
         self.make_room(state)
     }
 
-    fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Stopped> {
+    fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Interruption> {
         while state.spool.slices().len() > self.keep && !state.stopped {
             let Some(&oldest) = state.spool.slices().first() else { break };
             if state.acked < Some(oldest) {
@@ -94,7 +94,7 @@ impl Outbox {
             }
             remove(&mut state.spool, oldest);
         }
-        if state.stopped { Err(Stopped) } else { Ok(()) }
+        if state.stopped { Err(Interruption) } else { Ok(()) }
     }
 
     /// Up to `most` slices from `first` on.
@@ -103,14 +103,11 @@ impl Outbox {
     }
 
     /// What there is of a slice; no part where it is gone or damaged, which is told.
-    ///
-    /// # Errors
-    /// [`SpoolError::Io`]: it may be read later.
-    pub(super) fn read(&self, slice: u64) -> Result<Stored, SpoolError> {
+    pub(super) fn read(&self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         match self.state().spool.read(slice) {
             Err(damaged @ SpoolError::Damaged { .. }) => {
                 warn!("{damaged}");
-                Ok(Stored::default())
+                Ok(SpoolEntry::default())
             }
             read => read,
         }

@@ -27,7 +27,7 @@ impl FromStr for Pace {
     }
 }
 
-/// Holds slices up until it is their time.
+/// A clock that delays slices until they are due.
 #[derive(Debug)]
 pub(super) struct Pacer {
     /// Length of a slice; none where nothing is held up.

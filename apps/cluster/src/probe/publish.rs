@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
-use super::spool::Stored;
+use super::spool::SpoolEntry;
 use crate::connect::{Link, LinkState};
 use crate::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
 
@@ -60,9 +60,6 @@ impl Publisher {
 
     /// Sends until the input has ended and the broker has everything; with `durably`, until the
     /// collector has it on its disk.
-    ///
-    /// # Errors
-    /// A connection that will not come back.
     pub(super) async fn run(&self, durably: bool) -> Result<()> {
         let mut link = self.state.clone();
         let mut trouble = Trouble::default();
@@ -112,7 +109,7 @@ impl Publisher {
 
     /// Sends a slice, all its parts at once, and waits until the broker has them.
     async fn send(&self, slice: u64) -> Result<u64> {
-        let Stored { parts, sampling } = self.outbox.read(slice)?;
+        let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
         let count = parts.len() as u32;
         let mut acks = Vec::with_capacity(parts.len());
         for (number, payload) in (1..).zip(parts) {

@@ -21,16 +21,16 @@ const DAMAGED: &str = "damaged";
 
 /// Deltas on disk, by slice.
 #[derive(Debug)]
-pub struct Spool {
+pub(super) struct Spool {
     folder: PathBuf,
     /// Locked until it is closed, by whatever ends the process.
     _lock: File,
     slices: BTreeSet<u64>,
 }
 
-/// What the spool has of a slice.
+/// A slice in the spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stored {
+pub(super) struct SpoolEntry {
     /// The parts of its delta.
     pub parts: Vec<Bytes>,
     /// How the contacts were sampled that it measured.
@@ -39,8 +39,8 @@ pub struct Stored {
 
 /// Why a spool cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message states the rule and names its fields")]
-pub enum SpoolError {
+
+pub(super) enum SpoolError {
     #[error("another probe spools to {folder}: give each probe a folder of its own")]
     InUse { folder: PathBuf },
     #[error("the spool cannot {doing} {path}: {cause}")]
@@ -57,7 +57,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`SpoolError::InUse`] as long as another process has it, and [`SpoolError::Io`].
-    pub fn open(folder: &Path) -> Result<(Self, Vec<SpoolError>), SpoolError> {
+    pub(super) fn open(folder: &Path) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         fs::create_dir_all(folder).map_err(cannot("make", folder))?;
         let lock = lock(folder)?;
         let mut spool = Self { folder: folder.to_owned(), _lock: lock, slices: BTreeSet::new() };
@@ -82,7 +82,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`SpoolError::Io`]: the slice is not in the spool then, as if it had never been put there.
-    pub fn put(
+    pub(super) fn put(
         &mut self,
         slice: u64,
         parts: &[Vec<u8>],
@@ -111,9 +111,9 @@ impl Spool {
     /// # Errors
     /// [`SpoolError::Damaged`], after which the slice is not in the spool any more, and
     /// [`SpoolError::Io`].
-    pub fn read(&mut self, slice: u64) -> Result<Stored, SpoolError> {
+    pub(super) fn read(&mut self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         if !self.slices.contains(&slice) {
-            return Ok(Stored::default());
+            return Ok(SpoolEntry::default());
         }
         let path = self.path(slice);
         let bytes = fs::read(&path).map_err(cannot("read", &path))?;
@@ -130,10 +130,7 @@ impl Spool {
     }
 
     /// Removes all slices up to this one, but never the newest.
-    ///
-    /// # Errors
-    /// [`SpoolError::Io`].
-    pub fn remove_up_to(&mut self, slice: u64) -> Result<(), SpoolError> {
+    pub(super) fn remove_up_to(&mut self, slice: u64) -> Result<(), SpoolError> {
         let Some(newest) = self.mark() else { return Ok(()) };
         while let Some(&oldest) =
             self.slices.first().filter(|&&oldest| oldest <= slice && oldest < newest)
@@ -146,14 +143,12 @@ impl Spool {
     }
 
     /// The newest slice that has ever been put here.
-    #[must_use]
-    pub fn mark(&self) -> Option<u64> {
+    pub(super) fn mark(&self) -> Option<u64> {
         self.slices.last().copied()
     }
 
     /// The slices in it.
-    #[must_use]
-    pub fn slices(&self) -> &BTreeSet<u64> {
+    pub(super) fn slices(&self) -> &BTreeSet<u64> {
         &self.slices
     }
 

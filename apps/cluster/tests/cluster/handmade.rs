@@ -38,20 +38,20 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let good = whole(SLICES);
-    let of = |config| of_slice(config, 0, (SLICES.start, SLICES.start), 1 << 20).remove(0);
-    let far = (SLICES.start, SLICES.start + 1_000_000);
+    let of = |config| of_slice(config, 0, SLICES.start, SLICES.start, 1 << 20).remove(0);
+    let far = SLICES.start + 1_000_000;
     let bad = [
         Message { payload: b"nonsense".to_vec(), ..good[3].clone() },
         of(Config { seed: 8, ..config() }),
         of(Config { linear_width: 2048, ..config() }),
         Message { part: "2/1".to_owned(), ..good[3].clone() },
         Message { part: "1/65537".to_owned(), ..good[3].clone() },
-        of_slice(config(), 0, far, 1 << 20).remove(0),
+        of_slice(config(), 0, SLICES.start, far, 1 << 20).remove(0),
     ];
     let mut messages = good.clone();
     messages.splice(3..3, bad);
     // The first one to speak, and alone, is not believed what time it is either.
-    messages.splice(0..0, of_slice(config(), 0, (SLICES.start, 1 << 40), 1 << 20));
+    messages.splice(0..0, of_slice(config(), 0, SLICES.start, 1 << 40, 1 << 20));
     let mut damaged = 0;
     for (index, message) in good.iter().enumerate() {
         let mut broken = message.clone();
@@ -63,7 +63,7 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
         messages.insert(13 + 2 * index, cut);
         damaged += 2;
     }
-    messages.extend(of_slice(config(), 0, (SLICES.start, SLICES.start - 5), 1 << 20));
+    messages.extend(of_slice(config(), 0, SLICES.start, SLICES.start - 5, 1 << 20));
     let mut collector = Collector::start(&net, &["--http", "0", "--max-skew", "10000"]);
     run(publish(&net, &messages));
     let status = collector.status(|status| status["refused"]["too_old"] == 1);
@@ -136,7 +136,7 @@ fn a_probe_whose_clock_is_far_ahead_neither_moves_nor_stops_the_others() {
     // What `c` sees, it calls slices of a thousand later.
     let of_probe = |slice, probe| {
         let ahead = if probe == 2 { 1000 } else { 0 };
-        of_slice(config(), probe, (slice, slice + ahead), 1 << 20)
+        of_slice(config(), probe, slice, slice + ahead, 1 << 20)
     };
     let messages = SLICES.flat_map(|slice| (0..3).flat_map(move |probe| of_probe(slice, probe)));
     run(publish(&net, &messages.collect::<Vec<_>>()));

@@ -25,7 +25,8 @@ pub struct Message {
 pub fn of_slice(
     config: Config,
     probe: usize,
-    (slice, called): (u64, u64),
+    slice: u64,
+    called: u64,
     bytes: usize,
 ) -> Vec<Message> {
     of_pairs(config, probe, called, &seen(probe, slice), bytes)
@@ -54,7 +55,7 @@ pub fn of_pairs(
 /// What all probes send of `slices`, slice by slice, in parts of so many bytes.
 pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
     let of_probes = |slice| {
-        (0..PROBES.len()).flat_map(move |probe| of_slice(config(), probe, (slice, slice), bytes))
+        (0..PROBES.len()).flat_map(move |probe| of_slice(config(), probe, slice, slice, bytes))
     };
     slices.flat_map(of_probes).collect()
 }

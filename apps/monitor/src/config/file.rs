@@ -1,159 +1,266 @@
-//! The shape of the file, as TOML has it.
-//!
-//! Shape: texts keep their places, so that what is wrong with them is told with its line.
+//! The parts of a configuration file, as TOML has them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use humantime::parse_duration;
 use serde::Deserialize;
+use srlg_host::Device;
+use srlg_input::contact::{IpNet, Prefixes, deserialize_networks, parse_network};
+use srlg_input::{InputOptions, ViewOptions};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
+use super::document::{from_text, read};
+use super::problem::Problems;
 use crate::sinks::SinkOptions;
 
-/// A value, with its place in the file.
-pub type Text = Spanned<String>;
+/// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
+pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
 
-/// Holds a configuration as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Settings that are not part of a table; as options of a command those that it takes.
+#[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct File {
-    /// Networks whose hosts are inside; none: all.
-    pub inside: Vec<Text>,
-    /// Length of a slice, by which windows move: `1s` where it is absent.
-    pub slice: Option<Text>,
-    /// How long after its end a slice waits for contacts on their way: `100ms` where it is absent.
-    pub grace: Option<Text>,
-    /// Where views are counted: `cpu` where it is absent, `cuda`, `cuda:1`, `auto`.
-    pub device: Option<Text>,
-    /// Address of the page and of the metrics.
-    pub http: Option<Text>,
-    /// Whether others than this machine may ask there: there are no accounts.
+pub struct General {
+    /// Inside network, repeatable; without one all hosts are inside, and no outside hosts are watched
+    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub inside: Vec<IpNet>,
+
+    /// Length of a slice, by which the window moves
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[serde(with = "humantime_serde")]
+    pub slice: Duration,
+
+    /// How long after its end a slice waits for contacts on their way
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
+    #[serde(with = "humantime_serde")]
+    pub grace: Duration,
+
+    /// Where views are counted: cpu, cuda, cuda:N or auto
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
+    #[serde(deserialize_with = "from_text")]
+    pub device: Device,
+
+    /// Address of the page, the metrics and the interface of programs
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
+
+    /// Whether others than this machine may ask there, although there are no accounts.
+    #[arg(skip)]
     pub http_public: bool,
-    /// Folder of the state that outlives a restart.
-    pub state: Option<Text>,
-    /// Time between two checkpoints: `10s` where it is absent.
-    pub checkpoint: Option<Text>,
-    /// Where contacts come from.
-    pub input: InputFile,
-    /// Views; without any `fan-in`, `fan-out`, and `outside` where something is inside.
-    pub view: Vec<ViewFile>,
-    /// Rules.
-    pub rule: Vec<RuleFile>,
-    /// What starts no alert.
-    pub allow: Vec<AllowFile>,
-    /// What networks are called.
-    pub network: Vec<NetworkFile>,
-    /// Where notices go.
-    pub sink: Vec<Spanned<SinkOptions>>,
-    /// How long notices are kept: `30d` where it is absent.
-    pub keep: Option<Text>,
+
+    /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+
+    /// Time between two checkpoints.
+    #[arg(skip = Self::default().checkpoint)]
+    #[serde(with = "humantime_serde")]
+    pub checkpoint: Duration,
+
+    /// How long notices are kept.
+    #[arg(skip = Self::default().keep)]
+    #[serde(with = "humantime_serde")]
+    pub keep: Duration,
 }
 
-/// Says where contacts come from, as the options of the same names do.
+impl Default for General {
+    fn default() -> Self {
+        Self {
+            inside: Vec::new(),
+            slice: Duration::from_secs(1),
+            grace: Duration::from_millis(100),
+            device: Device::Cpu,
+            http: None,
+            http_public: false,
+            state: None,
+            checkpoint: Duration::from_secs(10),
+            keep: Duration::from_secs(30 * 86_400),
+        }
+    }
+}
+
+/// A `[[view]]`: what is counted, in how much memory.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct InputFile {
-    /// UDP addresses.
-    pub listen: Vec<Text>,
-    /// Networks of exporters.
-    pub exporters: Vec<Text>,
-    /// Bytes that the kernel keeps.
-    pub receive_buffer: Option<u32>,
-    /// Threads.
-    pub receivers: Option<u32>,
-    /// File of templates.
-    pub templates: Option<String>,
-    /// Interface.
-    pub interface: Option<String>,
-    /// Filter of packets.
-    pub filter: Option<String>,
-    /// Addresses before or after a translation.
-    pub nat: Option<Text>,
-    /// How times are taken.
-    pub timestamps: Option<Text>,
-    /// Packets one of which is looked at, where exporters do not say.
-    pub sampling: Option<u32>,
-}
-
-/// Says what a view measures.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ViewFile {
-    /// Its name.
-    pub name: Text,
-    /// `inside` or `outside`.
-    pub measure: Option<Text>,
-    /// `any`, `source` or `destination`.
-    pub role: Option<Text>,
-    /// `all`, `initiated` or `tcp-syn`.
-    pub only: Option<Text>,
-    /// Bits of an address that make a host.
-    pub host_prefix4: Option<u8>,
-    /// The same in IPv6.
-    pub host_prefix6: Option<u8>,
-    /// Bits of an address that make an opposite host.
-    pub peer_prefix4: Option<u8>,
-    /// The same in IPv6: 64 where it is absent.
-    pub peer_prefix6: Option<u8>,
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ViewTable {
+    pub(super) name: String,
     /// Distinct pairs of the longest window that the detector is sized for.
-    pub pairs: Option<Spanned<u64>>,
-    /// Bytes that the detector may take: 64,000,000 where it is absent.
-    pub memory: Option<usize>,
+    pub(super) pairs: Option<u64>,
+    /// Bytes that the detector may take.
+    pub(super) memory: Option<usize>,
+    /// All other keys.
+    pub(super) options: ViewOptions,
 }
 
-/// Says when alerts start and end.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct RuleFile {
-    /// Its name.
-    pub name: Text,
+/// A `[[rule]]`: when alerts start and end.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RuleTable {
+    pub(super) name: String,
     /// Views; without any all.
-    #[serde(default)]
-    pub views: Vec<Text>,
+    pub(super) views: Vec<String>,
     /// Networks of hosts; without any all.
-    #[serde(default)]
-    pub networks: Vec<Text>,
-    /// Opposite hosts that start an alert, by the length of the window.
-    pub thresholds: Spanned<BTreeMap<String, f64>>,
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) networks: Vec<IpNet>,
+    /// Peers that start an alert, by the window.
+    pub(super) thresholds: BTreeMap<Window, f64>,
     /// Part of a threshold below which an alert ends.
-    pub down: Option<f64>,
+    pub(super) down: Option<f64>,
     /// Slices at the threshold, of the last `of`, that start an alert.
     #[serde(rename = "for")]
-    pub for_slices: Option<u32>,
+    pub(super) for_slices: Option<u32>,
     /// See `for`.
     #[serde(rename = "of")]
-    pub of_slices: Option<u32>,
+    pub(super) of_slices: Option<u32>,
     /// Time below `down` after which an alert ends.
-    pub hold: Option<Text>,
-    /// Time after which an alert that goes on is told again.
-    pub repeat: Option<Text>,
+    #[serde(with = "humantime_serde")]
+    pub(super) hold: Option<Duration>,
+    /// Time after which an active alert is told again.
+    #[serde(with = "humantime_serde")]
+    pub(super) repeat: Option<Duration>,
 }
 
-/// Says what starts no alert: one of `hosts`, `peers`, or `ports` of `hosts`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct AllowFile {
-    /// Why, for people.
-    pub why: Text,
+/// An `[[allow]]`: hosts or contacts that start no alert, by one of `hosts`, `peers`, or `ports` of `hosts`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct AllowTable {
+    /// The reason, for people.
+    pub(super) why: String,
     /// Views; without any all.
-    #[serde(default)]
-    pub views: Vec<Text>,
-    /// Networks of hosts about which there is no alert.
-    #[serde(default)]
-    pub hosts: Vec<Text>,
-    /// Networks of opposite hosts that do not count.
-    #[serde(default)]
-    pub peers: Vec<Text>,
+    pub(super) views: Vec<String>,
+    /// Networks of hosts without alerts.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) hosts: Vec<IpNet>,
+    /// Networks of peers that do not count.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) peers: Vec<IpNet>,
     /// Ports at `hosts` to which contacts do not count.
-    #[serde(default)]
-    pub ports: Vec<u16>,
+    pub(super) ports: Vec<u16>,
 }
 
-/// Says what networks are called.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct NetworkFile {
-    /// Their label.
-    pub label: String,
-    /// The networks.
-    pub networks: Vec<Text>,
+/// A `[[network]]`: the label of networks.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct NetworkTable {
+    pub(super) label: String,
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) networks: Vec<IpNet>,
+}
+
+/// The length of a window, as it is written and as it is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Window {
+    pub(super) text: String,
+    pub(super) length: Duration,
+}
+
+impl From<Duration> for Window {
+    fn from(length: Duration) -> Self {
+        Self { text: humantime::format_duration(length).to_string(), length }
+    }
+}
+
+impl TryFrom<String> for Window {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let length = parse_duration(&text)
+            .map_err(|error| format!("a window is {text:?} ({error}): give a time as 60s or 1h"))?;
+        Ok(Self { text, length })
+    }
+}
+
+/// The tables of a file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tables {
+    pub(super) input: InputOptions,
+    #[serde(rename = "view")]
+    pub(super) views: Vec<ViewTable>,
+    #[serde(rename = "rule")]
+    pub(super) rules: Vec<RuleTable>,
+    #[serde(rename = "allow")]
+    pub(super) allows: Vec<AllowTable>,
+    #[serde(rename = "network")]
+    pub(super) networks: Vec<NetworkTable>,
+    #[serde(rename = "sink")]
+    pub(super) sinks: Vec<SinkOptions>,
+}
+
+const TABLES: [&str; 6] = ["input", "view", "rule", "allow", "network", "sink"];
+
+/// A file that was read, but not checked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct File<'i> {
+    pub(super) general: General,
+    pub(super) tables: Tables,
+    /// All keys, with their places; none if the values are of no file.
+    pub(super) keys: DeTable<'i>,
+}
+
+impl<'i> File<'i> {
+    /// Reads the file that has `keys`.
+    pub(super) fn read(mut keys: DeTable<'i>, problems: &mut Problems) -> Self {
+        nest_view_options(&mut keys);
+        let parts = keys.clone().into_iter();
+        let (tables, general): (DeTable<'_>, DeTable<'_>) =
+            parts.partition(|(key, _)| TABLES.contains(&&**key.get_ref()));
+        let (general, before): (General, _) = (read(general, problems), problems.len());
+        let mut file = Self { general, tables: read(tables, problems), keys };
+        // A value that was left out may be one that another needs.
+        if problems.len() == before
+            && let Err(bad) = file.tables.input.check()
+        {
+            let input = file.keys.get("input").and_then(|input| input.get_ref().get(bad.option));
+            problems.add(input.map_or(0..0, Spanned::span), bad.to_string());
+        }
+        for (at, view) in file.tables.views.iter_mut().enumerate() {
+            let keys = value(&file.keys, "view", at, "options").map(Spanned::get_ref);
+            let has = |key| keys.is_some_and(|keys| keys.get(key).is_some());
+            if !has("inside") {
+                view.options.inside.clone_from(&file.general.inside);
+            }
+            if !has("peer-prefix6") {
+                view.options.prefixes.peer6 = PREFIXES.peer6;
+            }
+        }
+        file
+    }
+
+    /// Where the value of `key` is in the table number `at` of those called `name`, or where the table is.
+    pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
+        let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));
+        value(&self.keys, name, at, key).or(table).map_or(0..0, Spanned::span)
+    }
+}
+
+fn value<'a, 'i>(
+    keys: &'a DeTable<'i>,
+    name: &str,
+    at: usize,
+    key: &str,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    keys.get(name)?.get_ref().get(at)?.get_ref().get(key)
+}
+
+/// Moves the keys of each view that are options of it into a table of their own.
+fn nest_view_options(keys: &mut DeTable<'_>) {
+    let Some(DeValue::Array(views)) = keys.get_mut("view").map(Spanned::get_mut) else { return };
+    for view in views.iter_mut() {
+        let span = view.span();
+        if let DeValue::Table(keys) = view.get_mut() {
+            let parts = std::mem::take(keys).into_iter();
+            let (own, options): (DeTable<'_>, DeTable<'_>) =
+                parts.partition(|(key, _)| ["name", "pairs", "memory"].contains(&&**key.get_ref()));
+            *keys = own;
+            let key = Spanned::new(span.clone(), "options".into());
+            keys.insert(key, Spanned::new(span, DeValue::Table(options)));
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Lists what is wrong with a configuration.
+/// Everything that is wrong with a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     path: Option<PathBuf>,
@@ -24,8 +24,8 @@ impl Problems {
         self.list.push(Problem { span, line: 0, text: text.into() });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
     }
 
     pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> Self {

@@ -21,15 +21,15 @@ const CARPET: u32 = 25;
 /// Pairs of the background in a step.
 const BACKGROUND: u32 = 300;
 
-/// What is to be told of an attack.
+/// An attack, by the alert that it must raise.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Planted {
+pub(super) struct PlantedAttack {
     pub(super) name: &'static str,
     pub(super) view: &'static str,
     pub(super) subject: IpNet,
 }
 
-impl fmt::Display for Planted {
+impl fmt::Display for PlantedAttack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} ({})", self.name, name(self.subject), self.view)
     }
@@ -80,7 +80,7 @@ impl Attacks {
     }
 
     /// What is to be told.
-    pub(super) fn planted(&self) -> Vec<Planted> {
+    pub(super) fn planted(&self) -> Vec<PlantedAttack> {
         let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
         [
             ("a flood of one host", "fan-in", self.flooded4.into()),
@@ -88,7 +88,7 @@ impl Attacks {
             ("a scan", "outside", self.scanner.into()),
             ("a flood of a whole network", "fan-in", carpet),
         ]
-        .map(|(name, view, subject)| Planted { name, view, subject })
+        .map(|(name, view, subject)| PlantedAttack { name, view, subject })
         .to_vec()
     }
 

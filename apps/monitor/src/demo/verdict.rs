@@ -6,22 +6,22 @@ use srlg_alert::Status;
 
 use crate::notice::Notice;
 
-use super::attacks::{Planted, name};
+use super::attacks::{PlantedAttack, name};
 
 pub(super) struct Verdict {
-    planted: Vec<(Planted, Vec<Notice>)>,
+    planted: Vec<(PlantedAttack, Vec<Notice>)>,
     others: Vec<Notice>,
 }
 
 impl Verdict {
-    pub(super) fn new(planted: Vec<Planted>) -> Self {
+    pub(super) fn new(planted: Vec<PlantedAttack>) -> Self {
         let planted = planted.into_iter().map(|planted| (planted, Vec::new())).collect();
         Self { planted, others: Vec::new() }
     }
 
     pub(super) fn take(&mut self, notice: Notice) {
         let subject = notice.network.unwrap_or_else(|| notice.host.into());
-        let is_of = |(planted, _): &&mut (Planted, Vec<Notice>)| {
+        let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notice>)| {
             planted.subject == subject && planted.view == notice.view
         };
         match self.planted.iter_mut().find(is_of) {

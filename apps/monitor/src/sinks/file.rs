@@ -19,10 +19,16 @@ use crate::store::Store;
 /// Bytes of a line at most, of which the last is looked for.
 const LINE: u64 = 1 << 16;
 
+/// When a file makes room for another, and how many former ones are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rotation {
+    pub(super) bytes: u64,
+    pub(super) keep: u32,
+}
+
 pub(super) struct File {
     path: PathBuf,
-    rotate_bytes: u64,
-    keep: u32,
+    rotation: Rotation,
     out: Out,
     /// The number of the last notice that is in the file.
     last: i64,
@@ -38,7 +44,7 @@ enum Out {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct NoticeLine<'a> {
     number: i64,
     #[serde(flatten)]
     notice: &'a Notice,
@@ -54,14 +60,9 @@ struct Mark {
 
 impl File {
     /// Opens the file at `path`, which has the notices of `store` up to number `done`, or more.
-    pub(super) fn open(
-        path: &Path,
-        (rotate_bytes, keep): (u64, u32),
-        done: i64,
-        store: &Store,
-    ) -> Result<Self> {
+    pub(super) fn open(path: &Path, rotation: Rotation, done: i64, store: &Store) -> Result<Self> {
         let path = path.to_owned();
-        let mut it = Self { path, rotate_bytes, keep, out: Out::Closed, last: done };
+        let mut it = Self { path, rotation, out: Out::Closed, last: done };
         if it.path == Path::new("-") {
             it.out = Out::Stream(Box::new(io::stdout()));
         } else if let Some(mark) = it.reopen()?
@@ -117,13 +118,13 @@ impl File {
 
     /// Moves the file away, and keeps the former ones with numbers.
     fn move_away(&self) -> Result<()> {
-        for number in (1..self.keep).rev() {
+        for number in (1..self.rotation.keep).rev() {
             let former = self.former(number);
             if former.try_exists()? {
                 fs::rename(&former, self.former(number + 1))?;
             }
         }
-        if self.keep == 0 {
+        if self.rotation.keep == 0 {
             fs::remove_file(&self.path)?;
         } else {
             fs::rename(&self.path, self.former(1))?;
@@ -134,7 +135,7 @@ impl File {
     fn write(&mut self, mut line: Vec<u8>) -> Result<()> {
         line.push(b'\n');
         if let Out::Regular(_, bytes) = &self.out
-            && *bytes >= self.rotate_bytes
+            && *bytes >= self.rotation.bytes
         {
             let path = self.path.display();
             self.move_away().with_context(|| format!("cannot make room for another {path}"))?;
@@ -163,7 +164,7 @@ impl File {
 impl Channel for File {
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
         if number > self.last {
-            self.write(serde_json::to_vec(&Line { number, notice })?)?;
+            self.write(serde_json::to_vec(&NoticeLine { number, notice })?)?;
             self.last = number;
         }
         Ok(())
@@ -197,7 +198,7 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
 mod tests {
     use std::fs;
 
-    use super::{Channel, File, Store};
+    use super::{Channel, File, Rotation, Store};
 
     #[test]
     fn a_file_that_could_not_be_opened_again_is_tried_again() {
@@ -205,7 +206,8 @@ mod tests {
         let place = folder.path().join("place");
         fs::create_dir(&place).unwrap();
         let path = place.join("alerts");
-        let mut file = File::open(&path, (1, 8), 0, &Store::open(None).unwrap()).unwrap();
+        let rotation = Rotation { bytes: 1, keep: 8 };
+        let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         file.tell_held(1).unwrap();
         // Where the file was there is a folder, just after it was moved away.
         file.move_away().unwrap();

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use srlg_alert::{Admission, AlertId, Gate, Status};
+use srlg_alert::{AlertId, Gate, Status};
 
 use crate::notice::Notice;
 use crate::store::Store;
@@ -16,15 +16,13 @@ pub(super) struct Hold {
     gate: Option<Gate>,
     /// Alerts that go on of which something came through.
     passed: HashSet<AlertId>,
-    /// Notices that were held back, of which nothing was told yet.
-    held: u64,
 }
 
 impl Hold {
     /// Makes the hold of a sink that is done with notices of `store` up to number `done`. Which of those were held is not
     /// known, so the ends of all of their alerts pass.
     pub(super) fn new(gate: Option<Gate>, store: &Store, done: i64) -> Result<Self> {
-        Ok(Self { gate, passed: open_ids(store, done)?, held: 0 })
+        Ok(Self { gate, passed: open_ids(store, done)? })
     }
 
     /// Asks whether `notice` may pass at `now_ms`.
@@ -34,15 +32,11 @@ impl Hold {
         if is_end && self.passed.contains(&notice.id) {
             return true;
         }
-        match gate.admit(now_ms) {
-            Admission::Held => return false,
-            Admission::PassAfter(held) => self.held += held,
-            Admission::Pass => {}
-        }
-        if !is_end {
+        let passes = gate.admit(now_ms);
+        if passes && !is_end {
             self.passed.insert(notice.id);
         }
-        true
+        passes
     }
 
     /// Notes that `notice` is done.
@@ -68,13 +62,12 @@ impl Hold {
 
     /// Returns how many notices were held back in minutes that are over at `now_ms`, again and again until that is told.
     pub(super) fn held(&mut self, now_ms: u64) -> u64 {
-        self.held += self.gate.as_mut().and_then(|gate| gate.held_until(now_ms)).unwrap_or(0);
-        self.held
+        self.gate.as_mut().map_or(0, |gate| gate.held_until(now_ms))
     }
 
     /// Notes that the number of those held back was told.
     pub(super) fn told_held(&mut self) {
-        self.held = 0;
+        self.gate.iter_mut().for_each(Gate::forget_held);
     }
 }
 

@@ -10,12 +10,12 @@ use srlg_alert::Gate;
 use super::Channel;
 use super::alertmanager::Alertmanager;
 use super::exec::Exec;
-use super::file::File;
+use super::file::{File, Rotation};
 use super::syslog::Syslog;
 use super::webhook::{Webhook, check_url};
 use crate::store::Store;
 
-/// Says where notices go.
+/// Options of a sink.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
@@ -144,7 +144,8 @@ impl SinkOptions {
         self.check()?;
         Ok(match &self.kind {
             SinkKind::File { path, rotate_bytes, keep } => {
-                Box::new(File::open(path, (*rotate_bytes, *keep), done, store)?)
+                let rotation = Rotation { bytes: *rotate_bytes, keep: *keep };
+                Box::new(File::open(path, rotation, done, store)?)
             }
             SinkKind::Webhook { url, headers_file, timeout } => {
                 Box::new(Webhook::new(url, headers_file.as_deref(), *timeout)?)

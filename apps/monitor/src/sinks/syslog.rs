@@ -2,8 +2,10 @@
 //!
 //! The crate `syslog` frames messages over TCP by their ends, which receivers of counted octets do not read, and takes no
 //! IPv6 address of its own side; the form itself is one line.
+//!
+//! The fields of an alert are `key=value` in the message (logfmt). Structured data would need the enterprise number of an
+//! organisation in its name, and this project has none.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -69,8 +71,7 @@ impl Syslog {
             To::Tcp(host) => {
                 let mut stream = match self.stream.take() {
                     Some(stream) if is_open(&stream)? => stream,
-                    Some(_) => connect(host)?,
-                    None => connect(host)?,
+                    _ => connect(host)?,
                 };
                 let frame = format!("{} {message}", message.len());
                 stream.write_all(frame.as_bytes())?;
@@ -87,8 +88,8 @@ impl Channel for Syslog {
     }
 
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        let text = format!("and {count} more notices in the last minute");
-        Ok(self.write(&form(4, "held", "-", &text, SystemTime::now()))?)
+        let text = format!("held={count} text=\"and {count} more notices in the last minute\"");
+        Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }
 }
 
@@ -130,8 +131,7 @@ fn message(notice: &Notice, now: SystemTime) -> String {
         _ => 4,
     };
     let status = notice.status.to_string();
-    let mut data = "[srlg@32473".to_owned();
-    for (name, value) in [
+    let fields = [
         ("id", notice.id.to_string()),
         ("status", status.clone()),
         ("severity", notice.severity.to_string()),
@@ -142,39 +142,58 @@ fn message(notice: &Notice, now: SystemTime) -> String {
         ("cardinality", format!("{:.0}", notice.cardinality)),
         ("peak", format!("{:.0}", notice.peak)),
         ("threshold", notice.threshold.to_string()),
-        ("windowMs", notice.window_ms.to_string()),
-    ] {
-        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace(']', "\\]");
-        // A text takes everything.
-        let _written = write!(data, " {name}=\"{escaped}\"");
+        ("window_ms", notice.window_ms.to_string()),
+        ("text", notice.text.clone()),
+    ];
+    let pairs = fields.map(|(key, value)| format!("{key}={}", quoted(&value)));
+    form(severity, &status, &pairs.join(" "), now)
+}
+
+/// A value of logfmt: in quotes if it is empty, or has anything but letters, digits and `-._:/`.
+fn quoted(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/".contains(&byte);
+    if !value.is_empty() && value.bytes().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("{value:?}")
     }
-    data.push(']');
-    form(severity, &status, &data, &notice.text, now)
 }
 
 /// The form of RFC 5424, with the text marked as UTF-8.
-fn form(severity: u8, id: &str, data: &str, text: &str, now: SystemTime) -> String {
+fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());
     let host = if is_name { &host } else { "-" };
     let time = humantime::format_rfc3339_millis(now);
     let (priority, process) = (FACILITY * 8 + severity, std::process::id());
-    format!("<{priority}>1 {time} {host} srlg-monitor {process} {id} {data} \u{feff}{text}")
+    format!("<{priority}>1 {time} {host} srlg-monitor {process} {id} - \u{feff}{text}")
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
 
-    use super::{Syslog, form};
+    use super::{Syslog, form, quoted};
 
     #[test]
     fn messages_have_the_form_of_the_standard() {
-        let text = form(4, "start", "[srlg@32473 id=\"1\"]", "± 3", SystemTime::UNIX_EPOCH);
+        let text = form(4, "start", "id=1", SystemTime::UNIX_EPOCH);
         let parts: Vec<&str> = text.splitn(8, ' ').collect();
         assert_eq!(parts[..2], ["<132>1", "1970-01-01T00:00:00.000Z"]);
         assert_eq!((parts[3], parts[5]), ("srlg-monitor", "start"));
-        assert!(text.ends_with("[srlg@32473 id=\"1\"] \u{feff}± 3"));
+        assert_eq!(parts[6..], ["-", "\u{feff}id=1"]);
+    }
+
+    #[test]
+    fn values_that_would_end_early_are_quoted() {
+        for (value, written) in [
+            ("2001:db8::/48", "2001:db8::/48"),
+            ("", "\"\""),
+            ("51 ± 3", "\"51 ± 3\""),
+            ("a=\"b\"\n\\", r#""a=\"b\"\n\\""#),
+        ] {
+            assert_eq!(quoted(value), written);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::board::SinkBoard;
 
-/// What both sides know.
+/// The state that both sides share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wake(Arc<(Mutex<State>, Condvar)>);
 

@@ -2,9 +2,10 @@
 //!
 //! Shape: notices in their order, the next when the one before is done. [`Hold`] says which of them may pass.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use srlg_alert::Every;
 use tracing::{info, warn};
 
 use super::hold::Hold;
@@ -12,7 +13,8 @@ use super::wake::Wake;
 use super::{Channel, Failure, SinkOptions};
 use crate::board::SinkBoard;
 use crate::notice::Notice;
-use crate::store::{Cursor, Numbered, Store};
+use crate::now_ms;
+use crate::store::{Cursor, Store};
 
 /// Notices that are read at once.
 const BATCH: usize = 64;
@@ -38,7 +40,7 @@ pub(super) struct Worker {
     error: Option<String>,
     /// Whether the database could not be read.
     is_blind: bool,
-    dropped_told: Option<Instant>,
+    log_dropped: Every,
 }
 
 impl Worker {
@@ -62,7 +64,7 @@ impl Worker {
             pause: PAUSES[0],
             error: None,
             is_blind: false,
-            dropped_told: None,
+            log_dropped: Every::new(PAUSES[1]),
         };
         worker.show(0);
         Ok(worker)
@@ -116,8 +118,8 @@ impl Worker {
         let batch = self.store.after(self.cursor.done, BATCH)?;
         self.tell_held(now_ms());
         let is_empty = batch.is_empty();
-        for numbered in batch {
-            if !self.take(&numbered)? {
+        for (number, notice) in batch {
+            if !self.take(number, &notice)? {
                 return Ok(self.wake.until().is_none());
             }
         }
@@ -149,14 +151,14 @@ impl Worker {
     }
 
     /// Takes a notice until it is done; false where an end came before, or too many others.
-    fn take(&mut self, (number, notice): &Numbered) -> Result<bool> {
+    fn take(&mut self, number: i64, notice: &Notice) -> Result<bool> {
         if !self.hold.may_pass(notice, now_ms()) {
             self.cursor.dropped += 1;
-        } else if !self.send(*number, notice)? {
+        } else if !self.send(number, notice)? {
             return Ok(false);
         }
         self.hold.done(notice);
-        self.cursor.done = *number;
+        self.cursor.done = number;
         self.store.set_cursor(&self.name, self.cursor)?;
         Ok(true)
     }
@@ -233,8 +235,7 @@ impl Worker {
         self.cursor.dropped += count;
         self.store.set_cursor(&self.name, self.cursor)?;
         self.hold.dropped(&self.store, self.cursor.done)?;
-        if self.dropped_told.is_none_or(|told| told.elapsed() >= PAUSES[1]) {
-            self.dropped_told = Some(Instant::now());
+        if self.log_dropped.is_due() {
             warn!(
                 "the queue of the sink {} is full, with {} notices: the oldest are dropped, {} so far",
                 self.name, self.queue, self.cursor.dropped
@@ -274,9 +275,4 @@ impl Worker {
             error: self.error.clone(),
         });
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }

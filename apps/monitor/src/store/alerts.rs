@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use rusqlite::{Connection, params};
 use srlg_alert::AlertId;
 
-use super::{Numbered, Store, last};
+use super::{NumberedNotice, Store, last};
 
 /// Notices that are kept: some 3 GB.
 const MOST: i64 = 1_000_000;
@@ -16,11 +16,7 @@ const MOST: i64 = 1_000_000;
 const MOST_IN_MEMORY: i64 = 2_000;
 
 /// Notes the notice `number` of the alert `id`.
-pub(super) fn follow(
-    connection: &Connection,
-    (id, number): (&str, i64),
-    is_end: bool,
-) -> Result<()> {
+pub(super) fn follow(connection: &Connection, id: &str, number: i64, is_end: bool) -> Result<()> {
     let sql = "INSERT INTO alerts (id, first, last, is_end) VALUES (?1, ?2, ?2, ?3)
         ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3";
     connection.prepare_cached(sql)?.execute(params![id, number, is_end])?;
@@ -32,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// What the database says.
-    pub fn open_alerts(&self) -> Result<Vec<Numbered>> {
+    pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE NOT is_end ORDER BY last";
         self.notices(sql, [])
@@ -57,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// What the database says.
-    pub fn alerts_since(&self, since_ms: u64) -> Result<Vec<Numbered>> {
+    pub fn alerts_since(&self, since_ms: u64) -> Result<Vec<NumberedNotice>> {
         // The sign keeps SQLite from going through all notices in the order of their numbers.
         let sql = "SELECT number, json FROM notices JOIN alerts ON last = number
             WHERE now_ms >= ? ORDER BY +number DESC";

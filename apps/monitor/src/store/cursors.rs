@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Store, last};
 
-/// Tells how far a sink is.
+/// The position of a sink, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// The number of the last notice that is done.

@@ -3,7 +3,6 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use srlg_alert::{Condition, Rule, Sighting, Terms, Tracker};
-use srlg_input::contact::Sampling;
 
 use super::{Cursor, Store};
 use crate::notice::{Context, Direction, Notice};
@@ -22,13 +21,9 @@ pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
-                label: None,
                 window_ms: 60_000,
-                opposite: None,
-                sampling: Sampling::default(),
-                data_age_ms: 0,
-                detail: None,
                 peers: vec![[192, 0, 2, 1].into()],
+                ..Context::default()
             };
             Notice::new(alert, context)
         }));

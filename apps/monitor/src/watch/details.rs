@@ -25,22 +25,29 @@ const EXPORTERS: usize = 8;
 /// Ports and networks that are told.
 const TOLD: usize = 8;
 
-/// Looks at contacts of some hosts.
+/// Details of some hosts, from their single contacts.
 #[derive(Debug, Default)]
 pub(super) struct Details {
-    hosts: HashMap<IpAddr, Of>,
+    hosts: HashMap<IpAddr, HostDetails>,
     hash: RandomState,
 }
 
 #[derive(Clone, Debug)]
-struct Of {
+struct HostDetails {
     since_ms: u64,
     peers: BTreeSet<(u64, IpAddr)>,
     exporters: Vec<IpAddr>,
-    ports: Top<(Option<u8>, Option<u16>), 16>,
+    ports: Top<PortKey, 16>,
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
+}
+
+/// The protocol and the port of a receiver, as far as they are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PortKey {
+    protocol: Option<u8>,
+    port: Option<u16>,
 }
 
 impl Details {
@@ -63,7 +70,7 @@ impl Details {
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
         for host in hosts {
-            self.hosts.entry(*host).or_insert_with(|| Of::new(now_ms));
+            self.hosts.entry(*host).or_insert_with(|| HostDetails::new(now_ms));
         }
     }
 
@@ -76,7 +83,7 @@ impl Details {
     }
 }
 
-impl Of {
+impl HostDetails {
     fn new(now_ms: u64) -> Self {
         Self {
             since_ms: now_ms,
@@ -92,20 +99,22 @@ impl Of {
     fn take(&mut self, hash: u64, peer: IpAddr, contact: &Contact) {
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
-        self.ports.add((contact.protocol, contact.destination_port));
+        self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
         self.prefixes.add(prefix(peer));
-        if let Some(exporter) = contact.exporter
-            && self.exporters.len() < EXPORTERS
-            && !self.exporters.contains(&exporter)
-        {
-            self.exporters.push(exporter);
-        }
-        self.add_peer((hash, peer));
+        contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter));
+        self.add_peer(hash, peer);
     }
 
-    fn add_peer(&mut self, peer: (u64, IpAddr)) {
-        if self.peers.len() < PEERS || self.peers.last().is_some_and(|last| peer < *last) {
-            self.peers.insert(peer);
+    fn add_exporter(&mut self, exporter: IpAddr) {
+        if self.exporters.len() < EXPORTERS && !self.exporters.contains(&exporter) {
+            self.exporters.push(exporter);
+        }
+    }
+
+    fn add_peer(&mut self, hash: u64, peer: IpAddr) {
+        let is_among = self.peers.last().is_some_and(|last| (hash, peer) < *last);
+        if self.peers.len() < PEERS || is_among {
+            self.peers.insert((hash, peer));
             if self.peers.len() > PEERS {
                 self.peers.pop_last();
             }
@@ -114,12 +123,8 @@ impl Of {
 
     fn merge(&mut self, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
-        other.peers.iter().for_each(|peer| self.add_peer(*peer));
-        for exporter in &other.exporters {
-            if self.exporters.len() < EXPORTERS && !self.exporters.contains(exporter) {
-                self.exporters.push(*exporter);
-            }
-        }
+        other.peers.iter().for_each(|(hash, peer)| self.add_peer(*hash, *peer));
+        other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
         self.ports.merge(&other.ports);
         self.prefixes.merge(&other.prefixes);
         self.contacts += other.contacts;
@@ -128,7 +133,7 @@ impl Of {
 
     fn detail(&self) -> Detail {
         let ports = self.ports.shares(TOLD).into_iter();
-        let ports = ports.filter_map(|(key, share)| Some((port(key)?, share)));
+        let ports = ports.filter_map(|(service, share)| Some((service.name()?, share)));
         Detail {
             since_ms: self.since_ms,
             peers: self.peers.iter().map(|(_, peer)| *peer).collect(),
@@ -147,21 +152,24 @@ fn prefix(peer: IpAddr) -> IpNet {
     IpNet::new_assert(peer, length).trunc()
 }
 
-/// A protocol and a port by its usual name; nothing of contacts of which neither is known.
-fn port((protocol, port): (Option<u8>, Option<u16>)) -> Option<String> {
-    let protocol = match protocol {
-        Some(1) => "icmp".to_owned(),
-        Some(6) => "tcp".to_owned(),
-        Some(17) => "udp".to_owned(),
-        Some(58) => "icmp6".to_owned(),
-        Some(132) => "sctp".to_owned(),
-        Some(number) => format!("protocol {number}"),
-        None => return port.map(|port| format!("port {port}")),
-    };
-    Some(match port {
-        Some(port) => format!("{protocol}/{port}"),
-        None => protocol,
-    })
+impl PortKey {
+    /// The usual name, unless neither part is known.
+    fn name(self) -> Option<String> {
+        let Self { protocol, port } = self;
+        let protocol = match protocol {
+            Some(1) => "icmp".to_owned(),
+            Some(6) => "tcp".to_owned(),
+            Some(17) => "udp".to_owned(),
+            Some(58) => "icmp6".to_owned(),
+            Some(132) => "sctp".to_owned(),
+            Some(number) => format!("protocol {number}"),
+            None => return port.map(|port| format!("port {port}")),
+        };
+        Some(match port {
+            Some(port) => format!("{protocol}/{port}"),
+            None => protocol,
+        })
+    }
 }
 
 #[cfg(test)]

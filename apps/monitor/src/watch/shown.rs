@@ -9,11 +9,11 @@ use srlg_host::report::EstimateRange;
 use crate::board::{LINE, TOP, TopHost, ViewBoard};
 
 /// Hosts of a slice that lines are made of.
-const KEPT: usize = 4 * TOP;
+const HOSTS: usize = 4 * TOP;
 
-/// Remembers the largest super points of the last slices.
+/// The largest super points of the last slices.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
@@ -21,11 +21,11 @@ pub(super) struct Shown {
     slices: VecDeque<HashMap<IpAddr, u32>>,
 }
 
-impl Shown {
+impl TopHosts {
     pub(super) fn close(&mut self, report: &SliceReport, is_alert: impl Fn(IpAddr) -> bool) {
         self.close_seconds = report.stages.total().as_secs_f64();
         self.super_points = report.super_points.len();
-        let points = &report.super_points[..report.super_points.len().min(KEPT)];
+        let points = &report.super_points[..report.super_points.len().min(HOSTS)];
         self.push(
             points.iter().map(|point| (point.host, point.cardinality.round() as u32)).collect(),
         );

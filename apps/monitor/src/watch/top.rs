@@ -3,7 +3,7 @@
 //! Space-Saving (Metwally, Agrawal, El Abbadi 2005): a key that is not among the counted ones takes the place of the
 //! least frequent one, and its count. Counts are too high by that at most.
 
-/// Counts the most frequent keys.
+/// A counter of the most frequent keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Top<K, const N: usize> {
     counts: Vec<(K, u64)>,

@@ -1,7 +1,6 @@
 //! The interface of programs.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use super::shared::{Shared, error};
 use crate::board::{Board, TOP};
 use crate::notice::Notice;
+use crate::now_ms;
 
 /// Slices must end at least so often, or within ten of their own length.
 const LONGEST_MS: u64 = 10_000;
@@ -64,9 +64,7 @@ pub(super) async fn top(
 /// Whether slices end; a replay has no clock that they must keep up with.
 pub(super) async fn health(State(shared): State<Shared>) -> Response {
     let board = shared.board();
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now_ms = since.map_or(0, |since| since.as_millis() as u64);
-    let age_ms = now_ms.saturating_sub(board.now_ms.max(board.started_ms));
+    let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
     if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {
         let text = format!("the last slice ended {} s ago", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();

@@ -32,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Knows by which names this machine may be asked.
+/// The names by which this machine may be asked.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     options: Arc<WebOptions>,

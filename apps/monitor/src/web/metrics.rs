@@ -70,15 +70,9 @@ fn exporter(exporter: &ExporterBoard) {
         .absolute(exporter.undecodable_sets);
     gauge!("srlg_monitor_clock_skew_seconds", "exporter" => of())
         .set(exporter.skew_ms as f64 / 1e3);
-    if let Some(rate) = largest_rate(&exporter.sampling) {
-        gauge!("srlg_monitor_sampling_rate", "exporter" => of()).set(f64::from(rate));
+    if let Some((_, rate)) = exporter.sampling.rates() {
+        gauge!("srlg_monitor_sampling_rate", "exporter" => of()).set(f64::from(rate.get()));
     }
-}
-
-/// N of "1:N", of "1:M to 1:N", and of either with something unknown besides; `None` where nothing is known.
-fn largest_rate(sampling: &str) -> Option<u32> {
-    let (_, rate) = sampling.rsplit_once("1:")?;
-    rate.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 fn sink(sink: &SinkBoard) {

@@ -22,11 +22,11 @@ pub(super) struct Shared {
     /// Places for pages that are told of every board.
     pub(super) places: Arc<Semaphore>,
     /// What was sent last.
-    last: Arc<Mutex<Option<Sent>>>,
+    last: Arc<Mutex<Option<BoardEvent>>>,
 }
 
 /// A board, and its event.
-type Sent = (Arc<Board>, Bytes);
+type BoardEvent = (Arc<Board>, Bytes);
 
 impl Shared {
     pub(super) fn new(boards: Boards) -> Self {

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use srlg_alert::{Condition, Rule, Sighting, Status, Terms, Tracker};
-use srlg_input::contact::Sampling;
 use srlg_monitor::board::SinkBoard;
 use srlg_monitor::notice::{Context, Direction, Notice};
 use srlg_monitor::sinks::{SinkOptions, Sinks};
@@ -30,13 +29,10 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
-                label: None,
                 window_ms: 60_000,
                 opposite: Some(1.0),
-                sampling: Sampling::default(),
-                data_age_ms: 0,
-                detail: None,
                 peers: vec![[192, 0, 2, 1].into()],
+                ..Context::default()
             };
             Notice::new(alert, context)
         }));

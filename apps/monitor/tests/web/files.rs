@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::made::{answer, board, get, now_ms, send, start};
+use srlg_monitor::now_ms;
+
+use crate::made::{answer, board, get, send, start};
 
 const RULES: &str = include_str!("../../service/alerts.rules.yml");
 const DASHBOARD: &str = include_str!("../../service/grafana.json");

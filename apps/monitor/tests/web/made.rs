@@ -3,15 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use srlg_monitor::board::{Board, ExporterBoard, SinkBoard, TopHost, ViewBoard};
 use srlg_monitor::web::Web;
 use tokio::sync::watch::{Sender, channel};
-
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
-}
 
 pub(crate) fn board(now_ms: u64) -> Board {
     let top = TopHost {
@@ -40,7 +36,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
         templates: 2,
         undecodable_sets: 1,
         skew_ms: -1_500,
-        sampling: "1:10".to_owned(),
+        sampling: "1:10".parse().unwrap(),
     };
     let sink = SinkBoard { name: "hook".to_owned(), failed: 4, ..SinkBoard::default() };
     Board {

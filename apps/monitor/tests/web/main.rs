@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use srlg_monitor::board::Board;
+use srlg_monitor::now_ms;
 use srlg_monitor::web::{Web, WebOptions};
 use tokio::sync::watch::channel;
 
-use made::{answer, board, get, get_as, get_at, now_ms, send, start};
+use made::{answer, board, get, get_as, get_at, send, start};
 
 #[test]
 fn programs_read_alerts_super_points_and_the_status() {
@@ -67,7 +68,7 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
     }
     let sampling = ["1:4 to 1:2000, of some unknown", "unknown", "none"];
     for (exporter, sampling) in many.exporters.iter_mut().zip(sampling) {
-        exporter.sampling = sampling.to_owned();
+        exporter.sampling = sampling.parse().unwrap();
     }
     let (web, _boards) = start(many);
     let (_, _, text) = get(&web, "/metrics");

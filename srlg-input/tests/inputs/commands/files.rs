@@ -134,7 +134,7 @@ fn options_that_would_say_nothing_are_refused() {
         (&["--input", "-", "--nat", "post"][..], "--exports"),
         (&["--input", "-", "--sampling", "10"], "--exports"),
         (&["--input", "-", "--exports", "--sampling", "0"], "--sampling"),
-        (&["--input", "-", "--exports", "--nat", "both"], "give pre or post"),
+        (&["--input", "-", "--exports", "--nat", "both"], "give pre, post"),
         (&["--input", "-", "--listen", "[::]:0", "--exporters", "::/0"], "cannot be used with"),
         (
             &["--listen", "[::]:0", "--exporters", "::/0", "--interface", "lo"],

@@ -2,29 +2,17 @@
 
 use serde::Serialize;
 use srlg_alert::{Alert, Status, Subject};
-use srlg_host::SliceReport;
 use srlg_host::report::SamplePeer;
 use srlg_input::contact::Sampling;
 
-use super::super::reports::{Frame, named};
-use super::super::rule::Closed;
+use super::super::reports::{ClosedSlice, named};
 
 /// Sample peers that are told, at most.
 const MOST_PEERS: usize = 32;
 
-/// The slice in which something has become of an alert.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told<'a> {
-    pub(super) frame: Frame<'a>,
-    pub(super) closed: &'a Closed,
-    pub(super) report: &'a SliceReport,
-    pub(super) sampling: Sampling,
-    pub(super) window_ms: u64,
-}
-
 /// A line.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct AlertLine<'a> {
     #[serde(flatten)]
     alert: &'a Alert,
     slice: u64,
@@ -46,26 +34,24 @@ pub(super) struct Line<'a> {
     text: String,
 }
 
-pub(super) fn line<'a>(alert: &'a Alert, told: &Told<'a>) -> Line<'a> {
-    let Told { frame, closed, report, sampling, window_ms } = *told;
+/// The line of `alert`, which has changed in `slice`.
+pub(super) fn line<'a>(alert: &'a Alert, slice: &ClosedSlice<'a>, window_ms: u64) -> AlertLine<'a> {
+    let ClosedSlice { names, close, report, .. } = *slice;
     let host = match &alert.subject {
         Subject::Host(host) => Some(*host),
         Subject::Network { largest, .. } => largest.first().map(|(host, _)| *host),
     };
     let mut points = report.super_points.iter();
     let point = points.find(|point| Some(point.host.to_canonical()) == host);
-    let is_sampled = !sampling.is_empty();
-    // Of a lower bound nothing is known above.
-    let most = sampling.unsampled_most(alert.cardinality).filter(|_| !alert.is_lower_bound);
-    Line {
+    AlertLine {
         alert,
-        slice: closed.slice,
+        slice: close.slice,
         window_ms,
-        late: named(frame.names, &closed.late),
-        missing: named(frame.names, &closed.missing),
-        is_window_whole: closed.is_window_whole,
-        sampling: is_sampled.then_some(sampling),
-        unsampled: is_sampled.then_some((alert.cardinality, most)),
+        late: named(names, &close.late),
+        missing: named(names, &close.missing),
+        is_window_whole: close.is_window_whole,
+        sampling: slice.sampling(),
+        unsampled: slice.unsampled(alert.cardinality, alert.is_lower_bound),
         peers: point.map_or(&[], |point| &point.peers[..point.peers.len().min(MOST_PEERS)]),
         text: text(alert, window_ms),
     }

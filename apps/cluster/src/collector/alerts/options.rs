@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use srlg_alert::{Rule, Terms};
 use tracing::warn;
 
-use super::{Follower, Kept};
+use super::{Follower, FollowerState};
 use crate::collector::lines::Lines;
 use crate::network::Network;
 
@@ -15,7 +15,7 @@ use crate::network::Network;
 /// θ, and so still reported.
 const TIMES: f64 = 1.5;
 
-/// Sets when the collector alerts, and where to.
+/// Options of the alerts of a collector.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AlertOptions {
     /// A line of JSON per start, update and end of an alert goes to this file, or to standard output
@@ -37,9 +37,6 @@ pub struct AlertOptions {
 
 impl AlertOptions {
     /// Makes the rule of all hosts of `network`.
-    ///
-    /// # Errors
-    /// A threshold below that of reports, and times that are none.
     pub(in crate::collector) fn rule(&self, network: &Network) -> Result<Rule> {
         let reported = network.config.threshold;
         let threshold = self.alert_threshold.map_or_else(|| f64::from(reported) * TIMES, f64::from);
@@ -65,10 +62,10 @@ impl AlertOptions {
         &self,
         network: &Network,
         reports: &Lines,
-        kept: Option<&Kept>,
+        kept: Option<&FollowerState>,
     ) -> Result<Option<Follower>> {
         let Some(path) = &self.alerts else {
-            if let Some(open) = kept.map(Kept::active).filter(|open| *open > 0) {
+            if let Some(open) = kept.map(FollowerState::active).filter(|open| *open > 0) {
                 warn!(
                     "{open} alerts go on, and are forgotten without --alerts: no end will be told"
                 );

@@ -9,7 +9,7 @@ use srlg_host::config::Scheme;
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
 use super::*;
-use crate::collector::rule::Cause;
+use crate::collector::rule::{Cause, Close};
 use crate::network::Network;
 
 #[derive(Parser)]
@@ -43,14 +43,14 @@ enum Delivered {
     Nothing,
 }
 
-fn closed(slice: u64, delivered: Delivered) -> Closed {
+fn close(slice: u64, delivered: Delivered) -> Close {
     let (delivered, late) = match delivered {
         Delivered::All | Delivered::Since => (vec![0, 1], vec![]),
         Delivered::One => (vec![0], vec![1]),
         Delivered::Nothing => (vec![], vec![0, 1]),
     };
     let is_window_whole = matches!(delivered.len(), 2);
-    Closed { slice, cause: Cause::Deadline, delivered, late, missing: vec![], is_window_whole }
+    Close { slice, cause: Cause::Deadline, delivered, late, missing: vec![], is_window_whole }
 }
 
 /// A collector's detector, and its follower.
@@ -58,7 +58,7 @@ struct Run {
     folder: tempfile::TempDir,
     more: Vec<&'static str>,
     detector: SlidingDetector,
-    kept: Option<Kept>,
+    kept: Option<FollowerState>,
 }
 
 impl Run {
@@ -91,15 +91,19 @@ impl Run {
                 (first..first + opposite).map(|opposite| IpPair { inside: 7, opposite }).collect();
             self.detector.ingest(&pairs).unwrap();
             let report = self.detector.close_slice().unwrap();
-            let mut closed = closed(report.slice, delivered);
-            closed.is_window_whole &= delivered != Delivered::Since;
-            let names = network().probes;
-            let frame = Frame { names: &names, slice_ms: 1000, most_peers: 0 };
-            let told = (&report, "1:10".parse().unwrap());
-            self.follower().follow(frame, &closed, told).unwrap();
+            let mut close = close(report.slice, delivered);
+            close.is_window_whole &= delivered != Delivered::Since;
+            let slice = ClosedSlice {
+                names: &network().probes,
+                slice_ms: 1000,
+                close: &close,
+                report: &report,
+                sampling: "1:10".parse().unwrap(),
+            };
+            self.follower().follow(&slice).unwrap();
             let mut follower = self.follower();
-            follower.follow(frame, &closed, told).unwrap();
-            let kept = serde_json::to_vec(&follower.keep().unwrap()).unwrap();
+            follower.follow(&slice).unwrap();
+            let kept = serde_json::to_vec(&follower.state().unwrap()).unwrap();
             self.kept = Some(serde_json::from_slice(&kept).unwrap());
         }
     }

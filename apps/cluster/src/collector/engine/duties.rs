@@ -11,8 +11,8 @@ use super::Engine;
 use crate::collector::alerts::Follower;
 use crate::collector::checkpoint::{self, Attachment};
 use crate::collector::reports::named;
-use crate::collector::rule::Closed;
-use crate::collector::status::{LastReport, OfProbe, Status};
+use crate::collector::rule::Close;
+use crate::collector::status::{CollectorStatus, LastReport, ProbeStatus};
 
 /// A status may be so old, for it is work.
 const FRESH: Duration = Duration::from_millis(40);
@@ -29,22 +29,21 @@ impl Engine {
     }
 
     /// Says in the log what a close lacked, and keeps what the status says of it.
-    pub(super) fn tell_of_close(&mut self, closed: &Closed, report: &SliceReport) {
-        let (late, missing) =
-            (named(&self.names, &closed.late), named(&self.names, &closed.missing));
+    pub(super) fn tell_of_close(&mut self, close: &Close, report: &SliceReport) {
+        let (late, missing) = (named(&self.names, &close.late), named(&self.names, &close.missing));
         if late.len() + missing.len() > 0 {
-            let Closed { slice, cause, .. } = closed;
+            let Close { slice, cause, .. } = close;
             let cause = cause.name();
             warn!(
                 "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
             );
         }
         if let Some(overload) = report.health.finder.overload {
-            warn!("slice {}: {overload}", closed.slice);
+            warn!("slice {}: {overload}", close.slice);
         }
         self.progress.last_report = Some(LastReport {
-            slice: closed.slice,
-            closed: closed.cause.name(),
+            slice: close.slice,
+            closed: close.cause.name(),
             super_points: report.super_points.len(),
             late: late.into_iter().map(str::to_owned).collect(),
             missing: missing.into_iter().map(str::to_owned).collect(),
@@ -57,19 +56,21 @@ impl Engine {
     }
 
     /// Saves a checkpoint, then says what need not be kept any longer.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub(in crate::collector) fn save(&mut self) -> Result<()> {
         let begun = Instant::now();
-        // Lines first: a checkpoint must not know of more than there is on disk.
-        let alerts = self.alerts.as_ref().map(Follower::keep).transpose()?;
-        let files = (self.reports.sync()?, alerts);
-        let memory = self.rule.memory(&self.names);
-        let running = memory.running;
-        let replay_after = self.rule.replay_after(self.position);
-        let sampling = self.sampling.slices().collect();
-        let attachment = Attachment::new(memory, (replay_after, self.witness), sampling, files);
+        let rule = self.rule.state(&self.names);
+        let running = rule.running;
+        let sampling = self.sampling.slices();
+        let attachment = Attachment {
+            version: checkpoint::VERSION,
+            rule,
+            replay_after: self.rule.replay_after(self.position.sequence),
+            witness: self.position.witness,
+            sampling: sampling.map(|(slice, sampling)| (slice, sampling.to_string())).collect(),
+            // Lines first: a checkpoint must not know of more than there is on disk.
+            alerts: self.alerts.as_ref().map(Follower::state).transpose()?,
+            reports: self.reports.sync()?,
+        };
         checkpoint::save(&mut self.checkpoints, &self.detector, &attachment).context(
             "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",
         )?;
@@ -97,15 +98,15 @@ impl Engine {
         let probes = self.names.iter().enumerate().map(|(probe, name)| {
             let (newest, silent) = self.rule.heard(probe, now);
             let counts = self.tally.counts[probe];
-            OfProbe { name: name.clone(), newest, silent, durable: durable[probe], counts }
+            ProbeStatus { name: name.clone(), newest, silent, durable: durable[probe], counts }
         });
-        let status = Status {
+        let status = CollectorStatus {
             reading: self.progress.reading,
             device: self.detector.device().to_string(),
             running: self.rule.running(),
             front: self.rule.front(now),
             pending_bytes: self.rule.pending(),
-            sequence: self.position,
+            sequence: self.position.sequence,
             unread: self.progress.unread,
             checkpoint: self.progress.checkpoint,
             alerts: self.alerts.as_ref().map(Follower::active),

@@ -11,9 +11,9 @@ use async_nats::jetstream::stream::Stream;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::collector::stream::{Fate, Witness, nanoseconds};
+use crate::collector::stream::{Fate, Position, Witness, nanoseconds};
 
-/// See the module.
+/// The place of a reader in the stream.
 #[derive(Debug)]
 pub(super) struct Place {
     /// The last message that was read or need not be.
@@ -33,9 +33,9 @@ pub(in crate::collector) struct Loss {
     pub(in crate::collector) curable: Instant,
 }
 
-/// What a stream is that is read from here on.
+/// A stream that is read further, or from its beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resumed {
+pub(super) struct Resumption {
     /// When it was made.
     pub(super) created: i64,
     /// It is read from its beginning, with other numbers than before.
@@ -43,9 +43,10 @@ pub(super) struct Resumed {
 }
 
 impl Place {
-    /// After `position` of the stream that `witness` is of.
-    pub(super) fn new((position, witness): (u64, Option<Witness>)) -> Self {
+    /// After `position`.
+    pub(super) fn new(position: Position) -> Self {
         let (losses, duplicates) = (watch::Sender::new(None), Duration::ZERO);
+        let Position { sequence: position, witness } = position;
         Self { position, delivered: 0, witness, losses, duplicates }
     }
 
@@ -60,10 +61,7 @@ impl Place {
     }
 
     /// Goes on in `stream`, which a new consumer is to read after [`position`](Self::position).
-    ///
-    /// # Errors
-    /// What the broker says.
-    pub(super) async fn resume(&mut self, stream: &mut Stream) -> Result<Resumed> {
+    pub(super) async fn resume(&mut self, stream: &mut Stream) -> Result<Resumption> {
         let created = nanoseconds(stream.info().await?.created);
         self.duplicates = stream.cached_info().config.duplicate_window;
         let anew = self.must_begin_anew(stream).await?;
@@ -75,7 +73,7 @@ impl Place {
         let known = self.witness.filter(|_| !anew);
         self.witness = Some(known.unwrap_or(Witness { created, sequence: 0, time: 0 }));
         self.delivered = 0;
-        Ok(Resumed { created, anew })
+        Ok(Resumption { created, anew })
     }
 
     async fn must_begin_anew(&self, stream: &Stream) -> Result<bool> {
@@ -94,9 +92,6 @@ impl Place {
     }
 
     /// Goes on to a message; false where it was read before.
-    ///
-    /// # Errors
-    /// A message that is not the next one of its consumer.
     pub(super) fn advance(&mut self, info: &Info<'_>) -> Result<bool> {
         self.delivered += 1;
         let (delivered, expected) = (info.consumer_sequence, self.delivered);
@@ -153,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_the_stream_has_dropped_is_a_loss_and_what_was_read_is_not_taken_again() {
-        let mut place = Place::new((4, None));
+        let mut place = Place::new(Position { sequence: 4, witness: None });
         let mut losses = place.losses();
         for (sequence, consumed, fresh, lost) in
             [(3, 1, false, false), (5, 2, true, false), (9, 3, true, true), (10, 4, true, false)]
@@ -167,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_message_that_the_consumer_left_out_is_no_loss_but_an_error() {
-        let mut place = Place::new((4, None));
+        let mut place = Place::new(Position { sequence: 4, witness: None });
         assert!(place.advance(&info(5, 1)).unwrap());
         let error = place.advance(&info(7, 3)).unwrap_err().to_string();
         assert_eq!(error, "the broker delivered message 3 to this consumer where 2 was due");

@@ -1,11 +1,11 @@
 //! How slices begin and close.
 //!
-//! Shape: [`Rule::step`], from one running slice to the next. Invariant: only here does a slice become
+//! Shape: [`CloseRule::step`], from one running slice to the next. Invariant: only here does a slice become
 //! the running one, and never a lower one than before.
 
-use super::{Cause, Closed, Moment, Rule, Slot, Step};
+use super::{Cause, Close, CloseRule, Moment, Slot, Step};
 
-impl<T> Rule<T> {
+impl<T> CloseRule<T> {
     /// What happens next, if anything may; to be asked until nothing does.
     pub(in super::super) fn step(&mut self, now: Moment) -> Option<Step<T>> {
         let Some(running) = self.running else { return self.begin(now) };
@@ -72,7 +72,7 @@ impl<T> Rule<T> {
     fn close(&mut self, slice: u64, cause: Cause, now: Moment) -> Step<T> {
         let mut slot = self.open.remove(&slice).unwrap_or_default();
         self.silent = if slot.is_silent() { self.silent + 1 } else { 0 };
-        let mut closed = Closed {
+        let mut close = Close {
             slice,
             cause,
             delivered: vec![],
@@ -83,17 +83,17 @@ impl<T> Rule<T> {
         for probe in 0..self.known_from.len() {
             let parts = slot.take(probe);
             let list = if parts.are_complete() {
-                &mut closed.delivered
+                &mut close.delivered
             } else {
                 self.owed.insert((slice, probe), parts);
                 let silent = self.front.is_silent(probe, now);
-                if silent { &mut closed.missing } else { &mut closed.late }
+                if silent { &mut close.missing } else { &mut close.late }
             };
             list.push(probe);
         }
-        closed.is_window_whole = self.is_whole(slice);
+        close.is_window_whole = self.is_whole(slice);
         self.run(slice + 1);
-        Step::Close { closed, merge: self.release(slice + 1) }
+        Step::Close { close, merge: self.release(slice + 1) }
     }
 
     /// Whether nothing is owed in the window that ends with `slice`.

@@ -12,13 +12,14 @@ use super::Moment;
 #[derive(Debug)]
 pub(super) struct Front {
     quiet: Duration,
-    heard: Vec<Option<Heard>>,
+    heard: Vec<Option<LastWord>>,
     /// How far the front has been and since when, both ascending.
     reached: VecDeque<(u64, Moment)>,
 }
 
+/// The slice that a probe spoke of last.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct LastWord {
     slice: u64,
     at: Moment,
 }
@@ -30,7 +31,7 @@ impl Front {
 
     /// `probe` spoke of `slice`. Its last word counts, not its highest: a clock may be put right.
     pub(super) fn hear(&mut self, probe: usize, slice: u64, at: Moment) {
-        self.heard[probe] = Some(Heard { slice, at });
+        self.heard[probe] = Some(LastWord { slice, at });
     }
 
     /// The lower median; none where all are silent.

@@ -1,26 +1,26 @@
-//! [`Memory`]: what of a rule has to be in a checkpoint, as JSON.
+//! [`RuleState`]: what of a rule has to be in a checkpoint, as JSON.
 //!
 //! Shape: probes by name, so that a network may get others between two runs. Invariant: nothing of
 //! slices that are not closed is in it, for that is delivered again
-//! ([`replay_after`](Rule::replay_after)).
+//! ([`replay_after`](CloseRule::replay_after)).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, Moment, Parts, Rule};
+use super::{CloseRule, Limits, Moment, Parts};
 
-/// See the module.
+/// The state of a rule in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Memory {
+pub(in super::super) struct RuleState {
     /// The running slice, once there is one.
     pub(in super::super) running: Option<u64>,
     silent: u64,
-    probes: BTreeMap<String, OfProbe>,
+    probes: BTreeMap<String, ProbeState>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct OfProbe {
+struct ProbeState {
     /// The slice that it spoke of last.
     newest: Option<u64>,
     known_from: u64,
@@ -28,32 +28,32 @@ struct OfProbe {
     owed: BTreeMap<u64, Parts>,
 }
 
-impl<T> Rule<T> {
+impl<T> CloseRule<T> {
     /// What to keep, with the names of the probes.
-    pub(in super::super) fn memory(&self, names: &[String]) -> Memory {
+    pub(in super::super) fn state(&self, names: &[String]) -> RuleState {
         let mut owed = vec![BTreeMap::new(); names.len()];
         for (&(slice, probe), parts) in &self.owed {
             owed[probe].insert(slice, parts.clone());
         }
-        let of_probe = |(probe, owed)| OfProbe {
+        let of_probe = |(probe, owed)| ProbeState {
             newest: self.front.newest(probe),
             known_from: self.known_from[probe],
             owed,
         };
         let probes = owed.into_iter().enumerate().map(of_probe);
         let probes = names.iter().cloned().zip(probes).collect();
-        Memory { running: self.running, silent: self.silent, probes }
+        RuleState { running: self.running, silent: self.silent, probes }
     }
 
-    /// The rule that `memory` is of.
-    pub(in super::super) fn restore(names: &[String], limits: Limits, memory: &Memory) -> Self {
+    /// The rule that `state` is of.
+    pub(in super::super) fn restore(names: &[String], limits: Limits, state: &RuleState) -> Self {
         let mut rule = Self::new(names.len(), limits);
-        rule.running = memory.running;
-        rule.silent = memory.silent;
+        rule.running = state.running;
+        rule.silent = state.silent;
         for (probe, name) in names.iter().enumerate() {
-            let Some(kept) = memory.probes.get(name) else {
+            let Some(kept) = state.probes.get(name) else {
                 // Nothing is known of what a new probe delivered before: nothing it says is a repetition.
-                rule.known_from[probe] = memory.running.unwrap_or(0);
+                rule.known_from[probe] = state.running.unwrap_or(0);
                 continue;
             };
             rule.known_from[probe] = kept.known_from;

@@ -11,13 +11,6 @@ use crate::subjects::Part;
 /// smallest size of parts.
 const MOST_PARTS: u32 = 1 << 16;
 
-/// Whether a part was new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Added {
-    New,
-    Known,
-}
-
 /// The parts that a probe has delivered of a slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parts {
@@ -42,13 +35,14 @@ pub(super) fn check(part: Part) -> Result<(), Refusal> {
 }
 
 impl Parts {
-    pub(super) fn add(&mut self, part: Part) -> Added {
+    /// Adds `part`, and returns whether it is new.
+    pub(super) fn add(&mut self, part: Part) -> bool {
         // The delta was cut anew, into parts of another size: all of them come again.
         if self.count != part.count {
             self.numbers.clear();
             self.count = part.count;
         }
-        if self.numbers.insert(part.number) { Added::New } else { Added::Known }
+        self.numbers.insert(part.number)
     }
 
     pub(super) fn are_complete(&self) -> bool {
@@ -63,12 +57,13 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    pub(super) fn add(&mut self, probe: usize, part: Part, sequence: u64) -> Added {
+    /// Adds a part of `probe`, and returns whether it is new.
+    pub(super) fn add(&mut self, probe: usize, part: Part, sequence: u64) -> bool {
         // Also for what is repeated: it may be the first one of a stream that begins anew.
         self.lowest = self.lowest.min(sequence);
         let parts = self.parts.entry(probe).or_default();
         // What is complete stays so, however it is cut when it comes again.
-        if parts.are_complete() { Added::Known } else { parts.add(part) }
+        !parts.are_complete() && parts.add(part)
     }
 
     pub(super) fn hold(&mut self, delta: T, bytes: usize) {

@@ -7,7 +7,7 @@ use crate::subjects::Part;
 /// A point in time, since the collector was started; time rests while it catches up.
 pub(in super::super) type Moment = Duration;
 
-/// What bounds the rule.
+/// The bounds of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Limits {
     /// How long a slice waits for the last probes once the front has reached it.
@@ -36,7 +36,7 @@ pub(in super::super) struct Arrival<T> {
     pub(in super::super) delta: T,
 }
 
-/// What becomes of an arrival.
+/// The decision about an arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Verdict<T> {
     /// Merge it: it is of the running slice, or so many slices late.
@@ -51,7 +51,7 @@ pub(in super::super) enum Verdict<T> {
     Refused(Refusal),
 }
 
-/// Why an arrival is of no use.
+/// The reason why an arrival is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum Refusal {
     #[error("slice {slice} has left the window, {running} is running")]
@@ -64,7 +64,7 @@ pub(in super::super) enum Refusal {
     Parts { count: u32, most: u32 },
 }
 
-/// What happens next.
+/// The next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) enum Step<T> {
     /// The first slice runs: skip to it, and deliver what waited for it.
@@ -72,12 +72,12 @@ pub(in super::super) enum Step<T> {
     /// The first slice after a long silence runs: skip to it, and `merge`.
     Skip { slice: u64, merge: Vec<T> },
     /// The running slice closes; then `merge` is of the next one.
-    Close { closed: Closed, merge: Vec<T> },
+    Close { close: Close, merge: Vec<T> },
 }
 
-/// How a slice closed. Probes by their numbers, ascending.
+/// The close of a slice, with the numbers of probes in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Closed {
+pub(in super::super) struct Close {
     pub(in super::super) slice: u64,
     pub(in super::super) cause: Cause,
     /// Delivered all of it.
@@ -90,7 +90,7 @@ pub(in super::super) struct Closed {
     pub(in super::super) is_window_whole: bool,
 }
 
-/// Why a slice closed.
+/// The reason why a slice closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Cause {
     Complete,

@@ -34,9 +34,9 @@ fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> Arrival<Token
 /// A collector without a detector: it remembers what it was told to merge.
 #[derive(Debug)]
 struct Collector {
-    rule: Rule<Token>,
+    rule: CloseRule<Token>,
     merged: BTreeSet<Token>,
-    closed: Vec<Closed>,
+    closed: Vec<Close>,
     refused: Vec<Refusal>,
     repeated: usize,
     last: u64,
@@ -44,10 +44,10 @@ struct Collector {
 
 impl Collector {
     fn new(probes: usize, limits: Limits) -> Self {
-        Self::of(Rule::new(probes, limits), BTreeSet::new())
+        Self::of(CloseRule::new(probes, limits), BTreeSet::new())
     }
 
-    fn of(rule: Rule<Token>, merged: BTreeSet<Token>) -> Self {
+    fn of(rule: CloseRule<Token>, merged: BTreeSet<Token>) -> Self {
         Self { rule, merged, closed: vec![], refused: vec![], repeated: 0, last: 0 }
     }
 
@@ -76,9 +76,9 @@ impl Collector {
                     waiting.into_iter().for_each(|arrival| self.deliver(now, arrival));
                 }
                 Step::Skip { slice, merge } => self.merge(slice, merge),
-                Step::Close { closed, merge } => {
-                    self.merge(closed.slice + 1, merge);
-                    self.closed.push(closed);
+                Step::Close { close, merge } => {
+                    self.merge(close.slice + 1, merge);
+                    self.closed.push(close);
                 }
             }
         }
@@ -124,8 +124,8 @@ fn names(probes: usize) -> Vec<String> {
 }
 
 /// A rule of so many probes at which slice 0 runs.
-fn begun(probes: usize) -> Rule<Token> {
-    let mut rule = Rule::new(probes, LIMITS);
+fn begun(probes: usize) -> CloseRule<Token> {
+    let mut rule = CloseRule::new(probes, LIMITS);
     rule.running = Some(0);
     rule
 }
@@ -201,9 +201,9 @@ proptest! {
 
         let mut killed = Collector::of(begun(probes), BTreeSet::new());
         all[..at.index(all.len())].iter().for_each(|arrival| killed.take(NOW, arrival.clone()));
-        let memory = killed.rule.memory(&names(probes));
+        let memory = killed.rule.state(&names(probes));
         let text = serde_json::to_string(&memory).unwrap();
-        let rule = Rule::restore(&names(probes), LIMITS, &serde_json::from_str(&text).unwrap());
+        let rule = CloseRule::restore(&names(probes), LIMITS, &serde_json::from_str(&text).unwrap());
         // A snapshot has what is merged; what is held is lost.
         let mut restored = Collector::of(rule, killed.merged.clone());
         restored.closed = killed.closed.clone();

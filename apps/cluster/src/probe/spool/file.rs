@@ -7,7 +7,7 @@
 use bytes::{Buf, Bytes};
 use srlg_input::contact::Sampling;
 
-use super::Stored;
+use super::SpoolEntry;
 
 const MAGIC: &[u8; 8] = b"SRLGSPL2";
 const CHECKSUM: usize = 4;
@@ -27,7 +27,7 @@ pub(super) fn encode(slice: u64, sampling: Sampling, parts: &[Vec<u8>]) -> Vec<u
 }
 
 /// What was encoded for `slice`, or what is wrong with the bytes.
-pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Stored, &'static str> {
+pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'static str> {
     const SHORT: &str = "the file ends early";
     let body = bytes.len().checked_sub(CHECKSUM).ok_or(SHORT)?;
     let mut checksum = bytes.split_off(body);
@@ -59,7 +59,7 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<Stored, &'static st
     let text = parts.remove(0);
     let sampling = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
     let sampling = sampling.ok_or("the file does not tell how contacts were sampled")?;
-    Ok(Stored { parts, sampling })
+    Ok(SpoolEntry { parts, sampling })
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
         ) {
             let mut bytes = [&MAGIC[..], &7_u64.to_le_bytes(), &body].concat();
             bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-            if let Ok(Stored { parts, sampling }) = decode(7, bytes.clone().into()) {
+            if let Ok(SpoolEntry { parts, sampling }) = decode(7, bytes.clone().into()) {
                 let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
                 prop_assert_eq!(encode(7, sampling, &parts), bytes);
             }

@@ -126,8 +126,9 @@ fn a_silence_longer_than_the_window_is_skipped() {
 fn a_probe_that_is_new_to_a_network_repeats_nothing() {
     let mut collector = Collector::new(1, LIMITS);
     (0..5).for_each(|slice| collector.take(NOW, arrival(0, slice, slice + 1)));
-    let memory = collector.rule.memory(&names(1));
-    let mut collector = Collector::of(Rule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
+    let memory = collector.rule.state(&names(1));
+    let mut collector =
+        Collector::of(CloseRule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
     collector.take(NOW, arrival(1, 3, 6));
     assert!(collector.merged.contains(&(1, 3, 1)));
     assert_eq!(collector.rule.covered(1), None);
@@ -140,9 +141,10 @@ fn a_late_delta_of_which_a_part_came_before_a_restart_is_whole_with_the_others()
     collector.take(NOW, part_of(1, 0, Part { number: 1, count: 2 }, 2));
     collector.pass(LIMITS.deadline);
     assert_eq!((collector.slices(), collector.rule.covered(1)), (vec![0], None));
-    let memory = serde_json::to_string(&collector.rule.memory(&names(2))).unwrap();
+    let memory = serde_json::to_string(&collector.rule.state(&names(2))).unwrap();
     let memory = serde_json::from_str(&memory).unwrap();
-    let mut collector = Collector::of(Rule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
+    let mut collector =
+        Collector::of(CloseRule::restore(&names(2), LIMITS, &memory), BTreeSet::new());
     collector.take(NOW, part_of(1, 0, Part { number: 2, count: 2 }, 3));
     assert_eq!(collector.rule.covered(1), Some(0));
 }

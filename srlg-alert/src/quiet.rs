@@ -1,0 +1,64 @@
+//! Two helpers that keep a log short: only changes are logged, or one line in a while.
+
+use std::time::{Duration, Instant};
+
+/// A condition of which only the changes matter. At first it does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnChange(bool);
+
+impl OnChange {
+    /// Sets whether the condition holds, and returns that if it has changed.
+    pub fn change_to(&mut self, holds: bool) -> Option<bool> {
+        (std::mem::replace(&mut self.0, holds) != holds).then_some(holds)
+    }
+}
+
+/// A period after which something is due again.
+#[derive(Clone, Copy, Debug)]
+pub struct Every {
+    period: Duration,
+    last: Option<Instant>,
+}
+
+impl Every {
+    /// Makes a period that is due at once.
+    #[must_use]
+    pub const fn new(period: Duration) -> Self {
+        Self { period, last: None }
+    }
+
+    /// Makes a period that starts now.
+    #[must_use]
+    pub fn from_now(period: Duration) -> Self {
+        Self { period, last: Some(Instant::now()) }
+    }
+
+    /// Returns whether the period is over; if it is, the next one starts.
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.period);
+        if is_due {
+            self.last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_are_returned() {
+        let mut condition = OnChange::default();
+        let changes = [false, true, true, false, false].map(|holds| condition.change_to(holds));
+        assert_eq!(changes, [None, Some(true), None, Some(false), None]);
+    }
+
+    #[test]
+    fn a_period_is_due_at_once_or_when_it_is_over() {
+        let mut hour = Every::new(Duration::from_secs(3_600));
+        assert_eq!([hour.is_due(), hour.is_due()], [true, false]);
+        assert!(!Every::from_now(Duration::from_secs(3_600)).is_due());
+        assert!(Every::from_now(Duration::ZERO).is_due());
+    }
+}
