@@ -26,7 +26,8 @@ fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration
 /// Measures a detector of `config` under `name`.
 fn of_detector<P: Pair>(
     group: &mut BenchmarkGroup<'_, WallTime>,
-    (name, config): (&str, Config),
+    name: &str,
+    config: Config,
     pairs: &[P],
 ) {
     let mut detector = SlidingDetector::new(config, Device::Cpu).expect("a preset is valid");
@@ -44,13 +45,13 @@ fn ingest(criterion: &mut Criterion) {
     let hostile = Config { hash: HashFamily::HalfSip13, ..Config::default() };
     let configs =
         [("paper", Config::paper()), ("default", Config::default()), ("half-sip", hostile)];
-    for config in configs {
-        of_detector(&mut group, config, &pairs);
+    for (name, config) in configs {
+        of_detector(&mut group, name, config, &pairs);
     }
     let v6 = v6_pairs(&pairs);
     // The paper's scheme takes none of IPv6.
-    for config in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
-        of_detector(&mut group, config, &v6);
+    for (name, config) in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
+        of_detector(&mut group, name, config, &v6);
     }
     group.bench_function("HashMap<u32, HashSet<u32>>", |bencher| {
         bencher.iter(|| {

@@ -48,10 +48,10 @@ pub fn run(args: &Args) -> Result<()> {
     let mut last = None;
     for slice in traffic.slices() {
         let batch = batch(&slice, v6);
-        last = Some(run.slice(&mut detector, &mut exact, (&slice, &batch), args.threshold)?);
+        last = Some(run.slice(&mut detector, &mut exact, &slice, &batch, args.threshold)?);
     }
     let Some((report, truth)) = last else { return Ok(()) };
-    print_points(&mut out, (&report, args.peers), &truth, (&planted, v6))?;
+    print_points(&mut out, &report, args.peers, &truth, &planted, v6)?;
     Ok(run.print(&mut out, &detector, truth_size(&truth))?)
 }
 
@@ -61,7 +61,8 @@ impl Run {
         &mut self,
         detector: &mut SlidingDetector,
         exact: &mut ExactWindow,
-        (packets, batch): (&[IpPair], &PairBatch),
+        packets: &[IpPair],
+        batch: &PairBatch,
         threshold: u32,
     ) -> Result<(SliceReport, Vec<(u32, u32)>)> {
         let start = Instant::now();
@@ -157,9 +158,11 @@ fn planted() -> Vec<Planted> {
 /// The planted hosts, estimated against true, at the end of the last slice; with some of their peers.
 fn print_points(
     out: &mut impl Write,
-    (report, most_peers): (&SliceReport, usize),
+    report: &SliceReport,
+    most_peers: usize,
     truth: &[(u32, u32)],
-    (planted, v6): (&[Planted], Option<u32>),
+    planted: &[Planted],
+    v6: Option<u32>,
 ) -> io::Result<()> {
     let truth: HashMap<u32, u32> = truth.iter().copied().collect();
     writeln!(out, "\nplanted host          kind          true   estimate          error")?;

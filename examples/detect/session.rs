@@ -20,7 +20,7 @@ pub struct Session {
     slicer: Slicer,
     view: View,
     is_live: bool,
-    measured: Measured,
+    reporter: SliceReporter,
     started: Instant,
     pairs: u64,
     unmeasured: u64,
@@ -29,7 +29,7 @@ pub struct Session {
 }
 
 /// Slice after slice.
-struct Measured {
+struct SliceReporter {
     detector: SlidingDetector,
     reports: Reports,
 }
@@ -90,7 +90,7 @@ impl Session {
             slicer: Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?),
             view: View::new(&args.view)?,
             is_live: args.source.is_live(),
-            measured: Measured { detector, reports },
+            reporter: SliceReporter { detector, reports },
             started: Instant::now(),
             pairs: 0,
             unmeasured: 0,
@@ -101,34 +101,34 @@ impl Session {
     /// Takes the next contact of the input.
     pub fn take(&mut self, contact: Contact) -> Result<()> {
         let pairs = self.count(contact);
-        let placement = self.slicer.take(contact.time_ns, pairs, &mut self.measured)?;
+        let placement = self.slicer.take(contact.time_ns, pairs, &mut self.reporter)?;
         if !matches!(placement, Placement::TooLate | Placement::Future) {
             let slice = self.slicer.clock().slice_of(contact.time_ns);
-            self.measured.reports.sampling.add(slice, &contact);
+            self.reporter.reports.sampling.add(slice, &contact);
         }
         Ok(())
     }
 
     /// Takes the time of day, by which slices of a live input end.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
-        self.slicer.start(now_ns, &mut self.measured)?;
-        self.slicer.pass(now_ns, &mut self.measured)
+        self.slicer.start(now_ns, &mut self.reporter)?;
+        self.slicer.pass(now_ns, &mut self.reporter)
     }
 
     /// Shows how much of the input has been read.
     pub fn progress(&self) -> &Progress {
-        &self.measured.reports.progress
+        &self.reporter.reports.progress
     }
 
     /// Closes the last slice, if any contact came at all. Of a live input it has not ended: its report would be one
     /// of a part of a slice.
     pub fn finish(mut self) -> Result<Totals> {
         if self.is_live {
-            self.slicer.flush(&mut self.measured)?;
+            self.slicer.flush(&mut self.reporter)?;
         } else {
-            self.slicer.finish(&mut self.measured)?;
+            self.slicer.finish(&mut self.reporter)?;
         }
-        let Measured { detector, reports } = &mut self.measured;
+        let SliceReporter { detector, reports } = &mut self.reporter;
         if self.slicer.clock().is_running() && !self.is_live {
             let report = detector.close_slice()?;
             reports.take(&report)?;
@@ -151,9 +151,9 @@ impl Session {
         })
     }
 
-    /// The pairs of a contact that are measured, counted.
+    /// The pairs of a contact, which are counted.
     fn count(&mut self, contact: Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
-        let is_refused = self.measured.reports.paper
+        let is_refused = self.reporter.reports.paper
             && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
         self.refused += u64::from(is_refused);
         let pairs = (!is_refused).then(|| self.view.pairs(&contact));
@@ -164,7 +164,7 @@ impl Session {
     }
 }
 
-impl SliceSink for Measured {
+impl SliceSink for SliceReporter {
     type Error = Error;
 
     fn start(&mut self, slice: u64) -> Result<()> {

@@ -41,8 +41,8 @@ mod lines;
 mod logs;
 mod pcap;
 mod pcapng;
+pub(crate) mod raw_contact;
 mod reader;
-pub(crate) mod seen;
 mod stream;
 
 pub use counts::Counts;

@@ -31,7 +31,7 @@ pub use ipnet::IpNet;
 
 pub use host::Host;
 pub(crate) use named::named;
-pub use named::{Counted, Role, Side, UnknownName};
+pub use named::{ContactFilter, Role, Side, UnknownName};
 #[cfg(feature = "serde")]
 pub use network::deserialize_networks;
 pub use network::{BadNetwork, parse_network};

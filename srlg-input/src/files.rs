@@ -16,12 +16,12 @@ use crate::error::InputError;
 use crate::event::{Event, LogLine};
 use crate::exports::Exports;
 use crate::options::InputOptions;
-use crate::progress::{Counted, Progress};
+use crate::progress::{CountingFile, Progress};
 use crate::status::Status;
 
 /// Files, of which one is being read.
 pub(crate) struct Files {
-    file: Option<Reading>,
+    file: Option<OpenFile>,
     waiting: vec::IntoIter<PathBuf>,
     /// The decoder, if the datagrams of captures are exports.
     exports: Option<Exports>,
@@ -31,7 +31,7 @@ pub(crate) struct Files {
     bytes: u64,
 }
 
-struct Reading {
+struct OpenFile {
     name: String,
     reader: Reader,
 }
@@ -89,7 +89,7 @@ impl Files {
         let Some(path) = self.waiting.next() else { return Ok(false) };
         let name = path.display().to_string();
         let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
-        self.file = Some(Reading { name, reader });
+        self.file = Some(OpenFile { name, reader });
         Ok(true)
     }
 
@@ -98,7 +98,7 @@ impl Files {
             return Ok(Box::new(io::stdin()));
         }
         match File::open(&path) {
-            Ok(file) => Ok(Box::new(Counted::new(file, &self.read))),
+            Ok(file) => Ok(Box::new(CountingFile::new(file, &self.read))),
             Err(error) => Err(InputError::Open { path, error }),
         }
     }
@@ -106,7 +106,7 @@ impl Files {
     /// Takes the counts of the file that has been read, and returns a warning if it ended early.
     #[cold]
     fn end_file(&mut self) -> Option<Event> {
-        let Reading { name, reader, .. } = self.file.take()?;
+        let OpenFile { name, reader, .. } = self.file.take()?;
         self.packets += reader.counts();
         reader
             .truncation()

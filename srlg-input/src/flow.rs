@@ -26,7 +26,6 @@ mod decoder;
 mod direction;
 mod element;
 mod exporter;
-mod held;
 mod legacy;
 mod netflow;
 mod options;
@@ -42,6 +41,7 @@ mod table;
 mod templates;
 mod value;
 mod version;
+mod waiting;
 
 pub use counts::{Counts, Reason};
 pub use decoder::Decoder;

@@ -15,18 +15,18 @@ pub struct Progress {
 }
 
 /// Counts what is read of a file.
-pub(crate) struct Counted {
+pub(crate) struct CountingFile {
     file: File,
     read: Arc<AtomicU64>,
 }
 
-impl Counted {
+impl CountingFile {
     pub(crate) fn new(file: File, read: &Arc<AtomicU64>) -> Self {
         Self { file, read: Arc::clone(read) }
     }
 }
 
-impl Read for Counted {
+impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.read.fetch_add(count as u64, Relaxed);

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::capture::error::Halt;
 use crate::capture::lines;
-use crate::capture::seen::Seen;
+use crate::capture::raw_contact::RawContact;
 use crate::capture::stream::Stream;
 use crate::contact::Host;
 use crate::packet::Skip;
@@ -37,7 +37,7 @@ impl Csv {
     pub(crate) fn next_row(
         &mut self,
         input: &mut Stream,
-    ) -> Result<Option<Result<Seen, Skip>>, Halt> {
+    ) -> Result<Option<Result<RawContact, Skip>>, Halt> {
         if !self.is_headed {
             lines::next(input, MAX_LINE, |_| Some(()))?;
             self.is_headed = true;
@@ -48,7 +48,7 @@ impl Csv {
 }
 
 #[inline]
-fn parse_row(line: &[u8]) -> Result<Seen, Skip> {
+fn parse_row(line: &[u8]) -> Result<RawContact, Skip> {
     let line = str::from_utf8(line).map_err(|_| Skip::BadRow)?;
     let mut fields = line.split(',');
     let (Some(time), Some(source), Some(destination), None) =
@@ -58,7 +58,7 @@ fn parse_row(line: &[u8]) -> Result<Seen, Skip> {
     };
     let time_ns = parse_time(time)?;
     let hosts = (parse_host(source)?, parse_host(destination)?);
-    Ok(Seen { time_ns, hosts, packet: None })
+    Ok(RawContact { time_ns, hosts, packet: None })
 }
 
 /// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.

@@ -23,11 +23,14 @@ pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
     if !input.window(2)?.starts_with(&VERSION.to_be_bytes()) {
         return Ok(false);
     }
-    Ok(input.window(HEADER + SET_HEADER)?.split_first_chunk().is_some_and(is_first))
+    Ok(input
+        .window(HEADER + SET_HEADER)?
+        .split_first_chunk()
+        .is_some_and(|(header, rest)| is_first(header, rest)))
 }
 
 /// Whether a file may begin with a message of this header and `rest` behind it: a set, or another message behind one without sets.
-fn is_first((header, rest): (&[u8; HEADER], &[u8])) -> bool {
+fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     let Some(content) = length(header).and_then(|length| length.checked_sub(HEADER)) else {
         return false;
     };

@@ -12,7 +12,7 @@
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
 use crate::capture::interface::Interface;
-use crate::capture::seen::See;
+use crate::capture::raw_contact::See;
 use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
 use crate::packet::frame;

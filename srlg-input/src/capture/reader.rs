@@ -20,7 +20,7 @@ use crate::capture::lines;
 use crate::capture::logs::Logs;
 use crate::capture::pcap::Pcap;
 use crate::capture::pcapng::PcapNg;
-use crate::capture::seen::{See, Seen};
+use crate::capture::raw_contact::{RawContact, See};
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 
@@ -96,7 +96,7 @@ impl Reader {
         while !self.ended {
             // Where decoders hand on whole numbers, so that a contact is written once.
             let seen = match &mut self.decoder {
-                Decoder::Packets(packets) => packets.next(&mut self.input, Seen::packet),
+                Decoder::Packets(packets) => packets.next(&mut self.input, RawContact::packet),
                 Decoder::Csv(csv) => csv.next_row(&mut self.input),
                 Decoder::IpfixFile => {
                     self.ended = true;

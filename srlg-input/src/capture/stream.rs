@@ -14,10 +14,11 @@ use crate::capture::gzip::{self, Gzip};
 // Twice the largest pcap record, and small enough for a second-level cache.
 pub(crate) const CAPACITY: usize = 512 * 1024;
 
-type Boxed = Box<dyn Read + Send>;
+/// Bytes of a file, a pipe or memory.
+pub(crate) type ByteSource = Box<dyn Read + Send>;
 
 enum Source {
-    Plain(Boxed),
+    Plain(ByteSource),
     #[cfg(feature = "gzip")]
     Gzip(Box<Gzip>),
 }
@@ -38,7 +39,7 @@ pub(crate) struct Stream {
 impl Stream {
     /// A stream of `source`, through an inflater if it starts like gzip.
     #[cfg(feature = "gzip")]
-    pub(crate) fn open(source: Boxed) -> io::Result<Self> {
+    pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         let mut plain = Self::over(Source::Plain(source));
         let is_gzip = plain.window(gzip::MAGIC.len())?.starts_with(&gzip::MAGIC);
         match plain.source {
@@ -52,7 +53,7 @@ impl Stream {
 
     /// A stream of `source`.
     #[cfg(not(feature = "gzip"))]
-    pub(crate) fn open(source: Boxed) -> io::Result<Self> {
+    pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         Ok(Self::over(Source::Plain(source)))
     }
 

@@ -74,7 +74,7 @@ named! {
 named! {
     /// Chooses the contacts that count at all by who began them.
     #[non_exhaustive]
-    Counted {
+    ContactFilter {
         /// All.
         #[default]
         All = "all",
@@ -87,7 +87,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, Role, Side, UnknownName};
+    use super::{ContactFilter, Role, Side, UnknownName};
 
     #[test]
     fn choices_are_read_as_they_are_written() {
@@ -95,7 +95,7 @@ mod tests {
             assert_eq!((name.parse(), role.to_string().as_str()), (Ok(role), name));
         }
         assert_eq!("outside".parse(), Ok(Side::Outside));
-        assert_eq!("tcp-syn".parse(), Ok(Counted::TcpSyn));
+        assert_eq!("tcp-syn".parse(), Ok(ContactFilter::TcpSyn));
         let error: UnknownName = "both".parse::<Role>().unwrap_err();
         assert_eq!(error.to_string(), r#""both" is no choice: give any, source, destination"#);
     }

@@ -53,7 +53,7 @@ macro_rules! numbers {
 numbers!(u32, u128);
 
 /// A network: its first and last address, and its label.
-pub(crate) type Labelled<A> = (A, A, u32);
+pub(crate) type LabelledRange<A> = (A, A, u32);
 
 /// Labels of all addresses of one family.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(crate) struct Ranges<A> {
 impl<A: Number> Ranges<A> {
     /// Cuts `networks`, of which any two are nested or disjoint, into ranges. The label of the
     /// smallest network counts, and of equal ones that of the last.
-    pub(crate) fn new(mut networks: Vec<Labelled<A>>) -> Self {
+    pub(crate) fn new(mut networks: Vec<LabelledRange<A>>) -> Self {
         // Larger networks first where they begin alike; the sort keeps the order of equal ones.
         networks.sort_by(|(first, last, _), (other, end, _)| (first, end).cmp(&(other, last)));
         let (starts, labels) = (vec![A::from(0)], vec![NONE]);

@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::contact::Contact;
 use crate::contact::host::Host;
-use crate::contact::named::{Counted, Role, Side};
+use crate::contact::named::{ContactFilter, Role, Side};
 use crate::contact::networks::Networks;
 use crate::contact::prefixes::{BadPrefix, Mask, Prefixes};
 
@@ -32,8 +32,8 @@ pub struct ViewOptions {
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
     pub role: Role,
     /// Contacts that count at all: all, those that their source is known to have begun (initiated), or TCP with a SYN and no ACK (tcp-syn)
-    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Counted::ALL), requires = "contacts"))]
-    pub only: Counted,
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
+    pub only: ContactFilter,
     /// Bits of an address that make a host.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -76,7 +76,7 @@ pub struct View {
     networks: Networks<()>,
     side: Side,
     role: Role,
-    counted: Counted,
+    counted: ContactFilter,
     host: Mask,
     peer: Mask,
 }
@@ -146,9 +146,9 @@ impl View {
     #[inline]
     fn counts(&self, contact: &Contact) -> bool {
         match self.counted {
-            Counted::All => true,
-            Counted::Initiated => contact.is_initiated() == Some(true),
-            Counted::TcpSyn => contact.is_syn_only(),
+            ContactFilter::All => true,
+            ContactFilter::Initiated => contact.is_initiated() == Some(true),
+            ContactFilter::TcpSyn => contact.is_syn_only(),
         }
     }
 }

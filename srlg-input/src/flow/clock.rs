@@ -31,7 +31,7 @@ pub(crate) struct Clock {
 
 /// What a record says of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum RecordTime {
     /// Nanoseconds since 1970.
     At(u64),
     /// Milliseconds since the exporter began, counted in 32 bits.
@@ -56,8 +56,8 @@ impl Clock {
     #[inline]
     pub(crate) fn last(
         &self,
-        first: Option<Told>,
-        last: Option<Told>,
+        first: Option<RecordTime>,
+        last: Option<RecordTime>,
         init_ms: Option<u64>,
     ) -> Last {
         let [first, last] = [first, last].map(|told| self.resolve(told?, init_ms));
@@ -69,13 +69,13 @@ impl Clock {
     }
 
     #[inline]
-    fn resolve(&self, told: Told, init_ms: Option<u64>) -> Option<u64> {
+    fn resolve(&self, told: RecordTime, init_ms: Option<u64>) -> Option<u64> {
         let at_ms = match told {
-            Told::At(ns) => return Some(ns),
-            Told::Before(us) => {
+            RecordTime::At(ns) => return Some(ns),
+            RecordTime::Before(us) => {
                 return Some(self.export_ns.saturating_sub(us.saturating_mul(1_000)));
             }
-            Told::Uptime(at_ms) => at_ms,
+            RecordTime::Uptime(at_ms) => at_ms,
         };
         let now_ms = match self.uptime_ms {
             Some(uptime_ms) => uptime_ms,

@@ -36,13 +36,13 @@ pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4
 
 /// The steps of a record.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct RecordLayout {
     steps: Box<[Step]>,
     /// Bytes of a record, at least.
     least: usize,
 }
 
-impl Compiled {
+impl RecordLayout {
     /// Compiles `fields`; nothing where their records have no length or may be longer than `most`
     /// bytes, a field of a length of its own taken for its least.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
@@ -123,18 +123,21 @@ fn variable(bytes: &mut &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Compiled, Field, VARIABLE};
+    use super::{Field, RecordLayout, VARIABLE};
     use crate::flow::element::Element;
 
-    fn compiled(fields: &[(u16, u16)], most: usize) -> Option<Compiled> {
+    fn compiled(fields: &[(u16, u16)], most: usize) -> Option<RecordLayout> {
         let field = |&(number, length)| Field { number, enterprise: None, length };
-        Compiled::new(fields.iter().map(field), most)
+        RecordLayout::new(fields.iter().map(field), most)
     }
 
-    type Seen<'a> = Vec<(Element, &'a [u8])>;
+    type FieldValues<'a> = Vec<(Element, &'a [u8])>;
 
     /// Elements of a record with their bytes, and what is left.
-    fn read<'a>(compiled: &Compiled, mut bytes: &'a [u8]) -> Option<(Seen<'a>, &'a [u8])> {
+    fn read<'a>(
+        compiled: &RecordLayout,
+        mut bytes: &'a [u8],
+    ) -> Option<(FieldValues<'a>, &'a [u8])> {
         let mut seen = Vec::new();
         compiled.read(&mut bytes, |element, _, bytes| seen.push((element, bytes)))?;
         Some((seen, bytes))

@@ -3,7 +3,7 @@
 use crate::contact::{Contact, Host};
 
 use crate::flow::bytes;
-use crate::flow::clock::{Clock, SECOND, Told};
+use crate::flow::clock::{Clock, RecordTime, SECOND};
 use crate::flow::counts::Reason;
 use crate::flow::sink::{Details, Sink};
 use crate::flow::version::Version;
@@ -77,7 +77,7 @@ impl<'a> Export<'a> {
         if packets == 0 && octets == 0 {
             return sink.count(Reason::NoPackets);
         }
-        let told = |at| Some(word(at)).filter(|ms| *ms > 0).map(Told::Uptime);
+        let told = |at| Some(word(at)).filter(|ms| *ms > 0).map(RecordTime::Uptime);
         let time_ns = sink.time_ns(clock.last(told(24), told(28), None));
         let details = Details {
             packets: Some(packets.into()),

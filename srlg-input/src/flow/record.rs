@@ -8,10 +8,11 @@ use crate::contact::Host;
 use crate::packet::Headers;
 use netflow_parser::FieldDataType;
 
-use crate::flow::clock::Told;
+use crate::flow::clock::RecordTime;
 use crate::flow::counts::Reason;
 use crate::flow::element::{Element, Unit};
-use crate::flow::{sampling, value};
+use crate::flow::sampling::SamplingFields;
+use crate::flow::value;
 use crate::options::Nat;
 
 /// Addresses of one family, of source and destination.
@@ -40,12 +41,12 @@ pub(crate) struct Record<'a> {
     pub(crate) reverse_tcp_flags: Option<u8>,
     pub(crate) source_port: Option<u16>,
     pub(crate) destination_port: Option<u16>,
-    pub(crate) first: Option<Told>,
-    pub(crate) last: Option<Told>,
-    pub(crate) reverse_first: Option<Told>,
-    pub(crate) reverse_last: Option<Told>,
+    pub(crate) first: Option<RecordTime>,
+    pub(crate) last: Option<RecordTime>,
+    pub(crate) reverse_first: Option<RecordTime>,
+    pub(crate) reverse_last: Option<RecordTime>,
     pub(crate) init_ms: Option<u64>,
-    pub(crate) sampling: sampling::Told,
+    pub(crate) sampling: SamplingFields,
     pub(crate) biflow_direction: Option<u64>,
     frame_type: Option<u64>,
     frame: Option<&'a [u8]>,
@@ -180,7 +181,7 @@ fn ends<T: Copy + Default + PartialEq>(
 }
 
 /// Keeps a time; one that needs no uptime is better than one that does.
-fn told(kept: &mut Option<Told>, time: Option<Told>, unit: Unit) {
+fn told(kept: &mut Option<RecordTime>, time: Option<RecordTime>, unit: Unit) {
     if kept.is_none() || time.is_some() && !matches!(unit, Unit::Uptime | Unit::Delta) {
         *kept = time;
     }

@@ -18,7 +18,7 @@ pub(crate) struct Samplers {
 
 /// What a record says of its sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SamplingFields {
     /// One packet in so many.
     pub(crate) interval: Option<u64>,
     /// Packets looked at in a row, and packets left out then.
@@ -30,7 +30,7 @@ pub(crate) struct Told {
     pub(crate) sampler: Option<u64>,
 }
 
-impl Told {
+impl SamplingFields {
     /// The rate that the record itself has; the largest number there is, where it is larger.
     pub(crate) fn rate(&self) -> Option<NonZeroU32> {
         let interval = self.interval.filter(|interval| *interval > 0);
@@ -54,7 +54,7 @@ impl Samplers {
     }
 
     /// Takes in what an options record of `domain` says.
-    pub(crate) fn learn(&mut self, domain: u32, told: &Told) {
+    pub(crate) fn learn(&mut self, domain: u32, told: &SamplingFields) {
         let Some(rate) = told.rate() else { return };
         self.put((Some(domain), told.sampler), rate);
         if told.sampler.is_some() {
@@ -68,7 +68,7 @@ impl Samplers {
 
     /// The rate of a record of `domain`: its own, that of its sampler in its domain, in any, that of
     /// its domain.
-    pub(crate) fn rate(&self, domain: u32, told: &Told) -> Option<NonZeroU32> {
+    pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {
             told.sampler?;
@@ -87,10 +87,10 @@ impl Samplers {
 mod tests {
     use std::num::NonZeroU32;
 
-    use super::{Samplers, Told};
+    use super::{Samplers, SamplingFields};
 
-    fn told(interval: Option<u64>, sampler: Option<u64>) -> Told {
-        Told { interval, sampler, ..Told::default() }
+    fn told(interval: Option<u64>, sampler: Option<u64>) -> SamplingFields {
+        SamplingFields { interval, sampler, ..SamplingFields::default() }
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn an_interval_and_a_space_make_a_rate() {
         let of = |taken, left_out| {
-            let told = Told { taken, left_out, ..Told::default() };
+            let told = SamplingFields { taken, left_out, ..SamplingFields::default() };
             told.rate().map(NonZeroU32::get)
         };
         assert_eq!(of(Some(1), Some(99)), Some(100));
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(of(None, Some(99)), None);
         assert_eq!(of(Some(1), Some(u64::MAX)), Some(u32::MAX));
         let of = |size, population| {
-            let told = Told { size, population, ..Told::default() };
+            let told = SamplingFields { size, population, ..SamplingFields::default() };
             told.rate().map(NonZeroU32::get)
         };
         assert_eq!(of(Some(2), Some(200)), Some(100));

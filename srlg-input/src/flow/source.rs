@@ -12,7 +12,6 @@ use crate::flow::compiled::STEP_BYTES;
 use crate::flow::counts::Reason;
 use crate::flow::direction;
 use crate::flow::exporter::{self, Exporter};
-use crate::flow::held::Held;
 use crate::flow::netflow::Message;
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
@@ -21,6 +20,7 @@ use crate::flow::sink::Sink;
 use crate::flow::table::{ENTRY_BYTES, Table};
 use crate::flow::templates::{Definition, Fields, Style, Template};
 use crate::flow::version::Version;
+use crate::flow::waiting::WaitingSets;
 
 /// Which source it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub(crate) struct Source {
     templates: Table<u16, Template>,
     /// Bytes of all templates.
     pub(crate) template_bytes: usize,
-    held: Held,
+    held: WaitingSets,
     pub(crate) sequence: Sequence,
 }
 
@@ -48,7 +48,7 @@ impl Source {
         Self {
             templates: Table::new(options.templates),
             template_bytes: 0,
-            held: Held::default(),
+            held: WaitingSets::default(),
             sequence: Sequence::default(),
         }
     }
@@ -74,7 +74,7 @@ impl Source {
         exporter: &mut Exporter,
         sink: &mut Sink<'_, F>,
     ) -> Option<Count> {
-        let mut reading = Reading { domain: message.domain, exporter, sink };
+        let mut reading = SetReader { domain: message.domain, exporter, sink };
         let mut all = Count::of(0);
         let mut sets = message.sets();
         for (id, content) in sets.by_ref() {
@@ -102,7 +102,7 @@ impl Source {
         id: u16,
         content: &[u8],
         clock: &Clock,
-        reading: &mut Reading<'_, '_, F>,
+        reading: &mut SetReader<'_, '_, F>,
     ) -> Option<Count> {
         if let Some(template) = self.templates.get(&id) {
             let all = reading.records(id, template, content, clock)?;
@@ -120,7 +120,7 @@ impl Source {
         &mut self,
         style: Style,
         mut content: &[u8],
-        reading: &mut Reading<'_, '_, F>,
+        reading: &mut SetReader<'_, '_, F>,
     ) {
         while let Some(definition) = style.next(&mut content) {
             match definition {
@@ -160,7 +160,7 @@ impl Source {
         gone.map(|_| Reason::TemplateGone)
     }
 
-    fn read_held<F: FnMut(Contact)>(&mut self, id: u16, reading: &mut Reading<'_, '_, F>) {
+    fn read_held<F: FnMut(Contact)>(&mut self, id: u16, reading: &mut SetReader<'_, '_, F>) {
         let Some(template) = self.templates.get(&id) else { return };
         for set in self.held.take(id) {
             reading.records(id, template, &set.records, &set.clock);
@@ -181,13 +181,13 @@ impl Source {
 }
 
 /// What is at hand while sets are read.
-struct Reading<'a, 'b, F> {
+struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
 }
 
-impl<F: FnMut(Contact)> Reading<'_, '_, F> {
+impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     /// Reads the records of a set; returns how many there were, unless some could not be read.
     fn records(
         &mut self,

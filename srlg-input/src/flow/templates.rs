@@ -5,7 +5,7 @@
 //! Invariant: whatever is kept is within the bounds of the options.
 
 use crate::flow::bytes;
-use crate::flow::compiled::{Compiled, Field};
+use crate::flow::compiled::{Field, RecordLayout};
 use crate::flow::options::DecoderOptions;
 
 /// How the definitions of a set are written: by the id of the set.
@@ -23,7 +23,7 @@ pub(crate) struct Template {
     pub(crate) style: Style,
     /// The definition as it came.
     pub(crate) definition: Box<[u8]>,
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: RecordLayout,
 }
 
 /// What a set says about an id.
@@ -120,7 +120,7 @@ impl Template {
             return None;
         }
         let style = fields.style;
-        let compiled = Compiled::new(fields, options.record_bytes)?;
+        let compiled = RecordLayout::new(fields, options.record_bytes)?;
         Some(Self { style, definition: bytes.into(), compiled })
     }
 
@@ -145,10 +145,10 @@ mod tests {
     }
 
     /// Number, enterprise, length.
-    type Told = (u16, Option<u32>, u16);
+    type FieldDefinition = (u16, Option<u32>, u16);
 
     /// Ids of the definitions in a set, with their fields' numbers, enterprises and lengths.
-    fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<Told>)> {
+    fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<FieldDefinition>)> {
         let bytes = words(set);
         let mut rest = &bytes[..];
         let next = || style.next(&mut rest);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use netflow_parser::variable_versions::field_value::DurationValue;
 use netflow_parser::{DataNumber, FieldDataType, FieldValue};
 
-use crate::flow::clock::{SECOND, Told};
+use crate::flow::clock::{RecordTime, SECOND};
 use crate::flow::element::Unit;
 
 /// Seconds from 1900, which NTP counts from, to 1970.
@@ -43,7 +43,7 @@ pub(crate) fn address(value: &FieldValue) -> Option<IpAddr> {
 }
 
 /// The time that `value` is; a time of zero is none.
-pub(crate) fn time(unit: Unit, value: &FieldValue) -> Option<Told> {
+pub(crate) fn time(unit: Unit, value: &FieldValue) -> Option<RecordTime> {
     let units = match value {
         FieldValue::Duration(
             DurationValue::MicrosNtp { seconds, fraction }
@@ -52,15 +52,15 @@ pub(crate) fn time(unit: Unit, value: &FieldValue) -> Option<Told> {
         other => number(other)?,
     };
     match unit {
-        Unit::Delta => Some(Told::Before(units)),
+        Unit::Delta => Some(RecordTime::Before(units)),
         _ if units == 0 => None,
-        Unit::Seconds => Some(Told::At(units.saturating_mul(SECOND))),
-        Unit::Milliseconds => Some(Told::At(units.saturating_mul(1_000_000))),
-        Unit::Uptime => Some(Told::Uptime(units as u32)),
+        Unit::Seconds => Some(RecordTime::At(units.saturating_mul(SECOND))),
+        Unit::Milliseconds => Some(RecordTime::At(units.saturating_mul(1_000_000))),
+        Unit::Uptime => Some(RecordTime::Uptime(units as u32)),
         Unit::Ntp => {
             let seconds = (units >> 32).checked_sub(NTP_EPOCH)?;
             let fraction = ((units & 0xffff_ffff) * SECOND) >> 32;
-            Some(Told::At(seconds * SECOND + fraction))
+            Some(RecordTime::At(seconds * SECOND + fraction))
         }
     }
 }

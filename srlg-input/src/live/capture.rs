@@ -11,11 +11,11 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::Counts;
-use crate::capture::seen::Seen;
+use crate::capture::raw_contact::RawContact;
 use crate::contact::Contact;
 use crate::live::drops::{Drops, Sum};
 use crate::live::error::LiveError;
-use crate::live::opening::{self, Opened, TICK_NS, reason_of, trouble};
+use crate::live::opening::{self, OpenHandle, TICK_NS, reason_of, trouble};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 
@@ -62,7 +62,7 @@ impl Capture {
     /// [`LiveError`] when a size is out of range, the interface does not exist or is down, the program may not capture, frames of
     /// the interface are not understood, or libpcap refuses the filter.
     pub fn open(interface: &str, options: &CaptureOptions) -> Result<Self, LiveError> {
-        let Opened { handle, link_type } = opening::open(interface, options)?;
+        let OpenHandle { handle, link_type } = opening::open(interface, options)?;
         Ok(Self {
             interface: interface.to_owned(),
             handle,
@@ -135,7 +135,7 @@ impl Capture {
         let seen = match self.handle.next_packet() {
             Ok(packet) => time_ns(packet.header)
                 .and_then(|time_ns| Ok((time_ns, headers(self.link_type, packet.data)?)))
-                .and_then(|(time_ns, headers)| Seen::packet(time_ns, headers)),
+                .and_then(|(time_ns, headers)| RawContact::packet(time_ns, headers)),
             Err(pcap::Error::TimeoutExpired) => return Ok(None),
             Err(error) => {
                 let reason = reason_of(&error);

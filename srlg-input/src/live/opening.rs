@@ -25,13 +25,13 @@ const BLOCK_MS: i32 = 20;
 const ANY: &str = "any";
 
 /// An open handle, and the link type of its frames, by the numbers of capture files.
-pub(crate) struct Opened {
+pub(crate) struct OpenHandle {
     pub(crate) handle: Capture<Active>,
     pub(crate) link_type: u16,
 }
 
 /// Opens `interface`.
-pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<Opened, LiveError> {
+pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<OpenHandle, LiveError> {
     let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous } = options;
     let snap_length = size("snap_length", *snap_length, CaptureOptions::SNAP_LENGTHS)?;
     let capture_buffer = size("capture_buffer", *capture_buffer, CaptureOptions::BUFFERS)?;
@@ -52,7 +52,7 @@ pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<Opened, 
     }
     let link_type = link_type(interface, handle.get_datalink())?;
     let handle = filtered(handle, filter.as_deref())?;
-    Ok(Opened { handle, link_type })
+    Ok(OpenHandle { handle, link_type })
 }
 
 /// A size as libpcap takes it, which would replace one out of range by one of its own.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::error::InputError;
 
-use super::shared::Shared;
+use super::shared::ReceiverState;
 use super::{DRAIN, Line, now_ns};
 
 /// No datagram of UDP is larger.
@@ -19,7 +19,7 @@ pub(super) fn receive(
     socket: &UdpSocket,
     address: SocketAddr,
     here: usize,
-    shared: &Shared,
+    shared: &ReceiverState,
     line: &Line,
 ) -> Result<(), InputError> {
     let mut buffer = vec![0; DATAGRAM];

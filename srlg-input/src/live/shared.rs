@@ -10,7 +10,7 @@ use crate::flow::Decoder;
 use super::homes::Homes;
 
 /// What all receiving threads share.
-pub(super) struct Shared {
+pub(super) struct ReceiverState {
     pub(super) permitted: Networks<()>,
     /// One for each socket.
     pub(super) decoders: Vec<Mutex<Decoder>>,
@@ -20,7 +20,7 @@ pub(super) struct Shared {
     pub(super) last_refused: Mutex<Option<IpAddr>>,
 }
 
-impl Shared {
+impl ReceiverState {
     pub(super) fn refuse(&self, sender: IpAddr) {
         self.refused.fetch_add(1, Relaxed);
         *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);

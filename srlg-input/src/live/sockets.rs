@@ -19,7 +19,7 @@ use crate::status::{SocketStatus, Status};
 
 use super::belt::TICK;
 use super::homes::Homes;
-use super::shared::Shared;
+use super::shared::ReceiverState;
 use super::udp_drops::UdpDrops;
 use super::{Line, receive, templates};
 
@@ -27,7 +27,7 @@ use super::{Line, receive, templates};
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Sockets {
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
     /// Kept open, as the system does not report drops of closed sockets.
     sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<UdpDrops>,
@@ -52,7 +52,7 @@ impl Sockets {
         }
         let decoders: Result<Vec<_>, _> =
             bound.iter().map(|_| Decoder::new(decoding).map(Mutex::new)).collect();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReceiverState {
             permitted: Networks::new(options.exporters.iter().map(|network| (*network, ()))),
             decoders: decoders?,
             homes: Homes::new(bound.len()),

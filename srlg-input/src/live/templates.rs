@@ -11,10 +11,10 @@ use std::sync::PoisonError;
 use crate::error::InputError;
 use crate::event::LogLine;
 
-use super::shared::Shared;
+use super::shared::ReceiverState;
 
 /// Takes in what was kept at `path`, if anything was; what is wrong with it.
-pub(super) fn load(path: &Path, shared: &Shared) -> Result<Vec<LogLine>, InputError> {
+pub(super) fn load(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -39,7 +39,7 @@ pub(super) fn load(path: &Path, shared: &Shared) -> Result<Vec<LogLine>, InputEr
 }
 
 /// Keeps what all decoders know at `path`.
-pub(super) fn save(path: &Path, shared: &Shared) -> Result<(), InputError> {
+pub(super) fn save(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
     let mut bytes = Vec::new();
     for decoder in &shared.decoders {
         let part = decoder.lock().unwrap_or_else(PoisonError::into_inner).save();

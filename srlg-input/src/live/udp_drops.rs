@@ -15,10 +15,10 @@ const DROPS: usize = 12;
 /// Sockets of this process, and the datagrams that the kernel dropped for each.
 #[derive(Default)]
 pub(super) struct UdpDrops {
-    sockets: Vec<Watched>,
+    sockets: Vec<Socket>,
 }
 
-struct Watched {
+struct Socket {
     inode: u64,
     drops: Sum,
 }
@@ -30,7 +30,7 @@ impl UdpDrops {
         let text = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
         let inode = text.strip_prefix("socket:[").and_then(|text| text.strip_suffix(']'));
         let inode = inode.and_then(|inode| inode.parse().ok());
-        self.sockets.extend(inode.map(|inode| Watched { inode, drops: Sum::default() }));
+        self.sockets.extend(inode.map(|inode| Socket { inode, drops: Sum::default() }));
     }
 
     /// Returns all drops so far; `None` where the system does not report them.

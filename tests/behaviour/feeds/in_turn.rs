@@ -74,10 +74,10 @@ impl Call {
         (pairs, self.late.max(0) as u32)
     }
 
-    fn ingest(&self, one: &SlidingDetector, (pairs, late): &(Vec<IpPair>, u32)) {
+    fn ingest(&self, one: &SlidingDetector, pairs: &[IpPair], late: u32) {
         match self.is_long {
-            true => one.ingest_late(&long(pairs), *late),
-            false => one.ingest_late(pairs, *late),
+            true => one.ingest_late(&long(pairs), late),
+            false => one.ingest_late(pairs, late),
         }
         .unwrap();
     }
@@ -97,7 +97,8 @@ proptest! {
         let mut feeds = ROOM.map(|room| fed.feed(room).unwrap());
         for (round, (before, steps, meanwhile)) in rounds.iter().enumerate() {
             for call in before {
-                call.ingest(&one, &call.give(&mut feeds[call.feed], one.slice(), window, false));
+                let (pairs, late) = call.give(&mut feeds[call.feed], one.slice(), window, false);
+                call.ingest(&one, &pairs, late);
             }
             let (slice, mut reports, mut given) = (one.slice() + steps, Vec::new(), Vec::new());
             one.advance_to(slice, |report| { reports.push(report); Ok::<_, Error>(()) }).unwrap();
@@ -109,7 +110,7 @@ proptest! {
                 }
                 Ok::<_, Error>(())
             }).unwrap();
-            meanwhile.iter().zip(&given).for_each(|(call, given)| call.ingest(&one, given));
+            meanwhile.iter().zip(&given).for_each(|(call, (pairs, late))| call.ingest(&one, pairs, *late));
             if drops == round {
                 feeds[asks] = fed.feed(ROOM[asks]).unwrap();
             }

@@ -3,7 +3,7 @@
 use crate::contact::Contact;
 use serde_json::Value;
 
-use super::row::{Conversation, Row, Sent, host, protocol};
+use super::row::{Conversation, Row, SenderCounts, host, protocol};
 use super::time::time_ns;
 use crate::packet::Skip;
 
@@ -16,7 +16,7 @@ pub(super) fn row(record: &Value) -> Result<Row, Skip> {
 }
 
 fn flow(record: &Value) -> Result<Row, Skip> {
-    let sent = |packets: &str, flags: &str, port: &str| Sent {
+    let sent = |packets: &str, flags: &str, port: &str| SenderCounts {
         packets: record["flow"][packets].as_u64(),
         tcp_flags: tcp_flags(record, flags),
         port: self::port(record, port),

@@ -15,7 +15,7 @@ pub(super) struct Row {
 
 /// What one end of a conversation sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SenderCounts {
     pub(super) packets: Option<u64>,
     pub(super) tcp_flags: Option<u8>,
     /// Port that it sent from.
@@ -28,7 +28,7 @@ pub(super) struct Conversation {
     pub(super) hosts: [IpAddr; 2],
     pub(super) protocol: Option<u8>,
     /// Of the one who began it, and of the other.
-    pub(super) sent: [Sent; 2],
+    pub(super) sent: [SenderCounts; 2],
 }
 
 impl Row {
@@ -42,15 +42,16 @@ impl From<Conversation> for Row {
     fn from(conversation: Conversation) -> Self {
         let Conversation { last_ns, hosts: [began, answered], protocol, sent: [there, back] } =
             conversation;
-        let direction = |(source, destination), (sent, other): (Sent, Sent), initiated| {
-            let mut contact = Contact::new(last_ns, source, destination);
-            contact.packets = sent.packets;
-            contact.protocol = protocol;
-            contact.tcp_flags = sent.tcp_flags;
-            contact.destination_port = other.port;
-            contact.initiated = Some(initiated);
-            with_packets(contact)
-        };
+        let direction =
+            |(source, destination), (sent, other): (SenderCounts, SenderCounts), initiated| {
+                let mut contact = Contact::new(last_ns, source, destination);
+                contact.packets = sent.packets;
+                contact.protocol = protocol;
+                contact.tcp_flags = sent.tcp_flags;
+                contact.destination_port = other.port;
+                contact.initiated = Some(initiated);
+                with_packets(contact)
+            };
         let first = direction((began, answered), (there, back), true);
         // Nobody knows of an answer that is not told.
         let second = back.packets.map(|_| direction((answered, began), (back, there), false));

@@ -11,9 +11,9 @@ fn read(log: &str) -> (Format, Vec<Contact>, Counts) {
 }
 
 /// `source destination`, packets, protocol, flags, port, who began.
-type Told = (String, Option<u64>, Option<u8>, Option<u8>, Option<u16>, Option<bool>);
+type Summary = (String, Option<u64>, Option<u8>, Option<u8>, Option<u16>, Option<bool>);
 
-fn told(contact: &Contact) -> Told {
+fn summary(contact: &Contact) -> Summary {
     let Contact { packets, protocol, tcp_flags, destination_port, initiated, .. } = *contact;
     let hosts = format!("{} {}", contact.source, contact.destination);
     (hosts, packets, protocol, tcp_flags, destination_port, initiated)
@@ -26,7 +26,7 @@ fn row(
     flags: Option<u8>,
     port: Option<u16>,
     initiated: Option<bool>,
-) -> Told {
+) -> Summary {
     (hosts.to_owned(), Some(packets), Some(protocol), flags, port, initiated)
 }
 
@@ -47,7 +47,7 @@ fn conversations_of_zeek_are_their_directions_with_packets() {
         row("192.0.2.1 192.0.2.3", 3, 1, None, None, Some(true)),
         row("192.0.2.9 192.0.2.8", 1, 6, Some(0x02), Some(2), Some(true)),
     ];
-    assert_eq!(contacts.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     assert!(contacts[4].is_syn_only() && !contacts[0].is_syn_only());
     let times: Vec<_> = contacts.iter().map(|contact| contact.time_ns).collect();
     assert_eq!(
@@ -64,7 +64,7 @@ fn zeek_says_in_its_head_what_separates_and_how_fields_are_called() {
                x|10.0.0.1|10.0.0.2|1\n3|10.0.0.1|host|1\n4|10.0.0.1|10.0.0.2|many\n";
     let (_, contacts, counts) = read(log);
     assert_eq!(contacts.len(), 1);
-    assert_eq!(told(&contacts[0]).0, "10.0.0.1 10.0.0.2");
+    assert_eq!(summary(&contacts[0]).0, "10.0.0.1 10.0.0.2");
     let reasons = [Skip::NoHosts, Skip::NoTime, Skip::BadTime, Skip::BadRow];
     assert_eq!(reasons.map(|reason| counts.skipped(reason)), [1, 1, 1, 2]);
     // A text that only begins like a log.
@@ -82,7 +82,7 @@ not json
     let (format, contacts, counts) = read(log);
     assert_eq!(format, Format::JsonLines);
     assert_eq!(
-        told(&contacts[0]),
+        summary(&contacts[0]),
         row("192.0.2.1 192.0.2.2", 5, 6, Some(0x13), Some(80), Some(true))
     );
     assert_eq!(contacts[1].initiated, Some(false));
@@ -104,7 +104,7 @@ fn flows_of_suricata_have_two_directions_and_its_netflows_one() {
         row("2001:db8::1 2001:db8::2", 7, 6, Some(0x02), Some(443), Some(true)),
         row("192.0.2.1 192.0.2.2", 2, 17, None, Some(5353), None),
     ];
-    assert_eq!(contacts.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     let times: Vec<_> = contacts.iter().map(|contact| contact.time_ns).collect();
     assert_eq!(times, [1_491_600_217_500_000_000, 1_491_600_277_251_547_000]);
     let reasons = [Skip::NoPackets, Skip::OtherEvent, Skip::NoTime, Skip::BadTime];
@@ -117,7 +117,10 @@ fn flow_logs_of_a_vpc_name_their_fields_or_are_of_version_2() {
                 2 1 eni-1 - - - - - - - 1431280876 1431280934 - NODATA\n";
     let (format, contacts, counts) = read(bare);
     assert_eq!(format, Format::VpcFlowLog);
-    assert_eq!(told(&contacts[0]), row("172.31.16.139 172.31.16.21", 20, 6, None, Some(22), None));
+    assert_eq!(
+        summary(&contacts[0]),
+        row("172.31.16.139 172.31.16.21", 20, 6, None, Some(22), None)
+    );
     assert_eq!(contacts[0].time_ns, 1_418_530_070_000_000_000);
     assert_eq!((counts.packets, counts.skipped(Skip::NoHosts)), (2, 1));
     let named = "dstaddr srcaddr tcp-flags protocol start packets\n192.0.2.1 ::1 2 6 7 1\n192.0.2.1 ::1 19 6 8 1\n192.0.2.1 ::1 4 6 9 0\n";
@@ -126,7 +129,7 @@ fn flow_logs_of_a_vpc_name_their_fields_or_are_of_version_2() {
         row("::1 192.0.2.1", 1, 6, Some(2), None, Some(true)),
         row("::1 192.0.2.1", 1, 6, Some(19), None, Some(false)),
     ];
-    assert_eq!(contacts.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     assert_eq!(counts.skipped(Skip::NoPackets), 1);
     // With the head or without, and with one in the midst.
     let whole = format!("{}\n{bare}{}\n{bare}", super::vpc::VERSION_2, super::vpc::VERSION_2);

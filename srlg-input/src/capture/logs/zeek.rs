@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::row::{Conversation, Row, Sent, host, protocol};
+use super::row::{Conversation, Row, SenderCounts, host, protocol};
 use super::time::{after, time_ns};
 use crate::packet::Skip;
 
@@ -98,8 +98,8 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     };
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
     let sent = [
-        Sent { packets: number(there)?, tcp_flags: flags(true), port: port(from)? },
-        Sent { packets: number(back)?, tcp_flags: flags(false), port: port(to)? },
+        SenderCounts { packets: number(there)?, tcp_flags: flags(true), port: port(from)? },
+        SenderCounts { packets: number(back)?, tcp_flags: flags(false), port: port(to)? },
     ];
     Ok(Conversation { last_ns, hosts, protocol, sent }.into())
 }

@@ -155,7 +155,8 @@ fn contacts_count_by_who_began_them() {
     let answered = Contact { initiated: Some(false), ..plain };
     let syn = Contact { tcp_flags: Some(crate::contact::TCP_SYN), ..plain };
     let both = [plain, began, answered, syn].map(|contact| {
-        [Counted::All, Counted::Initiated, Counted::TcpSyn].map(|only| counts(only, contact))
+        [ContactFilter::All, ContactFilter::Initiated, ContactFilter::TcpSyn]
+            .map(|only| counts(only, contact))
     });
     assert_eq!(both, [[2, 0, 0], [2, 2, 0], [2, 0, 0], [2, 2, 2]]);
 }

@@ -1,4 +1,4 @@
-use super::{Clock, Last, SECOND, Skew, Told};
+use super::{Clock, Last, RecordTime, SECOND, Skew};
 use crate::options::Timestamps;
 
 const EXPORT: u64 = 1_700_000_000 * SECOND;
@@ -19,15 +19,15 @@ fn good(time_ns: u64) -> Last {
 }
 
 /// With the last packet at `told` alone.
-fn last(clock: Clock, told: Told) -> Last {
+fn last(clock: Clock, told: RecordTime) -> Last {
     clock.last(None, Some(told), None)
 }
 
 #[test]
 fn uptime_counts_back_from_the_export_over_its_wrap() {
-    assert_eq!(last(clock(Some(60_000)), Told::Uptime(59_000)), good(EXPORT - SECOND));
-    assert_eq!(last(clock(Some(500)), Told::Uptime(u32::MAX - 499)), good(EXPORT - SECOND));
-    let later = last(clock(Some(u32::MAX)), Told::Uptime(4));
+    assert_eq!(last(clock(Some(60_000)), RecordTime::Uptime(59_000)), good(EXPORT - SECOND));
+    assert_eq!(last(clock(Some(500)), RecordTime::Uptime(u32::MAX - 499)), good(EXPORT - SECOND));
+    let later = last(clock(Some(u32::MAX)), RecordTime::Uptime(4));
     assert_eq!(
         later,
         Last { is_future: true, ..good(EXPORT) },
@@ -38,7 +38,7 @@ fn uptime_counts_back_from_the_export_over_its_wrap() {
 #[test]
 fn uptime_needs_a_beginning() {
     let export_ms = EXPORT / 1_000_000;
-    let resolved = |init_ms| clock(None).last(None, Some(Told::Uptime(59_000)), init_ms);
+    let resolved = |init_ms| clock(None).last(None, Some(RecordTime::Uptime(59_000)), init_ms);
     assert_eq!(resolved(None), good(EXPORT));
     assert_eq!(resolved(Some(export_ms - 60_000)), good(EXPORT - SECOND));
     assert_eq!(resolved(Some(export_ms - 60_000 - (1 << 32))), good(EXPORT - SECOND), "wrapped");
@@ -47,20 +47,22 @@ fn uptime_needs_a_beginning() {
 
 #[test]
 fn the_later_of_first_and_last_counts() {
-    let at = |first, last| clock(None).last(Some(Told::At(first)), Some(Told::At(last)), None);
+    let at = |first, last| {
+        clock(None).last(Some(RecordTime::At(first)), Some(RecordTime::At(last)), None)
+    };
     assert_eq!(at(EXPORT - 9, EXPORT - 3), good(EXPORT - 3));
     assert_eq!(at(EXPORT - 3, EXPORT - 9), Last { is_reversed: true, ..good(EXPORT - 3) });
-    assert_eq!(clock(None).last(Some(Told::At(7)), None, None), good(7));
+    assert_eq!(clock(None).last(Some(RecordTime::At(7)), None, None), good(7));
     assert_eq!(clock(None).last(None, None, None), good(EXPORT));
-    assert_eq!(last(clock(None), Told::Before(5)), good(EXPORT - 5_000));
-    assert_eq!(last(clock(None), Told::Before(u64::MAX)), good(0));
+    assert_eq!(last(clock(None), RecordTime::Before(5)), good(EXPORT - 5_000));
+    assert_eq!(last(clock(None), RecordTime::Before(u64::MAX)), good(0));
 }
 
 #[test]
 fn what_the_header_cuts_off_is_no_future() {
     let cut = Clock { cut_ns: SECOND - 1, ..clock(None) };
-    assert_eq!(last(cut, Told::At(EXPORT + SECOND - 1)), good(EXPORT + SECOND - 1));
-    let future = last(cut, Told::At(EXPORT + SECOND));
+    assert_eq!(last(cut, RecordTime::At(EXPORT + SECOND - 1)), good(EXPORT + SECOND - 1));
+    let future = last(cut, RecordTime::At(EXPORT + SECOND));
     assert_eq!(future, Last { is_future: true, ..good(EXPORT) });
 }
 
@@ -68,7 +70,7 @@ fn what_the_header_cuts_off_is_no_future() {
 fn skew_is_corrected_above_5_seconds_and_not_believed_above_an_hour() {
     let second = SECOND as i64;
     let at = |skew_ns, timestamps| {
-        last(Clock { skew_ns, timestamps, ..clock(None) }, Told::At(EXPORT - 7)).time_ns
+        last(Clock { skew_ns, timestamps, ..clock(None) }, RecordTime::At(EXPORT - 7)).time_ns
     };
     for (skew_ns, time_ns) in [
         (0, EXPORT - 7),

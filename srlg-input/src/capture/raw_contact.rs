@@ -14,7 +14,7 @@ impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 /// A contact as decoders hand it on: the hosts as numbers, as an [`IpAddr`](std::net::IpAddr) is written in
 /// pieces of 1, 4 and 8 bytes, and whoever copies it waits until they have been stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct RawContact {
     pub(crate) time_ns: u64,
     /// Sender and receiver.
     pub(crate) hosts: (Host, Host),
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     pub(crate) packet: Option<Transport>,
 }
 
-impl Seen {
+impl RawContact {
     /// The contact of a packet.
     #[inline(always)]
     pub(crate) fn packet(time_ns: u64, headers: Headers<'_>) -> Result<Self, Skip> {
@@ -31,10 +31,10 @@ impl Seen {
     }
 }
 
-impl From<Seen> for Contact {
+impl From<RawContact> for Contact {
     #[inline(always)]
-    fn from(seen: Seen) -> Self {
-        let Seen { time_ns, hosts: (source, destination), packet } = seen;
+    fn from(seen: RawContact) -> Self {
+        let RawContact { time_ns, hosts: (source, destination), packet } = seen;
         let mut contact = Self::of(time_ns, source, destination);
         if let Some(Transport { protocol, tcp_flags, destination_port }) = packet {
             contact.packets = Some(1);

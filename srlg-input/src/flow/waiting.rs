@@ -17,7 +17,7 @@ pub(crate) struct Set {
 
 /// The sets that wait, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct WaitingSets {
     sets: VecDeque<Set>,
     bytes: usize,
 }
@@ -29,7 +29,7 @@ impl Set {
     }
 }
 
-impl Held {
+impl WaitingSets {
     /// Holds `records` of `template` back; returns how many sets had to go, this one perhaps.
     pub(crate) fn push(
         &mut self,
@@ -68,7 +68,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use super::Held;
+    use super::WaitingSets;
     use crate::flow::clock::Clock;
     use crate::flow::options::DecoderOptions;
     use crate::options::Timestamps;
@@ -82,13 +82,13 @@ mod tests {
         timestamps: Timestamps::Trusted,
     };
 
-    fn first_bytes(held: &mut Held, template: u16) -> Vec<u8> {
+    fn first_bytes(held: &mut WaitingSets, template: u16) -> Vec<u8> {
         held.take(template).iter().map(|set| set.records[0]).collect()
     }
 
     #[test]
     fn sets_come_out_in_order_once() {
-        let (mut held, options) = (Held::default(), DecoderOptions::default());
+        let (mut held, options) = (WaitingSets::default(), DecoderOptions::default());
         for (template, byte) in [(256, 1), (257, 2), (256, 3)] {
             assert_eq!(held.push(template, CLOCK, &[byte; 9], &options), 0);
         }
@@ -102,7 +102,7 @@ mod tests {
     fn the_oldest_goes_of_a_template_and_of_all() {
         let options =
             DecoderOptions { held_sets: 2, held_bytes: 1_000, ..DecoderOptions::default() };
-        let mut held = Held::default();
+        let mut held = WaitingSets::default();
         for byte in 1..=4 {
             assert_eq!(held.push(256, CLOCK, &[byte; 9], &options), usize::from(byte > 2));
         }
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(first_bytes(&mut held, 999), [1]);
         assert!(first_bytes(&mut held, 256).is_empty());
         assert_eq!(
-            Held::default().push(256, CLOCK, &[1; 1_000], &options),
+            WaitingSets::default().push(256, CLOCK, &[1; 1_000], &options),
             1,
             "larger than all room"
         );
