@@ -200,17 +200,17 @@ impl Traffic {
 impl Outcome {
     fn row(&self, traffic: &Traffic) -> Row {
         let Self { first, high, missed, close_ms } = self;
-        let health = &first.health;
+        let health = &first.health.finder;
         // The least that was asked of a candidate, and the share of the finder that was in use.
-        let (asked, in_use) = match &health.finder.fill {
+        let (asked, in_use) = match &health.fill {
             FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
             FinderFill::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),
             _ => (0, 0.0),
         };
-        let overload = health.finder.overload.map(|overload| format!("{overload:?}"));
+        let overload = health.overload.map(|overload| format!("{overload:?}"));
         let ms = |duration: Duration| Cell::from(duration.as_secs_f64() * 1e3);
         let details = details!(
-            traffic => hosts, load; health.finder => miss_probability, burst_miss_probability, found_from;
+            traffic => hosts, load; health => miss_probability, burst_miss_probability, found_from;
             "in_use": in_use, "overload": overload
         );
         Row::new(
@@ -218,10 +218,10 @@ impl Outcome {
             vec![
                 asked.into(),
                 Cell::ratio(Some(in_use)),
-                format!("{:.5} %", 100.0 * health.finder.miss_probability).into(),
+                format!("{:.5} %", 100.0 * health.miss_probability).into(),
                 (*high).into(),
                 (*missed).into(),
-                health.finder.found_from.into(),
+                health.found_from.into(),
                 first.candidates.into(),
                 close_ms.median.into(),
                 ms(first.stages.search),

@@ -28,34 +28,26 @@ use sweeps::{Entrant, Setting, Step};
 /// Standard errors on either side of a mean that hold the truth with 95 %.
 const INTERVAL: f64 = 1.96;
 
-const HOSTS: Column = Column::decimals(0, "hosts");
-const RMSE: Column = Column::percent("RMSE").metric("rmse", "%").chart_of(
-    "rmse",
-    "relative error (RMSE), %",
-    Scale::Logarithmic,
-);
+const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
 const BIAS: Column = Column::signed("bias").metric("bias", "%");
-const COVERAGE: Column = Column::percent("in the interval of 95 %").metric("coverage95", "%");
 const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
-const MEMORY: Column = Column::megabytes("memory, MB");
 
 /// Along cardinalities there is one false rate, of all of them.
-const OF_CARDINALITIES: &[Column] = &[
-    HOSTS,
-    RMSE,
-    BIAS.chart_of("bias", "mean relative error, %", Scale::Linear),
-    COVERAGE,
-    FALSE,
-    MEMORY,
-];
-const OF_OTHERS: &[Column] = &[
-    HOSTS,
-    RMSE,
-    BIAS,
-    COVERAGE,
-    FALSE.chart_of("tfr", "total false rate, %", Scale::Logarithmic),
-    MEMORY,
-];
+const OF_CARDINALITIES: &[Column] =
+    &columns(BIAS.chart_of("bias", "mean relative error, %", Scale::Linear), FALSE);
+const OF_OTHERS: &[Column] =
+    &columns(BIAS, FALSE.chart_of("tfr", "total false rate, %", Scale::Logarithmic));
+
+const fn columns(bias: Column, false_rate: Column) -> [Column; 6] {
+    [
+        Column::decimals(0, "hosts"),
+        RMSE.chart_of("rmse", "relative error (RMSE), %", Scale::Logarithmic),
+        bias,
+        Column::percent("in the interval of 95 %").metric("coverage95", "%"),
+        false_rate,
+        Column::megabytes("memory, MB"),
+    ]
+}
 
 #[derive(Args)]
 pub(crate) struct Characterise {

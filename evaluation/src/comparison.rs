@@ -10,16 +10,16 @@ use indicatif::ProgressBar;
 use srlg_core::{Address, IpPair};
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
-use srlg_traffic::score::{MeanRates, Score};
 
 use crate::options::{Preset, Synthetic};
 use crate::output;
 use crate::peers::Peer;
 use crate::results::{Cell, Column, Results, Row, details};
-use crate::sample::{Sample, processor_time};
+use crate::sample::Sample;
 use crate::study::{CommandLine, PageOptions, Study, Sweep};
 use crate::system::{Srlg, System};
 use crate::table::{machine, short};
+use crate::track::{Quality, Track, Window};
 
 /// Longest window: a ring of more sketches would have no memory left for each.
 const LONGEST_WINDOW: u32 = 10_000;
@@ -53,7 +53,6 @@ pub(crate) struct Peers {
     output: PageOptions,
 }
 
-/// A system that takes part.
 enum Contender {
     Srlg(Preset),
     Peer(Peer),
@@ -80,9 +79,9 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let truth = truth(options, slices);
     let results = Results { above: format!("`{}`", line(&[])), ..options.results(place, &truth) };
     study.run(slices, vec![Sweep { results, steps }], |contender, results, bar| {
-        let mut system = contender.make(&options.synthetic)?;
+        let system = contender.make(&options.synthetic)?;
         bar.set_message(system.name());
-        results.rows.push(Trial::of(&mut *system, &truth, options, bar).row(system.name()));
+        results.rows.push(row(system, &truth, options, bar));
         Ok(())
     })?;
     Ok(())
@@ -142,102 +141,50 @@ fn truth(options: &Peers, slices: u32) -> Truth {
     truth
 }
 
-/// One system on the traffic: how good its reports are, how much memory and time it took.
+/// Sends the traffic through a system, and returns its row.
 ///
-/// Clocks run in the system's own calls alone, and from the first full window on: before it tables grow and windows are
-/// short, which no running system sees again. Times are medians of what the processor worked.
-#[derive(Default)]
-struct Trial {
-    /// At the ends of slices k, 2k and so on, where a system that starts anew every k
-    /// slices has seen a whole window.
-    whole: Quality,
-    /// At the end of every slice from k on.
-    every: Quality,
-    /// Most bytes that it held.
-    memory_bytes: usize,
-    times: Vec<Times>,
-}
-
-/// Seconds of a slice.
-struct Times {
-    packets: usize,
-    ingest: f64,
-    close: f64,
-}
-
-/// Reports against the truth, over several windows.
-#[derive(Default)]
-struct Quality {
-    rates: MeanRates,
-    /// Errors of reported super points.
-    errors: Score,
-    /// The same, of those with θ to 4θ opposite hosts.
-    low_errors: Score,
-}
-
-impl Quality {
-    fn add(&mut self, truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) {
-        let score = Score::of(truth, reported, threshold);
-        self.rates.add(&score);
-        self.errors += score;
-        let is_low = |&(_, count): &(_, u32)| u64::from(count) < 4 * u64::from(threshold);
-        let low: Vec<_> = truth.iter().copied().filter(is_low).collect();
-        // Of this score the errors alone mean something: all others count as false.
-        self.low_errors += Score::of(&low, reported, threshold);
-    }
-}
-
-impl Trial {
-    /// Sends the traffic through `system`.
-    fn of(system: &mut dyn System, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Self {
-        let Synthetic { window, threshold, .. } = options.synthetic;
-        let mut trial = Self::default();
-        for (slice, packets) in (1..).zip(options.slices()) {
-            let ((), ingest) = processor_time(|| system.ingest(&packets));
-            // Before the close, after which some begin a new window.
-            if slice % window.div_ceil(LOOKS) == 0 || slice % window == 0 {
-                trial.memory_bytes = trial.memory_bytes.max(system.memory_bytes());
-            }
-            let (reported, close) = processor_time(|| system.close_slice());
-            bar.inc(1);
-            let Some(full) = slice.checked_sub(window) else { continue };
-            trial.times.push(Times { packets: packets.len(), ingest, close });
-            let truth = &truth[full as usize];
-            trial.every.add(truth, &reported, threshold);
-            if slice.is_multiple_of(window) {
-                trial.whole.add(truth, &reported, threshold);
-            }
+/// Clocks run from the first full window on: before it tables grow and windows are short, which no running system sees
+/// again. Times are medians.
+fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Row {
+    let Synthetic { window, threshold, .. } = options.synthetic;
+    let (mut track, mut memory_bytes) = (Track::new(system), 0);
+    for (slice, packets) in (1..).zip(options.slices()) {
+        track.ingest(&packets);
+        // Before the close, after which some begin a new window.
+        if slice % window.div_ceil(LOOKS) == 0 || slice % window == 0 {
+            memory_bytes = memory_bytes.max(track.system.memory_bytes());
         }
-        trial
+        match slice.checked_sub(window) {
+            Some(full) => track.score(&truth[full as usize], threshold),
+            None => track.skip(),
+        }
+        bar.inc(1);
     }
+    let every = Quality::of(&track.windows);
+    // At the ends of slices k, 2k and so on a system that starts anew every k slices has seen a whole window.
+    let whole = Quality::of(track.windows.iter().step_by(window as usize));
+    let [ingest_ms, mpairs_per_s, close_ms] = medians(&track.windows);
+    let name = track.system.name();
+    let details = details!("system": name);
+    let cells = vec![
+        Cell::ratio(whole.rates.total()),
+        Cell::ratio(whole.errors.rmse()),
+        Cell::ratio(whole.low_errors.rmse()),
+        Cell::ratio(every.rates.total()),
+        Cell::ratio(every.errors.rmse()),
+        memory_bytes.into(),
+        ingest_ms.into(),
+        mpairs_per_s.into(),
+        close_ms.into(),
+    ];
+    Row::new(vec![name], cells, details)
+}
 
-    /// Medians: milliseconds of ingest per slice, millions of packets per second, milliseconds per close.
-    fn medians(&self) -> [f64; 3] {
-        let median = |of: fn(&Times) -> f64| Sample::of(self.times.iter().map(of)).median;
-        let per_packet = median(|it| it.ingest / it.packets.max(1) as f64);
-        [median(|it| it.ingest) * 1e3, 1e-6 / per_packet, median(|it| it.close) * 1e3]
-    }
-
-    fn row(&self, name: String) -> Row {
-        let Self { whole, every, .. } = self;
-        let [ingest_ms, mpairs_per_s, close_ms] = self.medians();
-        let details = details!("system": name);
-        Row::new(
-            vec![name],
-            vec![
-                Cell::ratio(whole.rates.total()),
-                Cell::ratio(whole.errors.rmse()),
-                Cell::ratio(whole.low_errors.rmse()),
-                Cell::ratio(every.rates.total()),
-                Cell::ratio(every.errors.rmse()),
-                self.memory_bytes.into(),
-                ingest_ms.into(),
-                mpairs_per_s.into(),
-                close_ms.into(),
-            ],
-            details,
-        )
-    }
+/// Medians: milliseconds of ingest per slice, millions of packets per second, milliseconds per close.
+fn medians(windows: &[Window]) -> [f64; 3] {
+    let median = |of: fn(&Window) -> f64| Sample::of(windows.iter().map(of)).median;
+    let per_packet = median(|it| it.ingest / it.packets.max(1) as f64);
+    [median(|it| it.ingest) * 1e3, 1e-6 / per_packet, median(|it| it.close) * 1e3]
 }
 
 #[cfg(test)]
@@ -248,27 +195,15 @@ mod tests {
     #[test]
     fn one_slow_slice_changes_no_time() {
         let times = [(10, 0.001, 0.02), (1000, 9.0, 9.0), (30, 0.002, 0.01)];
-        let times = times.map(|(packets, ingest, close)| Times { packets, ingest, close });
-        let trial = Trial { times: times.into(), ..Trial::default() };
+        let windows = times.map(|(packets, ingest, close)| Window {
+            packets,
+            ingest,
+            close,
+            ..Window::default()
+        });
         // 10, 0.1 and 15 packets per millisecond; a division and a product round.
-        for (median, expected) in trial.medians().into_iter().zip([2.0, 0.01, 20.0]) {
+        for (median, expected) in medians(&windows).into_iter().zip([2.0, 0.01, 20.0]) {
             assert_relative_eq!(median, expected, max_relative = 4.0 * f64::EPSILON);
         }
-    }
-
-    #[test]
-    fn low_errors_are_of_super_points_below_four_times_the_threshold() {
-        // Errors 0.1, 0.2 and 0.4; the fourth host is no super point.
-        let truth = [(1, 100), (2, 399), (3, 400)];
-        let reported = [(1, 110.0), (2, 399.0 * 1.2), (3, 560.0), (4, 900.0)];
-        let mut quality = Quality::default();
-        quality.add(&truth, &reported, 100);
-        let square = |score: &Score| score.rmse().unwrap().powi(2);
-        // Some ten roundings, of numbers that are up to ten times as large as their difference.
-        let max_relative = 100.0 * f64::EPSILON;
-        let [low, all] = [&quality.low_errors, &quality.errors].map(square);
-        assert_relative_eq!(low, (0.01 + 0.04) / 2.0, max_relative = max_relative);
-        assert_relative_eq!(all, (0.01 + 0.04 + 0.16) / 3.0, max_relative = max_relative);
-        assert_eq!(quality.rates.total(), Some(1.0 / 3.0));
     }
 }

@@ -19,7 +19,6 @@ impl Feeder {
         Self { family, split: FamilyPairs::default() }
     }
 
-    /// Ingests `pairs`.
     pub(crate) fn ingest(&mut self, detector: &SlidingDetector, pairs: &[IpPair]) -> Result<()> {
         self.ingest_late(detector, pairs, 0)
     }

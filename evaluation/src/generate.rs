@@ -136,7 +136,6 @@ const LONGEST_ON_WIRE: u32 = 1514;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Writes the header of a pcap file.
 pub(crate) fn write_pcap_header(out: &mut impl Write) -> io::Result<()> {
     // Magic of microseconds, version 2.4, zone and accuracy 0, snap length, Ethernet.
     for word in [0xA1B2_C3D4, 4 << 16 | 2, 0, 0, LONGEST_CAPTURED, 1_u32] {

@@ -72,9 +72,7 @@ struct Step {
     x: u32,
     /// Distinct pairs in the window.
     load: u32,
-    /// Slices in the window.
     window: u32,
-    /// Threads that ingest.
     threads: u32,
     /// Whether slices are closed, or pairs only ingested.
     closes: bool,
@@ -83,7 +81,6 @@ struct Step {
 /// The systems that are measured; none is srlg.
 const SYSTEMS: [Option<Peer>; 3] = [None, Some(Peer::Pairs), Some(Peer::Sets)];
 
-/// Name in tables and plots.
 fn name(system: Option<Peer>) -> String {
     system.map_or("srlg".to_owned(), |peer| peer.make(&Config::default(), 0).name())
 }
@@ -132,34 +129,19 @@ impl Growth {
         let base = Step { system: None, x: 0, load, window, threads: 1, closes: true };
         let windows = [1, 10, 60, 300, 1000, 6000, 60_000];
         let windows = if self.quick { &windows[..2] } else { &windows };
-        let pairs = "distinct pairs in the window";
+        let loads = round(least).take_while(|&load| load <= most);
+        let loads = loads.map(|load| Step { x: load, load, ..base });
+        let windows = windows.iter().map(|&window| Step { x: window, window, ..base });
+        let threads = [1, 2, 4].map(|threads| Step { x: threads, threads, closes: false, ..base });
+        let [pairs, slices] = ["distinct pairs in the window", "slices in the window"];
         let setting = format!("{} {pairs}", short(load));
+        let of_loads = format!("{window} {slices}, 1 thread");
+        let of_windows = format!("{setting}, 1 thread");
+        let of_threads = format!("{setting}, ingest alone");
         vec![
-            self.sweep(
-                "load",
-                "distinct pairs",
-                pairs,
-                format!("{window} slices in the window, 1 thread"),
-                round(least).take_while(|&load| load <= most).map(|load| Step {
-                    x: load,
-                    load,
-                    ..base
-                }),
-            ),
-            self.sweep(
-                "window",
-                "slices in the window",
-                "slices in the window",
-                format!("{setting}, 1 thread"),
-                windows.iter().map(|&window| Step { x: window, window, ..base }),
-            ),
-            self.sweep(
-                "threads",
-                "threads",
-                "threads",
-                format!("{setting}, ingest alone"),
-                [1, 2, 4].map(|threads| Step { x: threads, threads, closes: false, ..base }),
-            ),
+            self.sweep("load", "distinct pairs", pairs, &of_loads, loads.collect()),
+            self.sweep("window", slices, slices, &of_windows, windows.collect()),
+            self.sweep("threads", "threads", "threads", &of_threads, threads.into()),
         ]
     }
 
@@ -169,8 +151,8 @@ impl Growth {
         place: &str,
         what: &str,
         x: &'static str,
-        setting: String,
-        places: impl IntoIterator<Item = Step>,
+        setting: &str,
+        places: Vec<Step>,
     ) -> Sweep<Step> {
         let of_all = |step: Step| SYSTEMS.map(|system| Step { system, ..step });
         let fits = |step: &Step| match step.system {
@@ -179,18 +161,11 @@ impl Growth {
             Some(_) => self.family == Family::V4,
         };
         let steps: Vec<Step> = places.into_iter().flat_map(of_all).filter(fits).collect();
+        let columns = if steps[0].closes { CLOSES } else { INGESTS };
         let family = self.family.to_string();
-        let details = details!(self => closes, seed, quick; "sweep": place, "family": family);
-        let results = Results {
-            place: place.to_owned(),
-            heading: format!("Growth with {what}"),
-            setting,
-            names: vec!["system", x],
-            columns: if steps.iter().all(|step| step.closes) { CLOSES } else { INGESTS },
-            details,
-            ..Results::default()
-        };
-        Sweep { results, steps }
+        let details = details!(self => closes, seed, quick; "family": family);
+        let heading = format!("Growth with {what}");
+        Sweep::new(place, &heading, setting, ["system", x], columns, details, steps)
     }
 }
 
@@ -257,7 +232,6 @@ fn longest(close: &Cell) -> Option<String> {
     Some(format!("; there the stage {name} is {:.0} % of a close", 100.0 * ms / close.value?))
 }
 
-/// Pairs of a call of ingest.
 const PAIRS_PER_CALL: usize = 1 << 14;
 /// Pairs that are made between two looks at the clock.
 const PAIRS_PER_BLOCK: usize = 1 << 20;
@@ -296,7 +270,6 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// An empty system.
     fn system(&self) -> Result<Box<dyn System + Send>> {
         Ok(match self.step.system {
             None => Box::new(Srlg::new("default", self.config)?),

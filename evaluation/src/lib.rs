@@ -1,12 +1,11 @@
 //! Experiments: srlg beside exact answers, the systems of the paper, and what users have today.
 //!
-//! - [`system`]: what every measured system can do.
-//! - [`rivals`]: the systems that the paper compares with.
-//! - [`peers`]: what users have today: hash maps, estimators per host, a ring of sketches.
-//! - [`command`]: the command line, one module per experiment.
+//! [`command`] is the command line, with a module for each experiment. An experiment lists its sweeps, and a trial that adds
+//! the rows of a step; the engine in `study` runs the trial of every step, and `results` has the rows and makes tables, charts
+//! and JSON of them. `system` says what every measured system can do: srlg, the systems that the paper compares with
+//! (`rivals`), and what users have today (`peers`: hash maps, estimators per host, a ring of sketches).
 //!
-//! Traffic, truth and scores are those of [`srlg_traffic`]. An experiment lists its sweeps; the engine in `study` measures
-//! them step by step and makes pages, tables, charts and JSON of the rows. Nothing here is published.
+//! Traffic, truth and scores are those of [`srlg_traffic`]. Nothing here is published.
 #![forbid(unsafe_code)]
 
 pub mod command;
@@ -36,6 +35,7 @@ mod speed;
 mod study;
 mod table;
 mod traces;
+mod track;
 
 /// Longest stream, in slices: 92 days.
 const MOST_SLICES: u32 = 8_000_000;

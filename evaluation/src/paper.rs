@@ -6,19 +6,19 @@
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use srlg_core::{Address, IpPair};
+use srlg_core::IpPair;
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
-use srlg_traffic::score::{MeanRates, Score};
+use srlg_traffic::score::Score;
 
 use crate::options::{Preset, Synthetic};
 use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
 use crate::results::{Cell, Column, Results, Row, details};
 use crate::rivals::{dcds, gse, vbfa};
-use crate::sample::processor_time;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep};
 use crate::system::{Srlg, System};
 use crate::table::{Table, machine, percent, short};
+use crate::track::{Quality, Track, Window};
 
 #[derive(Args)]
 pub(crate) struct Paper {
@@ -105,7 +105,7 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let memories = options.rival_memory.iter();
     let mut rivals: Vec<_> = memories.flat_map(|&bytes| rivals(bytes, threshold, seed)).collect();
     // The same rival at growing memory, side by side.
-    rivals.sort_by_key(Track::name);
+    rivals.sort_by_key(|track| track.system.name());
     let mut tracks = srlg(&Synthetic { window: 1, ..options.synthetic })?;
     tracks.extend(rivals);
     let mut seconds = model.slices(seed, options.windows * window, load);
@@ -160,76 +160,21 @@ fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
 
 /// Srlg's presets.
 fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
-    let track =
-        |&preset: &Preset| Ok(Track::new(Srlg::new(preset.name(), options.config(preset))?));
+    let track = |&preset: &Preset| {
+        let srlg = Srlg::new(preset.name(), options.config(preset))?;
+        Ok(Track::new(Box::new(srlg)))
+    };
     Preset::value_variants().iter().map(track).collect()
 }
 
 /// The systems that the paper compares with, at `bytes` of memory each.
 fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     let bytes = bytes as usize;
-    [
-        Track::new(dcds::Dcds::new(&dcds::Config::with_memory(bytes, threshold, seed))),
-        Track::new(vbfa::Vbfa::new(&vbfa::Config::with_memory(bytes, threshold, seed))),
-        Track::new(gse::Gse::new(gse::Config::with_memory(bytes, threshold, seed))),
-    ]
-}
-
-/// A system, and how it fared.
-struct Track {
-    system: Box<dyn System>,
-    /// Of every window, in their order.
-    scores: Vec<Score>,
-    /// Windows in which the search gave up.
-    stopped: u32,
-    /// Seconds since the last window ended, and in the windows that were scored.
-    running: f64,
-    scored: f64,
-}
-
-impl Track {
-    fn new(system: impl System + 'static) -> Self {
-        Self { system: Box::new(system), scores: Vec::new(), stopped: 0, running: 0.0, scored: 0.0 }
-    }
-
-    fn ingest(&mut self, pairs: &[IpPair]) {
-        self.running += processor_time(|| self.system.ingest(pairs)).1;
-    }
-
-    /// Ends a slice whose window is not scored.
-    fn skip(&mut self) {
-        self.system.close_slice();
-        self.running = 0.0;
-    }
-
-    /// Ends a slice and compares the report with the true super points.
-    fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
-        let (report, close) = processor_time(|| self.system.close_slice());
-        self.scored += std::mem::take(&mut self.running) + close;
-        self.stopped += u32::from(!self.system.is_complete());
-        self.scores.push(Score::of(truth, &report, threshold));
-    }
-
-    fn name(&self) -> String {
-        self.system.name()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.system.memory_bytes()
-    }
-
-    /// Means over all windows.
-    fn rates(&self) -> MeanRates {
-        let mut rates = MeanRates::default();
-        self.scores.iter().for_each(|score| rates.add(score));
-        rates
-    }
-
-    /// `None` before the first window.
-    fn seconds_per_window(&self) -> Option<f64> {
-        let windows = self.scores.len() as f64;
-        (windows > 0.0).then(|| self.scored / windows)
-    }
+    let dcds = dcds::Dcds::new(&dcds::Config::with_memory(bytes, threshold, seed));
+    let vbfa = vbfa::Vbfa::new(&vbfa::Config::with_memory(bytes, threshold, seed));
+    let gse = gse::Gse::new(gse::Config::with_memory(bytes, threshold, seed));
+    let rivals: [Box<dyn System>; 3] = [Box::new(dcds), Box::new(vbfa), Box::new(gse)];
+    rivals.map(Track::new)
 }
 
 /// One of the paper's measures, in time.
@@ -322,45 +267,44 @@ fn add_sliding(results: &mut Results, window: u32, load: u32, tracks: &[Track]) 
 }
 
 fn row(track: &Track) -> Row {
-    let rates = track.rates();
-    let super_points: u64 = track.scores.iter().map(|score| score.true_super_points).sum();
+    let (name, windows) = (track.system.name(), &track.windows);
+    let (rates, memory_bytes) = (Quality::of(windows).rates, track.system.memory_bytes());
+    let super_points: u64 = windows.iter().map(|window| window.score.true_super_points).sum();
+    let stopped = windows.iter().filter(|window| !window.is_complete).count();
+    let search = match stopped {
+        0 => "complete".to_owned(),
+        stopped => format!("stopped in {stopped} of {}", windows.len()),
+    };
+    let seconds: f64 = windows.iter().map(|window| window.ingest + window.close).sum();
     let cells = vec![
-        track.memory_bytes().into(),
+        memory_bytes.into(),
         Cell::ratio(rates.positive()),
         Cell::ratio(rates.negative()),
         Cell::ratio(rates.total()),
-        search(track).into(),
-        track.seconds_per_window().into(),
+        search.into(),
+        (seconds / windows.len() as f64).into(),
     ];
     let details = details!(
-        "system": track.name(), "recorder_bytes": track.memory_bytes(),
-        "super_points": super_points, "searches_stopped": track.stopped
+        "system": name, "recorder_bytes": memory_bytes,
+        "super_points": super_points, "searches_stopped": stopped
     );
-    Row::new(vec![track.name()], cells, details)
-}
-
-fn search(track: &Track) -> String {
-    let windows = track.scores.len();
-    match track.stopped {
-        0 => "complete".into(),
-        stopped => format!("stopped in {stopped} of {windows}"),
-    }
+    Row::new(vec![name], cells, details)
 }
 
 fn by_window(tracks: &[Track]) -> Table {
-    let windows = tracks.first().map_or(0, |track| track.scores.len());
+    let windows = tracks.first().map_or(0, |track| track.windows.len());
     let numbers: Vec<_> = (1..=windows).map(|window| window.to_string()).collect();
     let fixed = ["system", "memory, MB"].into_iter();
     let headings: Vec<_> = fixed.chain(numbers.iter().map(String::as_str)).collect();
     let mut table = Table::new(&headings);
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| percent(100.0 * ratio));
-    let cell = |score: &Score| {
+    let cell = |Window { score, .. }: &Window| {
         format!("{} / {}", ratio(score.false_positive_ratio()), ratio(score.false_negative_ratio()))
     };
     for track in tracks {
-        let memory = format!("{:.1}", track.memory_bytes() as f64 / 1e6);
-        let scores = track.scores.iter().map(cell);
-        table.row([track.name(), memory].into_iter().chain(scores).collect());
+        let memory = format!("{:.1}", track.system.memory_bytes() as f64 / 1e6);
+        let scores = track.windows.iter().map(cell);
+        table.row([track.system.name(), memory].into_iter().chain(scores).collect());
     }
     table
 }
@@ -369,11 +313,11 @@ fn by_window(tracks: &[Track]) -> Table {
 fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
     let Measure { name, meaning, label, of } = *measure;
     let series = tracks.iter().map(|track| {
-        let ends = (window..).zip(&track.scores);
-        let points = ends.filter_map(|(second, score)| {
-            Some(Point { x: second.into(), y: of(score)? * 100.0, error: 0.0 })
+        let ends = (window..).zip(&track.windows);
+        let points = ends.filter_map(|(second, window)| {
+            Some(Point { x: second.into(), y: of(&window.score)? * 100.0, error: 0.0 })
         });
-        Series { name: track.name(), points: points.collect() }
+        Series { name: track.system.name(), points: points.collect() }
     });
     let chart = Chart {
         title: format!("{name}, {meaning}: sliding windows of {load} distinct pairs"),
@@ -387,8 +331,6 @@ fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpu_time::ProcessTime;
-    use std::time::Duration;
 
     #[test]
     fn every_memory_that_passes_the_check_makes_rivals() {
@@ -398,54 +340,5 @@ mod tests {
             assert!(check_memory(&[least, least - 1], threshold).is_err());
             assert_eq!(rivals(least, threshold, 1).len(), 3);
         }
-    }
-
-    /// Reports what it is fed, works a millisecond per pair, and gives up on slices of more
-    /// than one pair.
-    struct Echo(Vec<IpPair>, usize);
-
-    impl System for Echo {
-        fn name(&self) -> String {
-            "echo".into()
-        }
-
-        fn ingest(&mut self, pairs: &[IpPair]) {
-            self.0.extend(pairs);
-            let (begin, work) = (ProcessTime::now(), Duration::from_millis(pairs.len() as u64));
-            while begin.elapsed() < work {}
-        }
-
-        fn close_slice(&mut self) -> Vec<(Address, f64)> {
-            self.1 = self.0.len();
-            self.0.drain(..).map(|pair| (pair.inside, 10.0)).collect()
-        }
-
-        fn is_complete(&self) -> bool {
-            self.1 <= 1
-        }
-
-        fn memory_bytes(&self) -> usize {
-            17
-        }
-    }
-
-    #[test]
-    fn scored_windows_count_and_others_do_not() {
-        let mut track = Track::new(Echo(Vec::new(), 0));
-        let pair = |inside| IpPair { inside, opposite: 0 };
-        track.ingest(&vec![pair(9); 300]);
-        track.skip();
-        track.ingest(&[pair(1)]);
-        track.ingest(&[pair(2)]);
-        track.score(&[(1, 10), (3, 10)], 10);
-        track.ingest(&[pair(1)]);
-        track.score(&[(1, 10), (3, 10)], 10);
-        assert_eq!((track.scores.len(), track.stopped), (2, 1));
-        let seconds = track.seconds_per_window().unwrap();
-        assert!((0.0015..0.15).contains(&seconds), "{seconds}");
-        // Two super points in either window, of which one is found; one false report.
-        let rates = track.rates();
-        let rates = [rates.positive(), rates.negative(), rates.total()];
-        assert_eq!((rates, track.memory_bytes()), ([0.25, 0.5, 0.75].map(Some), 17));
     }
 }

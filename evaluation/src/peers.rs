@@ -41,7 +41,6 @@ impl Peer {
     pub(crate) const MAPS: [Self; 4] =
         [Self::Sets, Self::Pairs, Self::Estimators, Self::HyperLogLogs];
 
-    /// Whether its answers are exact.
     pub(crate) fn is_exact(self) -> bool {
         matches!(self, Self::Sets | Self::Pairs)
     }

@@ -41,7 +41,6 @@ pub(crate) struct Picture {
     write: PathBuf,
 }
 
-/// One second of the picture.
 struct Second {
     truth: f64,
     estimate: f64,
@@ -112,77 +111,90 @@ const LIGHT: Colours = ["#333333", "#dddddd", "#999999", "#0b62c4"];
 const DARK: Colours = ["#cccccc", "#3a3f44", "#8a8f94", "#6cb2ff"];
 
 /// Pixels: of the picture, and of what is left free around the diagram.
-const SIZE: [f64; 2] = [840.0, 300.0];
+const WIDTH: f64 = 840.0;
+const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
 
-fn svg(seconds: &[Second], [text, grid, truth, estimate]: &Colours) -> String {
+fn svg(seconds: &[Second], colours: &Colours) -> String {
     let highest =
         seconds.iter().map(|second| second.estimate.max(second.truth)).fold(0.0, f64::max);
     let top = (highest / 1_000.0 + 0.5).ceil() * 1_000.0;
-    let x = |second: f64| LEFT + second / f64::from(SHOWN) * (SIZE[0] - LEFT - RIGHT);
-    let y = |hosts: f64| SIZE[1] - BOTTOM - hosts / top * (SIZE[1] - TOP - BOTTOM);
-    let line = |value: &dyn Fn(&Second) -> f64| -> Vec<String> {
-        let points = (0..).zip(seconds);
-        points.map(|(at, second)| format!("{:.1},{:.1}", x(at.into()), y(value(second)))).collect()
-    };
-    let [width, height] = SIZE;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{text}\">\n"
-    );
-    let mut put = |element: String| {
-        svg.push_str(&element);
-        svg.push('\n');
-    };
-    for hosts in (0..=top as u32).step_by(1_000) {
-        let (at, right) = (y(hosts.into()), width - RIGHT);
-        put(format!("<path d=\"M{LEFT} {at:.1}H{right}\" stroke=\"{grid}\"/>"));
-        let label = LEFT - 8.0;
-        put(format!(
-            "<text x=\"{label}\" y=\"{:.1}\" text-anchor=\"end\">{hosts}</text>",
+    let [text, ..] = colours;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\" fill=\"{text}\">\n{}{}</svg>\n",
+        axes(top, colours),
+        lines(seconds, top, colours)
+    )
+}
+
+fn x(second: f64) -> f64 {
+    LEFT + second / f64::from(SHOWN) * (WIDTH - LEFT - RIGHT)
+}
+
+fn y(hosts: f64, top: f64) -> f64 {
+    HEIGHT - BOTTOM - hosts / top * (HEIGHT - TOP - BOTTOM)
+}
+
+fn axes(top: f64, [text, grid, ..]: &Colours) -> String {
+    let right = WIDTH - RIGHT;
+    let hosts = (0..=top as u32).step_by(1_000).map(|hosts| {
+        let at = y(hosts.into(), top);
+        format!(
+            "<path d=\"M{LEFT} {at:.1}H{right}\" stroke=\"{grid}\"/>\n\
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{hosts}</text>\n",
+            LEFT - 8.0,
             at + 4.0
-        ));
-    }
-    for second in (0..=SHOWN).step_by(60) {
-        let (at, below) = (x(second.into()), height - 10.0);
-        put(format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{second} s</text>"));
-    }
-    let threshold = y(Config::default().threshold.into());
-    put(format!(
-        "<path d=\"M{LEFT} {threshold:.1}H{}\" stroke=\"{text}\" stroke-dasharray=\"2 4\"/>",
-        width - RIGHT
-    ));
-    put(format!("<text x=\"{:.1}\" y=\"{:.1}\">θ = 1024</text>", LEFT + 6.0, threshold - 5.0));
-    let upper = line(&|second| second.estimate + 2.0 * second.std_error);
-    let mut lower = line(&|second| (second.estimate - 2.0 * second.std_error).max(0.0));
+        )
+    });
+    let seconds = (0..=SHOWN).step_by(60).map(|second| {
+        let (at, below) = (x(second.into()), HEIGHT - 10.0);
+        format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{second} s</text>\n")
+    });
+    let threshold = y(Config::default().threshold.into(), top);
+    let threshold = format!(
+        "<path d=\"M{LEFT} {threshold:.1}H{right}\" stroke=\"{text}\" stroke-dasharray=\"2 4\"/>\n\
+         <text x=\"{:.1}\" y=\"{:.1}\">θ = 1024</text>\n",
+        LEFT + 6.0,
+        threshold - 5.0
+    );
+    hosts.chain(seconds).chain([threshold]).collect()
+}
+
+/// The interval of the estimate, both lines, and their legend.
+fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> String {
+    let line = |value: fn(&Second) -> f64| -> Vec<String> {
+        let place = |(at, second): (u32, &Second)| {
+            format!("{:.1},{:.1}", x(at.into()), y(value(second), top))
+        };
+        (0..).zip(seconds).map(place).collect()
+    };
+    let upper = line(|second| second.estimate + 2.0 * second.std_error);
+    let mut lower = line(|second| (second.estimate - 2.0 * second.std_error).max(0.0));
     lower.reverse();
-    put(format!(
-        "<polygon points=\"{} {}\" fill=\"{estimate}\" fill-opacity=\"0.25\"/>",
+    let mut svg = format!(
+        "<polygon points=\"{} {}\" fill=\"{estimate}\" fill-opacity=\"0.25\"/>\n",
         upper.join(" "),
         lower.join(" ")
-    ));
-    let lines = [
-        (
-            line(&|second| second.truth),
-            truth,
-            "5",
-            "distinct hosts that sent to the victim in the last 300 s",
-        ),
-        (line(&|second| second.estimate), estimate, "1.5", "as srlg tells, ± 2 standard errors"),
-    ];
-    let mut left = LEFT;
-    for (points, colour, stroke, what) in &lines {
-        put(format!(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\" stroke-linejoin=\"round\"/>",
-            points.join(" ")
-        ));
-        let [from, to] = [left, left + 20.0];
-        put(format!("<path d=\"M{from} 14H{to}\" stroke=\"{colour}\" stroke-width=\"{stroke}\"/>"));
-        put(format!("<text x=\"{}\" y=\"18\">{what}</text>", to + 6.0));
-        left += 370.0;
+    );
+    let (of_truth, of_estimate) = (line(|second| second.truth), line(|second| second.estimate));
+    let sent = "distinct hosts that sent to the victim in the last 300 s";
+    let told = "as srlg tells, ± 2 standard errors";
+    for (left, points, colour, stroke, what) in
+        [(LEFT, of_truth, truth, "5", sent), (LEFT + 370.0, of_estimate, estimate, "1.5", told)]
+    {
+        svg += &format!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\" \
+             stroke-linejoin=\"round\"/>\n\
+             <path d=\"M{left} 14H{}\" stroke=\"{colour}\" stroke-width=\"{stroke}\"/>\n\
+             <text x=\"{}\" y=\"18\">{what}</text>\n",
+            points.join(" "),
+            left + 20.0,
+            left + 26.0
+        );
     }
-    svg.push_str("</svg>\n");
     svg
 }

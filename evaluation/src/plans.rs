@@ -268,25 +268,26 @@ fn all(results: &Results) -> String {
     format!("{}\n{refused}", results.table())
 }
 
+const SUMMARY: [&str; 14] = [
+    "θ",
+    "measured",
+    "hosts of 2θ",
+    "not reported",
+    "hosts of θ/2 reported",
+    "hosts of θ missed by the finder",
+    "expected",
+    "error over what was promised",
+    "over what is expected",
+    "refused: cells",
+    "candidates",
+    "load",
+    "error",
+    "memory",
+];
+
 /// A row for each threshold: all plans in all traffics together.
 fn summary(answers: &[Answer]) -> String {
-    let headings = [
-        "θ",
-        "measured",
-        "hosts of 2θ",
-        "not reported",
-        "hosts of θ/2 reported",
-        "hosts of θ missed by the finder",
-        "expected",
-        "error over what was promised",
-        "over what is expected",
-        "refused: cells",
-        "candidates",
-        "load",
-        "error",
-        "memory",
-    ];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&SUMMARY);
     for answers in answers.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
         let trials: Vec<&Trial> = answers.iter().filter_map(|it| it.plan.as_ref().ok()).collect();
         let sum = |of: fn(&Trial) -> u32| trials.iter().map(|it| of(it)).sum::<u32>().to_string();
@@ -308,10 +309,11 @@ fn summary(answers: &[Answer]) -> String {
             range(|it| it.plan.std_error),
             range(|it| it.outcome.std_error),
         ];
-        let mut refused = [0; 5];
-        let refusals = answers.iter().filter_map(|it| it.plan.as_ref().err());
-        refusals.for_each(|refusal| refused[rule(refusal)] += 1);
-        cells.extend(refused.map(|count: u32| count.to_string()));
+        let refused = |column| {
+            let refusals = answers.iter().filter_map(|it| it.plan.as_ref().err());
+            refusals.filter(|refusal| rule(refusal) == column).count().to_string()
+        };
+        cells.extend((0..5).map(refused));
         table.row(cells);
     }
     table.to_string()

@@ -11,7 +11,6 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-/// Width and height of a chart.
 const SIZE: (u32, u32) = (860, 460);
 /// Height of the title and the legend above the plot.
 const HEAD: i32 = 62;
@@ -102,7 +101,6 @@ impl Point {
 }
 
 impl Chart {
-    /// The chart as SVG.
     pub(crate) fn svg(&self) -> Result<String> {
         let mut text = String::new();
         self.draw(&mut text).context("cannot draw the chart")?;
@@ -306,7 +304,6 @@ mod tests {
         }
     }
 
-    /// Number of marks of points.
     fn marks(svg: &str) -> usize {
         svg.matches("<circle").count()
     }

@@ -61,7 +61,6 @@ pub(crate) fn run(options: &Report) -> Result<()> {
     Ok(())
 }
 
-/// The sections of these names, all of them for no name.
 fn chosen(names: &[String]) -> Result<Vec<&'static Section>> {
     if names.is_empty() {
         return Ok(SECTIONS.iter().collect());
@@ -122,7 +121,6 @@ fn commit() -> Result<String> {
     Ok(format!("commit {}", String::from_utf8_lossy(&git.stdout).trim()))
 }
 
-/// Headings of what benchmarks print.
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
 
 /// Adds the rows in what a command prints to the table, which the first of them begins: lines that begin with `|`, and those
@@ -160,7 +158,6 @@ fn begin<'a>(table: &'a mut Option<Table>, headings: &[&str]) -> Result<&'a mut 
     Ok(table)
 }
 
-/// The cells of a line of a table.
 fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }

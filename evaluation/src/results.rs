@@ -12,7 +12,8 @@ use crate::table::{self, Table, percent};
 /// Named values of a JSON object.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
-/// Lists fields of structures, by their names, and other values as [`Details`].
+/// Lists fields of structures, by their names, and other values as [`Details`]:
+/// `details!(options => seed, quick; "sweep": place)`.
 macro_rules! details {
     ($($($of:ident).+ => $($field:ident),+;)* $($name:literal: $value:expr),* $(,)?) => {
         [
@@ -96,7 +97,6 @@ impl Column {
         self.chart_of(file, self.heading, Scale::Logarithmic)
     }
 
-    /// Adds a chart.
     pub(crate) const fn chart_of(
         self,
         file: &'static str,
@@ -106,7 +106,6 @@ impl Column {
         Self { curve: Some(Curve { file, y: Axis { label, scale } }), ..self }
     }
 
-    /// The cell as tables show it.
     fn text(&self, cell: &Cell) -> String {
         let Some(value) = cell.value else { return cell.text.clone() };
         match self.style {

@@ -143,7 +143,7 @@ pub(crate) trait Reversal: Sized {
     type Sizes;
 
     /// What the vectors of some first arrays tell about a host.
-    type Known: Copy;
+    type Clue: Copy;
 
     /// The reversal for these sizes, and the vectors of each array.
     fn new(sizes: &Self::Sizes, keys: &mut KeySequence) -> (Self, Vec<u32>);
@@ -152,16 +152,16 @@ pub(crate) trait Reversal: Sized {
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
     /// What is known before the first array.
-    fn nothing(&self) -> Self::Known;
+    fn nothing(&self) -> Self::Clue;
 
     /// The only vector of `array` that agrees with `known`, when that tells it.
-    fn only(&self, array: usize, known: Self::Known) -> Option<u32>;
+    fn only(&self, array: usize, known: Self::Clue) -> Option<u32>;
 
     /// What is known with `vector` of `array` as well; `None` when that contradicts `known`.
-    fn join(&self, array: usize, vector: u32, known: Self::Known) -> Option<Self::Known>;
+    fn join(&self, array: usize, vector: u32, known: Self::Clue) -> Option<Self::Clue>;
 
     /// The host, when the vectors of all arrays have been joined.
-    fn host(&self, known: Self::Known) -> Address;
+    fn host(&self, known: Self::Clue) -> Address;
 }
 
 /// Which hosts a system reports.
@@ -267,7 +267,7 @@ struct Walk<'a, R> {
 
 impl<'a, R: Reversal> Walk<'a, R> {
     /// Tries the hot vectors of `array` and those after it, with the AND of those before it.
-    fn descend(&mut self, array: usize, known: R::Known, before: &[u64]) {
+    fn descend(&mut self, array: usize, known: R::Clue, before: &[u64]) {
         if array == self.hot.len() {
             let found = (self.reversal.host(known), zeros(before.iter().copied()));
             self.found.push(found);
@@ -288,7 +288,7 @@ impl<'a, R: Reversal> Walk<'a, R> {
     }
 
     /// The hot vectors of `array` that are worth a join with `known`.
-    fn agreeing(&self, array: usize, known: R::Known) -> &'a [u32] {
+    fn agreeing(&self, array: usize, known: R::Clue) -> &'a [u32] {
         let hot = &self.hot[array];
         let Some(only) = self.reversal.only(array, known) else { return hot };
         hot.binary_search(&only).map_or(&[], |index| &hot[index..=index])

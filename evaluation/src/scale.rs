@@ -1,6 +1,6 @@
 //! `scale`: what many nodes cost: bytes between them, the collector's time, a tree of collectors.
 //!
-//! Every [node and collector](network) is simulated, one after the other: they hand each other the bytes that a network
+//! Every node and [`Collector`] is simulated, one after the other: they hand each other the bytes that a network
 //! would carry, and clocks run in the library's own calls alone. A tree's answer is that of one collector, bit for bit, or
 //! the command fails.
 
@@ -18,7 +18,7 @@ use srlg_traffic::synthetic::Stream;
 
 use crate::feed::Feeder;
 use crate::options::planned;
-use crate::results::{Column, Results, Row, details};
+use crate::results::{Column, Details, Results, Row, details};
 use crate::sample::Sample;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::table::{machine, short};
@@ -138,6 +138,14 @@ impl Scale {
         planned(base, load, memory)
     }
 
+    /// What the results of a sweep along `of` depend on.
+    fn details(&self, of: &str) -> Details {
+        details!(
+            self => nodes, pairs, load, memory, repeat, seed, quick;
+            "of": of, "family": self.family.to_string()
+        )
+    }
+
     /// Distinct pairs of as many nodes.
     fn pairs_of(&self, nodes: u32) -> u64 {
         u64::from(nodes) * u64::from(self.pairs)
@@ -168,76 +176,38 @@ impl Setting<'_> {
         let Scale { nodes, pairs, most, quick, .. } = *self.options;
         let (most, of_collector, of_tree) =
             if quick { (3_000, 3, 8) } else { (most, nodes, nodes) };
-        let each = short(pairs);
-        let shared = self.options.pairs_of(of_collector);
-        let places: Vec<u32> =
-            round(1).take_while(|&nodes| nodes < of_collector).chain([of_collector]).collect();
-        let own = |&nodes: &u32| Step::Nodes {
+        let (each, shared) = (short(pairs), self.options.pairs_of(of_collector));
+        let deltas = round(1_000).take_while(|&pairs| pairs <= most).map(Step::Pairs);
+        let places = || round(1).take_while(|&nodes| nodes < of_collector).chain([of_collector]);
+        let own = places().map(|nodes| Step::Nodes {
             series: "traffic of their own",
             nodes,
             pairs: self.options.pairs_of(nodes),
-        };
-        let share =
-            |&nodes: &u32| Step::Nodes { series: "shares of one traffic", nodes, pairs: shared };
-        vec![
-            self.sweep(
-                "traffic",
-                "Bytes against traffic",
-                "distinct pairs in the slice",
-                "One node and one slice; every pair is a new one".to_owned(),
-                OF_TRAFFIC,
-                round(1_000).take_while(|&pairs| pairs <= most).map(Step::Pairs).collect(),
-            ),
-            self.sweep(
-                "nodes",
-                "A collector against nodes",
-                "nodes",
-                format!(
-                    "One slice, one thread. Traffic of their own: {each} pairs each. Shares of one \
-                     traffic: {shared} pairs in all"
-                ),
-                OF_NODES,
-                places.iter().map(own).chain(places.iter().map(share)).collect(),
-            ),
-            self.sweep(
-                "tree",
-                "A tree of collectors",
-                "below each collector",
-                format!(
-                    "{} nodes with {each} pairs of their own each, one slice; collectors of a level \
-                     work at the same time, one thread each",
-                    short(of_tree)
-                ),
-                OF_TREES,
-                vec![Step::Trees(of_tree)],
-            ),
-        ]
-    }
-
-    fn sweep(
-        &self,
-        place: &str,
-        heading: &str,
-        x: &'static str,
-        setting: String,
-        columns: &'static [Column],
-        steps: Vec<Step>,
-    ) -> Sweep<Step> {
-        let options = self.options;
-        let details = details!(
-            options => nodes, pairs, load, memory, repeat, seed, quick;
-            "sweep": place, "of": x, "family": options.family.to_string()
+        });
+        let series = "shares of one traffic";
+        let shares = places().map(|nodes| Step::Nodes { series, nodes, pairs: shared });
+        let of_traffic = "One node and one slice; every pair is a new one";
+        let of_nodes = format!(
+            "One slice, one thread. Traffic of their own: {each} pairs each. Shares of one \
+             traffic: {shared} pairs in all"
         );
-        let results = Results {
-            place: place.to_owned(),
-            heading: heading.to_owned(),
-            setting,
-            names: vec!["", x],
-            columns,
-            details,
-            ..Results::default()
+        let of_trees = format!(
+            "{} nodes with {each} pairs of their own each, one slice; collectors of a level \
+             work at the same time, one thread each",
+            short(of_tree)
+        );
+        let sweep = |place, heading, x, setting, columns, steps| {
+            let details = self.options.details(x);
+            Sweep::new(place, heading, setting, ["", x], columns, details, steps)
         };
-        Sweep { results, steps }
+        let (of_slice, below) = ("distinct pairs in the slice", "below each collector");
+        let trees = vec![Step::Trees(of_tree)];
+        let (deltas, collectors) = (deltas.collect(), own.chain(shares).collect());
+        vec![
+            sweep("traffic", "Bytes against traffic", of_slice, of_traffic, OF_TRAFFIC, deltas),
+            sweep("nodes", "A collector against nodes", "nodes", &of_nodes, OF_NODES, collectors),
+            sweep("tree", "A tree of collectors", below, &of_trees, OF_TREES, trees),
+        ]
     }
 
     /// Bytes and times of a node that sees this many distinct pairs.
@@ -245,12 +215,13 @@ impl Setting<'_> {
         let stream = Stream::new(self.options.seed, pairs.max(1000));
         let all: Vec<IpPair> = stream.take(pairs as usize).collect();
         let rounds = (0..self.options.repeat).map(|_| {
-            let sent = self.node(&all)?;
+            let message = self.node(&all)?;
             let mut collector = Collector::new(self.config)?;
-            collector.take(&sent.bytes)?;
-            let bytes = sent.bytes.len() as f64;
-            let (make, merge) = (sent.time.as_secs_f64() * 1e3, collector.time.as_secs_f64() * 1e3);
-            Ok([sent.recorders as f64, bytes, bytes / f64::from(pairs), make, merge])
+            collector.take(&message.bytes)?;
+            let bytes = message.bytes.len() as f64;
+            let (make, merge) =
+                (message.time.as_secs_f64() * 1e3, collector.time.as_secs_f64() * 1e3);
+            Ok([message.recorders as f64, bytes, bytes / f64::from(pairs), make, merge])
         });
         let rounds = rounds.collect::<Result<Vec<_>>>()?;
         let median = |value| Sample::of(rounds.iter().map(|round: &[f64; 5]| round[value])).median;
@@ -259,15 +230,15 @@ impl Setting<'_> {
 
     /// The delta of a node that has seen nothing but these pairs of the running slice: in a window that is full already
     /// fewer recorders show anything new, so deltas are the largest that there are.
-    fn node(&self, pairs: &[IpPair]) -> Result<Sent> {
+    fn node(&self, pairs: &[IpPair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
         detector.flush()?;
-        Sent::of(&mut detector)
+        Message::of(&mut detector)
     }
 
     /// The deltas of `nodes` nodes in a slice with `pairs` pairs in all, an equal share each.
-    fn nodes(&self, nodes: u32, pairs: u64) -> Result<Vec<Sent>> {
+    fn nodes(&self, nodes: u32, pairs: u64) -> Result<Vec<Message>> {
         let mut stream = Stream::new(self.options.seed, (pairs as u32).max(1000));
         let share = (pairs / u64::from(nodes)).max(1) as usize;
         let send = |_| self.node(&stream.by_ref().take(share).collect::<Vec<_>>());
@@ -317,15 +288,14 @@ fn detector(config: Config) -> Result<SlidingDetector> {
 }
 
 /// What a node or a collector sends at the end of a slice.
-struct Sent {
+struct Message {
     bytes: Vec<u8>,
-    /// Recorders in it.
     recorders: usize,
     /// From the end of the slice to the bytes.
     time: Duration,
 }
 
-impl Sent {
+impl Message {
     /// The delta of the running slice.
     fn of(detector: &mut SlidingDetector) -> Result<Self> {
         let start = Instant::now();
@@ -341,7 +311,6 @@ struct Collector {
     detector: SlidingDetector,
     /// In reading and merging.
     time: Duration,
-    /// Bytes that came in.
     bytes: usize,
 }
 
@@ -350,14 +319,12 @@ impl Collector {
         Ok(Self { detector: detector(config)?, time: Duration::ZERO, bytes: 0 })
     }
 
-    /// A collector of all that is sent.
-    fn of(config: Config, sent: &[Sent]) -> Result<Self> {
+    fn of(config: Config, sent: &[Message]) -> Result<Self> {
         let mut collector = Self::new(config)?;
-        sent.iter().try_for_each(|sent| collector.take(&sent.bytes))?;
+        sent.iter().try_for_each(|message| collector.take(&message.bytes))?;
         Ok(collector)
     }
 
-    /// Reads and merges a delta.
     fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let start = Instant::now();
         let delta = Delta::from_bytes(bytes, self.detector.params())?;
@@ -387,20 +354,26 @@ struct Tree {
 
 impl Tree {
     /// Collectors over collectors until one is left. Each merges what those below it send, and sends one delta up.
-    fn grow(&mut self, config: Config, nodes: &[Sent], fan_in: usize) -> Result<Collector> {
-        self.latency = slowest(nodes.iter().map(|sent| sent.time));
+    fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
+        self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
         while level.len() > 1 {
-            let send = |collector: &mut Collector| Sent::of(&mut collector.detector);
+            let send = |collector: &mut Collector| Message::of(&mut collector.detector);
             let sent = level.iter_mut().map(send).collect::<Result<Vec<_>>>()?;
             let times = level.iter().zip(&sent);
-            self.latency += slowest(times.map(|(collector, sent)| collector.time + sent.time));
+            self.latency +=
+                slowest(times.map(|(collector, message)| collector.time + message.time));
             level = self.level(config, &sent, fan_in)?;
         }
         Ok(level.remove(0))
     }
 
-    fn level(&mut self, config: Config, below: &[Sent], fan_in: usize) -> Result<Vec<Collector>> {
+    fn level(
+        &mut self,
+        config: Config,
+        below: &[Message],
+        fan_in: usize,
+    ) -> Result<Vec<Collector>> {
         let level = below.chunks(fan_in).map(|group| Collector::of(config, group));
         let level = level.collect::<Result<Vec<_>>>()?;
         self.levels += 1;

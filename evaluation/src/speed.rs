@@ -38,7 +38,6 @@ const HEADINGS: [&str; 10] = [
 /// More rounds would be more slices than there are.
 const MOST_ROUNDS: u32 = 10_000;
 
-/// Pairs of a call of ingest from ordinary memory.
 const PAIRS_PER_CALL: usize = 1 << 14;
 
 /// Calls with one pair in a round: no more, as a call may take microseconds.
@@ -90,7 +89,6 @@ impl Speed {
     }
 }
 
-/// Measures one kind of metric.
 type Measure = fn(&Setting<'_>, &mut Vec<Metric>) -> Result<()>;
 
 const KINDS: &[(&str, Measure)] = &[
@@ -129,7 +127,6 @@ struct Metric {
     name: String,
     system: String,
     unit: &'static str,
-    /// Threads that do the work.
     threads: u32,
     /// Pairs of a round, or distinct pairs in the window; none where there are no pairs.
     load: Option<u32>,
@@ -190,7 +187,6 @@ struct Setting<'a> {
     device: Device,
     /// Pairs of a round of ingest.
     pairs: u32,
-    /// Bytes of the detector's recorders.
     recorder_bytes: usize,
 }
 
@@ -204,7 +200,6 @@ impl<'a> Setting<'a> {
         Ok(Self { options, config, device, pairs, recorder_bytes })
     }
 
-    /// A detector that has seen nothing.
     fn detector(&self) -> Result<SlidingDetector> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }

@@ -13,12 +13,12 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::output::{self, Page};
-use crate::results::Results;
+use crate::results::{Column, Details, Results};
 
 /// The place of what holds for all results of a page.
 const SETUP: &str = "setup";
 
-/// Gives the command line that repeats the results, with all options that they depend on; an option
+/// A function that returns the command line that repeats the results, with all options that they depend on. An option
 /// that `instead` names has the value that stands there.
 pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
@@ -50,6 +50,26 @@ pub(crate) struct Sweep<Step> {
     /// All but the rows.
     pub(crate) results: Results,
     pub(crate) steps: Vec<Step>,
+}
+
+impl<Step> Sweep<Step> {
+    /// A sweep of a study with a folder, whose rows have names under the headings `names`.
+    pub(crate) fn new(
+        place: &str,
+        heading: &str,
+        setting: &str,
+        names: [&'static str; 2],
+        columns: &'static [Column],
+        mut details: Details,
+        steps: Vec<Step>,
+    ) -> Self {
+        details.push(("sweep", place.into()));
+        let [place, heading, setting] = [place, heading, setting].map(str::to_owned);
+        let names = names.into();
+        let results =
+            Results { place, heading, setting, names, columns, details, ..Results::default() };
+        Self { results, steps }
+    }
 }
 
 /// How rows are printed.

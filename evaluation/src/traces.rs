@@ -89,7 +89,6 @@ impl Cut {
 
 /// A record file in memory.
 struct Recording {
-    /// The name of the file.
     name: String,
     /// At least one record, sorted by time.
     records: Vec<Record>,
@@ -251,7 +250,6 @@ struct Replay {
     cut: Cut,
     threshold: u32,
     stride: u32,
-    /// The running slice.
     slice: u32,
     /// Slices since the last record at whose end the window was empty.
     silent: u32,

@@ -2,7 +2,7 @@
 //!
 //! One thing varies along a sweep. This file alone spells out the sizes of the schemes.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -10,7 +10,7 @@ use srlg_core::{Config, RsraSizes, Scheme};
 
 use super::{OF_CARDINALITIES, OF_OTHERS};
 use crate::options::{Preset, planned};
-use crate::results::{Details, Results};
+use crate::results::Details;
 use crate::study::Sweep;
 use crate::table::short;
 
@@ -43,95 +43,35 @@ pub(super) struct Entrant {
 
 /// All sweeps, whose objects in JSON have these `details`; `quick` ones have a hundredth of the load.
 pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
-    let sweep = |place: &str, heading: &str, x, setting, steps| {
-        let mut details = details.clone();
-        details.push(("sweep", place.into()));
-        let results = Results {
-            place: place.to_owned(),
-            heading: format!("Error against {heading}"),
-            setting,
-            names: vec!["series", x],
-            columns: if place == "cardinality" { OF_CARDINALITIES } else { OF_OTHERS },
-            details,
-            ..Results::default()
+    let sweep = |place: &str, x, setting: &str, steps| {
+        let heading = match place {
+            "window" | "threshold" => format!("Error against the {place}"),
+            "tags" => "Error against tags told apart".to_owned(),
+            _ => format!("Error against {place}"),
         };
-        Sweep { results, steps }
+        let columns = if place == "cardinality" { OF_CARDINALITIES } else { OF_OTHERS };
+        Sweep::new(place, &heading, setting, ["series", x], columns, details.clone(), steps)
     };
-    let base = base(quick);
-    let Setting { load, window, threshold, .. } = base;
-    let (loads, memories) = if quick { (-1..=1, -1..=0) } else { (-3..=3, -3..=2) };
-    let windows: &[u32] = if quick { &[5, 20] } else { &[10, 30, 100, 300, 1000, 3000] };
-    let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
-    let theta = format!("θ = {threshold}");
-    let pairs = format!("{} distinct pairs per window", short(load));
-    let all_but_load = format!("{theta}, windows of {window} slices");
-    Ok(vec![
-        sweep(
-            "cardinality",
-            "cardinality",
-            "opposite hosts n",
-            format!("{theta}, {pairs} of {window} slices"),
-            vec![Step { setting: octaves(&base), entrants: presets_at(None) }],
-        ),
-        sweep(
-            "load",
-            "load",
-            "distinct pairs per window",
-            all_but_load.clone(),
-            loads
-                .map(|doublings| {
-                    let load = (f64::from(load) * libm::exp2(doublings.into())) as u32;
-                    with_plan(Setting { load, ..base.clone() }, load)
-                })
-                .collect::<Result<_>>()?,
-        ),
-        sweep(
-            "memory",
-            "memory",
-            "recorders, MB",
-            format!("{theta}, {pairs} of {window} slices"),
-            vec![memory(&base, memories)?],
-        ),
-        sweep(
-            "window",
-            "the window",
-            "slices k in the window",
-            format!("{theta}, {pairs}, however many slices that is"),
-            windows
-                .iter()
-                .map(|&window| {
-                    let setting = Setting { window, ..base.clone() };
-                    Step { setting, entrants: presets_at(Some(window.into())) }
-                })
-                .collect(),
-        ),
-        sweep(
-            "threshold",
-            "the threshold",
-            "threshold θ",
-            format!("{pairs} of {window} slices"),
-            thresholds
-                .iter()
-                .map(|&threshold| {
-                    let bands = from_threshold(threshold);
-                    with_plan(Setting { threshold, bands, ..base.clone() }, threshold)
-                })
-                .collect::<Result<_>>()?,
-        ),
-        sweep(
-            "tags",
-            "tags told apart",
-            "tags",
-            all_but_load,
-            vec![tags(&base, load)?, tags(&base, 4 * load)?],
-        ),
-    ])
-}
-
-fn base(quick: bool) -> Setting {
     let (load, window, threshold, most_hosts) =
         if quick { (20_000, 20, 64, 10) } else { (2_000_000, 300, 1024, 200) };
-    Setting { load, window, threshold, bands: from_threshold(threshold), most_hosts }
+    let bands = from_threshold(threshold);
+    let base = Setting { load, window, threshold, bands, most_hosts };
+    let theta = format!("θ = {threshold}");
+    let pairs = format!("{} distinct pairs per window", short(load));
+    let any_load = format!("{theta}, windows of {window} slices");
+    let any_threshold = format!("{pairs} of {window} slices");
+    let all_set = format!("{theta}, {any_threshold}");
+    let any_window = format!("{theta}, {pairs}, however many slices that is");
+    let octaves = vec![Step { setting: octaves(&base), entrants: presets_at(None) }];
+    let tags = vec![tags(&base, load)?, tags(&base, 4 * load)?];
+    Ok(vec![
+        sweep("cardinality", "opposite hosts n", &all_set, octaves),
+        sweep("load", "distinct pairs per window", &any_load, loads(&base, quick)?),
+        sweep("memory", "recorders, MB", &all_set, vec![memory(&base, quick)?]),
+        sweep("window", "slices k in the window", &any_window, windows(&base, quick)),
+        sweep("threshold", "threshold θ", &any_threshold, thresholds(&base, quick)?),
+        sweep("tags", "tags", &any_load, tags),
+    ])
 }
 
 /// One band, of the hosts for which it matters most: up to four times the threshold.
@@ -146,6 +86,33 @@ fn octaves(base: &Setting) -> Setting {
         begin as u32..2 * begin as u32
     });
     Setting { bands: octaves.collect(), most_hosts: 50, ..base.clone() }
+}
+
+fn loads(base: &Setting, quick: bool) -> Result<Vec<Step>> {
+    let step = |doublings: i32| {
+        let load = (f64::from(base.load) * libm::exp2(doublings.into())) as u32;
+        with_plan(Setting { load, ..base.clone() }, load)
+    };
+    if quick { -1..=1 } else { -3..=3 }.map(step).collect()
+}
+
+fn windows(base: &Setting, quick: bool) -> Vec<Step> {
+    let windows: &[u32] = if quick { &[5, 20] } else { &[10, 30, 100, 300, 1000, 3000] };
+    let step = |&window: &u32| {
+        let setting = Setting { window, ..base.clone() };
+        Step { setting, entrants: presets_at(Some(window.into())) }
+    };
+    windows.iter().map(step).collect()
+}
+
+/// Hosts of other thresholds, each with the plan for them; the default for all.
+fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
+    let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
+    let step = |&threshold: &u32| {
+        let bands = from_threshold(threshold);
+        with_plan(Setting { threshold, bands, ..base.clone() }, threshold)
+    };
+    thresholds.iter().map(step).collect()
 }
 
 /// The presets at one place of the x axis.
@@ -171,7 +138,8 @@ fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
 }
 
 /// The presets and plans, in their sizes doubled and halved time and again.
-fn memory(base: &Setting, doublings: RangeInclusive<i32>) -> Result<Step> {
+fn memory(base: &Setting, quick: bool) -> Result<Step> {
+    let doublings = if quick { -1..=0 } else { -3..=2 };
     let mut entrants = Vec::new();
     for preset in Preset::value_variants() {
         for doublings in doublings.clone() {

@@ -20,13 +20,11 @@ pub(crate) trait PairTable: Default {
     /// Remembers that `pair` came in the slice `now`.
     fn touch(&mut self, pair: IpPair, now: u32);
 
-    /// All hosts with their cardinalities.
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
 
     /// Forgets the pairs whose last slice is not `kept`.
     fn retain(&mut self, kept: impl Fn(u32) -> bool);
 
-    /// Bytes of all tables.
     fn bytes(&self) -> usize;
 }
 

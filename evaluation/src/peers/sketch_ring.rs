@@ -132,7 +132,6 @@ impl SpreadSketch {
         }
     }
 
-    /// Forgets everything.
     fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
     }
@@ -204,7 +203,6 @@ impl Bitmap {
         }
     }
 
-    /// The number of elements counted, about.
     fn estimate(&self) -> f64 {
         let (singles, last) = self.0.split_at(COMPONENTS - 1);
         // The components from the base on are not too full; they have 2^-base of the elements.

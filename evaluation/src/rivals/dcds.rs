@@ -117,7 +117,7 @@ impl Reversal for Remainders {
     type Sizes = Vec<u32>;
 
     /// The name modulo the product of the moduli.
-    type Known = u64;
+    type Clue = u64;
 
     /// # Panics
     /// When the moduli are not pairwise coprime or have a product below 2^32.

@@ -159,7 +159,7 @@ impl System for Gse {
         report
     }
 
-    /// The shared array alone, without the set of hosts: see [`hosts_bytes`](Self::hosts_bytes).
+    /// The shared array, without the set of hosts.
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
     }

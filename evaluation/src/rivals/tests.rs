@@ -128,7 +128,7 @@ impl Reversal for Digits {
 
     type Sizes = ();
 
-    type Known = Address;
+    type Clue = Address;
 
     fn new((): &(), _: &mut KeySequence) -> (Self, Vec<u32>) {
         (Self, vec![10; 3])

@@ -55,7 +55,7 @@ pub(crate) struct Runs {
 
 /// The bits of an address that some runs tell.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct KnownBits {
     address: Address,
     mask: Address,
 }
@@ -77,7 +77,7 @@ impl Reversal for Runs {
 
     type Sizes = RunBits;
 
-    type Known = Known;
+    type Clue = KnownBits;
 
     /// # Panics
     /// When runs do not have 8 to 16 bits.
@@ -90,25 +90,25 @@ impl Reversal for Runs {
         (0..=RUNS).map(move |array| self.vector(array, host))
     }
 
-    fn nothing(&self) -> Known {
-        Known { address: 0, mask: 0 }
+    fn nothing(&self) -> KnownBits {
+        KnownBits { address: 0, mask: 0 }
     }
 
-    fn only(&self, array: usize, known: Known) -> Option<u32> {
+    fn only(&self, array: usize, known: KnownBits) -> Option<u32> {
         (array == RUNS).then(|| self.vector(array, known.address))
     }
 
-    fn join(&self, array: usize, vector: u32, known: Known) -> Option<Known> {
+    fn join(&self, array: usize, vector: u32, known: KnownBits) -> Option<KnownBits> {
         if let Some(only) = self.only(array, known) {
             return (only == vector).then_some(known);
         }
         let place = |run: u32| (run << (Address::BITS - self.bits)).rotate_right(begin(array));
         let (address, mask) = (place(vector), place((1 << self.bits) - 1));
         let agree = (known.address ^ address) & known.mask & mask == 0;
-        agree.then_some(Known { address: known.address | address, mask: known.mask | mask })
+        agree.then_some(KnownBits { address: known.address | address, mask: known.mask | mask })
     }
 
-    fn host(&self, known: Known) -> Address {
+    fn host(&self, known: KnownBits) -> Address {
         known.address
     }
 }

@@ -29,7 +29,6 @@ use super::{Metric, PAIRS_PER_CALL, Setting, begin_untouched};
 use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::sample::{Sample, seconds, timed};
-use crate::system::System;
 
 /// Rounds of the systems that no ratio of the summary needs.
 const FEW_ROUNDS: u32 = 2;
@@ -43,38 +42,21 @@ pub(super) const MINIMUM: &str = "minimum";
 /// Lets a detector take what one thread has of a slice.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
-/// A detector that takes pairs from ordinary memory.
-pub(super) struct Own<'a, T> {
-    detector: SlidingDetector,
+/// A detector that takes these slices from ordinary memory.
+pub(super) fn own<'a, T: Sync>(
+    setting: &Setting<'_>,
     slices: &'a [Vec<T>],
     threads: u32,
     take: Take<T>,
-}
-
-impl<'a, T: Sync> Own<'a, T> {
-    /// The place of a detector that takes these slices.
-    pub(super) fn place(
-        setting: &Setting<'_>,
-        slices: &'a [Vec<T>],
-        threads: u32,
-        take: Take<T>,
-    ) -> Result<Place<'a>> {
-        let own = Self { detector: setting.detector()?, slices, threads, take };
-        Ok(Place::new("srlg", threads, own))
-    }
-}
-
-impl<T: Sync> Entrant for Own<'_, T> {
-    fn round(&mut self) -> Result<f64> {
-        round(&mut self.detector, self.slices, |detector, slice| {
-            let share = slice.len().div_ceil(self.threads as usize).max(1);
-            in_parallel(slice.chunks(share), |share| (self.take)(detector, share))
-        })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.detector.memory_bytes()
-    }
+) -> Result<Place<'a>> {
+    let mut detector = setting.detector()?;
+    Ok(Place::new("srlg", threads, move || {
+        let seconds = round(&mut detector, slices, |detector, slice| {
+            let share = slice.len().div_ceil(threads as usize).max(1);
+            in_parallel(slice.chunks(share), |share| take(detector, share))
+        })?;
+        Ok(Round { seconds, memory_bytes: detector.memory_bytes() })
+    }))
 }
 
 /// Lets `detector` take pairs in batches, as a program collects them.
@@ -129,27 +111,6 @@ pub(super) struct Share {
     pairs: Vec<IpPair>,
 }
 
-/// Systems that share no host.
-struct Sharded<'a> {
-    systems: Vec<Box<dyn System + Send>>,
-    shares: &'a [Share],
-    is_prepared: bool,
-}
-
-impl Sharded<'_> {
-    fn prepare(&mut self) -> Result<()> {
-        let first = !std::mem::replace(&mut self.is_prepared, true);
-        in_parallel(self.systems.iter_mut().zip(self.shares), |(system, share)| {
-            if share.before.is_empty() {
-                system.skip_slice();
-            } else if first {
-                system.ingest(&share.before);
-            }
-            Ok(())
-        })
-    }
-}
-
 /// The traffic for so many threads.
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     let before = split_by_host(&traffic.before, threads);
@@ -157,66 +118,36 @@ pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
 }
 
-impl Entrant for Sharded<'_> {
-    fn round(&mut self) -> Result<f64> {
-        self.prepare()?;
-        timed(|| {
-            in_parallel(self.systems.iter_mut().zip(self.shares), |(system, share)| {
-                share.pairs.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
-                Ok(())
-            })
-        })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.systems.iter().map(|system| system.memory_bytes()).sum()
-    }
-}
-
-/// The place of a peer, with a thread for each of `shares`: in windows of one slice, of which the next round knows nothing;
-/// a ring with all of its sketches, which share the memory of srlg.
+/// A peer with a thread for each of `shares`, none of which has a host of another: in windows of one slice, of which the next
+/// round knows nothing; a ring with all of its sketches, which share the memory of srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
     let make = |of: usize| peer.make(&config, setting.recorder_bytes / of);
-    let systems = shares.iter().map(|_| make(shares.len())).collect();
-    let entrant = Sharded { systems, shares, is_prepared: false };
-    let mut place = Place::new(make(1).name(), shares.len() as u32, entrant);
+    let mut systems: Vec<_> = shares.iter().map(|_| make(shares.len())).collect();
+    let mut is_prepared = false;
+    let mut place = Place::new(&make(1).name(), shares.len() as u32, move || {
+        let is_first = !std::mem::replace(&mut is_prepared, true);
+        in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
+            if share.before.is_empty() {
+                system.skip_slice();
+            } else if is_first {
+                system.ingest(&share.before);
+            }
+            Ok(())
+        })?;
+        let seconds = timed(|| {
+            in_parallel(systems.iter_mut().zip(shares), |(system, share)| {
+                share.pairs.chunks(PAIRS_PER_CALL).for_each(|batch| system.ingest(batch));
+                Ok(())
+            })
+        })?;
+        Ok(Round { seconds, memory_bytes: systems.iter().map(|it| it.memory_bytes()).sum() })
+    });
     if !peer.is_exact() {
         place.most_rounds = FEW_ROUNDS;
     }
     place
-}
-
-/// Random touches from several threads.
-struct Touches<T> {
-    touch: T,
-    touches: u32,
-    threads: u32,
-    memory: MmapMut,
-    /// Smaller every round: each minimum is a new one.
-    value: u16,
-}
-
-impl<T: Fn(&AtomicU16, u16) + Sync> Entrant for Touches<T> {
-    fn round(&mut self) -> Result<f64> {
-        self.value -= 1;
-        let (touches, threads, touch, value) =
-            (u64::from(self.touches), u64::from(self.threads), &self.touch, self.value);
-        let words = <[AtomicU16]>::mut_from_bytes(&mut self.memory);
-        let words: &[AtomicU16] = words.map_err(|_| anyhow!("the mapping holds half a word"))?;
-        timed(|| {
-            let share = |thread| touches * thread / threads..touches * (thread + 1) / threads;
-            in_parallel((0..threads).map(share), |numbers| {
-                numbers.for_each(|number| touch(&words[place(number as u32, words.len())], value));
-                Ok(())
-            })
-        })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.memory.len()
-    }
 }
 
 /// The places of both kinds of touches.
@@ -228,14 +159,31 @@ pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'sta
     ])
 }
 
+/// Random touches from several threads.
 fn touching(
     setting: &Setting<'_>,
     threads: u32,
     kind: &str,
     touch: impl Fn(&AtomicU16, u16) + Sync + 'static,
 ) -> Result<Place<'static>> {
-    let (touches, memory, value) = (setting.pairs, memory(setting)?, u16::MAX);
-    Ok(Place::new(kind, threads, Touches { touch, touches, threads, memory, value }))
+    let (touches, mut memory, threads_u64) =
+        (u64::from(setting.pairs), memory(setting)?, u64::from(threads));
+    // Smaller every round: each minimum is a new one.
+    let mut value = u16::MAX;
+    Ok(Place::new(kind, threads, move || {
+        value -= 1;
+        let memory_bytes = memory.len();
+        let words = <[AtomicU16]>::mut_from_bytes(&mut memory);
+        let words: &[AtomicU16] = words.map_err(|_| anyhow!("the mapping holds half a word"))?;
+        let share = |thread| touches * thread / threads_u64..touches * (thread + 1) / threads_u64;
+        let seconds = timed(|| {
+            in_parallel((0..threads_u64).map(share), |numbers| {
+                numbers.for_each(|number| touch(&words[place(number as u32, words.len())], value));
+                Ok(())
+            })
+        })?;
+        Ok(Round { seconds, memory_bytes })
+    }))
 }
 
 /// Billions of bytes per second that the CPU reads.
@@ -280,13 +228,12 @@ const fn place(number: u32, places: usize) -> usize {
     ((x as u64 * places as u64) >> 32) as usize
 }
 
-/// Who does the work.
-pub(super) trait Entrant {
-    /// Forgets the last round, and does the work once; the seconds of the work alone.
-    fn round(&mut self) -> Result<f64>;
-
-    /// Bytes that it holds after a round.
-    fn memory_bytes(&self) -> usize;
+/// What a round took.
+pub(super) struct Round {
+    /// Of the work alone.
+    seconds: f64,
+    /// What the entrant holds after it.
+    memory_bytes: usize,
 }
 
 /// An entrant and its times.
@@ -294,19 +241,22 @@ pub(super) struct Place<'a> {
     pub(super) system: String,
     pub(super) threads: u32,
     /// Rounds that count, at most: some systems take long.
-    pub(super) most_rounds: u32,
-    pub(super) seconds: Vec<f64>,
-    pub(super) entrant: Box<dyn Entrant + 'a>,
+    most_rounds: u32,
+    seconds: Vec<f64>,
+    pub(super) memory_bytes: usize,
+    /// Forgets the last round, and does the work once.
+    round: Box<dyn FnMut() -> Result<Round> + 'a>,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn new(system: impl Into<String>, threads: u32, entrant: impl Entrant + 'a) -> Self {
+    fn new(system: &str, threads: u32, round: impl FnMut() -> Result<Round> + 'a) -> Self {
         Self {
-            system: system.into(),
+            system: system.to_owned(),
             threads,
             most_rounds: u32::MAX,
             seconds: Vec::new(),
-            entrant: Box::new(entrant),
+            memory_bytes: 0,
+            round: Box::new(round),
         }
     }
 
@@ -316,11 +266,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// `rounds` of all places.
+/// Runs `rounds` of all places by turns, so that ratios hold on a machine that others slow down now and then. In every round
+/// each entrant runs once, alone, in the same order; the round before the first warms up and does not count.
 pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     for round in 0..=rounds {
         for place in places.iter_mut().filter(|place| round <= place.most_rounds) {
-            let seconds = place.entrant.round()?;
+            let Round { seconds, memory_bytes } = (place.round)()?;
+            place.memory_bytes = memory_bytes;
             if round > 0 {
                 place.seconds.push(seconds);
             }
@@ -344,22 +296,16 @@ mod tests {
     use super::*;
 
     /// Takes one second longer every time.
-    struct Tiring(f64);
-
-    impl Entrant for Tiring {
-        fn round(&mut self) -> Result<f64> {
-            self.0 += 1.0;
-            Ok(self.0)
-        }
-
-        fn memory_bytes(&self) -> usize {
-            0
-        }
+    fn tiring(name: &str, mut seconds: f64) -> Place<'_> {
+        Place::new(name, 1, move || {
+            seconds += 1.0;
+            Ok(Round { seconds, memory_bytes: 0 })
+        })
     }
 
     #[test]
     fn all_take_turns_and_slow_ones_leave_early() {
-        let mut places = [Place::new("a", 1, Tiring(0.0)), Place::new("b", 1, Tiring(10.0))];
+        let mut places = [tiring("a", 0.0), tiring("b", 10.0)];
         places[1].most_rounds = 2;
         race(&mut places, 3).unwrap();
         assert_eq!(places[0].seconds, [2.0, 3.0, 4.0]);
@@ -368,7 +314,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round_and_to_the_fastest_in_it() {
-        let mut places = ["own", "one", "other"].map(|name| Place::new(name, 1, Tiring(0.0)));
+        let mut places = ["own", "one", "other"].map(|name| tiring(name, 0.0));
         places[0].seconds = vec![1.0, 2.0, 1.0];
         places[1].seconds = vec![5.0, 6.0, 9.0];
         places[2].seconds = vec![4.0, 8.0];

@@ -25,7 +25,7 @@ use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, v6_pairs};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-use super::entrants::{self, MINIMUM, Own, Place, Share, race, rate, ratio};
+use super::entrants::{self, MINIMUM, Place, Share, race, rate, ratio};
 #[cfg(feature = "cuda")]
 use super::gpu;
 use super::{Metric, PAIRS_PER_CALL, Setting};
@@ -62,7 +62,7 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
 }
 
 fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<Place<'a>> {
-    Own::place(setting, &traffic.slices, threads, entrants::pairs)
+    entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
 /// The same pairs, of IPv6 hosts, and half of the inside hosts of either family: what they cost more.
@@ -74,8 +74,8 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     for threads in THREADS {
         let mut places = [
             own(setting, traffic, threads)?,
-            Own::place(setting, &v6, threads, entrants::pairs)?,
-            Own::place(setting, &mixed, threads, entrants::batches)?,
+            entrants::own(setting, &v6, threads, entrants::pairs)?,
+            entrants::own(setting, &mixed, threads, entrants::batches)?,
         ];
         race(&mut places, setting.options.repeat)?;
         let [v4, v6, mixed] = &places;
@@ -156,7 +156,7 @@ fn add_place(
     };
     let rate = place.rate(f64::from(setting.pairs) / 1e6);
     metrics.push(metric(&format!("ingest_{}", traffic.name), "M pairs/s", rate));
-    let memory = Sample::of([place.entrant.memory_bytes() as f64]);
+    let memory = Sample::of([place.memory_bytes as f64]);
     let memory = metric("memory_bytes", "bytes", memory);
     metrics.push(memory.detail("traffic", traffic.name));
 }

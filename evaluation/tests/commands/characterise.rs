@@ -1,42 +1,28 @@
 //! Runs `characterise` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, objects, program};
+use crate::program::{assert_fails, fresh, objects, page, program};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::Output;
 
-fn characterise(output: &Path) -> Output {
-    let options = ["characterise", "--quick", "--streams", "1", "--seed", "7"];
-    program().args(options).arg("--output").arg(output).output().unwrap()
-}
+const QUICK: [&str; 6] = ["characterise", "--quick", "--streams", "1", "--seed", "7"];
 
 #[test]
 fn a_second_run_writes_the_same_bytes_and_keeps_prose() {
     let folder = fresh("characterise");
-    assert!(characterise(&folder).status.success());
-    let names = ["cardinality", "load", "memory", "window", "tags"];
-    let readme = folder.join("README.md");
-    let text = fs::read_to_string(&readme).unwrap() + "\nA reading.\n";
-    fs::write(&readme, &text).unwrap();
-    let plots = || {
-        let second = |name: &str| if name == "cardinality" { "bias" } else { "tfr" };
-        let files =
-            names.map(|name| [format!("{name}-rmse.svg"), format!("{name}-{}.svg", second(name))]);
-        let read = |file: String| {
-            assert!(text.contains(&file), "{file} is shown");
-            fs::read_to_string(folder.join(file)).unwrap()
-        };
-        files.into_iter().flatten().map(read).collect::<Vec<_>>()
+    let of_others = ["rmse", "tfr"];
+    let sweeps = ["load", "memory", "window", "tags"].map(|name| (name, &of_others[..]));
+    let sweeps = [&[("cardinality", &["rmse", "bias"][..])][..], &sweeps].concat();
+    let files = || {
+        let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        files
+            .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+            .collect::<BTreeMap<_, _>>()
     };
-    let first = plots();
-    let output = characterise(&folder);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(plots() == first && fs::read_to_string(&readme).unwrap() == text);
-    for name in names {
-        assert!(text.contains(&format!("<!-- table: {name} -->")));
-    }
-    let tables = |text: &str| text.lines().filter(|line| line.starts_with('|')).count();
-    assert_eq!(tables(&printed), tables(&text));
+    let text = page(&QUICK, &folder, &sweeps) + "\nA reading.\n";
+    fs::write(folder.join("README.md"), &text).unwrap();
+    let first = files();
+    page(&QUICK, &folder, &sweeps);
+    assert!(files() == first);
     assert!(text.contains("--streams 1 --seed 7 --quick"));
 }
 
@@ -61,6 +47,7 @@ fn a_document_without_its_sections_is_an_error_before_the_work() {
     let folder = fresh("characterise-broken");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
-    assert_fails(&characterise(&folder), "README.md has no lines <!-- table: setup -->");
+    let output = program().args(QUICK).arg("--output").arg(&folder).output().unwrap();
+    assert_fails(&output, "README.md has no lines <!-- table: setup -->");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }

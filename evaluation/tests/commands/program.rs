@@ -22,6 +22,25 @@ pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The page in a folder, after a run that succeeds: it has a place for each sweep, and shows its plots, which are there.
+pub(crate) fn page(arguments: &[&str], folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
+    let output = program().args(arguments).arg("--output").arg(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.join("README.md")).unwrap();
+    for (sweep, plots) in sweeps {
+        assert!(text.contains(&format!("<!-- table: {sweep} -->")));
+        for plot in *plots {
+            let file = format!("{sweep}-{plot}.svg");
+            assert!(text.contains(&file), "{file} is shown");
+            assert!(fs::read_to_string(folder.join(file)).unwrap().starts_with("<svg"));
+        }
+    }
+    // What is printed has the same tables.
+    let tables = |text: &str| text.lines().filter(|line| line.starts_with('|')).count();
+    assert_eq!(tables(&String::from_utf8(output.stdout).unwrap()), tables(&text));
+    text
+}
+
 /// A name in cargo's folder for the files of tests, with nothing under it.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
