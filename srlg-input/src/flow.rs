@@ -8,13 +8,13 @@
 //! ([`Decoder::memory_bound`]).
 //!
 //! ```
-//! use srlg_input::flow::{Decoder, DecoderOptions};
+//! use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 //!
 //! let mut decoder = Decoder::new(DecoderOptions::default())?;
 //! let exporter = "192.0.2.1:2055".parse()?;
 //! let received_ns = 1_700_000_000_000_000_000;
 //! decoder.decode(exporter, received_ns, b"no export", |contact| panic!("{contact:?}"));
-//! assert_eq!(decoder.counts().to_string(), "1 datagrams, 0 records, 0 contacts (version 1)");
+//! assert_eq!(decoder.counts().of(Reason::Version), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

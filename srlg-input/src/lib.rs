@@ -44,7 +44,7 @@
 //!         _ => {}
 //!     }
 //! }
-//! assert_eq!(input.status().to_string(), "1 packets, 1 contacts, 0 skipped");
+//! assert_eq!(input.status().packets.map(|it| it.contacts), Some(1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -97,6 +97,6 @@ mod tests {
         assert_eq!("outside".parse(), Ok(Side::Outside));
         assert_eq!("tcp-syn".parse(), Ok(ContactFilter::TcpSyn));
         let error: UnknownName = "both".parse::<Role>().unwrap_err();
-        assert_eq!(error.to_string(), r#""both" is no choice: give any, source, destination"#);
+        insta::assert_snapshot!(error);
     }
 }

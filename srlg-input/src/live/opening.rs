@@ -135,7 +135,7 @@ pub(crate) fn reason_of(error: &pcap::Error) -> String {
 mod tests {
     use pcap::Linktype;
 
-    use super::{link_type, size};
+    use super::{LiveError, link_type, size};
     use crate::options::CaptureOptions;
 
     #[test]
@@ -144,9 +144,9 @@ mod tests {
             assert_eq!(link_type("eth0", Linktype(of_libpcap)), Ok(of_files));
         }
         for (number, name) in [(105, "IEEE802_11"), (65_537, "without a name")] {
-            let said = link_type("wlan0", Linktype(number)).unwrap_err().to_string();
-            let told = format!("frames of wlan0 are of link type {number} ({name}), which is not");
-            assert!(said.starts_with(&told), "{said}");
+            let (interface, name) = ("wlan0".to_owned(), name.to_owned());
+            let refused = link_type("wlan0", Linktype(number));
+            assert_eq!(refused, Err(LiveError::LinkType { interface, number, name }));
         }
     }
 
@@ -158,12 +158,13 @@ mod tests {
         assert_eq!(snap_length(defaults.snap_length), Ok(256));
         assert_eq!(buffer(defaults.capture_buffer), Ok(33_554_432));
         for value in [0, 61, 262_145, u32::MAX] {
-            let said = snap_length(value).unwrap_err().to_string();
-            assert_eq!(said, format!("snap_length is {value}: give 62 to 262144"));
+            let (option, least, most) = ("snap_length", 62, 262_144);
+            let expected = LiveError::Size { option, value, least, most };
+            assert_eq!(snap_length(value), Err(expected));
         }
         for value in [0, 524_287, 1 << 31] {
-            let said = buffer(value).unwrap_err().to_string();
-            assert_eq!(said, format!("capture_buffer is {value}: give 524288 to 2147483647"));
+            let (option, least, most) = ("capture_buffer", 524_288, 2_147_483_647);
+            assert_eq!(buffer(value), Err(LiveError::Size { option, value, least, most }));
         }
         assert_eq!((snap_length(62), buffer(524_288)), (Ok(62), Ok(524_288)));
     }

@@ -7,6 +7,7 @@ mod captures;
 mod commands;
 mod exports;
 mod reader;
+mod texts;
 
 use std::io::Write;
 use std::path::PathBuf;

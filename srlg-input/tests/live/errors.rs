@@ -1,4 +1,4 @@
-//! What goes wrong, and what the error says.
+//! What goes wrong, and which error it is.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
     Capture::open(interface, &CaptureOptions { filter, ..CaptureOptions::default() })
 }
 
-/// The error with which capturing ends within 5 s, and once more.
+/// The error with which capturing ends, and once more.
 fn end_of(live: &mut Capture) -> LiveError {
     let begin = Instant::now();
     let error = loop {
         match live.next_contact() {
-            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(5), "it goes on: {live:?}"),
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(60), "it goes on: {live:?}"),
             Err(error) => break error,
         }
     };
@@ -30,11 +30,10 @@ fn an_unknown_interface_is_refused_with_the_known_ones() {
     alone("errors::an_unknown_interface_is_refused_with_the_known_ones", || {
         let network = Network::new();
         let error = open("eth9", None).unwrap_err();
-        assert!(matches!(&error, LiveError::NoInterface { interface, .. } if interface == "eth9"));
-        let said = error.to_string();
-        assert!(said.starts_with("there is no interface \"eth9\": give one of "), "{said}");
-        for present in [network.listening(), "lo", "any"] {
-            assert!(said.contains(present), "{said}");
+        let LiveError::NoInterface { interface, present } = error else { panic!("{error}") };
+        assert_eq!(interface, "eth9");
+        for name in [network.listening(), "lo", "any"] {
+            assert!(present.iter().any(|it| it == name), "{present:?}");
         }
     });
 }
@@ -49,10 +48,10 @@ fn a_bad_filter_is_refused_with_the_reason() {
             ("vlan 5000", "VLAN tag 5000 greater than maximum 4095"),
             ("tcp\0", "invalid input string"),
         ] {
-            let said = open(network.listening(), Some(filter)).unwrap_err().to_string();
-            let begin = format!("filter {filter:?} is refused (");
-            assert!(said.starts_with(&begin) && said.contains(reason), "{said}");
-            assert!(said.ends_with("): give an expression as man 7 pcap-filter describes it"));
+            let error = open(network.listening(), Some(filter)).unwrap_err();
+            // The reasons are those of libpcap.
+            let is_right = matches!(&error, LiveError::Filter { filter: it, reason: said } if it == filter && said.contains(reason));
+            assert!(is_right, "{error}");
         }
     });
 }
@@ -63,9 +62,6 @@ fn who_may_not_capture_is_told_what_is_needed() {
         let network = Network::new();
         let error = open(network.listening(), None).unwrap_err();
         assert!(matches!(error, LiveError::Permission { .. }), "{error}");
-        let said = error.to_string();
-        assert!(said.starts_with("no permission to capture on listening ("), "{said}");
-        assert!(said.contains("run `setcap cap_net_raw+ep PROGRAM` as root"), "{said}");
         let unknown = open("eth9", None).unwrap_err();
         assert!(matches!(unknown, LiveError::NoInterface { .. }), "{unknown}");
     });
@@ -89,7 +85,6 @@ fn capturing_ends_when_the_interface_is_deleted() {
         network.ip(&["link", "delete", "dev", interface]);
         let error = end_of(&mut live);
         assert_eq!(error, LiveError::Gone { interface: interface.to_owned() });
-        assert!(error.to_string().starts_with("interface listening disappeared"), "{error}");
         // One of the same name is another.
         let _again = Network::new();
         assert_eq!(live.next_contact(), Err(error));
@@ -105,8 +100,31 @@ fn capturing_ends_when_an_interface_of_the_same_name_takes_the_place() {
         network.ip(&["link", "delete", "dev", network.listening()]);
         let again = Network::new();
         let error = end_of(&mut live);
-        assert!(error.to_string().contains(again.listening()), "{error}");
+        // libpcap notices it, or this library, whichever looks first.
+        let (LiveError::Gone { interface } | LiveError::Failed { interface, .. }) = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(interface, again.listening());
     });
+}
+
+#[test]
+fn texts_of_errors() {
+    let [interface, reason] = ["eth9", "a reason"].map(str::to_owned);
+    let name = || interface.clone();
+    let errors = [
+        LiveError::Size { option: "snap_length", value: 61, least: 62, most: 262_144 },
+        LiveError::NoInterface { interface: name(), present: vec!["lo".into(), "any".into()] },
+        LiveError::NoInterface { interface: name(), present: Vec::new() },
+        LiveError::Permission { interface: name(), reason: reason.clone() },
+        LiveError::Down { interface: name() },
+        LiveError::Gone { interface: name() },
+        LiveError::LinkType { interface: name(), number: 105, name: "IEEE802_11".into() },
+        LiveError::Filter { filter: "tcp and and".into(), reason: reason.clone() },
+        LiveError::Failed { interface, reason },
+    ];
+    let texts = errors.iter().map(|error| format!("{error:?}\n    {error}\n"));
+    insta::assert_snapshot!(texts.collect::<String>());
 }
 
 #[test]
@@ -119,9 +137,6 @@ fn capturing_ends_when_the_interface_goes_down_and_does_not_begin_on_one() {
         let down = LiveError::Down { interface: interface.to_owned() };
         assert_eq!(end_of(&mut live), down);
         assert_eq!(open(interface, None).unwrap_err(), down);
-        let said =
-            "interface listening is down: run `ip link set dev listening up`, then open it again";
-        assert_eq!(down.to_string(), said);
         network.ip(&["link", "set", "dev", interface, "up"]);
         assert!(open(interface, None).is_ok());
     });

@@ -3,8 +3,8 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use srlg_input::live::CaptureOptions;
-use srlg_input::{Event, Input, InputOptions};
+use srlg_input::live::{CaptureOptions, LiveError};
+use srlg_input::{Event, Input, InputError, InputOptions};
 
 use crate::namespace;
 use crate::network::Network;
@@ -27,16 +27,16 @@ fn time_passes_without_packets_and_packets_are_contacts() {
         let (network, traffic) = (Network::new(), Traffic::new(8_000));
         let mut input = Input::open(&options(&network, None)).unwrap();
         let (mut times, started) = (Vec::new(), Instant::now());
-        while started.elapsed() < Duration::from_millis(500) {
+        while times.len() < 30 {
             match input.next_event().unwrap() {
                 Some(Event::Time(now)) => times.push(now),
-                Some(Event::Log(line)) => {
-                    assert_eq!(line.to_string(), "captures packets of listening");
-                }
+                Some(Event::Log(line)) => insta::assert_snapshot!(line),
                 event => panic!("{event:?}"),
             }
         }
-        assert!(times.is_sorted() && (10..60).contains(&times.len()), "{}", times.len());
+        // A tick comes 20 ms after the one before, or later on a busy machine.
+        let is_paced = started.elapsed() > Duration::from_millis(250);
+        assert!(times.is_sorted() && is_paced, "{:?}", started.elapsed());
         let mut player = network.play(&traffic, "--pps=8000");
         let (mut contacts, mut newest) = (0, times[0]);
         while contacts < traffic.frames.len() {
@@ -75,11 +75,14 @@ fn an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named() {
             match input.next_event() {
                 Ok(Some(_)) => {}
                 Ok(None) => panic!("the end, without an error"),
-                Err(error) => break error.to_string(),
+                Err(error) => break error,
             }
         };
-        assert!(error.contains("listening"), "{error}");
-        let error = Input::open(&options(&network, None)).unwrap_err().to_string();
-        assert!(error.contains("there is no interface \"listening\""), "{error}");
+        let name = network.listening();
+        let is_right = matches!(&error, InputError::Interface(LiveError::Gone { interface }) if interface == name);
+        assert!(is_right, "{error}");
+        let error = Input::open(&options(&network, None)).unwrap_err();
+        let is_right = matches!(&error, InputError::Interface(LiveError::NoInterface { interface, .. }) if interface == name);
+        assert!(is_right, "{error}");
     });
 }

@@ -45,11 +45,15 @@ fn drain(
 ) -> Vec<Contact> {
     let mut contacts = Vec::new();
     let mut last = Instant::now();
-    while !player.has_ended() || last.elapsed() < Duration::from_millis(250) {
-        if let Some(contact) = live.next_contact().unwrap() {
-            at_each(&contact);
-            contacts.push(timeless(contact));
-            last = Instant::now();
+    loop {
+        match live.next_contact().unwrap() {
+            Some(contact) => {
+                at_each(&contact);
+                contacts.push(timeless(contact));
+                last = Instant::now();
+            }
+            None if player.has_ended() && last.elapsed() > Duration::from_millis(250) => break,
+            None => {}
         }
     }
     assert_eq!(live.counts().contacts, contacts.len() as u64);

@@ -4,23 +4,28 @@ mod export;
 mod files;
 mod sockets;
 
+use std::error::Error;
 use std::time::{Duration, Instant};
 
-use srlg_input::{Event, Input, InputOptions};
+use srlg_input::{Event, Input, InputError, InputOptions};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Opens an input with the options that a command would be given.
-fn open(args: &[&str]) -> Result<Input, String> {
+fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     #[derive(clap::Parser)]
     struct Command {
         #[command(flatten)]
         options: InputOptions,
     }
     let args = [&["command"][..], args].concat();
-    let command = <Command as clap::Parser>::try_parse_from(args);
-    Input::open(&command.map_err(|error| error.to_string())?.options)
-        .map_err(|error| error.to_string())
+    let command = <Command as clap::Parser>::try_parse_from(args)?;
+    Ok(Input::open(&command.options)?)
+}
+
+/// The error of an input that cannot be opened with these options.
+fn refused(args: &[&str]) -> InputError {
+    *open(args).unwrap_err().downcast().unwrap()
 }
 
 /// What comes of an input until `is_done` is told so of it, or until its end.

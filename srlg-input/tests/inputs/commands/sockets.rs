@@ -1,14 +1,16 @@
 //! UDP sockets that exporters send to.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use srlg_input::live::SocketOptions;
-use srlg_input::{Input, InputOptions};
+use srlg_input::{Input, InputError, InputOptions};
 
 use crate::commands::export::{data, pair, template};
-use crate::commands::{Come, open};
+use crate::commands::{Come, open, refused};
 
 /// An input that receives at a port of its own with `more` options, and the address.
 fn listen(more: &[&str]) -> (Input, SocketAddr) {
@@ -18,10 +20,17 @@ fn listen(more: &[&str]) -> (Input, SocketAddr) {
 }
 
 fn listens_at(input: &mut Input) -> SocketAddr {
-    let says = |line: &String| line.contains("receives exports of flows at");
-    let come = Come::of(input, |come| come.log.iter().any(says));
-    let line = come.log.iter().find(|line| says(line)).unwrap();
-    line.rsplit(' ').next().unwrap().parse().unwrap()
+    let address = |come: &Come| {
+        let last_words = come.log.iter().filter_map(|line| line.rsplit(' ').next());
+        last_words.into_iter().find_map(|word| word.parse().ok())
+    };
+    let come = Come::of(input, |come| address(come).is_some());
+    address(&come).unwrap()
+}
+
+/// The sum of the first numbers in lines.
+fn counted(log: &[String]) -> u64 {
+    log.iter().filter_map(|line| line.split(' ').find_map(|word| word.parse::<u64>().ok())).sum()
 }
 
 const LOOPBACK: [&str; 2] = ["--exporters", "127.0.0.0/8"];
@@ -58,10 +67,7 @@ fn datagrams_of_exporters_are_contacts_and_the_time_of_day_goes_on() {
     input.stop().stop();
     Come::to_end(&mut input);
     let status = input.status();
-    assert_eq!(
-        status.sockets.unwrap().to_string(),
-        "2 datagrams received, 0 of other senders refused, 0 dropped by the kernel"
-    );
+    insta::assert_snapshot!(status.sockets.unwrap());
     assert_eq!(status.exporters[0].address, "127.0.0.1:0".parse().unwrap());
 }
 
@@ -72,15 +78,18 @@ fn nobody_else_is_read() {
     for number in 0..10 {
         exporter.send_to(&template(number), to).unwrap();
     }
-    wait_for(&mut input, 10);
+    let mut log = wait_for(&mut input, 10).log;
     let status = input.status();
     assert_eq!((status.sockets.unwrap().refused, status.sockets.unwrap().received), (10, 0));
     assert_eq!(status.flows.unwrap().datagrams, 0);
-    let says = |line: &String| {
-        line.contains("10 datagrams of senders that --exporters does not name")
-            && line.ends_with("127.0.0.1")
-    };
-    Come::of(&mut input, |come| come.log.iter().any(says));
+    if log.is_empty() {
+        log = Come::of(&mut input, |come| !come.log.is_empty()).log;
+    }
+    // On a busy machine some are refused after the first line, and logged at the end.
+    input.stop().stop();
+    log.extend(Come::to_end(&mut input).log);
+    assert!(log.iter().all(|line| line.ends_with(" 127.0.0.1")), "{log:?}");
+    assert_eq!(counted(&log), 10, "{log:?}");
 }
 
 #[test]
@@ -92,12 +101,6 @@ fn a_program_that_asks_for_no_thread_gets_one() {
     let to = listens_at(&mut input);
     exporter().send_to(&template(0), to).unwrap();
     wait_for(&mut input, 1);
-}
-
-#[test]
-fn who_may_send_has_to_be_said() {
-    let error = open(&["--listen", "127.0.0.1:0"]).unwrap_err();
-    assert!(error.contains("--exporters <CIDR>"), "{error}");
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn what_the_kernel_drops_is_counted_to_the_datagram() {
     assert!(sockets.dropped.unwrap() > 0);
     assert_eq!(sockets.received + sockets.dropped.unwrap(), u64::from(sent));
     assert_eq!(status.exporters[0].counts.datagrams, sockets.received);
-    assert!(come.log.iter().any(|line| line.contains("the kernel has dropped")), "{:?}", come.log);
+    assert_eq!(Some(counted(&come.log)), sockets.dropped, "{:?}", come.log);
 }
 
 #[test]
@@ -171,20 +174,17 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
     }
     // A file that is damaged costs its templates, and no more.
     let bytes = std::fs::read(&path).unwrap();
-    for (damaged, says) in
-        [(&bytes[..bytes.len() - 1], "is cut"), (&[1, 0, 0, 0, 7][..], "no state")]
-    {
+    let told = [&bytes[..bytes.len() - 1], &[1, 0, 0, 0, 7]].map(|damaged| {
         std::fs::write(&path, damaged).unwrap();
         let mut input = open(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat()).unwrap();
-        let come = Come::of(&mut input, |come| come.log.len() >= 2);
-        assert!(come.log[0].contains(says), "{:?}", come.log);
+        Come::of(&mut input, |come| come.log.len() >= 2).log[0].clone()
+    });
+    insta::assert_snapshot!(told.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
+    for path in ["/", "/no/such/file"] {
+        let args = ["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", path];
+        let error = refused(&args);
+        assert!(matches!(&error, InputError::Templates { path: it, .. } if it == Path::new(path)));
     }
-    let error =
-        open(&["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", "/"]).unwrap_err();
-    assert!(error.starts_with("cannot keep templates in /: "), "{error}");
-    let absent = ["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", "/no/such/file"];
-    let error = open(&absent).unwrap_err();
-    assert!(error.starts_with("cannot keep templates in /no/such/file: No such file"), "{error}");
 }
 
 #[test]
@@ -194,11 +194,9 @@ fn a_second_program_on_the_port_is_refused() {
         for other in ["1", "4"] {
             let at = to.to_string();
             let args = [&["--listen", &at][..], &LOOPBACK, &["--receivers", other]].concat();
-            let error = open(&args).unwrap_err();
-            assert!(
-                error.starts_with(&format!("cannot listen at {to}: Address already in use")),
-                "{error}"
-            );
+            let error = refused(&args);
+            let InputError::Listen { address, error } = error else { panic!("{error}") };
+            assert_eq!((address, error.kind()), (to, ErrorKind::AddrInUse));
         }
         input.stop().stop();
         Come::to_end(&mut input);

@@ -96,5 +96,4 @@ fn options_out_of_range_are_refused() {
     let options = DecoderOptions { fields: 0, ..DecoderOptions::default() };
     let expected = BadOptions { name: "fields", value: 0, least: 1, most: 16_384 };
     assert_eq!(Decoder::new(options).unwrap_err(), expected);
-    assert_eq!(expected.to_string(), "fields is 0: give a number from 1 to 16384");
 }

@@ -47,10 +47,6 @@ fn another_header_is_an_error_that_quotes_it() {
     ] {
         let error = Reader::new(std::io::Cursor::new(file.to_owned())).unwrap_err();
         assert!(matches!(&error, CaptureError::UnknownText { found: seen } if seen == found));
-        let line = error.to_string();
-        let start =
-            format!("first line is {found:?}: give a contact list (first line time_ms,src,dst)");
-        assert!(line.starts_with(&start), "{line}");
     }
 }
 

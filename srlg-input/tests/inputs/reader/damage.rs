@@ -90,7 +90,6 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
         assert_eq!(reader.next_contact().unwrap(), Some(contact(1_000_000_000, 1)));
         let error = reader.next_contact().unwrap_err();
         assert!(matches!(error, CaptureError::Read(_)));
-        assert!(error.to_string().starts_with("reading the capture failed: "), "{error}");
         assert_eq!(reader.next_contact().unwrap(), None, "reading has ended");
         assert_eq!(reader.truncation(), None);
     }

@@ -73,8 +73,6 @@ fn contacts_of_an_ipfix_file_are_refused() {
     let mut reader = Reader::new(Cursor::new(file(&three()))).unwrap();
     let error = reader.next_contact().unwrap_err();
     assert!(matches!(error, CaptureError::Exports));
-    let line = "an IPFIX file holds exports of flows, no packets: decode its messages as exports";
-    assert_eq!(error.to_string(), line);
     assert_eq!(reader.next_contact().unwrap(), None, "reading has ended");
     assert!(reader.next_datagram().unwrap().is_none());
 }

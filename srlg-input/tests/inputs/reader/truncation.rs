@@ -106,11 +106,3 @@ fn gzip_cut_at_any_byte_gives_a_prefix_and_blames_the_gzip_stream() {
         assert_eq!(read(packed).contacts, all.contacts);
     }
 }
-
-#[test]
-fn a_truncation_is_one_clear_line() {
-    let file = small_pcap().file.bytes;
-    let truncation = read(&file[..30]).truncation.unwrap();
-    let line = "stopped at byte 24 of the unpacked capture: the input ends inside this record";
-    assert_eq!(truncation.to_string(), line);
-}
