@@ -9,7 +9,6 @@
 
 mod document;
 mod file;
-mod problem;
 mod resolve;
 
 use std::path::Path;
@@ -23,9 +22,9 @@ use toml::de::DeTable;
 use crate::rules::Rules;
 use crate::sinks::SinkOptions;
 use crate::watch::BELOW_DOWN;
+pub use document::Problems;
 pub use file::General;
 use file::{File, RuleTable, Tables, Window};
-pub use problem::Problems;
 
 /// Everything that a monitor does.
 #[derive(Clone, Debug)]

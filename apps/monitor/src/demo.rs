@@ -5,7 +5,6 @@
 
 mod attacks;
 mod exporter;
-mod verdict;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use srlg_alert::Status;
 use srlg_host::config::random_seed;
 use srlg_input::contact::IpNet;
 use srlg_input::flow::ExportOptions;
@@ -26,9 +26,9 @@ use srlg_input::{Event, Input, InputOptions};
 use crate::board::Board;
 use crate::config::{Config, General, Problems};
 use crate::monitor::Monitor;
+use crate::notice::Notice;
 use crate::web::Web;
-use attacks::Attacks;
-use verdict::Verdict;
+use attacks::{Attacks, PlantedAttack, name};
 
 /// The least that the attacks, the window and the time after which alerts end need.
 const LEAST_SECONDS: u64 = 20;
@@ -149,4 +149,46 @@ fn config() -> Result<Config, Problems> {
         ..General::default()
     };
     Config::simple(source, general, 500, Duration::from_secs(5), Duration::from_secs(2))
+}
+
+/// Whether each attack was reported once, from start to end, and nothing else was.
+struct Verdict {
+    planted: Vec<(PlantedAttack, Vec<Notice>)>,
+    others: Vec<Notice>,
+}
+
+impl Verdict {
+    fn new(planted: Vec<PlantedAttack>) -> Self {
+        let planted = planted.into_iter().map(|planted| (planted, Vec::new())).collect();
+        Self { planted, others: Vec::new() }
+    }
+
+    fn take(&mut self, notice: Notice) {
+        let subject = notice.network.unwrap_or_else(|| notice.host.into());
+        let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notice>)| {
+            planted.subject == subject && planted.view == notice.view
+        };
+        match self.planted.iter_mut().find(is_of) {
+            Some((_, alerts)) => alerts.push(notice),
+            None => self.others.push(notice),
+        }
+    }
+
+    /// Prints the verdict; whether all is right.
+    fn print(&self, out: &mut impl Write) -> io::Result<bool> {
+        let mut is_right = self.others.is_empty();
+        for (planted, alerts) in &self.planted {
+            let of = |status| alerts.iter().filter(|alert| alert.status == status).count();
+            let (starts, ends) = (of(Status::Start), of(Status::End));
+            let is_one = alerts.iter().all(|alert| alert.id == alerts[0].id);
+            let is_told = starts == 1 && ends == 1 && is_one;
+            is_right &= is_told;
+            let word = if is_told { "right" } else { "WRONG" };
+            writeln!(out, "{word}: {}: {starts} start, {ends} end", name(planted.subject))?;
+        }
+        for other in &self.others {
+            writeln!(out, "WRONG: {} of {} was not planted", other.status, other.subject())?;
+        }
+        Ok(is_right)
+    }
 }

@@ -45,6 +45,47 @@ pub fn run(options: &Options) -> Result<()> {
     let sinks = Sinks::start(&config.sinks, saved.store())?;
     let mut input = Input::open(&config.source)?;
     input.stop_at_signals()?;
+    log_start(&config, &monitor, &input);
+    let (boards, latest) = tokio::sync::watch::channel(Arc::default());
+    let General { http, http_public, .. } = config.general;
+    let web = http.map(|address| Web::start(address, http_public, latest));
+    let web = web.transpose()?;
+    if let Some(web) = &web {
+        info!("the page is at http://{}/", web.address());
+    }
+    let started_ms = now_ms();
+    let mut it = Loop {
+        options,
+        config,
+        saved,
+        monitor,
+        sinks,
+        service: Service::new()?,
+        boards,
+        waiting: Vec::new(),
+        failing: OnChange::default(),
+        lost: OnChange::default(),
+        full: OnChange::default(),
+        now_ms: 0,
+        started_ms,
+        last_reload_ms: started_ms,
+        is_last_reload_good: true,
+        publish: Every::new(BOARD),
+        forget: Every::from_now(FORGET),
+    };
+    it.tell(ended)?;
+    let memory = it.monitor.memory_bytes() as f64 / 1e6;
+    it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
+    let run = it.run(&mut input);
+    it.service.stopping();
+    let finish = it.finish();
+    let status = input.status();
+    status.to_string().lines().for_each(|line| info!("{line}"));
+    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
+    run.and(finish)
+}
+
+fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
     info!("the detectors of {} take {memory:.1} MB, whatever comes", names.join(", "));
@@ -55,23 +96,6 @@ pub fn run(options: &Options) -> Result<()> {
     for address in input.addresses() {
         info!("exports are received at {address}");
     }
-    let (boards, latest) = tokio::sync::watch::channel(Arc::default());
-    let General { http, http_public, .. } = config.general;
-    let web = http.map(|address| Web::start(address, http_public, latest));
-    let web = web.transpose()?;
-    if let Some(web) = &web {
-        info!("the page is at http://{}/", web.address());
-    }
-    let mut it = Loop::new(options, config, saved, monitor, sinks, boards)?;
-    it.tell(ended)?;
-    it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
-    let run = it.run(&mut input);
-    it.service.stopping();
-    let finish = it.finish();
-    let status = input.status();
-    status.to_string().lines().for_each(|line| info!("{line}"));
-    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
-    run.and(finish)
 }
 
 struct Loop<'a> {
@@ -96,37 +120,7 @@ struct Loop<'a> {
     forget: Every,
 }
 
-impl<'a> Loop<'a> {
-    fn new(
-        options: &'a Options,
-        config: Config,
-        saved: Saved,
-        monitor: Monitor,
-        sinks: Sinks,
-        boards: Sender<Arc<Board>>,
-    ) -> Result<Self> {
-        let started_ms = now_ms();
-        Ok(Self {
-            options,
-            config,
-            saved,
-            monitor,
-            sinks,
-            service: Service::new()?,
-            boards,
-            waiting: Vec::new(),
-            failing: OnChange::default(),
-            lost: OnChange::default(),
-            full: OnChange::default(),
-            now_ms: 0,
-            started_ms,
-            last_reload_ms: started_ms,
-            is_last_reload_good: true,
-            publish: Every::new(BOARD),
-            forget: Every::from_now(FORGET),
-        })
-    }
-
+impl Loop<'_> {
     fn run(&mut self, input: &mut Input) -> Result<()> {
         while let Some(event) = input.next_event()? {
             match event {

@@ -8,7 +8,6 @@
 mod alerts;
 mod cursors;
 mod schema;
-mod trouble;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use srlg_alert::Status;
 
 pub use self::cursors::Cursor;
@@ -69,7 +68,7 @@ impl Store {
             schema::make(&mut connection)?;
             Ok(connection)
         };
-        let connection = open().map_err(|error| trouble::tell(error, path.as_deref()))?;
+        let connection = open().map_err(|error| explain(error, path.as_deref()))?;
         Ok(Self::new(connection, path, lock))
     }
 
@@ -86,7 +85,7 @@ impl Store {
             schema::check(&connection)?;
             Ok(connection)
         };
-        let connection = open().map_err(|error| trouble::tell(error, Some(&path)))?;
+        let connection = open().map_err(|error| explain(error, Some(&path)))?;
         Ok(Self::new(connection, Some(path), None))
     }
 
@@ -98,7 +97,7 @@ impl Store {
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         // What a thread that panicked left behind is a transaction that was rolled back.
         let mut connection = self.0.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&mut connection).map_err(|error| trouble::tell(error, self.0.path.as_deref()))
+        work(&mut connection).map_err(|error| explain(error, self.0.path.as_deref()))
     }
 
     /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notice.
@@ -194,3 +193,26 @@ fn lock(state: &Path) -> Result<File> {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// Says of `error` which database it is about, and what to do.
+fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
+    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    let way_out = match code {
+        Some(ErrorCode::DiskFull) => "; free space where it is",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "; end the program that holds it, as one that makes a copy"
+        }
+        Some(ErrorCode::NotADatabase) => "; give another folder with --state",
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "; move it away, and get what is left of it by `sqlite3 monitor.sqlite .recover`"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            "; give a folder of a monitor, as a user who may use it"
+        }
+        _ => "",
+    };
+    error.context(match path {
+        Some(path) => format!("cannot use the database {}{way_out}", path.display()),
+        None => format!("cannot use the database in memory{way_out}"),
+    })
+}

@@ -7,7 +7,7 @@
 //! - `rule`: what becomes of it, and which slice may close; no input or output.
 //! - `engine`: does as the rule says, in a thread of its own, with `reports`, `alerts` and `checkpoint`s; `lines` are the
 //!   files of the first two.
-//! - `notices`, `status`, `tally`, `http`: what others are told.
+//! - `notices`, `status`, `tally`: what others are told.
 //!
 //! Invariant: as long as no deadline passes, the reports are those of one node that saw everything, bit
 //! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
@@ -17,7 +17,6 @@ mod alerts;
 mod arrival;
 mod checkpoint;
 mod engine;
-mod http;
 mod lines;
 mod notices;
 mod options;
@@ -49,7 +48,7 @@ use lines::Lines;
 pub use options::Args;
 use reader::{Event, Reader};
 use rule::CloseRule;
-use status::CollectorStatus;
+use status::{CollectorStatus, HttpState};
 use stream::Position;
 use tally::Tally;
 
@@ -171,13 +170,13 @@ async fn keep_up(metrics: PrometheusHandle) {
 async fn listen(
     args: &Args,
     metrics: PrometheusHandle,
-    status: watch::Receiver<CollectorStatus>,
+    latest: watch::Receiver<CollectorStatus>,
 ) -> Result<()> {
     let Some(address) = args.http else { return Ok(()) };
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
     info!("/status and /metrics at http://{}", listener.local_addr()?);
-    let router = http::router(http::HttpState { metrics, status });
+    let router = status::router(HttpState { metrics, status: latest });
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(())
 }

@@ -18,18 +18,18 @@
 
 mod closing;
 mod front;
-mod memory;
 mod slot;
-mod terms;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::subjects::Part;
 use front::Front;
-pub(super) use memory::RuleState;
 use slot::{Parts, Slot};
-pub(super) use terms::{Arrival, Cause, Close, Limits, Moment, Refusal, Step, Verdict};
 
 /// The rule by which slices close.
 #[derive(Debug)]
@@ -165,4 +165,167 @@ impl<T> CloseRule<T> {
     pub(super) fn pending(&self) -> usize {
         self.pending
     }
+}
+
+/// The state of a rule in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RuleState {
+    /// The running slice, once there is one.
+    pub(super) running: Option<u64>,
+    silent: u64,
+    probes: BTreeMap<String, ProbeState>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ProbeState {
+    /// The slice that it spoke of last.
+    newest: Option<u64>,
+    known_from: u64,
+    /// Closed slices of the window that it has not delivered, and what it has of them.
+    owed: BTreeMap<u64, Parts>,
+}
+
+impl<T> CloseRule<T> {
+    /// What to keep, with the names of the probes.
+    pub(super) fn state(&self, names: &[String]) -> RuleState {
+        let mut owed = vec![BTreeMap::new(); names.len()];
+        for (&(slice, probe), parts) in &self.owed {
+            owed[probe].insert(slice, parts.clone());
+        }
+        let of_probe = |(probe, owed)| ProbeState {
+            newest: self.front.newest(probe),
+            known_from: self.known_from[probe],
+            owed,
+        };
+        let probes = owed.into_iter().enumerate().map(of_probe);
+        let probes = names.iter().cloned().zip(probes).collect();
+        RuleState { running: self.running, silent: self.silent, probes }
+    }
+
+    /// The rule that `state` is of.
+    pub(super) fn restore(names: &[String], limits: Limits, state: &RuleState) -> Self {
+        let mut rule = Self::new(names.len(), limits);
+        rule.running = state.running;
+        rule.silent = state.silent;
+        for (probe, name) in names.iter().enumerate() {
+            let Some(kept) = state.probes.get(name) else {
+                // Nothing is known of what a new probe delivered before: nothing it says is a repetition.
+                rule.known_from[probe] = state.running.unwrap_or(0);
+                continue;
+            };
+            rule.known_from[probe] = kept.known_from;
+            let owed = kept.owed.iter().map(|(&slice, parts)| ((slice, probe), parts.clone()));
+            rule.owed.extend(owed);
+            // It has a say until it had the time to speak: else the first to speak would be the network.
+            if let Some(slice) = kept.newest {
+                rule.front.hear(probe, slice, Moment::ZERO);
+            }
+        }
+        rule
+    }
+
+    /// The last slice up to which everything of `probe` was delivered, of those that are closed.
+    pub(super) fn covered(&self, probe: usize) -> Option<u64> {
+        let first_owed = self.owed.keys().find(|&&(_, owing)| owing == probe);
+        let covered = match first_owed {
+            Some(&(slice, _)) => slice.checked_sub(1)?,
+            None => self.running?.checked_sub(1)?,
+        };
+        (covered >= self.known_from[probe]).then_some(covered)
+    }
+}
+
+/// A point in time, since the collector was started; time rests while it catches up.
+pub(super) type Moment = Duration;
+
+/// The bounds of a rule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How long a slice waits for the last probes once the front has reached it.
+    pub(super) deadline: Duration,
+    /// A probe that was not heard for so long is silent: it has no say in where the front is.
+    pub(super) quiet: Duration,
+    /// A delta more slices than this ahead of the front is refused.
+    pub(super) max_skew: u64,
+    /// Bytes of deltas that wait for their slice; those of more than a window ahead get half of it.
+    pub(super) max_pending: usize,
+    /// Slices in the window: older deltas are of no use.
+    pub(super) window: u64,
+}
+
+/// A part of a delta, as it arrives. `T` is the delta itself: the rule never looks into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Arrival<T> {
+    /// Number of the probe.
+    pub(super) probe: usize,
+    pub(super) slice: u64,
+    pub(super) part: Part,
+    /// Of the message in its stream.
+    pub(super) sequence: u64,
+    /// What it takes to hold it.
+    pub(super) bytes: usize,
+    pub(super) delta: T,
+}
+
+/// The decision about an arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict<T> {
+    /// Merge it: it is of the running slice, or so many slices late.
+    Merge {
+        delta: T,
+        late: u64,
+    },
+    /// It waits for its slice.
+    Held,
+    /// It was delivered before: there is nothing to do.
+    Repeated,
+    Refused(Refusal),
+}
+
+/// The reason why an arrival is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("slice {slice} has left the window, {running} is running")]
+    Old { slice: u64, running: u64 },
+    #[error(
+        "slice {slice} is {skew} slices ahead of most probes, which are in slice {front}: set the clock of the probe, or let a probe of a file run at --pace real"
+    )]
+    Ahead { slice: u64, skew: u64, front: u64 },
+    #[error("a delta of {count} parts was announced: no delta has more than {most}")]
+    Parts { count: u32, most: u32 },
+}
+
+/// The next step of a collector.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step<T> {
+    /// The first slice runs: skip to it, and deliver what waited for it.
+    Begin { slice: u64, waiting: Vec<Arrival<T>> },
+    /// The first slice after a long silence runs: skip to it, and `merge`.
+    Skip { slice: u64, merge: Vec<T> },
+    /// The running slice closes; then `merge` is of the next one.
+    Close { close: Close, merge: Vec<T> },
+}
+
+/// The close of a slice, with the numbers of probes in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Close {
+    pub(super) slice: u64,
+    pub(super) cause: Cause,
+    /// Delivered all of it.
+    pub(super) delivered: Vec<usize>,
+    /// Did not, and were heard of recently.
+    pub(super) late: Vec<usize>,
+    /// Did not, and are silent.
+    pub(super) missing: Vec<usize>,
+    /// Every probe has delivered all slices of the window that ends with this one.
+    pub(super) is_window_whole: bool,
+}
+
+/// The reason why a slice closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Complete,
+    Deadline,
+    /// What waits for it fills the memory.
+    Crowded,
 }

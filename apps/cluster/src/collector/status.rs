@@ -1,11 +1,19 @@
-//! [`CollectorStatus`]: how the collector fares, as JSON and as gauges.
+//! The status of a collector, as JSON and as gauges, and over HTTP: `GET /metrics` for Prometheus, `GET /status` as JSON; `GET /`
+//! has links to both.
 //!
-//! Invariant: nothing secret is in it.
+//! Invariant: nothing secret is in it, and no request makes the engine wait.
 
 use std::collections::BTreeMap;
 
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use axum::{Json, Router};
 use metrics::gauge;
+use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
+use tokio::sync::watch;
 
 use super::tally::MessageCounts;
 
@@ -76,4 +84,29 @@ impl CollectorStatus {
             of_probe("srlg_probe_silent", (*silent).into());
         }
     }
+}
+
+/// The last metrics and the last status of the engine.
+#[derive(Clone)]
+pub(super) struct HttpState {
+    pub(super) metrics: PrometheusHandle,
+    pub(super) status: watch::Receiver<CollectorStatus>,
+}
+
+/// Where to ask for it.
+pub(super) fn router(last: HttpState) -> Router {
+    let router = Router::new().route("/", get(links));
+    router.route("/metrics", get(metrics)).route("/status", get(status)).with_state(last)
+}
+
+async fn links() -> Html<&'static str> {
+    Html("<p><a href=\"/status\">status</a>, <a href=\"/metrics\">metrics</a></p>\n")
+}
+
+async fn metrics(State(last): State<HttpState>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], last.metrics.render())
+}
+
+async fn status(State(last): State<HttpState>) -> Json<CollectorStatus> {
+    Json(last.status.borrow().clone())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, stream};
 use srlg_cluster::broker::Broker;
 use srlg_cluster::connect::{Access, Link};
@@ -101,30 +102,31 @@ impl Net {
         }
     }
 
-    /// All messages of the stream, in order: subject, header of the part, payload.
-    pub async fn messages(&self) -> Vec<(String, String, Vec<u8>)> {
+    /// All messages of the stream, in order.
+    async fn raw(&self) -> Vec<StreamMessage> {
         let mut stream = self.stream().await;
         let last = stream.info().await.unwrap().state.last_sequence;
         let mut messages = Vec::new();
         for sequence in 1..=last {
-            let message = stream.get_raw_message(sequence).await.unwrap();
-            let part = message.headers.get("Srlg-Part").map(ToString::to_string);
-            let subject = message.subject.to_string();
-            messages.push((subject, part.unwrap_or_default(), message.payload.to_vec()));
+            messages.push(stream.get_raw_message(sequence).await.unwrap());
         }
         messages
     }
 
-    /// What each message of the stream tells of sampling.
+    /// Subject, header of the part and payload of each message of the stream.
+    pub async fn messages(&self) -> Vec<(String, String, Vec<u8>)> {
+        let message = |message: StreamMessage| {
+            let part = message.headers.get("Srlg-Part").map(ToString::to_string);
+            (message.subject.to_string(), part.unwrap_or_default(), message.payload.to_vec())
+        };
+        self.raw().await.into_iter().map(message).collect()
+    }
+
+    /// The header of the sampling of each message of the stream.
     pub async fn samplings(&self) -> Vec<Option<String>> {
-        let mut stream = self.stream().await;
-        let last = stream.info().await.unwrap().state.last_sequence;
-        let mut samplings = Vec::new();
-        for sequence in 1..=last {
-            let message = stream.get_raw_message(sequence).await.unwrap();
-            samplings.push(message.headers.get("Srlg-Sampling").map(ToString::to_string));
-        }
-        samplings
+        let header =
+            |message: &StreamMessage| message.headers.get("Srlg-Sampling").map(ToString::to_string);
+        self.raw().await.iter().map(header).collect()
     }
 
     /// The deltas of `probe` in the stream: payloads by slice and part. What came twice was the same.

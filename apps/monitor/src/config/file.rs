@@ -14,8 +14,7 @@ use srlg_input::{InputOptions, ViewOptions};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::{from_text, read};
-use super::problem::Problems;
+use super::document::{Problems, from_text, read};
 use crate::sinks::SinkOptions;
 
 /// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.

@@ -11,8 +11,8 @@ use srlg_input::contact::Networks;
 use toml::Spanned;
 
 use super::Config;
+use super::document::Problems;
 use super::file::{File, General, NetworkTable, Tables};
-use super::problem::Problems;
 use crate::web;
 
 /// The least that a detector reports.
