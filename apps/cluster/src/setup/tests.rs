@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::network::NetworkError;
 
 fn network() -> Network {
     let probes = ["a", "b"].map(str::to_owned).to_vec();
@@ -34,7 +35,8 @@ fn a_second_setup_in_the_same_folder_changes_nothing() {
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let before = ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read);
     let error = make(folder.path(), &network(), &["localhost".to_owned()], 4222).unwrap_err();
-    assert!(format!("{error:#}").contains("exists"), "{error:#}");
+    let Some(NetworkError::Write { cause, .. }) = error.downcast_ref() else { panic!("{error:#}") };
+    assert_eq!(cause.kind(), std::io::ErrorKind::AlreadyExists);
     assert_eq!(before, ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read));
 }
 

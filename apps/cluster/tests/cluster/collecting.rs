@@ -32,8 +32,8 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     )
 }
 
-/// What a collector says once it listens, to signals too.
-const LISTENS: &str = "/status and /metrics at http://";
+/// What a collector logs once it listens, to signals too.
+const LISTENS: &str = "http://";
 
 pub struct Collector {
     node: Node,
@@ -77,8 +77,18 @@ impl Collector {
         }
     }
 
-    pub fn wait_for(&mut self, text: &str) {
-        self.node.wait_for(text);
+    /// Waits until it listens.
+    pub fn wait(&mut self) {
+        self.node.wait_for(LISTENS);
+    }
+
+    /// Waits until it logs that it finds no broker at `address`.
+    pub fn wait_for_broker(&mut self, address: &str) {
+        self.node.wait_for(address);
+    }
+
+    pub fn wait_for_numbers(&mut self, numbers: &[u64]) {
+        self.node.wait_for_numbers(numbers);
     }
 
     pub fn ends_within(&mut self, patience: Duration) -> bool {
@@ -92,7 +102,7 @@ impl Collector {
 
     /// What it answers to GET.
     pub fn get(&mut self, path: &str) -> String {
-        let line = self.node.wait_for_line(LISTENS);
+        let line = self.node.wait_for(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim();
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();

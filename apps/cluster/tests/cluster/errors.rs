@@ -1,8 +1,9 @@
-//! What is wrong is said in one line, and the exit code is 2.
+//! What is wrong is said in one line, which a snapshot has, and the exit code is 2.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use srlg_cluster::setup;
 
@@ -26,52 +27,62 @@ fn start(folder: &Path, name: &str, input: &str) -> Node {
     Node::start(["probe", name].into_iter().chain(options))
 }
 
-fn assert_refused(mut node: Node, why: &str) {
+/// The last line of a probe that is refused, without its folder.
+fn refusal(mut node: Node, folder: &tempfile::TempDir) -> String {
     let (code, said) = node.end();
     let last = said.lines().last().unwrap_or_default();
     assert_eq!(code, Some(2), "{said}");
-    assert!(last.starts_with("srlg-cluster: ") && last.contains(why), "{said}");
+    assert!(last.starts_with("srlg-cluster: "), "{said}");
+    last.replace(folder.path().to_str().unwrap(), "FOLDER")
+}
+
+#[test]
+fn texts_of_help() {
+    let texts = ["setup", "probe", "collector", "demo"].map(|task| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg-cluster"));
+        String::from_utf8(command.args([task, "--help"]).output().unwrap().stdout).unwrap()
+    });
+    insta::assert_snapshot!(texts.concat());
 }
 
 #[test]
 fn a_folder_without_a_network_or_a_key_is_named() {
     let empty = tempfile::tempdir().unwrap();
-    assert_refused(start(empty.path(), "a", "-"), "network.json: No such file");
+    let no_network = refusal(start(empty.path(), "a", "-"), &empty);
     let folder = folder();
     fs::remove_file(folder.path().join("a.nk")).unwrap();
-    assert_refused(start(folder.path(), "a", "-"), "a.nk: No such file");
+    let no_key = refusal(start(folder.path(), "a", "-"), &folder);
+    insta::assert_snapshot!(format!("{no_network}\n{no_key}"));
 }
 
 #[test]
 fn a_probe_that_is_none_of_the_network_is_refused() {
     let folder = folder();
-    assert_refused(
-        start(folder.path(), "d", "-"),
-        "\"d\" is no probe of the network: give one of a, b, c",
-    );
+    insta::assert_snapshot!(refusal(start(folder.path(), "d", "-"), &folder));
 }
 
 #[test]
 fn a_key_that_everybody_may_read_is_refused() {
     let folder = folder();
     fs::set_permissions(folder.path().join("a.nk"), Permissions::from_mode(0o644)).unwrap();
-    assert_refused(start(folder.path(), "a", "-"), "everybody on this machine may read it");
+    insta::assert_snapshot!(refusal(start(folder.path(), "a", "-"), &folder));
 }
 
 #[test]
 fn an_input_that_is_none_is_named() {
     let folder = folder();
-    assert_refused(start(folder.path(), "a", "/nowhere.pcap"), "cannot open /nowhere.pcap");
+    let nowhere = refusal(start(folder.path(), "a", "/nowhere.pcap"), &folder);
     let conf = folder.path().join("nats.conf");
-    assert_refused(start(folder.path(), "a", conf.to_str().unwrap()), "nats.conf");
+    let unknown = refusal(start(folder.path(), "a", conf.to_str().unwrap()), &folder);
+    insta::assert_snapshot!(format!("{nowhere}\n{unknown}"));
 }
 
 #[test]
 fn a_second_probe_on_a_spool_is_refused_as_long_as_the_first_one_runs() {
     let folder = folder();
     let mut first = start(folder.path(), "a", "-");
-    first.wait_for("no broker at localhost:1 yet");
-    assert_refused(start(folder.path(), "a", "-"), "another probe spools to");
-    let other = start(folder.path(), "b", "/nowhere.pcap");
-    assert_refused(other, "cannot open /nowhere.pcap");
+    first.wait_for("localhost:1");
+    let second = refusal(start(folder.path(), "a", "-"), &folder);
+    let other = refusal(start(folder.path(), "b", "/nowhere.pcap"), &folder);
+    insta::assert_snapshot!(format!("{second}\n{other}"));
 }

@@ -64,9 +64,11 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
     let mut collector = Collector::start(&net, &["--checkpoint-every", "3"]);
     let pace = ["--pace", "40"];
     let mut probes = start_probes(&net, &pace);
-    let mut running: Vec<usize> = (0..PROBES.len()).collect();
+    let (mut running, mut kills): (Vec<usize>, u64) = ((0..PROBES.len()).collect(), 0);
     while !running.is_empty() {
-        std::thread::sleep(Duration::from_millis(random.below(120)));
+        // Longer every time: on a busy machine too they get further at last.
+        std::thread::sleep(Duration::from_millis(random.below(120 + 2 * kills)));
+        kills += 1;
         match random.below(5) {
             0 => net.broker.restart().unwrap(),
             1 | 2 => {

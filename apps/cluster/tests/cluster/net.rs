@@ -105,9 +105,9 @@ impl Net {
     /// All messages of the stream, in order.
     async fn raw(&self) -> Vec<StreamMessage> {
         let mut stream = self.stream().await;
-        let last = stream.info().await.unwrap().state.last_sequence;
+        let state = stream.info().await.unwrap().state.clone();
         let mut messages = Vec::new();
-        for sequence in 1..=last {
+        for sequence in state.first_sequence.max(1)..=state.last_sequence {
             messages.push(stream.get_raw_message(sequence).await.unwrap());
         }
         messages

@@ -28,22 +28,26 @@ impl Node {
         Self { child, lines, said: Vec::new() }
     }
 
-    /// Waits for a line that contains `text`.
-    pub fn wait_for(&mut self, text: &str) {
-        self.wait_for_line(text);
+    /// Waits for a line that contains `data`: an address, or an error of the system.
+    pub fn wait_for(&mut self, data: &str) -> String {
+        self.wait_for_line(|line| line.contains(data))
     }
 
-    /// The same, and gives the line.
-    pub fn wait_for_line(&mut self, text: &str) -> String {
+    /// Waits for a line with just these numbers.
+    pub fn wait_for_numbers(&mut self, expected: &[u64]) {
+        self.wait_for_line(|line| numbers(line) == expected);
+    }
+
+    fn wait_for_line(&mut self, is: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
-            if let Some(line) = self.said.iter().find(|line| line.contains(text)) {
+            if let Some(line) = self.said.iter().find(|line| is(line)) {
                 return line.clone();
             }
             let left = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => self.said.push(line),
-                Err(_) => panic!("no {text:?} in:\n{}", self.said.join("\n")),
+                Err(_) => panic!("no such line in:\n{}", self.said.join("\n")),
             }
         }
     }
@@ -91,6 +95,12 @@ impl Node {
         let done = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(done.success());
     }
+}
+
+/// The whole numbers in a line of a log, behind the time.
+pub fn numbers(line: &str) -> Vec<u64> {
+    let (_, text) = line.split_once("  ").unwrap_or_default();
+    text.split([' ', ',', ';', ':']).filter_map(|word| word.parse().ok()).collect()
 }
 
 impl Drop for Node {

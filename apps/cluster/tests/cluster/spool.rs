@@ -10,7 +10,7 @@ use srlg_cluster::network::Network;
 use crate::full_disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, run};
-use crate::node::Node;
+use crate::node::{Node, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
@@ -59,14 +59,15 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
     let (input, mut random) = (file(&net), Random(1));
     let mut kills = 0;
     loop {
-        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "150"]);
-        if let Some(status) = probe.wait(Duration::from_millis(20 + random.below(80))) {
+        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
+        // Longer every time: on a busy machine too it gets further at last.
+        let patience = Duration::from_millis(20 + random.below(80 + 10 * kills));
+        if let Some(status) = probe.wait(patience) {
             assert_eq!(status.code(), Some(0), "{}", probe.end().1);
             break;
         }
         probe.kill();
         kills += 1;
-        assert!(kills < 1_000, "the probe makes no progress");
     }
     assert!(kills > 1, "the probe ended before two kills");
     assert_complete(&net);
@@ -97,15 +98,19 @@ fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
     net.broker.kill().unwrap();
     let (input, spool) = (file(&net), net.spool());
     let mut first = probe(&net, &spool, &input, &["--keep", "100"]);
-    first.wait_for("12000 pairs, 60 slices");
+    first.wait_for(" 12000 ");
     first.terminate();
     let (code, said) = first.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("60 slices are in the spool, of which the broker has 0"), "{said}");
+    assert!(
+        said.lines().any(|line| numbers(line) == [60, 0]),
+        "60 slices, and none is sent: {said}"
+    );
     net.broker.restart().unwrap();
     let (code, said) = probe(&net, &spool, &input, &["--keep", "100"]).end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("60 slices passed over"), "{said}");
+    let nothing_new = [12_000, 0, 0, 60, 0, 0, 0];
+    assert!(said.lines().any(|line| numbers(line) == nothing_new), "60 are passed over: {said}");
     assert_complete(&net);
 }
 
@@ -117,11 +122,13 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
     let filler = disk.folder().join("filler");
     fs::write(&filler, vec![0; 200_000]).unwrap();
     let mut probe = probe(&net, disk.folder(), &file(&net), &["--keep", "100"]);
-    probe.wait_for("stays in memory until the spool can be written");
+    let line = probe.wait_for("No space left on device");
+    let slice = *numbers(&line).last().unwrap();
     fs::remove_file(&filler).unwrap();
-    probe.wait_for("the spool can be written again");
     let (code, said) = probe.end();
     assert_eq!(code, Some(0), "{said}");
+    let is_again = |line: &str| line.contains(" INFO ") && numbers(line) == [slice];
+    assert!(said.lines().any(is_again), "slice {slice} is in the spool: {said}");
     assert_complete(&net);
 }
 
