@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use approx::assert_abs_diff_eq;
 use serde_json::Value;
 use srlg_monitor::now_ms;
 use srlg_traffic::trace::{Record, Trace, data_dir};
@@ -97,7 +98,7 @@ fn told(attack: &Attack, path: &Path) -> String {
         .unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut lines = lines.map(Result::unwrap);
-    let line = lines.find(|line| line.contains("exports are received at")).unwrap();
+    let line = lines.find(|line| line.contains(" 127.0.0.1:")).unwrap();
     let to = line.rsplit(' ').next().unwrap();
     let before_ms = now_ms();
     let status = Command::new("softflowd")
@@ -124,7 +125,8 @@ fn told(attack: &Attack, path: &Path) -> String {
     assert!(start_ms <= third_ends_ms, "{start_ms}, the last export at {passed_ms}");
     assert!(start_ms > before_ms);
     let count = start["cardinality"].as_f64().unwrap();
-    assert!((count / truth - 1.0).abs() < 0.03 && count > attack.threshold, "{count} of {truth}");
+    assert_abs_diff_eq!(count / truth, 1.0, epsilon = 0.03);
+    assert!(count > attack.threshold, "{count} of {truth}");
     let after_ms = start_ms.saturating_sub(passed_ms);
     format!("| {} | {after_ms} ms | {count:.0} | {truth} |", attack.file)
 }

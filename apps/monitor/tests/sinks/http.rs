@@ -10,7 +10,7 @@ use srlg_monitor::store::Store;
 use crate::made::{Request, answer, is_done, notices, serve, sink, started, wait};
 
 fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
-    let (head, body) = requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    let (head, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     (head, serde_json::from_str(&body).unwrap())
 }
 
@@ -124,7 +124,7 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
     assert!(wait(&sinks, |board| board.failed > 0).error.unwrap().contains("timeout"));
     let began = std::time::Instant::now();
     sinks.finish(Duration::ZERO);
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
     sinks.wake();
     let first = posted(&requests);
     let error = wait(&sinks, |board| board.failed == 1).error.unwrap();
-    assert_eq!(error, "127.0.0.1 answers 302 Found \"why\"");
+    insta::assert_snapshot!(error);
     assert_eq!(posted(&requests).1, first.1);
     assert_eq!(wait(&sinks, is_done).sent, 1);
     sinks.finish(Duration::ZERO);
@@ -152,11 +152,8 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
     for bad in ["no colon word", "a name: word", "name: wo\u{1}rd"] {
         std::fs::write(&path, format!("\n{bad}\n")).unwrap();
         let error = Sinks::start(&[sink(&text)], &Store::open(None).unwrap()).unwrap_err();
-        let error = format!("{error:#}");
-        assert!(
-            error.ends_with("headers:2: this is no header: give lines as NAME: VALUE"),
-            "{error}"
-        );
+        let error = format!("{error:#}").replace(folder.path().to_str().unwrap(), "FOLDER");
+        insta::assert_snapshot!("bad_header", error);
     }
     std::fs::write(&path, "Authorization: Bearer 1:2\n\nX-A: b\n").unwrap();
     let (store, sinks) = started(&text);

@@ -55,7 +55,7 @@ pub(crate) fn started(text: &str) -> (Store, Sinks) {
 
 /// Waits until the board of the first sink is as `is` says.
 pub(crate) fn wait(sinks: &Sinks, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     loop {
         let board = sinks.boards().remove(0);
         if is(&board) {

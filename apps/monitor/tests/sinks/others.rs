@@ -25,7 +25,7 @@ fn check(message: &str, status: &str) {
 fn syslog_has_messages_over_datagrams_of_both_families() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let socket = UdpSocket::bind(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let to = socket.local_addr().unwrap();
         let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'udp://{to}'"));
         store.add(&notices(1), &[]).unwrap();
@@ -101,7 +101,8 @@ fn syslog_of_this_machine_may_come_and_go() {
     store.add(&notices(1), &[]).unwrap();
     sinks.wake();
     let board = wait(&sinks, |board| board.failed > 0);
-    assert!(board.error.unwrap().contains("cannot send to "));
+    let error = board.error.unwrap();
+    insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     let socket = UnixDatagram::bind(&path).unwrap();
     let mut buffer = [0; 4096];
     let length = socket.recv(&mut buffer).unwrap();
@@ -149,6 +150,6 @@ fn a_program_that_fails_is_given_up_after_three_attempts() {
     store.add(&notices(1)[..1], &[]).unwrap();
     sinks.wake();
     let board = wait(&sinks, |board| board.failed > 0);
-    assert!(board.error.unwrap().contains("cannot start /no/such/program"));
+    assert!(board.error.unwrap().contains("/no/such/program"));
     sinks.finish(Duration::ZERO);
 }

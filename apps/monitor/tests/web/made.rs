@@ -60,7 +60,7 @@ pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
 /// Sends the head of a request, whose last line ends here.
 pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
     stream
 }

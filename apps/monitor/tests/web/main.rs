@@ -24,17 +24,16 @@ fn programs_read_alerts_super_points_and_the_status() {
     assert_eq!(json("/api/v1/top?view=fan-in").as_array().unwrap().len(), 2);
     let top = json("/api/v1/top?view=fan-in&limit=1");
     assert_eq!((top.as_array().unwrap().len(), &top[0]["host"]), (1, &"192.0.2.7".into()));
-    for (path, status, says) in [
-        ("/api/v1/top?view=x", 404, "there are fan-in"),
-        ("/api/v2", 404, "there is no such path"),
-        ("/api/v1/top", 400, "missing field `view`"),
-        ("/healthz", 200, "slices end in time"),
-    ] {
+    let mut texts = String::new();
+    for (path, status) in
+        [("/api/v1/top?view=x", 404), ("/api/v2", 404), ("/api/v1/top", 400), ("/healthz", 200)]
+    {
         let (found, head, body) = get(&web, path);
         assert_eq!(found, status, "{path}");
-        assert!(body.contains(says), "{body}");
+        texts += &format!("{path} {body}\n");
         assert!(head.contains("cache-control: no-store"), "{head}");
     }
+    insta::assert_snapshot!(texts);
 }
 
 #[test]
@@ -83,7 +82,8 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
 fn a_monitor_that_stands_still_is_not_healthy() {
     let (web, boards) = start(board(now_ms() - 11_000));
     let (status, _, body) = get(&web, "/healthz");
-    assert_eq!((status, body.as_str()), (503, "the last slice ended 11 s ago"));
+    let seconds: Option<u64> = body.split(' ').find_map(|word| word.parse().ok());
+    assert!(status == 503 && seconds >= Some(11), "{body}");
     boards.send_replace(Arc::new(Board { is_live: false, ..board(now_ms() - 11_000) }));
     assert_eq!(get(&web, "/healthz").0, 200);
 }
@@ -105,12 +105,12 @@ fn others_than_this_machine_are_refused() {
     assert!(!page.contains("http://") && !page.contains("https://"));
     let (_, latest) = channel(Arc::new(Board::default()));
     let error = Web::start("0.0.0.0:0".parse().unwrap(), false, latest.clone()).unwrap_err();
-    assert!(error.to_string().contains("give an address as 127.0.0.1:0, or set http-public"));
+    insta::assert_snapshot!(error);
     let open = Web::start("0.0.0.0:0".parse().unwrap(), true, latest.clone()).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
     assert_eq!(get_at(at, "/", "any.example").0, 200, "no names were given");
     let error = Web::start(web.address(), false, latest).unwrap_err().to_string();
-    assert!(error.starts_with("cannot listen at 127.0.0.1:"), "{error}");
+    assert!(error.contains(&web.address().to_string()), "{error}");
 }
 
 #[test]
@@ -132,27 +132,21 @@ fn a_public_monitor_is_asked_at_the_names_that_it_was_given() {
 #[test]
 fn every_refusal_is_json() {
     let (web, _boards) = start(board(now_ms()));
-    for (request, status, says) in [
-        ("GET /x HTTP/1.1\r\nHost: localhost", 404, "there is no such path"),
-        ("POST /api/v1/status HTTP/1.1\r\nHost: localhost", 405, "ask by GET"),
-        (
-            "GET /api/v1/top?view=fan-in&limit=x HTTP/1.1\r\nHost: localhost",
-            400,
-            "ask as /api/v1/top",
-        ),
-        ("GET /api/v1/top?view=x HTTP/1.1\r\nHost: localhost", 404, "there are fan-in"),
-        (
-            "GET / HTTP/1.1\r\nHost: x.example",
-            421,
-            "\\\"x.example\\\", which is no name of this monitor",
-        ),
-        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: x.example", 421, "ask at localhost"),
+    let mut texts = String::new();
+    for (request, status) in [
+        ("GET /x HTTP/1.1\r\nHost: localhost", 404),
+        ("POST /api/v1/status HTTP/1.1\r\nHost: localhost", 405),
+        ("GET /api/v1/top?view=fan-in&limit=x HTTP/1.1\r\nHost: localhost", 400),
+        ("GET /api/v1/top?view=x HTTP/1.1\r\nHost: localhost", 404),
+        ("GET / HTTP/1.1\r\nHost: x.example", 421),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: x.example", 421),
     ] {
         let (found, head, body) = answer(send(web.address(), request));
         assert_eq!(found, status, "{request}");
         assert!(head.contains("content-type: application/json"), "{head}");
         assert!(head.contains("nosniff") && head.contains("no-store"), "{head}");
         let body: Value = serde_json::from_str(&body).unwrap();
-        assert!(body["error"].to_string().contains(says), "{body}");
+        texts += &format!("{}\n", body["error"].as_str().unwrap());
     }
+    insta::assert_snapshot!(texts);
 }
