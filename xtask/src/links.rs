@@ -161,10 +161,8 @@ mod tests {
         let documents = BTreeMap::from([(PathBuf::from("one.md"), document)]);
         let problem = |link: &str| problem(&folder, &documents, Path::new("docs/two.md"), link);
         assert_eq!(problem("https://example.net/x"), None);
-        assert_eq!(problem("no-such-file.md").unwrap(), "there is no docs/no-such-file.md");
-        for elsewhere in ["../../shared/x.md", "/etc/passwd"] {
-            assert_eq!(problem(elsewhere).unwrap(), "the link leaves the repository");
-        }
+        let dead = ["no-such-file.md", "../../shared/x.md", "/etc/passwd"];
+        insta::assert_snapshot!(dead.map(|link| problem(link).unwrap()).join("\n"));
         assert_eq!(normal(Path::new("docs/../one.md")).unwrap(), Path::new("one.md"));
         assert_eq!(normal(Path::new("../one.md")), None);
     }

@@ -1,6 +1,6 @@
 //! Runs `characterise` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, objects, page, program};
+use crate::program::{failure, fresh, objects, page, program};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -48,6 +48,6 @@ fn a_document_without_its_sections_is_an_error_before_the_work() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
     let output = program().args(QUICK).arg("--output").arg(&folder).output().unwrap();
-    assert_fails(&output, "README.md has no lines <!-- table: setup -->");
+    insta::assert_snapshot!(failure(&output));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }

@@ -1,6 +1,6 @@
 //! Runs `giants` at tiny sizes: what it prints, and how it fails.
 
-use crate::program::{assert_fails, objects, run};
+use crate::program::{failure, objects, run};
 
 const SMALL: [&str; 9] =
     ["giants", "--load", "20k", "--window", "10", "--trials", "4", "--memory", "500k"];
@@ -29,5 +29,5 @@ fn what_foreigners_cover_is_beyond_range_with_a_bound() {
 
 #[test]
 fn sizes_that_break_a_rule_are_refused() {
-    assert_fails(&run(&["giants", "--lines", "9"]), "line");
+    insta::assert_snapshot!(failure(&run(&["giants", "--lines", "9"])));
 }

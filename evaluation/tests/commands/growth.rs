@@ -1,6 +1,6 @@
 //! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{assert_fails, fresh, objects, page, run};
+use crate::program::{failure, fresh, objects, page, run};
 use serde_json::Value;
 use std::fs;
 
@@ -44,6 +44,6 @@ fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
 #[test]
 fn sizes_that_are_too_large_are_errors_of_one_line() {
     let with = |option, value| run(&[QUICK[0], "--json", option, value]);
-    assert_fails(&with("--most", "2G"), "--most must be at most 1000000000");
-    assert_fails(&with("--closes", "1001"), "--closes must be at most 1000");
+    let failures = [failure(&with("--most", "2G")), failure(&with("--closes", "1001"))];
+    insta::assert_snapshot!(failures.concat());
 }

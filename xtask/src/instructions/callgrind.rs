@@ -80,10 +80,8 @@ mod tests {
     #[test]
     fn profile_without_a_count_of_instructions_alone_says_so() {
         let reason = |profile: &str| instructions(profile).expect_err("a fault").to_string();
-        assert_eq!(reason("events: Ir\n"), "callgrind's file has no line summary:");
         let cached = PROFILE.replace("events: Ir", "events: Ir Dr");
-        assert!(reason(&cached).starts_with("callgrind counts Ir Dr, not Ir alone"));
         let broken = PROFILE.replace("83199632", "?");
-        assert_eq!(reason(&broken), "callgrind's summary is no number");
+        insta::assert_snapshot!(["events: Ir\n", &cached, &broken].map(reason).join("\n"));
     }
 }

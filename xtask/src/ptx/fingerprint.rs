@@ -199,9 +199,7 @@ mod tests {
     fn broken_lock_file_is_refused_in_one_line() {
         let result = |old, new| fingerprint(&edited("Cargo.lock", old, new));
         let reason = |old, new| result(old, new).expect_err("a broken lock file").to_string();
-        let hole = reason("name = \"libm\"", "name = \"libn\"");
-        assert_eq!(hole, "Cargo.lock has no libm: run cargo check");
-        let conflict = reason("[[package]]", "<<<<<<< HEAD");
-        assert!(conflict.starts_with("cannot parse Cargo.lock: ") && !conflict.contains('\n'));
+        insta::assert_snapshot!("hole", reason("name = \"libm\"", "name = \"libn\""));
+        insta::assert_snapshot!("conflict", reason("[[package]]", "<<<<<<< HEAD"));
     }
 }
