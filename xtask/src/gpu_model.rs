@@ -31,9 +31,6 @@ pub(crate) struct Arguments {
 }
 
 /// Counts the cost of every work, prints it and, with `--check`, compares it with the bounds.
-///
-/// # Errors
-/// When the interpreter or the program does not build or run, and when a check finds a count above its bound.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if let Some(asked) = &arguments.work {
         let names = WORKS.iter().map(|work| work.name).collect::<Vec<_>>();

@@ -27,10 +27,6 @@ pub(crate) struct Arguments {
 }
 
 /// Counts the instructions of every work, prints them and, with `--check`, compares them with their bounds.
-///
-/// # Errors
-/// When valgrind or AVX2 is missing, when the program does not build or run, and when a check finds a count above its
-/// bound.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(has_avx2(), "the bounds are of AVX2 code, and this processor has none: use another");
     callgrind::find()?;

@@ -25,9 +25,6 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// Builds the program `name`, and returns its path.
-///
-/// # Errors
-/// When it does not compile. Cargo has then printed the cause.
 pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let mut command = cargo();
     for (name, _) in std::env::vars_os() {

@@ -40,9 +40,6 @@ pub(crate) struct Arguments {
 }
 
 /// Builds the PTX, and writes it or, with `--check`, checks the committed one.
-///
-/// # Errors
-/// When a tool is missing or fails, and when a check finds a fault.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if arguments.check {
         return check(root);

@@ -43,9 +43,6 @@ impl Broker {
 
     /// Starts a broker with the `nats.conf` of `folder` on a free port of this machine alone,
     /// and waits until it answers.
-    ///
-    /// # Errors
-    /// Where there is no `nats-server`, or it does not start.
     pub fn start(folder: &Path) -> Result<Self> {
         loop {
             let broker = Self::start_on(folder, free_port()?);
@@ -70,18 +67,12 @@ impl Broker {
     }
 
     /// Ends it as a loss of power would end the process: by SIGKILL.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
     }
 
     /// Kills it and starts it again, on the same port with the same store.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
         self.child = spawn(&self.folder, self.port)?;

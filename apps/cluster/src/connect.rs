@@ -61,17 +61,11 @@ pub fn key_file(folder: &Path, client: &str) -> PathBuf {
 
 impl Access {
     /// The network that the folder describes.
-    ///
-    /// # Errors
-    /// What is wrong with its file.
     pub fn network(&self) -> Result<Network> {
         Ok(Network::read(&self.folder)?)
     }
 
     /// Connects as `client`, whose key the folder has; where the broker is away, in the background.
-    ///
-    /// # Errors
-    /// A key or a certificate that cannot be read, and a broker that refuses the key.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());
         let first = self.options(client, sender.clone())?;

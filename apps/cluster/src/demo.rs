@@ -37,9 +37,6 @@ const REPORTS: &str = "reports.ndjson";
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Runs the demonstration.
-///
-/// # Errors
-/// Whatever does not start or end, with what it has said last.
 pub fn run() -> Result<ExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let folder = folder.path();

@@ -14,6 +14,10 @@
 //! least once gives the answer of one node that saw everything, and whoever is in doubt
 //! whether something has arrived sends it again.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "the errors of a program are the texts of their causes"
+)]
 
 pub mod broker;
 pub mod collector;

@@ -68,10 +68,6 @@ pub enum NetworkError {
 
 impl Network {
     /// Reads `network.json` of `folder`, and checks it.
-    ///
-    /// # Errors
-    /// [`NetworkError`]: what cannot be read, is not JSON of this form, breaks a rule, or may be
-    /// read by everybody.
     pub fn read(folder: &Path) -> Result<Self, NetworkError> {
         let path = folder.join(NETWORK_FILE);
         let text = read_secret(&path)?;
@@ -82,9 +78,6 @@ impl Network {
     }
 
     /// Writes `network.json` into `folder`, where none may be yet, readable by its owner alone.
-    ///
-    /// # Errors
-    /// [`NetworkError`], for a network that breaks a rule before anything is written.
     pub fn write(&self, folder: &Path) -> Result<(), NetworkError> {
         self.check()?;
         let path = folder.join(NETWORK_FILE);
@@ -101,9 +94,6 @@ impl Network {
     }
 
     /// Checks that `name` is a probe of this network.
-    ///
-    /// # Errors
-    /// [`NetworkError::Unknown`].
     pub fn check_probe(&self, name: &str) -> Result<(), NetworkError> {
         if self.probes.iter().any(|probe| probe == name) {
             return Ok(());
@@ -136,9 +126,6 @@ impl Network {
 }
 
 /// The text of a file that not everybody may read.
-///
-/// # Errors
-/// [`NetworkError::Read`] and [`NetworkError::Open`].
 pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     let path = || path.to_owned();
     let fail = |cause| NetworkError::Read { path: path(), cause };
@@ -150,9 +137,6 @@ pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
 }
 
 /// Makes a file that its owner alone may read, where none may be yet.
-///
-/// # Errors
-/// [`NetworkError::Write`].
 pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

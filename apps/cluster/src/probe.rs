@@ -79,9 +79,6 @@ struct InputSummary {
 }
 
 /// Measures, spools and sends until the input ends or a signal comes.
-///
-/// # Errors
-/// Wrong names and files, an input that cannot be read, a broker that refuses this probe.
 pub fn run(args: Args) -> Result<()> {
     let network = args.access.network()?;
     network.check_probe(&args.name)?;

@@ -70,9 +70,6 @@ pub struct Args {
 }
 
 /// Makes the folder that the options describe, and says what is in it.
-///
-/// # Errors
-/// What cannot be written, and rules that the options break.
 pub fn run(args: &Args) -> Result<()> {
     let Args { folder, probes, host, port, .. } = args;
     let config = Config {
@@ -102,9 +99,6 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Writes all files of `network` into `folder`; its broker is reached by `hosts` and `port`.
-///
-/// # Errors
-/// What cannot be written, files that are there already, and rules that the network breaks.
 pub fn make(folder: &Path, network: &Network, hosts: &[String], port: u16) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     // First, because it checks everything that later files are made of.

@@ -112,9 +112,6 @@ pub struct BadName {
 }
 
 /// Checks that `name` may be part of a subject and of a file's name.
-///
-/// # Errors
-/// [`BadName`].
 pub fn check_name(name: &str) -> Result<(), BadName> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let good = name.bytes().all(|byte| plain(byte) || byte == b'-')

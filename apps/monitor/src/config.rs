@@ -60,9 +60,6 @@ pub struct ViewConfig {
 
 impl Config {
     /// Reads the configuration in the file `path`.
-    ///
-    /// # Errors
-    /// A file that cannot be read, and [`Problems`].
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -70,9 +67,7 @@ impl Config {
     }
 
     /// Reads the configuration `text`.
-    ///
-    /// # Errors
-    /// [`Problems`]: all of them if the text is TOML, else the first.
+    /// The error names all problems if the text is TOML, and else the first.
     pub fn parse(text: &str) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let root = DeTable::parse(text).map_err(|error| Problems::of_toml(text, &error))?;
@@ -82,9 +77,6 @@ impl Config {
 
     /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
     /// within `window`, and ends it after `hold`.
-    ///
-    /// # Errors
-    /// [`Problems`].
     pub fn simple(
         source: InputOptions,
         general: General,

@@ -54,9 +54,6 @@ pub struct Args {
 }
 
 /// Plays and watches.
-///
-/// # Errors
-/// What goes wrong with sockets and files.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure!(
         args.seconds >= LEAST_SECONDS,

@@ -33,9 +33,6 @@ pub struct ExplainArgs {
 }
 
 /// Returns what the configuration that `args` name comes to.
-///
-/// # Errors
-/// All that is wrong with the configuration.
 pub fn check(args: &CheckArgs) -> Result<String> {
     let config = Config::read(&args.config)?;
     let mut text = String::new();
@@ -60,9 +57,6 @@ pub fn check(args: &CheckArgs) -> Result<String> {
 }
 
 /// Returns which rules the host that `args` name has, and why.
-///
-/// # Errors
-/// All that is wrong with the configuration.
 pub fn explain(args: &ExplainArgs) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();

@@ -26,9 +26,6 @@ pub struct Args {
 }
 
 /// Returns the alerts that `args` ask for, the one that was told last first.
-///
-/// # Errors
-/// No database, or one that cannot be read.
 pub fn alerts(args: &Args) -> Result<String> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let since_ms = u64::try_from(now.saturating_sub(args.since).as_millis())?;

@@ -8,6 +8,11 @@
 //!
 //! [`run`] is the loop; [`demo`] plays attacks to it over loopback.
 
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "the errors of a program are the texts of their causes"
+)]
+
 pub mod board;
 pub mod config;
 pub mod demo;

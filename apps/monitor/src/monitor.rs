@@ -56,9 +56,6 @@ impl Samplings {
 
 impl Monitor {
     /// Makes the views of `config`, whose detectors hash with `seed`.
-    ///
-    /// # Errors
-    /// What is wrong with the sizes.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
         // What is read live is of no later time than now. In a file one wrong time would let all that follows be too late.
         let latest_ns = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
@@ -112,9 +109,6 @@ impl Monitor {
     }
 
     /// Takes a contact.
-    ///
-    /// # Errors
-    /// What a detector says.
     #[inline]
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
         self.contacts += 1;
@@ -123,25 +117,16 @@ impl Monitor {
     }
 
     /// Lets time pass until `now_ns`.
-    ///
-    /// # Errors
-    /// What a detector says.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.watches().try_for_each(|watch| watch.pass(now_ns))
     }
 
     /// Ends the last slice, at the end of an input.
-    ///
-    /// # Errors
-    /// What a detector says.
     pub fn finish(&mut self) -> Result<()> {
         self.watches().try_for_each(Watch::finish)
     }
 
     /// Returns what is to be told since the last call.
-    ///
-    /// # Errors
-    /// What a detector says.
     pub fn notices(&mut self) -> Result<Vec<Notice>> {
         let mut notices = Vec::new();
         for at in 0..self.views.len() {

@@ -43,9 +43,6 @@ pub struct Options {
 
 impl Options {
     /// Returns the configuration that the options describe, or that of their file.
-    ///
-    /// # Errors
-    /// What is wrong with the file, or with the options.
     pub fn config(&self) -> Result<Config> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,

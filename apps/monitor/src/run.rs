@@ -36,9 +36,6 @@ const BOARD: Duration = Duration::from_millis(250);
 const FORGET: Duration = Duration::from_secs(60);
 
 /// Watches until the input ends, or a signal comes.
-///
-/// # Errors
-/// What is wrong with the configuration, the input, the state or the sinks.
 pub fn run(options: &Options) -> Result<()> {
     let config = options.config()?;
     let (saved, monitor, ended) = Saved::open(&config)?;

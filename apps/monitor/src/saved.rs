@@ -55,9 +55,6 @@ struct Writer {
 
 impl Saved {
     /// Opens the state that `config` names, and makes a monitor that goes on from there; what ends thereby is returned.
-    ///
-    /// # Errors
-    /// A state that cannot be used, or is used by another monitor.
     pub fn open(config: &Config) -> Result<(Self, Monitor, Vec<Notice>)> {
         let mut checkpoints = Vec::new();
         if let Some(state) = &config.general.state {
@@ -125,9 +122,7 @@ impl Saved {
     }
 
     /// Keeps `notices`, with the alerts of the same moment.
-    ///
-    /// # Errors
-    /// What the database says; then nothing is kept.
+    /// After an error nothing is kept.
     pub fn keep(&self, monitor: &mut Monitor, notices: &[Notice]) -> Result<()> {
         let books = monitor.watches().map(|watch| watch.book());
         let states = books.map(|book| Ok((key(&book.name), book.state()?)));
@@ -137,9 +132,6 @@ impl Saved {
     }
 
     /// Saves the checkpoint of the next view, when one is due. What is due while another is written is left out.
-    ///
-    /// # Errors
-    /// What a detector says.
     pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
         if !self.save.is_due() {
@@ -178,9 +170,6 @@ impl Saved {
     }
 
     /// Saves the last checkpoints, and waits until all are on disk.
-    ///
-    /// # Errors
-    /// What a detector says.
     pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
         self.keep(monitor, &[])?;
         self.keep_maxima(monitor);

@@ -71,9 +71,6 @@ pub struct Sinks {
 
 impl Sinks {
     /// Starts a thread for each of `options`, which takes notices out of `store`.
-    ///
-    /// # Errors
-    /// A sink that cannot be: a file that cannot be written, an address that is none, two sinks of one name.
     pub fn start(options: &[SinkOptions], store: &Store) -> Result<Self> {
         let names: Vec<String> = options.iter().map(SinkOptions::name).collect();
         for (at, name) in names.iter().enumerate() {

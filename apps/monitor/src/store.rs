@@ -48,9 +48,6 @@ pub fn path(state: &Path) -> PathBuf {
 
 impl Store {
     /// Opens the database in the folder `state`, and makes one where there is none; without a folder one in memory.
-    ///
-    /// # Errors
-    /// A file that cannot be read or written, is no database of this program, or is written by another process.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let lock = state.map(lock).transpose()?;
         let path = state.map(path);
@@ -73,9 +70,6 @@ impl Store {
     }
 
     /// Opens the database in the folder `state` for reading, while a monitor may write.
-    ///
-    /// # Errors
-    /// No database, or one that is not of this program.
     pub fn read(state: &Path) -> Result<Self> {
         let path = path(state);
         let open = || -> Result<Connection> {
@@ -101,9 +95,7 @@ impl Store {
     }
 
     /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notice.
-    ///
-    /// # Errors
-    /// What the database says; then nothing is added or set.
+    /// After an error nothing is added or set.
     pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
@@ -125,9 +117,6 @@ impl Store {
     }
 
     /// Returns the state of `key`, if one was set.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn state(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.with(|connection| {
             let mut query = connection.prepare_cached("SELECT value FROM states WHERE key = ?")?;
@@ -136,17 +125,11 @@ impl Store {
     }
 
     /// Returns the number of the last notice, which may be forgotten, or 0.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn last(&self) -> Result<i64> {
         self.with(|connection| last(connection))
     }
 
     /// Returns up to `most` notices after `number`, in their order.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
         self.notices(sql, params![number, i64::try_from(most)?])

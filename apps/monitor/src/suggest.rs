@@ -31,9 +31,6 @@ pub struct Args {
 }
 
 /// Returns the thresholds that `args` ask for.
-///
-/// # Errors
-/// No state, or one that cannot be read.
 pub fn suggest(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let Some(state) = &config.general.state else {

@@ -136,9 +136,6 @@ impl Watch {
     }
 
     /// Continues from `snapshot`. Counts are too low until a whole window has passed: until then no alert ends.
-    ///
-    /// # Errors
-    /// A snapshot of other sizes, or one that is no [`snapshot`](Self::snapshot).
     pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         let sampling: Vec<(u64, String)> = serde_json::from_slice(snapshot.attachment())
             .context("the checkpoint is of another program")?;

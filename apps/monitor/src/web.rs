@@ -65,17 +65,11 @@ pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
 
 impl Web {
     /// Serves the latest of `boards` at `address`. Others than this machine may ask only where `is_public` says so.
-    ///
-    /// # Errors
-    /// An address that is taken, or not of loopback.
     pub fn start(address: SocketAddr, is_public: bool, boards: Boards) -> Result<Self> {
         Self::open(WebOptions { address, is_public, names: Vec::new() }, boards)
     }
 
     /// Serves the latest of `boards` as `options` say.
-    ///
-    /// # Errors
-    /// An address that is taken, or not of loopback though others may not ask.
     pub fn open(options: WebOptions, boards: Boards) -> Result<Self> {
         let WebOptions { address, is_public, .. } = options;
         check(address, is_public)?;

@@ -23,9 +23,6 @@ pub(super) struct Sums {
 type Line<'a> = (&'a str, [u64; 3]);
 
 /// Returns the counts of a round by kernel, from a report of one round and a report of two.
-///
-/// # Errors
-/// When a line has no counts.
 pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     let (one, two) = (lines(one)?, lines(two)?);
     let mut kernels: BTreeMap<&str, Sums> = BTreeMap::new();
@@ -49,9 +46,6 @@ pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
 }
 
 /// Returns the bytes that a round copies to the device and from it, from a report of one round and a report of two.
-///
-/// # Errors
-/// When a report does not state them.
 pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
     let bytes = |report: &str| -> Result<u64> {
         let line = report.lines().find(|line| line.starts_with("copies to the device "));

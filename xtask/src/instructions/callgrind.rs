@@ -9,9 +9,6 @@ use anyhow::{Context, Result, bail, ensure};
 const INSTALL: &str = "no valgrind: run scripts/valgrind.sh on Debian, elsewhere install valgrind";
 
 /// Checks that valgrind is installed.
-///
-/// # Errors
-/// When it is missing, or does not run.
 pub(super) fn find() -> Result<()> {
     let output = Command::new("valgrind").arg("--version").output().context(INSTALL)?;
     succeeded(&output).context("valgrind does not run here")
@@ -20,9 +17,6 @@ pub(super) fn find() -> Result<()> {
 /// Returns the instructions of `program` for `rounds` of `work`, including start-up, and the units of a round.
 ///
 /// Leaves callgrind's file beside the program, for `callgrind_annotate`.
-///
-/// # Errors
-/// When the program fails, or the output of either is not a count.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
     let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");

@@ -29,9 +29,6 @@ pub(super) struct Needs {
 pub(super) type Kernels = BTreeMap<String, Needs>;
 
 /// Assembles the file `ptx` for `architecture`.
-///
-/// # Errors
-/// When the assembler is missing, or rejects the file.
 pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
     let own = root.join(BIN).join("ptxas");
     let program = if own.is_file() { own } else { "ptxas".into() };
@@ -74,9 +71,6 @@ fn numbers(line: &str) -> Vec<u32> {
 }
 
 /// Returns one line for each need of `kernels` beyond the limits on `architecture`.
-///
-/// # Errors
-/// When the assembler reported other kernels than `expected`, or not all of their needs.
 pub(super) fn faults(
     kernels: &Kernels,
     expected: &[&str],

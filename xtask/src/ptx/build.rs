@@ -62,9 +62,6 @@ const OUTPUTS: [&str; 2] = [
 ];
 
 /// Builds the PTX of the current kernels.
-///
-/// # Errors
-/// When the kernels do not compile. Cargo has then printed the cause.
 pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
     let outputs = OUTPUTS.map(|output| root.join(TARGET).join(output));
     for output in outputs.iter().filter(|output| output.exists()) {

@@ -18,9 +18,6 @@ const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
 const SPACES: [&str; 5] = ["param", "global", "shared", "local", "const"];
 
 /// Returns `ptx` with the state space and the scope of every access.
-///
-/// # Errors
-/// When the kernels use other memory than global memory.
 pub(super) fn global(ptx: &str) -> Result<String> {
     for space in ["shared", "local"] {
         let name = format!(".{space}");

@@ -26,9 +26,6 @@ pub(super) struct Toolchain {
 
 impl Toolchain {
     /// Returns Debian's tool chain if it is complete, and otherwise that of rustup.
-    ///
-    /// # Errors
-    /// When neither is complete. The error says what to install.
     pub(super) fn find(root: &Path) -> Result<Self> {
         let debian = match Self::debian(root) {
             Ok(toolchain) => return Ok(toolchain),

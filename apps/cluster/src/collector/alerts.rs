@@ -108,30 +108,31 @@ fn sighting(point: &SuperPoint) -> Sighting {
     }
 }
 
-/// Sample peers that are told, at most.
+/// The largest number of sample peers of an alert.
 const MOST_PEERS: usize = 32;
 
-/// A line.
+/// A line of the file of alerts.
 #[derive(Debug, Serialize)]
 struct AlertLine<'a> {
     #[serde(flatten)]
     alert: &'a Alert,
     slice: u64,
     window_ms: u64,
-    /// Probes that have not delivered this slice: heard of recently, and silent.
+    /// Probes that have not delivered this slice, but were heard of recently.
     late: Vec<&'a str>,
+    /// Probes that have not delivered this slice, and are silent.
     missing: Vec<&'a str>,
     /// Whether all probes have delivered every slice of the window.
     is_window_whole: bool,
-    /// Where exporters told of contacts.
+    /// Sampling rates, if exporters stated them.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    /// Lower and upper limit of the count without sampling; no upper limit if a rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
-    /// Of the host, or of the largest one of a network, where it is in the report.
+    /// Sample peers of the host, or of the largest host of a network, if it is in the report.
     peers: &'a [SamplePeer],
-    /// A sentence.
+    /// The alert as a sentence.
     text: String,
 }
 

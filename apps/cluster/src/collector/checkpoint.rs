@@ -58,9 +58,7 @@ impl Attachment {
 }
 
 /// Saves everything at once.
-///
-/// # Errors
-/// What the system says; then the checkpoints that were there are as they were.
+/// If that fails, the checkpoints that were there are unchanged.
 pub(super) fn save(
     checkpoints: &mut Checkpoints,
     detector: &SlidingDetector,
@@ -72,9 +70,6 @@ pub(super) fn save(
 }
 
 /// The newest checkpoint that is whole, if there ever was one: `detector` becomes that of it.
-///
-/// # Errors
-/// Checkpoints of another network, and checkpoints none of which is whole.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
     detector: &mut SlidingDetector,

@@ -33,7 +33,7 @@ use super::status::{CollectorStatus, LastReport, ProbeStatus};
 use super::stream::{Position, Witness};
 use super::tally::Tally;
 
-/// A status may be so old, for it is work.
+/// The age at which a status is published again.
 const FRESH: Duration = Duration::from_millis(40);
 
 /// The state of a collector.
@@ -90,9 +90,7 @@ impl Progress {
 impl Engine {
     /// Runs until it is told to stop, or the last slice has closed; then there is a checkpoint of
     /// everything.
-    ///
-    /// # Errors
-    /// What the disk or the device says. What was not saved is read from the stream again.
+    /// After an error, everything since the last checkpoint is read from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
         self.progress.done = self.rule.running().is_some_and(|running| self.is_past_end(running));

@@ -59,9 +59,6 @@ const QUEUE: usize = 16;
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
-///
-/// # Errors
-/// What is wrong with its files, its key, its disk or its device.
 pub fn run(args: &Args) -> Result<()> {
     let network = args.access.network()?;
     args.check(&network)?;

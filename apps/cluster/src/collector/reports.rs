@@ -10,7 +10,7 @@ use super::rule::{Cause, Close};
 /// A slice that has closed, and everything that lines say of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClosedSlice<'a> {
-    /// Names of the probes.
+    /// The names of the probes.
     pub(super) names: &'a [String],
     pub(super) slice_ms: u64,
     pub(super) close: &'a Close,

@@ -186,7 +186,7 @@ struct ProbeState {
 }
 
 impl<T> CloseRule<T> {
-    /// What to keep, with the names of the probes.
+    /// Returns the state for a checkpoint, with the names of the probes.
     pub(super) fn state(&self, names: &[String]) -> RuleState {
         let mut owed = vec![BTreeMap::new(); names.len()];
         for (&(slice, probe), parts) in &self.owed {
@@ -260,9 +260,9 @@ pub(super) struct Arrival<T> {
     pub(super) probe: usize,
     pub(super) slice: u64,
     pub(super) part: Part,
-    /// Of the message in its stream.
+    /// Sequence number of the message in its stream.
     pub(super) sequence: u64,
-    /// What it takes to hold it.
+    /// Bytes of memory that the part occupies.
     pub(super) bytes: usize,
     pub(super) delta: T,
 }
@@ -326,6 +326,6 @@ pub(super) struct Close {
 pub(super) enum Cause {
     Complete,
     Deadline,
-    /// What waits for it fills the memory.
+    /// The parts that wait for it fill the memory.
     Crowded,
 }

@@ -54,9 +54,6 @@ pub(super) enum SpoolError {
 impl Spool {
     /// Takes `folder`, makes it where there is none, and removes what was never finished. Files that are
     /// damaged are put aside and told.
-    ///
-    /// # Errors
-    /// [`SpoolError::InUse`] as long as another process has it, and [`SpoolError::Io`].
     pub(super) fn open(folder: &Path) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         fs::create_dir_all(folder).map_err(cannot("make", folder))?;
         let lock = lock(folder)?;
@@ -79,9 +76,7 @@ impl Spool {
     }
 
     /// Puts the `parts` of the delta of `slice` on disk, and how its contacts were sampled; when this returns they are there.
-    ///
-    /// # Errors
-    /// [`SpoolError::Io`]: the slice is not in the spool then, as if it had never been put there.
+    /// After an error the slice is not in the spool.
     pub(super) fn put(
         &mut self,
         slice: u64,
@@ -107,10 +102,7 @@ impl Spool {
     }
 
     /// Returns what there is of `slice`, without a part where the slice is not in the spool.
-    ///
-    /// # Errors
-    /// [`SpoolError::Damaged`], after which the slice is not in the spool any more, and
-    /// [`SpoolError::Io`].
+    /// A slice that is damaged is removed from the spool.
     pub(super) fn read(&mut self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         if !self.slices.contains(&slice) {
             return Ok(SpoolEntry::default());

@@ -159,9 +159,6 @@ impl SinkOptions {
     }
 
     /// Checks what can be known of a sink without its server, program or files.
-    ///
-    /// # Errors
-    /// What no sink works with.
     pub fn check(&self) -> Result<()> {
         ensure!(self.queue > 0, "queue is 0: give the number of notices that may wait, as 10000");
         ensure!(self.most_per_minute > 0, "most-per-minute is 0: give a number of notices, as 60");

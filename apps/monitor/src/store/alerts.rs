@@ -25,9 +25,6 @@ pub(super) fn follow(connection: &Connection, id: &str, number: i64, is_end: boo
 
 impl Store {
     /// Returns the last notice of each alert that goes on, in their order.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE NOT is_end ORDER BY last";
@@ -35,9 +32,6 @@ impl Store {
     }
 
     /// Returns the alerts of which something had been told at the notice `number`, but not their end.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1";
@@ -50,9 +44,6 @@ impl Store {
 
     /// Returns the last notice of each alert of which one was told since `since_ms`, milliseconds since the Unix epoch; the
     /// one that was told last comes first.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn alerts_since(&self, since_ms: u64) -> Result<Vec<NumberedNotice>> {
         // The sign keeps SQLite from going through all notices in the order of their numbers.
         let sql = "SELECT number, json FROM notices JOIN alerts ON last = number
@@ -63,9 +54,6 @@ impl Store {
     /// Forgets notices before `before_ms`, milliseconds since the Unix epoch, and the oldest of more than a million, or of
     /// more than 2,000 in memory, where all sinks are done with them; of alerts that go on the first and the last are
     /// kept. Returns how many were forgotten.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)

@@ -22,9 +22,6 @@ const SET: &str = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?)";
 
 impl Store {
     /// Returns how far the sink `name` is; one that is new begins with what is told next.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn cursor(&self, name: &str) -> Result<Cursor> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
@@ -44,9 +41,6 @@ impl Store {
     }
 
     /// Sets how far the sink `name` is.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
         let Cursor { done, sent, failed, dropped } = cursor;
         self.with(|connection| {
@@ -56,9 +50,6 @@ impl Store {
     }
 
     /// Forgets the sinks that are not among `names`, so that nothing is kept for them.
-    ///
-    /// # Errors
-    /// What the database says.
     pub fn keep_sinks(&self, names: &[String]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;

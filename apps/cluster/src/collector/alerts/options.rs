@@ -55,9 +55,7 @@ impl AlertOptions {
     }
 
     /// Opens the file of alerts of `network`, if there is to be one, and goes on from what was `kept`.
-    ///
-    /// # Errors
-    /// What is wrong with the options, or with the file; it cannot be the one of `reports`.
+    /// The file of reports is rejected.
     pub(in crate::collector) fn follower(
         &self,
         network: &Network,
