@@ -1,11 +1,8 @@
 //! The exact answer: sliding cardinalities of all hosts, by hash maps.
 //!
-//! Shape: [`ExactWindow`]; touch the pairs of the current slice, ask, close the
-//! slice, go on. At the end of slice t a pair counts when its last touch lies in
-//! the slices t - window + 1 to t. Invariant: the cardinality of a host is the
-//! number of known pairs of which it is the inside host, and every known pair is
-//! in one bucket, of a slice that is no later than its last touch. A touch and an
-//! expiry cost amortised O(1); memory is that of the distinct pairs of the window.
+//! At the end of slice t a pair counts when its last touch lies in the slices t - window + 1 to t. Every known pair is in one
+//! bucket, of a slice that is no later than its last touch, so a touch and an expiry cost amortised O(1). Memory is that of
+//! the distinct pairs of the window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};

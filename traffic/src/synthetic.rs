@@ -6,11 +6,8 @@
 //! are active for 30 to 150 s only. A pair is one flow: Pareto(1, 0.8) packets over
 //! Pareto(0.5 s, 0.8), at most 900 s.
 //!
-//! Shape: [`Backbone`], the parameters; [`Backbone::slices`], an iterator of the
-//! packets of slice after slice; [`Model`], this traffic beside others at a given
-//! load. Memory is that of the flows of one period, 24 bytes each. Invariant: equal
-//! parameters give equal packets in equal order on every machine; a planted host's
-//! cardinality is exactly the planted one.
+//! Memory is that of the flows of one period, 24 bytes each. Equal parameters give equal packets in equal order on every
+//! machine.
 
 mod calendar;
 mod flow;
@@ -23,7 +20,7 @@ mod stream;
 
 pub use calendar::Slices;
 pub use model::{Model, UnknownModel};
-pub use network::{INSIDE_HOSTS, INSIDE_NETWORKS, INSIDE_PREFIX_LENGTH, inside_host, is_inside};
+pub use network::{INSIDE_HOSTS, inside_host};
 pub use peers::Kind;
 pub use rng::mix;
 pub use stream::Stream;

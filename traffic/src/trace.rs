@@ -1,9 +1,7 @@
 //! Record files of real traffic: `NAME.spt.zst`.
 //!
-//! Shape: one zstd frame of 12-byte little-endian records, time in milliseconds,
-//! source and destination, sorted by time; [`Trace`] reads them one by one, in
-//! the memory of the decoder. Invariant: a file that is cut short, longer than
-//! its frame, or whose checksum differs ends with an error, never silently.
+//! A file is one zstd frame of 12-byte little-endian records, sorted by time: time in milliseconds, source and destination.
+//! One that is cut short, longer than its frame, or whose checksum differs ends with an error.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -181,6 +179,21 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     paths.retain(|path| path.to_string_lossy().ends_with(SUFFIX));
     paths.sort();
     Ok(paths)
+}
+
+/// The record files in the folder `dev` of [`data_dir`], for tests; none, which is said, where there is no such folder.
+///
+/// # Panics
+/// When the folder has no record files.
+#[must_use]
+pub fn dev_traces() -> Vec<PathBuf> {
+    let Some(folder) = data_dir() else {
+        eprintln!("skipped: SRLG_DATA is absent");
+        return Vec::new();
+    };
+    let traces = record_files(&folder.join("dev")).expect("SRLG_DATA has a folder dev/");
+    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
+    traces
 }
 
 #[cfg(test)]

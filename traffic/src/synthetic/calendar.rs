@@ -1,9 +1,7 @@
-//! From flows to slices of packets.
+//! Slices of packets, made of flows.
 //!
-//! Shape: [`Source`]s begin flows, period after period; a ring of buckets, one per
-//! slice to come; a flow waits in the bucket of its next packet. Invariant: a waiting
-//! flow costs nothing until its slice, and no bucket lies before the current slice, so
-//! memory is that of the waiting flows.
+//! [`Source`]s begin flows, period after period. A flow waits in the bucket of the slice of its next packet and costs
+//! nothing until then, so memory is that of the waiting flows.
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};

@@ -1,9 +1,7 @@
 //! The packets of one pair: when they come, without a list of them.
 //!
-//! Shape: [`Flow`], 24 bytes; packet `i` of `n` lies at a random place in the
-//! `i`-th of `n` equal parts of the flow's length. Invariant: packet times are
-//! nondecreasing in `i` and depend on nothing but the flow, so that a flow can
-//! be put away between two of its packets and cost nothing.
+//! Packet `i` of `n` lies at a random place in the `i`-th of `n` equal parts of the flow's length. Its time depends on
+//! nothing but the flow, which can be put away between two packets and costs nothing.
 
 use super::rng::{Rng, mix};
 use srlg_core::IpPair;

@@ -1,8 +1,6 @@
-//! The hosts of the background and the flows that they begin in one period.
+//! The hosts of the background, and the flows that they begin in one period.
 //!
-//! Shape: [`Background`], drawn once: the staying hosts; as a [`Source`] it begins
-//! the flows of a period by its number, independent of other periods. Invariant: a
-//! period begins the wanted number of flows, all of distinct pairs, and none of a
+//! A period begins the wanted number of flows, independent of other periods: all are of distinct pairs, and none is of a
 //! reserved host.
 
 use super::Backbone;
@@ -47,13 +45,13 @@ pub(crate) struct Background {
     begun: u32,
     period_ticks: u32,
     flows: FlowModel,
-    staying: Vec<Staying>,
+    staying: Vec<HeavyHost>,
     /// Hosts that are not of the background.
     reserved: FxHashSet<Address>,
 }
 
 /// A host of the heavy tail, there in every period.
-struct Staying {
+struct HeavyHost {
     host: Address,
     cardinality: f64,
     kind: Kind,
@@ -70,7 +68,7 @@ impl Background {
         // One host must not use up a small stream: at most an eighth of the pairs.
         let most = STAYING_MOST.min(f64::from(begun) / 8.0);
         let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !reserved.contains(host));
-        let staying = hosts.take(count).map(|host| Staying::draw(&mut rng, host, most)).collect();
+        let staying = hosts.take(count).map(|host| HeavyHost::draw(&mut rng, host, most)).collect();
         Self {
             seed: model.seed,
             begun,
@@ -143,7 +141,7 @@ impl Source for Background {
     }
 }
 
-impl Staying {
+impl HeavyHost {
     fn draw(rng: &mut Rng, host: Address, most: f64) -> Self {
         Self {
             host,

@@ -117,7 +117,7 @@ impl Model {
             Self::SlowScan => on_top(frame, SlowScan::new(seed, load / 10)),
             Self::FlashCrowd => on_top(frame, FlashCrowd::new(seed, load / 5)),
             // Nothing is carried over from one window to the next: all of it is.
-            Self::Persistent => vec![Box::new(Persistent::new(background(load)))],
+            Self::Persistent => vec![Box::new(Persistent(background(load)))],
         }
     }
 }

@@ -1,16 +1,10 @@
 //! The addresses of the traffic model: which hosts are inside, which are opposite.
 //!
-//! Shape: [`INSIDE_NETWORKS`] are 16 networks of 2^20 addresses; inside hosts are
-//! numbered by 24-bit indices. Invariant: an opposite host of the model is never
-//! an inside host, nor of a reserved network, so a pair's inside end is known from
-//! its addresses alone.
+//! An opposite host is never an inside host, nor of a reserved network, so the addresses of a pair tell its inside end.
 
 use super::rng::{Rng, mix};
 use srlg_core::Address;
 use std::net::Ipv4Addr;
-
-/// Prefix length of [`INSIDE_NETWORKS`].
-pub const INSIDE_PREFIX_LENGTH: u32 = 12;
 
 /// Number of inside addresses: indices of [`inside_host`] wrap at it.
 pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
@@ -18,8 +12,8 @@ pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
 /// Bits of an inside host's index: 4 choose the network, 20 the host in it.
 const INDEX_BITS: u32 = 24;
 
-/// The measured networks, each of prefix length [`INSIDE_PREFIX_LENGTH`]; none is reserved.
-pub const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
+/// The measured networks, of 2^20 addresses each; none is reserved.
+const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
     Ipv4Addr::new(14, 32, 0, 0),
     Ipv4Addr::new(26, 112, 0, 0),
     Ipv4Addr::new(38, 192, 0, 0),
@@ -39,13 +33,12 @@ pub const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
 ];
 
 /// Whether `address` belongs to one of [`INSIDE_NETWORKS`].
-#[must_use]
-pub fn is_inside(address: Address) -> bool {
-    let network = address & (Address::MAX << (Address::BITS - INSIDE_PREFIX_LENGTH));
+pub(crate) fn is_inside(address: Address) -> bool {
+    let network = address & (Address::MAX << 20);
     INSIDE_NETWORKS.iter().any(|inside| inside.to_bits() == network)
 }
 
-/// The inside host number `index`, scattered over [`INSIDE_NETWORKS`].
+/// The inside host number `index`, scattered over 16 networks.
 ///
 /// Indices below [`INSIDE_HOSTS`] give different hosts; larger ones wrap.
 #[must_use]

@@ -1,9 +1,7 @@
-//! The opposite hosts that one inside host contacts.
+//! The opposite hosts that one inside host contacts in a period.
 //!
-//! Shape: one [`Peers`] per inside host and period; a kind of behaviour draws a
-//! first choice, and a peer met before is replaced by a random one. Invariant:
-//! the peers of one host are distinct by construction, so its cardinality is
-//! the number of peers asked for, exactly.
+//! A kind of behaviour draws a first choice, and a random host replaces a peer that was met before. So the peers of a host
+//! are distinct, and its cardinality is exactly the number of peers asked for.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;

@@ -1,8 +1,7 @@
-//! Random numbers of the traffic model.
+//! Random numbers of the traffic model: splitmix64, a counter and a mixer.
 //!
-//! Shape: splitmix64, a counter and a mixer. Invariant: the same seed gives the
-//! same bits on every machine; floats come from integers and, for powers, from
-//! `libm`, never from the platform's mathematics library.
+//! The same seed gives the same bits on every machine. Floats come from integers and, for powers, from `libm`, never from
+//! the platform's mathematics library.
 
 /// Increment of splitmix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -1,9 +1,8 @@
 //! Pairs one at a time, all of them new: traffic for loads of which no calendar fits into memory.
 //!
-//! Shape: [`Stream`], an iterator without end. Its hosts are those of model A: 0.6 % of them have
-//! a heavy tail of opposite hosts, and all others few. Invariant: no pair comes twice within
-//! 2^32 of them; in a window of the load that it is made for, hosts have the cardinalities of
-//! model A on average. Memory is that of the heavy hosts, 8 bytes for each 570 pairs of a window.
+//! Hosts are those of model A: 0.6 % of them have a heavy tail of opposite hosts, and all others few. No pair comes twice
+//! within 2^32 of them. In a window of the load that a stream is made for, hosts have the cardinalities of model A on
+//! average. Memory is that of the heavy hosts, 8 bytes for each 570 pairs of a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
@@ -96,14 +95,14 @@ impl Iterator for Stream {
 mod tests {
     use super::*;
     use crate::synthetic::Model;
-    use rustc_hash::{FxHashMap, FxHashSet};
+    use crate::synthetic::tests::cardinalities;
+    use rustc_hash::FxHashSet;
 
     const LOAD: u32 = 1_000_000;
 
     /// Hosts of at least 1024 of the distinct pairs.
     fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
-        let mut counts = FxHashMap::<_, u32>::default();
-        pairs.iter().for_each(|pair| *counts.entry(pair.inside).or_default() += 1);
+        let counts = cardinalities(pairs.iter().copied());
         counts.into_values().filter(|&count| count >= 1024).count()
     }
 

@@ -84,21 +84,13 @@ fn stated_records(statistics: &str) -> usize {
 
 #[test]
 fn real_traces_have_as_many_records_as_their_statistics_say() {
-    let Some(folder) = data_dir() else {
-        println!("skipped: SRLG_DATA is absent");
-        return;
-    };
-    let mut traces = 0;
-    for path in record_files(&folder.join("dev")).unwrap() {
+    for path in dev_traces() {
         let stem = path.to_str().and_then(|path| path.strip_suffix(SUFFIX)).unwrap();
         let statistics = fs::read_to_string(format!("{stem}.stats.json")).unwrap();
         let records: Vec<Record> = Trace::open(&path).unwrap().map(Result::unwrap).collect();
         assert_eq!(records.len(), stated_records(&statistics), "{stem}");
         assert!(records.is_sorted_by_key(|record| record.time_ms), "{stem}");
-        traces += 1;
     }
-    println!("{traces} traces read");
-    assert!(traces > 0, "no trace in {}", folder.display());
 }
 
 #[test]

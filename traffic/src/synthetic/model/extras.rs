@@ -203,16 +203,7 @@ impl Source for FlashCrowd {
 
 /// Flows that never pause: the same pairs in every period, each with one packet per slice, so that no pair of the window is
 /// older than its newest slice.
-pub(super) struct Persistent {
-    pairs: Background,
-}
-
-impl Persistent {
-    /// The pairs that `pairs` begins in one period.
-    pub(super) const fn new(pairs: Background) -> Self {
-        Self { pairs }
-    }
-}
+pub(super) struct Persistent(pub(super) Background);
 
 impl Source for Persistent {
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
@@ -222,7 +213,7 @@ impl Source for Persistent {
         }
         let first = ticks_of(number).start;
         // Always the draws of one and the same period.
-        self.pairs.period(0, &mut |flow| {
+        self.0.period(0, &mut |flow| {
             // As many equal parts as slices: a packet in each of them.
             begin(Flow::new(flow.pair, first, PERIOD * TICKS, PERIOD));
         });

@@ -1,9 +1,7 @@
 //! Model B, a metro network.
 //!
-//! Shape: [`Metro`], a [`Source`]; its hosts are drawn once, [`CLASSES`] with lognormal
-//! numbers of contacts per period; hosts of an on-off class make theirs in the on-times
-//! of a cycle of their own. Invariant: every period begins the wanted number of flows,
-//! divided among the classes by their shares.
+//! Hosts are drawn once, by [`CLASSES`] with lognormal numbers of contacts per period. Hosts of an on-off class make
+//! theirs in the on-times of a cycle of their own. The flows of a period are divided among the classes by their shares.
 //!
 //! The shares give 100 super points per million pairs: a class of share s, median m and
 //! deviation σ has s·10^6 / (m e^(σ²/2)) hosts, and the part Q(ln(1024/m) / σ) of them are

@@ -1,6 +1,6 @@
 //! Properties of the models, counted by hash sets.
 
-use super::super::rng::mix;
+use super::super::tests::{cardinalities, checksum};
 use super::metro::CLASSES;
 use super::*;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
@@ -9,15 +9,6 @@ use srlg_core::IpPair;
 
 fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<IpPair>> {
     model.slices(1, slices, load).collect()
-}
-
-fn cardinalities(slices: &[Vec<IpPair>]) -> FxHashMap<Address, u32> {
-    let distinct: FxHashSet<IpPair> = slices.iter().flatten().copied().collect();
-    let mut counts = FxHashMap::default();
-    for pair in distinct {
-        *counts.entry(pair.inside).or_default() += 1;
-    }
-    counts
 }
 
 /// Slices in which each pair of a host has packets.
@@ -51,11 +42,8 @@ fn equal_arguments_give_equal_packets() {
         6_675_487_434_169_338_931,
         2_894_837_918_821_372_758,
     ];
-    let checksum = |model: Model, seed| {
-        let packets = model.slices(seed, 310, 50_000).flatten();
-        let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.opposite));
-        packed.take(100_000).fold(0, |sum, pair| mix(sum ^ pair))
-    };
+    let checksum =
+        |model: Model, seed| checksum(model.slices(seed, 310, 50_000).flatten().take(100_000));
     assert_eq!(Model::ALL.map(|model| checksum(model, 1)), pinned);
     assert!(Model::ALL.iter().zip(pinned).all(|(&model, sum)| checksum(model, 2) != sum));
 }
@@ -110,8 +98,8 @@ fn metro_has_100_super_points_per_million_pairs() {
     // that many large hosts leave room for few: their number varies less than Poisson's,
     // whose deviation is 14.1. Four of them, and 5 % for the flows that reach over.
     let super_points = |seed| {
-        let all: Vec<Vec<IpPair>> = Model::Metro.slices(seed, 300, 500_000).collect();
-        cardinalities(&all).values().filter(|&&count| count >= 1024).count()
+        let all = Model::Metro.slices(seed, 300, 500_000).flatten();
+        cardinalities(all).values().filter(|&&count| count >= 1024).count()
     };
     let found: usize = (1..=4).map(super_points).sum();
     assert!((134..=266).contains(&found), "{found}");
@@ -119,7 +107,7 @@ fn metro_has_100_super_points_per_million_pairs() {
 
 #[test]
 fn flood_victims_have_a_fifth_of_the_pairs() {
-    let counts = cardinalities(&all_slices(Model::Flood, 200_000, 300));
+    let counts = cardinalities(Model::Flood.slices(1, 300, 200_000).flatten());
     let victims = own_hosts(4).into_iter().map(|victim| counts[&victim]);
     assert!(victims.eq([10_000; 4]));
 }
@@ -130,7 +118,7 @@ fn slow_scanners_touch_each_target_once_at_a_constant_rate() {
     let scan = SlowScan::new(1, 10_000);
     assert_eq!(scan.hosts().len(), 8);
     for start in [0, 37, 100] {
-        let counts = cardinalities(&all[start..start + 300]);
+        let counts = cardinalities(all[start..start + 300].iter().flatten().copied());
         assert_eq!(scan.hosts().iter().map(|host| counts[host]).sum::<u32>(), scan.pairs());
         assert!(scan.hosts().iter().all(|host| (800..1600).contains(&counts[host])));
     }
