@@ -1,15 +1,15 @@
 //! Runs commands with hosts of IPv6, and of both families: what they tell is as true as of IPv4.
 
-use crate::program::{failure, objects, run};
+use crate::program::{failure, objects, program, run};
 use approx::assert_abs_diff_eq;
 use serde_json::Value;
 
 const FAMILIES: [&str; 3] = ["4", "6", "mixed"];
 
 /// The objects of a run of each family, all of which name it.
-fn of_families(arguments: &[&str]) -> [Vec<Value>; 3] {
+fn of_families(line: &str) -> [Vec<Value>; 3] {
     FAMILIES.map(|family| {
-        let objects = objects(&[arguments, &["--json", "--family", family]].concat());
+        let objects = objects(program(line).args(["--family", family]));
         assert!(!objects.is_empty() && objects.iter().all(|it| it["family"] == family));
         objects
     })
@@ -28,10 +28,10 @@ fn assert_distinct([v4, v6, mixed]: [f64; 3]) {
 // 49 super points, of errors of 0.8 %: hosts of 29 and of 30 opposite hosts are four of these apart.
 #[test]
 fn accuracy_finds_the_super_points_of_either_family_with_errors_like_those_of_ipv4() {
-    let runs = of_families(&["accuracy", "--load", "50k", "--window", "9", "--threshold", "30"]);
+    let runs = of_families("accuracy --load 50k --window 9 --threshold 30");
     for objects in &runs {
         assert!(objects.iter().all(|it| it["super_points"] == 49));
-        for rate in ["fpr_mean", "fnr_mean", "finder_miss"] {
+        for rate in ["tfr_mean", "fpr_mean", "fnr_mean", "finder_miss"] {
             assert_eq!(value(objects, rate), 0.0, "{rate}");
         }
         assert!(value(objects, "rmse_low") < 1.6 && value(objects, "rmse_high") < 0.8);
@@ -42,8 +42,8 @@ fn accuracy_finds_the_super_points_of_either_family_with_errors_like_those_of_ip
 // Of 40 hosts of θ half have an estimate of θ, with a deviation of 3.2 hosts: four of them.
 #[test]
 fn planted_hosts_of_either_family_are_reported_among_hosts_that_are_all_alike() {
-    let small = ["--hosts", "1k", "--loads", "20k", "--planted", "40", "--memory", "1M"];
-    let runs = of_families(&[&["alike", "--repeat", "1"], &small[..]].concat());
+    let line = "alike --repeat 1 --hosts 1k --loads 20k --planted 40 --memory 1M";
+    let runs = of_families(line);
     for [row] in runs.each_ref().map(|objects| <&[Value; 1]>::try_from(&objects[..]).unwrap()) {
         let high = row["high"].as_u64().unwrap();
         assert!((8..=32).contains(&high), "{row}");
@@ -54,9 +54,8 @@ fn planted_hosts_of_either_family_are_reported_among_hosts_that_are_all_alike() 
 
 #[test]
 fn deltas_of_either_family_have_as_many_recorders_as_those_of_ipv4() {
-    let small = ["scale", "--quick", "--repeat", "1", "--pairs", "500"];
-    let sizes = ["--load", "100k", "--memory", "4M"];
-    let recorders = of_families(&[&small[..], &sizes].concat()).map(|objects| {
+    let line = "scale --quick --repeat 1 --pairs 500 --load 100k --memory 4M";
+    let recorders = of_families(line).map(|objects| {
         let of_metric = objects.iter().filter(|it| it["metric"] == "recorders");
         of_metric.map(|it| it["value"].as_f64().unwrap()).sum::<f64>()
     });
@@ -69,7 +68,7 @@ fn deltas_of_either_family_have_as_many_recorders_as_those_of_ipv4() {
 
 #[test]
 fn memory_of_either_family_does_not_grow_and_maps_are_of_ipv4_alone() {
-    let runs = of_families(&["growth", "--quick", "--closes", "1"]);
+    let runs = of_families("growth --quick --closes 1");
     let memories = runs.each_ref().map(|objects| {
         let of_memory = objects.iter().filter(|it| it["metric"] == "memory_bytes");
         let own: Vec<_> =
@@ -85,10 +84,10 @@ fn memory_of_either_family_does_not_grow_and_maps_are_of_ipv4_alone() {
 #[test]
 fn families_that_are_none_are_refused() {
     for command in ["accuracy", "alike", "giants", "scale", "speed", "growth"] {
-        let output = run(&[command, "--family", "5"]);
+        let output = run(&format!("{command} --family 5"));
         assert_eq!(output.status.code(), Some(2));
         insta::assert_snapshot!("no_family", String::from_utf8_lossy(&output.stderr));
     }
-    let paper = ["accuracy", "--load", "1k", "--window", "2", "--preset", "paper"];
-    insta::assert_snapshot!(failure(&run(&[&paper[..], &["--family", "6"]].concat())));
+    let paper = "accuracy --load 1k --window 2 --preset paper --family 6";
+    insta::assert_snapshot!(failure(&run(paper)));
 }

@@ -1,13 +1,11 @@
 //! Runs `giants` at tiny sizes: what it prints, and how it fails.
 
-use crate::program::{failure, objects, run};
-
-const SMALL: [&str; 9] =
-    ["giants", "--load", "20k", "--window", "10", "--trials", "4", "--memory", "500k"];
+use crate::program::{failure, objects, program, run};
 
 #[test]
 fn giants_are_told_within_their_stated_errors() {
-    let rows = objects(&[&SMALL[..], &["--cardinalities", "1024,300k", "--json"]].concat());
+    let small = "giants --load 20k --window 10 --trials 4 --memory 500k --cardinalities 1024,300k";
+    let rows = objects(&mut program(small));
     assert_eq!(rows.len(), 6);
     for row in rows {
         let of = |name: &str| row[name].as_f64().unwrap();
@@ -19,9 +17,9 @@ fn giants_are_told_within_their_stated_errors() {
 
 #[test]
 fn what_foreigners_cover_is_beyond_range_with_a_bound() {
-    let covered = ["--lines", "400", "--linear-width", "4096", "--cardinalities", "1024"];
-    let arguments = ["giants", "--load", "120k", "--window", "4", "--trials", "20", "--json"];
-    let rows = objects(&[&arguments[..], &covered].concat());
+    let covered = "--lines 400 --linear-width 4096 --cardinalities 1024";
+    let line = format!("giants --load 120k --window 4 --trials 20 {covered}");
+    let rows = objects(&mut program(&line));
     let sum = |name: &str| rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
     assert!(sum("beyond") > 5, "{rows:?}");
     assert_eq!(sum("bounds_above"), 0, "{rows:?}");
@@ -29,5 +27,5 @@ fn what_foreigners_cover_is_beyond_range_with_a_bound() {
 
 #[test]
 fn sizes_that_break_a_rule_are_refused() {
-    insta::assert_snapshot!(failure(&run(&["giants", "--lines", "9"])));
+    insta::assert_snapshot!(failure(&run("giants --lines 9")));
 }

@@ -1,19 +1,19 @@
 //! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{failure, fresh, objects, page, run};
+use crate::program::{failure, fresh, objects, page, program, run};
 use serde_json::Value;
 use std::fs;
 
-const QUICK: [&str; 4] = ["growth", "--quick", "--closes", "1"];
+const QUICK: &str = "growth --quick --closes 1";
 
 #[test]
 fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
     let folder = fresh("growth");
     let of_closes = ["ingest", "close", "memory", "stages"];
     let sweeps = [("load", &of_closes[..]), ("window", &of_closes), ("threads", &of_closes[..1])];
-    let text = page(&QUICK, &folder, &sweeps) + "\nA reading.\n";
+    let text = page(QUICK, &folder, &sweeps) + "\nA reading.\n";
     fs::write(folder.join("README.md"), &text).unwrap();
-    let text = page(&QUICK, &folder, &sweeps);
+    let text = page(QUICK, &folder, &sweeps);
     assert!(
         text.ends_with("\nA reading.\n") && text.contains("--closes 1 --family 4 --seed 1 --quick")
     );
@@ -21,7 +21,7 @@ fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
 
 #[test]
 fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
-    let objects = objects(&[&QUICK[..], &["--most-sets", "20k", "--json"]].concat());
+    let objects = objects(program(QUICK).args(["--most-sets", "20k"]));
     let values = |sweep: &str, metric: &str, system: &str| {
         let of =
             |it: &&Value| it["sweep"] == sweep && it["metric"] == metric && it["system"] == system;
@@ -43,7 +43,7 @@ fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
 
 #[test]
 fn sizes_that_are_too_large_are_errors_of_one_line() {
-    let with = |option, value| run(&[QUICK[0], "--json", option, value]);
-    let failures = [failure(&with("--most", "2G")), failure(&with("--closes", "1001"))];
+    let failures = ["growth --json --most 2G", "growth --json --closes 1001"].map(run);
+    let failures = failures.each_ref().map(failure);
     insta::assert_snapshot!(failures.concat());
 }

@@ -6,33 +6,11 @@ use std::path::Path;
 use std::process::Output;
 
 /// Two loads, two discrete and three sliding windows: all within a second or two.
-const SMALL: [&str; 14] = [
-    "paper",
-    "--load",
-    "100k,200k",
-    "--windows",
-    "2",
-    "--sliding-windows",
-    "3",
-    "--window",
-    "20",
-    "--threshold",
-    "64",
-    "--rival-memory",
-    "400k,1M",
-    "--seed=5",
-];
+const SMALL: &str = "paper --load 100k,200k --windows 2 --sliding-windows 3 --window 20 \
+                     --threshold 64 --rival-memory 400k,1M --seed=5";
 
-fn paper(output: &Path) -> Output {
-    program().args(SMALL).arg("--output").arg(output).output().unwrap()
-}
-
-/// The same with another value of an option.
-fn paper_with(option: &str, value: &str, output: &Path) -> Output {
-    let mut arguments = SMALL;
-    let at = arguments.iter().position(|&it| it == option).unwrap();
-    arguments[at + 1] = value;
-    program().args(arguments).arg("--output").arg(output).output().unwrap()
+fn paper(line: &str, output: &Path) -> Output {
+    program(line).arg("--output").arg(output).output().unwrap()
 }
 
 /// The lines, those of tables without their last cell, in which the times are.
@@ -50,7 +28,7 @@ fn last_cell(line: &str) -> usize {
 fn a_second_run_writes_the_same_but_for_times_and_keeps_prose() {
     let [one, two] = ["paper-one", "paper-two"].map(fresh);
     for folder in [&one, &two] {
-        let output = paper(folder);
+        let output = paper(SMALL, folder);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let mut files: Vec<_> = fs::read_dir(&one).unwrap().map(|it| it.unwrap().file_name()).collect();
@@ -63,7 +41,7 @@ fn a_second_run_writes_the_same_but_for_times_and_keeps_prose() {
     let readme = one.join("README.md");
     let text = fs::read_to_string(&readme).unwrap() + "\nA reading.\n";
     fs::write(&readme, &text).unwrap();
-    assert!(paper(&one).status.success());
+    assert!(paper(SMALL, &one).status.success());
     let again = fs::read_to_string(&readme).unwrap();
     assert_eq!(without_times(&again), without_times(&text));
     for name in files.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with("svg")) {
@@ -73,7 +51,7 @@ fn a_second_run_writes_the_same_but_for_times_and_keeps_prose() {
 
 #[test]
 fn json_has_an_object_for_every_cell() {
-    let cells = objects(&[&SMALL[..], &["--json"]].concat());
+    let cells = objects(&mut program(SMALL));
     let count = |experiment: &str, metric: &str| {
         let wanted = |cell: &&serde_json::Value| {
             cell["experiment"] == experiment && cell["metric"] == metric && cell["seed"] == 5
@@ -92,16 +70,20 @@ fn json_has_an_object_for_every_cell() {
 #[test]
 fn wrong_sizes_and_broken_documents_are_errors_of_one_line() {
     let folder = fresh("paper-broken");
-    let sizes =
-        [("--rival-memory", "300k"), ("--window", "8M"), ("--load", "60M"), ("--threshold", "4")];
-    let failed = |(option, value)| failure(&paper_with(option, value, &folder));
+    let sizes = [
+        (" 400k,1M", " 300k"),
+        ("--window 20", "--window 8M"),
+        (" 100k,200k", " 60M"),
+        ("--threshold 64", "--threshold 4"),
+    ];
+    let failed = |(from, to)| failure(&paper(&SMALL.replace(from, to), &folder));
     let mut failures = sizes.map(failed).to_vec();
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("README.md"), "# Prose alone\n").unwrap();
-    failures.push(failure(&paper(&folder)));
+    failures.push(failure(&paper(SMALL, &folder)));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is there");
     let file = fresh("paper-file");
     fs::write(&file, "").unwrap();
-    failures.push(failure(&paper(&file)));
+    failures.push(failure(&paper(SMALL, &file)));
     insta::assert_snapshot!(failures.concat());
 }

@@ -2,31 +2,14 @@
 
 use crate::program::{failure, fresh, objects, program, run};
 use approx::assert_abs_diff_eq;
-use serde_json::Value;
 use std::fs;
 
 /// One plan that is measured and one that is refused.
-const TINY: [&str; 11] = [
-    "plans",
-    "--thresholds",
-    "32",
-    "--loads",
-    "10k",
-    "--memories",
-    "41k,200k",
-    "--windows",
-    "10",
-    "--hosts",
-    "200",
-];
-
-fn rows(more: &[&str]) -> Vec<Value> {
-    objects(&[&TINY[..], &["--json"], more].concat())
-}
+const TINY: &str = "plans --thresholds 32 --loads 10k --memories 41k,200k --windows 10 --hosts 200";
 
 #[test]
 fn plans_that_are_accepted_are_measured_and_keep_what_they_promise() {
-    let rows = rows(&[]);
+    let rows = objects(&mut program(TINY));
     insta::assert_snapshot!(rows[0]["refused"].as_str().unwrap());
     let measured = &rows[1..];
     assert_eq!(measured.len(), 2, "a row for each traffic");
@@ -43,7 +26,7 @@ fn plans_that_are_accepted_are_measured_and_keep_what_they_promise() {
 
 #[test]
 fn everything_follows_from_the_seed() {
-    let errors = |seed| rows(&["--seed", seed])[1]["rms_error"].clone();
+    let errors = |seed| objects(program(TINY).args(["--seed", seed]))[1]["rms_error"].clone();
     assert_eq!(errors("5"), errors("5"));
     assert_ne!(errors("5"), errors("6"));
 }
@@ -54,7 +37,7 @@ fn the_page_gets_a_row_for_each_threshold_or_the_table_of_sizes() {
     let places = ["sizes", "plans"].map(|name| format!("<!-- table: {name} -->\n<!-- end -->\n"));
     fs::write(&page, places.concat()).unwrap();
     for more in [&["--table"][..], &[]] {
-        let output = program().args(TINY).arg("--write").arg(&page).args(more).output().unwrap();
+        let output = program(TINY).arg("--write").arg(&page).args(more).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let text = fs::read_to_string(&page).unwrap();
@@ -63,5 +46,5 @@ fn the_page_gets_a_row_for_each_threshold_or_the_table_of_sizes() {
 
 #[test]
 fn what_cannot_be_measured_is_one_clear_line() {
-    insta::assert_snapshot!(failure(&run(&["plans", "--hosts", "2M"])));
+    insta::assert_snapshot!(failure(&run("plans --hosts 2M")));
 }

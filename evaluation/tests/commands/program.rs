@@ -5,17 +5,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"))
+/// The program with the arguments of a command line.
+pub(crate) fn program(line: &str) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"));
+    program.args(line.split(' '));
+    program
 }
 
-pub(crate) fn run(arguments: &[&str]) -> Output {
-    program().args(arguments).output().unwrap()
+pub(crate) fn run(line: &str) -> Output {
+    program(line).output().unwrap()
 }
 
-/// The objects on the standard output of a run that succeeds.
-pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
-    let output = run(arguments);
+/// The objects that a run with `--json` prints, which succeeds.
+pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
+    let output = program.arg("--json").output().unwrap();
     // Nobody watches a progress bar in a pipe.
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -23,8 +26,8 @@ pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
 }
 
 /// The page in a folder, after a run that succeeds: it has a place for each sweep, and shows its plots, which are there.
-pub(crate) fn page(arguments: &[&str], folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
-    let output = program().args(arguments).arg("--output").arg(folder).output().unwrap();
+pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
+    let output = program(line).arg("--output").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(folder.join("README.md")).unwrap();
     for (sweep, plots) in sweeps {

@@ -1,14 +1,9 @@
 //! Runs `scale` at tiny sizes: what it prints and writes, and how it fails.
 
-use crate::program::{failure, fresh, objects, page, run};
+use crate::program::{failure, fresh, objects, page, program, run};
 use serde_json::Value;
 
-const QUICK: [&str; 10] =
-    ["scale", "--quick", "--repeat", "1", "--pairs", "500", "--load", "100k", "--memory", "4M"];
-
-fn metrics(more: &[&str]) -> Vec<Value> {
-    objects(&[&QUICK[..], &["--json"], more].concat())
-}
+const QUICK: &str = "scale --quick --repeat 1 --pairs 500 --load 100k --memory 4M";
 
 fn values(metrics: &[Value], metric: &str, series: &str) -> Vec<f64> {
     let of = |it: &&Value| it["metric"] == metric && it["series"] == series;
@@ -22,13 +17,15 @@ fn a_page_has_a_table_and_plots_of_every_sweep() {
         ("nodes", &["collector-bytes", "collector-merge-ms"]),
         ("tree", &["tree-root-bytes", "tree-latency-ms"]),
     ];
-    let text = page(&QUICK, &fresh("scale"), &sweeps);
+    let text = page(QUICK, &fresh("scale"), &sweeps);
     assert!(text.contains("--repeat 1 --family 4 --seed 1 --quick"));
 }
 
 #[test]
 fn bytes_grow_with_traffic_and_nodes_and_less_than_either_where_nodes_share_recorders() {
-    let metrics = metrics(&[]);
+    let metrics = objects(&mut program(QUICK));
+    // Sizes are planned for a load and a memory.
+    assert!(metrics.iter().all(|it| it["load"] == 100_000 && it["memory"] == 4_000_000));
     let bytes = values(&metrics, "delta_bytes", "a node");
     assert!(bytes.len() == 2 && bytes[0] < bytes[1], "{bytes:?}");
     let own = values(&metrics, "collector_bytes", "traffic of their own");
@@ -43,26 +40,21 @@ fn bytes_grow_with_traffic_and_nodes_and_less_than_either_where_nodes_share_reco
 
 #[test]
 fn what_is_sent_follows_from_the_seed_alone() {
-    let sent = |seed| values(&metrics(&["--seed", seed]), "delta_bytes", "a node");
+    let metrics = |seed| objects(program(QUICK).args(["--seed", seed]));
+    let sent = |seed| values(&metrics(seed), "delta_bytes", "a node");
     assert_eq!(sent("5"), sent("5"));
     assert_ne!(sent("5"), sent("6"));
 }
 
 #[test]
-fn sizes_are_planned_for_a_load_and_a_memory() {
-    let metrics = metrics(&[]);
-    assert!(metrics.iter().all(|it| it["load"] == 100_000 && it["memory"] == 4_000_000));
-}
-
-#[test]
 fn what_cannot_be_simulated_is_one_clear_line() {
     let failures = [
-        &["--nodes", "1G"][..],
-        &["--nodes", "1k", "--pairs", "1M"],
-        &["--most", "1G"],
-        &["--load", "1M", "--memory", "1k"],
-        &["--repeat", "1001"],
+        "--nodes 1G",
+        "--nodes 1k --pairs 1M",
+        "--most 1G",
+        "--load 1M --memory 1k",
+        "--repeat 1001",
     ]
-    .map(|sizes| failure(&run(&[&["scale", "--json"], sizes].concat())));
+    .map(|sizes| failure(&run(&format!("scale --json {sizes}"))));
     insta::assert_snapshot!(failures.concat());
 }

@@ -1,6 +1,6 @@
 //! The commands that measure, at sizes that take no time.
 
-use super::{failure, fresh, objects, run};
+use super::{failure, fresh, objects, program, run};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 use std::fs;
@@ -14,23 +14,9 @@ fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64
         .collect()
 }
 
-const SMALL_PEERS: [&str; 7] = ["peers", "--load", "20k", "--window", "4", "--threshold", "20"];
-
-#[test]
-fn accuracy_tells_errors_of_small_and_of_large_super_points() {
-    let objects =
-        objects(&["accuracy", "--load", "50k", "--window", "9", "--threshold", "30", "--json"]);
-    let metrics: Vec<_> = objects.iter().map(|object| object["metric"].as_str().unwrap()).collect();
-    assert!(metrics.contains(&"rmse_low") && metrics.contains(&"rmse_high"), "{metrics:?}");
-    for rate in ["tfr_mean", "rmse_low", "rmse_high"] {
-        let value = values(&objects, rate, "traffic")[0].1.unwrap();
-        assert!((0.0..50.0).contains(&value), "{rate} is {value}");
-    }
-}
-
 #[test]
 fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a_window() {
-    let objects = objects(&[&SMALL_PEERS[..], &["--json"]].concat());
+    let objects = objects(&mut program("peers --load 20k --window 4 --threshold 20"));
     let whole = values(&objects, "tfr_mean", "system");
     let every = values(&objects, "tfr_every_slice", "system");
     assert!(whole.len() == every.len() && whole.len() >= 8);
@@ -53,8 +39,9 @@ fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a
 fn the_table_goes_between_the_markers_of_the_page() {
     let page = fresh("peers.md");
     fs::write(&page, "# A\n<!-- table: load 1k -->\nold\n<!-- end -->\n").unwrap();
-    let peers =
-        |load| run(&["peers", "--load", load, "--window", "1", "--write", page.to_str().unwrap()]);
+    let peers = |load| {
+        program("peers --window 1 --load").arg(load).arg("--write").arg(&page).output().unwrap()
+    };
     assert!(peers("1k").status.success());
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("\n| srlg, preset paper ") && !text.contains("\nold\n"), "{text}");
@@ -64,8 +51,8 @@ fn the_table_goes_between_the_markers_of_the_page() {
 
 #[test]
 fn sizes_that_are_too_large_are_errors_of_one_line() {
-    let sizes = [["--window", "20k"], ["--load", "1G"], ["--windows", "1G"]];
-    let failures = sizes.map(|size| failure(&run(&[&["peers"][..], &size].concat())));
+    let sizes = ["peers --window 20k", "peers --load 1G", "peers --windows 1G"];
+    let failures = sizes.map(|line| failure(&run(line)));
     insta::assert_snapshot!(failures.concat());
 }
 
@@ -83,15 +70,14 @@ fn record_folder(name: &str) -> PathBuf {
 #[test]
 fn every_window_of_a_recording_is_scored() {
     let folder = record_folder("traces");
-    let traces = ["traces", "--data", folder.to_str().unwrap()];
-    let settings = ["--cut", "60x5", "--threshold", "100,256", "--preset", "default", "--json"];
-    let objects = objects(&[&traces[..], &settings].concat());
+    let line = "traces --cut 60x5 --threshold 100,256 --preset default --data";
+    let objects = objects(program(line).arg(&folder));
     let windows = |object: &Value| (object["windows"].as_u64(), object["super_points"].as_u64());
     // Windows end in minutes 4 to 9.
     assert_eq!(windows(&objects[0]), (Some(6), Some(6)));
     let tfr = [("scan".to_owned(), Some(0.0)), ("scan".to_owned(), None)];
     assert_eq!(values(&objects, "tfr", "trace"), tfr);
-    let output = run(&[&traces[..], &["--cut", "60x5,1x800"]].concat());
+    let output = program("traces --cut 60x5,1x800 --data").arg(&folder).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     insta::assert_snapshot!(text);
 }
@@ -99,7 +85,7 @@ fn every_window_of_a_recording_is_scored() {
 #[test]
 fn folders_without_records_are_errors_of_one_line() {
     let nowhere = fresh("no-traces");
-    let traces = |folder: &Path| run(&["traces", "--data", folder.to_str().unwrap()]);
+    let traces = |folder: &Path| program("traces --data").arg(folder).output().unwrap();
     let mut failures = vec![failure(&traces(&nowhere))];
     let empty = fresh("empty-traces");
     fs::create_dir_all(&empty).unwrap();

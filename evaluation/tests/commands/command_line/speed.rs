@@ -1,24 +1,16 @@
 //! `speed`, at sizes that take no time.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{failure, objects, run};
+use super::{failure, objects, program, run};
 
-const SMALL: [&str; 11] = [
-    "speed",
-    "--device",
-    "cpu",
-    "--pairs",
-    "20k",
-    "--loads",
-    "30k",
-    "--capture",
-    "100k",
-    "--repeat",
-    "2",
-];
+const SMALL: &str = "speed --pairs 20k --loads 30k --capture 100k --repeat 2 --device cpu";
+
+/// What a run on the CPU prints: several tests look at it.
+static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| objects(&mut program(SMALL)));
 
 /// What IPv6 hosts cost, and both families at once.
 const FAMILIES: [&str; 4] = [
@@ -34,8 +26,7 @@ fn number(object: &Value, field: &str) -> f64 {
 
 #[test]
 fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
-    let objects = objects(&[&SMALL[..], &["--json"]].concat());
-    for object in &objects {
+    for object in &*OBJECTS {
         let [min, value, max] = ["min", "value", "max"].map(|field| number(object, field));
         assert!(0.0 <= min && min <= value && value <= max, "{object}");
         assert_eq!((&object["device"], &object["seed"]), (&"cpu".into(), &1.into()));
@@ -44,8 +35,8 @@ fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
         let parts = ["metric", "system", "threads", "load", "kind", "of", "traffic"];
         parts.map(|part| object[part].to_string()).join(" ")
     };
-    let names: BTreeSet<_> = objects.iter().map(name).collect();
-    assert_eq!(names.len(), objects.len(), "{names:?}");
+    let names: BTreeSet<_> = OBJECTS.iter().map(name).collect();
+    assert_eq!(names.len(), OBJECTS.len(), "{names:?}");
     let some = ["read_bandwidth", "ingest_pinned_packets", "capture_bytes", "close_slice_ms"];
     for name in some.into_iter().chain(FAMILIES) {
         assert!(names.iter().any(|metric| metric.contains(name)), "no {name} in {names:?}");
@@ -53,27 +44,26 @@ fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
 }
 
 /// What `field` is in the objects of `metric` with so many threads.
-fn all<'a>(objects: &'a [Value], metric: &str, threads: u32, field: &str) -> Vec<&'a Value> {
+fn all(metric: &str, threads: u32, field: &str) -> Vec<&'static Value> {
     let of = |object: &&Value| object["metric"] == metric && object["threads"] == threads;
-    objects.iter().filter(of).map(|object| &object[field]).collect()
+    OBJECTS.iter().filter(of).map(|object| &object[field]).collect()
 }
 
 #[test]
 fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extreme_rates() {
-    let objects = objects(&[&SMALL[..], &["--json"]].concat());
     for (traffic, threads) in
         ["distinct", "packets", "flood"].into_iter().flat_map(|it| [(it, 1), (it, 2)])
     {
         let ingest = format!("ingest_{traffic}");
-        let systems = all(&objects, &ingest, threads, "system");
+        let systems = all(&ingest, threads, "system");
         assert_eq!((systems.len(), systems[0]), (6, &"srlg".into()));
         let ratio = format!("ingest_{traffic}_ratio");
-        let mut compared = all(&objects, &ratio, threads, "of");
+        let mut compared = all(&ratio, threads, "of");
         assert_eq!(compared.remove(0), "best exact map");
         assert_eq!(compared, systems[1..]);
-        let bound = |field| all(&objects, &ingest, threads, field);
+        let bound = |field| all(&ingest, threads, field);
         let (least, most) = (bound("min"), bound("max"));
-        let ratios = [all(&objects, &ratio, threads, "min"), all(&objects, &ratio, threads, "max")];
+        let ratios = [all(&ratio, threads, "min"), all(&ratio, threads, "max")];
         // The first ratio is to both exact maps, the second to the first of them.
         let [low, high] = [0, 1].map(|end| ratios[end][1].as_f64().unwrap());
         let quotient = |own: &Value, other: &Value| own.as_f64().unwrap() / other.as_f64().unwrap();
@@ -81,22 +71,21 @@ fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extr
         assert!(high <= 1.001 * quotient(most[0], least[1]), "{high}");
     }
     for threads in [1, 2] {
-        let kinds = all(&objects, "random_store_limit", threads, "kind");
+        let kinds = all("random_store_limit", threads, "kind");
         assert_eq!(kinds, ["store", "minimum"]);
-        assert_eq!(all(&objects, "ingest_distinct_share", threads, "unit"), ["%"]);
+        assert_eq!(all("ingest_distinct_share", threads, "unit"), ["%"]);
     }
 }
 
 #[test]
 fn exact_maps_hold_the_window_of_the_link_before_its_packets_come() {
-    let objects = objects(&[&SMALL[..], &["--json"]].concat());
     let bytes = |traffic: &str, system: &str| {
         let of = |object: &&Value| {
             object["metric"] == "memory_bytes"
                 && object["traffic"] == traffic
                 && object["system"] == system
         };
-        number(objects.iter().find(of).unwrap(), "value")
+        number(OBJECTS.iter().find(of).unwrap(), "value")
     };
     // 20 k packets a second of 46 per pair are 130 k pairs in five minutes; distinct are 20 k.
     assert!(bytes("packets", "hash map of pairs") > 4.0 * bytes("distinct", "hash map of pairs"));
@@ -106,7 +95,7 @@ fn exact_maps_hold_the_window_of_the_link_before_its_packets_come() {
 #[test]
 fn stages_of_a_close_are_no_longer_than_the_close() {
     for preset in ["default", "paper"] {
-        let objects = objects(&[&SMALL[..], &["--preset", preset, "--json"]].concat());
+        let objects = objects(program(SMALL).args(["--preset", preset]));
         let close = objects.iter().find(|object| object["metric"] == "close_slice_ms").unwrap();
         assert_eq!((&close["load"], &close["threads"]), (&30_000.into(), &1.into()));
         let stages = close["stages"].as_object().unwrap();
@@ -118,25 +107,28 @@ fn stages_of_a_close_are_no_longer_than_the_close() {
 
 #[test]
 fn table_has_a_row_per_metric_and_names_the_machine() {
-    let rows = objects(&[&SMALL[..], &["--json"]].concat()).len();
-    let output = run(&SMALL);
+    let output = run(SMALL);
     let text = String::from_utf8(output.stdout).unwrap();
     let cores = std::thread::available_parallelism().unwrap().to_string();
     assert!(text.split_whitespace().any(|word| word == cores), "{cores} cores: {text}");
     // Two more for the headings and the line under them.
-    assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), rows + 2, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with('|')).count(),
+        OBJECTS.len() + 2,
+        "{text}"
+    );
 }
 
 #[test]
 fn sizes_that_are_too_large_are_errors_of_one_line() {
-    let sizes = [["--loads", "1M,51M"], ["--pairs", "2G"], ["--repeat", "10001"]];
-    let with = |size: [&str; 2]| run(&[&["speed", "--device", "cpu"][..], &size].concat());
+    let sizes = ["--loads 1M,51M", "--pairs 2G", "--repeat 10001"];
+    let with = |size| run(&format!("speed --device cpu {size}"));
     insta::assert_snapshot!(sizes.map(|size| failure(&with(size))).concat());
 }
 
 #[test]
 fn devices_that_are_not_there_are_errors_of_one_line() {
-    let output = run(&[&SMALL[..1], &["--device", "cuda"], &SMALL[3..]].concat());
+    let output = run(&SMALL.replace(" cpu", " cuda"));
     // Where there is a GPU the command succeeds.
     if !output.status.success() {
         failure(&output);
