@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use indicatif::ProgressBar;
 use srlg_core::{Config, IpPair};
 use srlg_host::report::FinderFill;
 use srlg_host::{Device, SliceReport, SlidingDetector};
@@ -71,11 +72,10 @@ pub(crate) struct Alike {
 }
 
 /// Traffic of hosts that are alike, and of planted hosts.
-struct Traffic {
-    seed: u64,
+struct Traffic<'a> {
+    options: &'a Alike,
     hosts: u32,
     load: u32,
-    planted: u32,
     threshold: u32,
     window: u32,
 }
@@ -103,40 +103,30 @@ pub(crate) fn run(options: &Alike) -> Result<()> {
         details,
         ..Results::default()
     };
+    let Config { threshold, window, .. } = base;
     let traffic = |&hosts: &u32| {
-        options.loads.iter().map(move |&load| Traffic {
-            seed: options.seed,
-            hosts,
-            load,
-            planted: options.planted,
-            threshold: base.threshold,
-            window: base.window,
-        })
+        let of_load = move |&load: &u32| Traffic { options, hosts, load, threshold, window };
+        options.loads.iter().map(of_load)
     };
-    let steps: Vec<Traffic> = options.hosts.iter().flat_map(traffic).collect();
-    let slices = base.window + options.repeat;
+    let steps: Vec<Traffic<'_>> = options.hosts.iter().flat_map(traffic).collect();
+    let slices = window + options.repeat;
     let form = if options.json { Form::Objects } else { Form::Lines };
     let sweep = Sweep { results, steps };
     Study::printed(form).run(slices, vec![sweep], |traffic, results, bar| {
         let config = options.sizes.config(base, traffic.load)?;
         let mut detector = SlidingDetector::new(config, Device::Auto)?;
-        let outcome = traffic.outcome(options, &mut detector, bar)?;
+        let outcome = traffic.outcome(&mut detector, bar)?;
         results.rows.push(outcome.row(traffic));
         Ok(())
     })?;
     Ok(())
 }
 
-impl Traffic {
-    fn outcome(
-        &self,
-        options: &Alike,
-        detector: &mut SlidingDetector,
-        bar: &indicatif::ProgressBar,
-    ) -> Result<Outcome> {
-        let mut feeder = Feeder::new(options.family);
+impl Traffic<'_> {
+    fn outcome(&self, detector: &mut SlidingDetector, bar: &ProgressBar) -> Result<Outcome> {
+        let mut feeder = Feeder::new(self.options.family);
         let (mut closes, mut high, mut first) = (Vec::new(), Vec::new(), None);
-        for slice in 0..self.window + options.repeat {
+        for slice in 0..self.window + self.options.repeat {
             feeder.ingest(detector, &self.background(slice))?;
             feeder.ingest(detector, &self.planted(slice))?;
             detector.flush()?;
@@ -146,7 +136,7 @@ impl Traffic {
                 continue;
             }
             if first.is_none() {
-                high = self.high(detector, options.family)?;
+                high = self.high(detector)?;
             }
             let (report, seconds) = timed_close(detector)?;
             closes.push(1e3 * seconds);
@@ -159,10 +149,10 @@ impl Traffic {
     }
 
     /// The planted hosts whose estimate reaches θ.
-    fn high(&self, detector: &SlidingDetector, family: Family) -> Result<Vec<IpAddr>> {
+    fn high(&self, detector: &SlidingDetector) -> Result<Vec<IpAddr>> {
         let mut high = Vec::new();
-        for number in 0..self.planted {
-            let host = family.host(FIRST_PLANTED + number);
+        for number in 0..self.options.planted {
+            let host = self.options.family.host(FIRST_PLANTED + number);
             if detector.cardinality(host)?.cardinality >= f64::from(self.threshold) {
                 high.push(host);
             }
@@ -174,7 +164,7 @@ impl Traffic {
     fn background(&self, slice: u32) -> Vec<IpPair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {
-            let random = mix(self.seed ^ mix(number));
+            let random = mix(self.options.seed ^ mix(number));
             let host = (u64::from(random as u32) * u64::from(self.hosts)) >> 32;
             IpPair { inside: FIRST_HOST.wrapping_add(host as u32), opposite: (random >> 32) as u32 }
         };
@@ -193,12 +183,12 @@ impl Traffic {
                 opposite: peer(contact),
             })
         };
-        (0..self.planted).flat_map(contacts).collect()
+        (0..self.options.planted).flat_map(contacts).collect()
     }
 }
 
 impl Outcome {
-    fn row(&self, traffic: &Traffic) -> Row {
+    fn row(&self, traffic: &Traffic<'_>) -> Row {
         let Self { first, high, missed, close_ms } = self;
         let health = &first.health.finder;
         // The least that was asked of a candidate, and the share of the finder that was in use.

@@ -61,9 +61,11 @@ pub(crate) struct Config<Sizes> {
 
 /// A system of arrays of bit vectors, from which `R` regains hosts.
 pub(crate) struct VectorFilter<R> {
-    limits: Limits,
+    threshold: u32,
+    most_combinations: u64,
     arrays: Arrays,
-    pair_hash: PairHash,
+    /// Of the inside host, and of the pair.
+    keys: [Key; 2],
     reversal: R,
     /// How far the search of the last `close_slice` went.
     search: Search,
@@ -77,15 +79,23 @@ impl<R: Reversal> VectorFilter<R> {
     pub(crate) fn new(config: &Config<R::Sizes>) -> Self {
         let Config { threshold, vector_bits, most_combinations, seed, .. } = *config;
         let mut keys = KeySequence::new(seed);
-        let pair_hash = PairHash { host: keys.next_key(), pair: keys.next_key() };
+        let pair_keys = [keys.next_key(), keys.next_key()];
         let (reversal, counts) = R::new(&config.sizes, &mut keys);
         Self {
-            limits: Limits { threshold, most_combinations },
+            threshold,
+            most_combinations,
             arrays: Arrays::new(&counts, vector_bits),
-            pair_hash,
+            keys: pair_keys,
             reversal,
             search: Search { tried: 0, complete: true },
         }
+    }
+
+    /// The bit that a pair sets in its vectors: uniform over the pairs, not over the opposite
+    /// hosts, so that hosts with common peers do not set the same bits.
+    fn bit(&self, pair: IpPair) -> u32 {
+        let [host, key] = self.keys;
+        reduce(hash(pair.opposite ^ hash(pair.inside, host), key), self.arrays.vector_bits)
     }
 }
 
@@ -96,7 +106,7 @@ impl<R: Reversal> System for VectorFilter<R> {
 
     fn ingest(&mut self, pairs: &[IpPair]) {
         for &pair in pairs {
-            let bit = self.pair_hash.bit(pair, self.arrays.vector_bits);
+            let bit = self.bit(pair);
             for (array, vector) in self.reversal.vectors(pair.inside).enumerate() {
                 self.arrays.set(array, vector, bit);
             }
@@ -104,7 +114,8 @@ impl<R: Reversal> System for VectorFilter<R> {
     }
 
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let (report, search) = self.arrays.report(&self.reversal, self.limits);
+        let (report, search) =
+            self.arrays.report(&self.reversal, self.threshold, self.most_combinations);
         self.search = search;
         self.arrays.clear();
         report
@@ -117,19 +128,6 @@ impl<R: Reversal> System for VectorFilter<R> {
     /// The vectors alone.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()
-    }
-}
-
-/// Which bit of its vectors a pair sets: uniform over the pairs, not over the opposite
-/// hosts, so that hosts with common peers do not set the same bits.
-struct PairHash {
-    host: Key,
-    pair: Key,
-}
-
-impl PairHash {
-    fn bit(&self, pair: IpPair, bits: u32) -> u32 {
-        reduce(hash(pair.opposite ^ hash(pair.inside, self.host), self.pair), bits)
     }
 }
 
@@ -162,15 +160,6 @@ pub(crate) trait Reversal: Sized {
 
     /// The host, when the vectors of all arrays have been joined.
     fn host(&self, known: Self::Clue) -> Address;
-}
-
-/// Which hosts a system reports.
-#[derive(Clone, Copy)]
-struct Limits {
-    /// Hosts of at least this estimate.
-    threshold: u32,
-    /// Those found in as many combinations of vectors, at most.
-    most_combinations: u64,
 }
 
 /// Arrays of vectors of equally many bits.
@@ -209,9 +198,13 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Hosts with their estimates, within `limits`.
-    fn report<R: Reversal>(&self, reversal: &R, limits: Limits) -> (Vec<(Address, f64)>, Search) {
-        let Limits { threshold, most_combinations: most } = limits;
+    /// Hosts whose estimate is at least `threshold`, with it, that `most` combinations of vectors lead to.
+    fn report<R: Reversal>(
+        &self,
+        reversal: &R,
+        threshold: u32,
+        most: u64,
+    ) -> (Vec<(Address, f64)>, Search) {
         let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
         let background = self.background(&zeros);
         let bits = f64::from(self.vector_bits);

@@ -204,6 +204,11 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
+    /// A figure of srlg in rounds of ingest.
+    fn metric(&self, name: &str, unit: &'static str, threads: u32, sample: Sample) -> Metric {
+        Metric::new(name, unit, threads, sample).load(self.pairs)
+    }
+
     /// `count` pairs of random hosts, no two of them equal.
     fn distinct(&self, count: u32) -> Vec<IpPair> {
         distinct_pairs(self.options.seed, HOSTS, count.into()).collect()

@@ -5,7 +5,6 @@
 //! a whole window, those of too many slices, and rows in which nothing was to be found and nothing was reported.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -41,7 +40,7 @@ pub(crate) struct Traces {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,paper")]
     preset: Vec<Preset>,
     /// Seconds of a slice and slices of a window
-    #[arg(long, value_delimiter = ',', default_value = "60x5,300x1,1x300")]
+    #[arg(long, value_delimiter = ',', default_value = "60x5,300x1,1x300", value_parser = cut)]
     cut: Vec<Cut>,
     /// Distinct opposite hosts that make a super point
     #[arg(long, value_delimiter = ',', default_value = "100,256,1024", value_parser = number::count)]
@@ -65,19 +64,13 @@ struct Cut {
     window: u32,
 }
 
-/// A text that is no [`Cut`].
-#[derive(Debug, thiserror::Error)]
-#[error("give seconds per slice and slices per window, each at least 1: 60x5")]
-struct NotACut;
-
-impl FromStr for Cut {
-    type Err = NotACut;
-
-    fn from_str(text: &str) -> Result<Self, NotACut> {
-        let (seconds, window) = text.split_once('x').ok_or(NotACut)?;
-        let count = |text| number::count(text).map_err(|_| NotACut);
-        Ok(Self { seconds: count(seconds)?, window: count(window)? })
-    }
+/// Reads a [`Cut`], as options take it.
+fn cut(text: &str) -> Result<Cut> {
+    let cut = || {
+        let (seconds, window) = text.split_once('x')?;
+        Some(Cut { seconds: number::count(seconds).ok()?, window: number::count(window).ok()? })
+    };
+    cut().context("give seconds per slice and slices per window, each at least 1: 60x5")
 }
 
 impl Cut {

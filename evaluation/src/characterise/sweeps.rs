@@ -178,34 +178,20 @@ fn resized(config: Config, doublings: i32) -> Config {
 
 /// The default preset with ever more tags. More tags leave fewer ages: epochs of more slices.
 fn tags(base: &Setting, load: u32) -> Result<Step> {
-    let entrant = |split: TagSplit| Entrant {
-        series: format!("{} pairs", short(load)),
-        x: Some(split.tags.into()),
-        config: split.config,
-    };
-    let entrants = tag_splits(base.window)?.into_iter().map(entrant).collect();
-    Ok(Step { setting: Setting { load, ..base.clone() }, entrants })
-}
-
-/// A configuration, and the tags that it has, since ages may leave more than are asked for.
-struct TagSplit {
-    tags: u32,
-    config: Config,
-}
-
-/// The default preset with ever more tags instead of ages, for windows of `window` slices.
-fn tag_splits(window: u32) -> Result<Vec<TagSplit>> {
-    let preset = Config { window, ..Config::default() };
-    let Scheme::Tagged { cell_bits, lines, .. } = preset.scheme else { return Ok(Vec::new()) };
-    let mut splits = Vec::new();
+    let preset = Config { window: base.window, ..Config::default() };
+    let mut entrants = Vec::new();
     // From the fewest tags that there can be.
     for least in [64, 128, 256, 512, 1024, 2048, 4096] {
-        let scheme = Scheme::Tagged { cell_bits, lines, tags: least };
-        let config = Config { scheme, ..preset };
-        splits.push(TagSplit { tags: config.validate()?.counter_sizes().tags, config });
+        let mut config = preset;
+        if let Scheme::Tagged { tags, .. } = &mut config.scheme {
+            *tags = least;
+        }
+        // Ages may leave more tags than are asked for.
+        let x = config.validate()?.counter_sizes().tags.into();
+        entrants.push(Entrant { series: format!("{} pairs", short(load)), x: Some(x), config });
     }
-    splits.dedup_by_key(|split| split.tags);
-    Ok(splits)
+    entrants.dedup_by_key(|entrant| entrant.x);
+    Ok(Step { setting: Setting { load, ..base.clone() }, entrants })
 }
 
 #[cfg(test)]
@@ -244,8 +230,10 @@ mod tests {
     #[test]
     fn every_split_has_more_tags_than_the_one_before() {
         for window in [20, 300, 3000] {
-            let splits = tag_splits(window).unwrap();
-            assert!(splits.len() >= 3 && splits.is_sorted_by(|one, next| one.tags < next.tags));
+            let (bands, most_hosts) = (Vec::new(), 0);
+            let setting = Setting { load: 0, window, threshold: 64, bands, most_hosts };
+            let splits = tags(&setting, 1).unwrap().entrants;
+            assert!(splits.len() >= 3 && splits.is_sorted_by(|one, next| one.x < next.x));
             // The preset itself is the first.
             assert_eq!(splits[0].config.scheme, Config::default().scheme);
         }

@@ -1,6 +1,4 @@
-//! What the tests of several peers need: streams, and reports to compare.
-//!
-//! Shape: functions. Invariant: the truth comes from the oracle, never from a peer.
+//! Streams and reports for the tests of several peers. The truth comes from the oracle, never from a peer.
 
 use crate::system::System;
 use proptest::prelude::*;
@@ -48,9 +46,13 @@ pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
     (0..cardinality).map(|index| IpPair { inside: host, opposite: peer(index) }).collect()
 }
 
-/// Root of the mean squared relative error of a report.
-pub(crate) fn rmse(report: &[(Address, f64)], truth: impl Fn(Address) -> u32) -> f64 {
-    let error = |&(host, estimate): &(Address, f64)| estimate / f64::from(truth(host)) - 1.0;
-    let squares: f64 = report.iter().map(error).map(|error| error * error).sum();
-    (squares / report.len() as f64).sqrt()
+/// Root of the mean squared relative error of `system` for `hosts` hosts of 1024 peers and more, all of which it reports.
+pub(crate) fn rmse(mut system: impl System, hosts: u32) -> f64 {
+    let cardinality = |host: u32| 1024 + 5 * host;
+    (0..hosts).for_each(|host| system.ingest(&pairs_of(host, cardinality(host))));
+    let report = system.close_slice();
+    assert_eq!(report.len(), hosts as usize);
+    let error = |(host, estimate)| estimate / f64::from(cardinality(host)) - 1.0;
+    let squares: f64 = report.into_iter().map(error).map(|error| error * error).sum();
+    (squares / f64::from(hosts)).sqrt()
 }

@@ -5,21 +5,15 @@ use approx::abs_diff_eq;
 const THRESHOLD: u32 = 128;
 const MEMORY: usize = 1 << 20;
 
-fn dcds_config() -> dcds::Config {
-    dcds::Config::with_memory(MEMORY, THRESHOLD, 1)
-}
-
-fn vbfa_config() -> vbfa::Config {
-    vbfa::Config::with_memory(MEMORY, THRESHOLD, 1)
-}
-
-fn gse_config() -> gse::Config {
-    gse::Config::with_memory(MEMORY, THRESHOLD, 1)
+fn config<C>(with_memory: fn(usize, u32, u64) -> C) -> C {
+    with_memory(MEMORY, THRESHOLD, 1)
 }
 
 fn systems() -> [Box<dyn System>; 3] {
-    let (dcds, vbfa) = (dcds::Dcds::new(&dcds_config()), vbfa::Vbfa::new(&vbfa_config()));
-    [Box::new(dcds), Box::new(vbfa), Box::new(gse::Gse::new(gse_config()))]
+    let dcds = dcds::Dcds::new(&config(dcds::Config::with_memory));
+    let vbfa = vbfa::Vbfa::new(&config(vbfa::Config::with_memory));
+    let gse = gse::Gse::new(config(gse::Config::with_memory));
+    [Box::new(dcds), Box::new(vbfa), Box::new(gse)]
 }
 
 /// Different addresses, by a bijection.
@@ -31,6 +25,23 @@ fn addresses(seed: u64) -> impl Iterator<Item = Address> {
 /// Pairs of `host` with `count` others.
 fn pairs(host: Address, count: usize) -> Vec<IpPair> {
     addresses(host.into()).take(count).map(|opposite| IpPair { inside: host, opposite }).collect()
+}
+
+#[test]
+fn memory_is_what_was_asked_but_for_a_percent_a_word_per_vector_or_a_word() {
+    for asked in [16 << 20, 32 << 20, 64 << 20] {
+        let dcds = dcds::Dcds::new(&dcds::Config::with_memory(asked, 1024, 1));
+        let vbfa = vbfa::Vbfa::new(&vbfa::Config::with_memory(asked, 1024, 1));
+        // Five arrays of 2^13 vectors.
+        for (bytes, unused) in [(dcds.memory_bytes(), asked / 100), (vbfa.memory_bytes(), 5 << 16)]
+        {
+            assert!((asked - bytes) < unused, "{bytes} of {asked}");
+        }
+        for asked in [asked, 1_000_003] {
+            let gse = gse::Gse::new(gse::Config::with_memory(asked, 1024, 1));
+            assert!(asked - gse.memory_bytes() < size_of::<u64>());
+        }
+    }
 }
 
 #[test]
@@ -71,13 +82,13 @@ fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f6
 #[test]
 fn cardinalities_are_right_within_their_standard_error() {
     let threshold = THRESHOLD / 2; // so that no host is left out for its error
-    let config = dcds::Config { threshold, ..dcds_config() };
-    assert_unbiased(dcds::Dcds::new(&config), config.vector_bits, 0.0);
-    let config = vbfa::Config { threshold, ..vbfa_config() };
-    assert_unbiased(vbfa::Vbfa::new(&config), config.vector_bits, 0.0);
-    let config = gse::Config { threshold, ..gse_config() };
-    let others_per_bit = 64.0 * 128.0 / f64::from(config.array_bits);
-    assert_unbiased(gse::Gse::new(config), config.vector_bits, others_per_bit);
+    let sizes = dcds::Config { threshold, ..config(dcds::Config::with_memory) };
+    assert_unbiased(dcds::Dcds::new(&sizes), sizes.vector_bits, 0.0);
+    let sizes = vbfa::Config { threshold, ..config(vbfa::Config::with_memory) };
+    assert_unbiased(vbfa::Vbfa::new(&sizes), sizes.vector_bits, 0.0);
+    let sizes = gse::Config { threshold, ..config(gse::Config::with_memory) };
+    let others_per_bit = 64.0 * 128.0 / f64::from(sizes.array_bits);
+    assert_unbiased(gse::Gse::new(sizes), sizes.vector_bits, others_per_bit);
 }
 
 #[test]
@@ -107,11 +118,13 @@ fn a_search_stops_at_its_bound_and_says_so() {
     let most_combinations = 1000;
     let stopped = Search { tried: most_combinations, complete: false };
     let flood: Vec<_> = addresses(2).take(2000).flat_map(|host| pairs(host, 1000)).collect();
-    let mut dcds = dcds::Dcds::new(&dcds::Config { most_combinations, ..dcds_config() });
+    let mut dcds =
+        dcds::Dcds::new(&dcds::Config { most_combinations, ..config(dcds::Config::with_memory) });
     dcds.ingest(&flood);
     dcds.close_slice();
     assert_eq!((dcds.search, dcds.is_complete()), (stopped, false));
-    let mut vbfa = vbfa::Vbfa::new(&vbfa::Config { most_combinations, ..vbfa_config() });
+    let mut vbfa =
+        vbfa::Vbfa::new(&vbfa::Config { most_combinations, ..config(vbfa::Config::with_memory) });
     vbfa.ingest(&flood);
     vbfa.close_slice();
     assert_eq!((vbfa.search, vbfa.is_complete()), (stopped, false));
@@ -166,8 +179,7 @@ fn the_search_reports_what_trying_all_whole_combinations_would() {
     }
     let all: Vec<_> = arrays.arrays.iter().map(|array| arrays.zeros(array)).collect();
     let background = arrays.background(&all);
-    let (report, search) =
-        arrays.report(&Digits, Limits { threshold: 20, most_combinations: u64::MAX });
+    let (report, search) = arrays.report(&Digits, 20, u64::MAX);
     let expected = (0..1000).filter_map(|host| {
         let words = Digits.vectors(host).enumerate().map(|(array, it)| arrays.vector(array, it)[0]);
         let both = words.fold(u64::MAX, |and, word| and & word);

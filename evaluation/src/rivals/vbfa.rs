@@ -116,7 +116,6 @@ impl Reversal for Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::System;
 
     #[test]
     fn runs_lead_back_to_their_host_and_no_run_may_differ() {
@@ -139,16 +138,5 @@ mod tests {
         let known = runs.join(2, 0x234, known).unwrap(); // address bits 0xABC1_234
         assert!(runs.join(3, 0x45D, known).is_none()); // A and D, around the end
         assert_eq!(runs.join(3, 0x45A, known).unwrap().address, 0xABC1_2345);
-    }
-
-    #[test]
-    fn memory_is_what_was_asked_but_for_a_word_per_vector() {
-        for megabytes in [16, 32, 64] {
-            let asked = megabytes << 20;
-            let config = Config::with_memory(asked, 1024, 1);
-            let a_word_each = (RUNS + 1) << config.sizes.0 << 3;
-            let unused = asked - Vbfa::new(&config).memory_bytes();
-            assert!(unused < a_word_each, "{unused} of {asked}");
-        }
     }
 }

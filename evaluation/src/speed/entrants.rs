@@ -79,7 +79,7 @@ pub(super) fn rate<Slice>(
     let mut detector = setting.detector()?;
     let seconds = seconds(setting.options.repeat, || round(&mut detector, slices, &ingest))?;
     let sample = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-    Ok(Metric::new(name, "M pairs/s", 1, sample).load(setting.pairs))
+    Ok(setting.metric(name, "M pairs/s", 1, sample))
 }
 
 /// Seconds of `ingest` of all slices, the first of which finds no recorder touched. What the

@@ -21,15 +21,11 @@ const PAIR: f64 = size_of::<IpPair>() as f64;
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
     let copy = copy(setting, ordinal)?;
-    let metric = |name: &str, unit, sample| Metric::new(name, unit, 1, sample).load(setting.pairs);
-    metrics.push(metric("copy_pinned_to_device", "GB/s", copy).system("machine"));
+    metrics.push(setting.metric("copy_pinned_to_device", "GB/s", 1, copy).system("machine"));
     let pinned = metrics.iter().rfind(|metric| metric.name == "ingest_pinned_distinct");
     let pinned = pinned.context("ingest comes first")?.sample;
-    metrics.push(metric(
-        "pinned_share_of_copy",
-        "%",
-        pinned.scaled(100.0 * PAIR / 1e3 / copy.median),
-    ));
+    let share = pinned.scaled(100.0 * PAIR / 1e3 / copy.median);
+    metrics.push(setting.metric("pinned_share_of_copy", "%", 1, share));
     Ok(())
 }
 
@@ -62,8 +58,7 @@ pub(super) fn resident(
             })
         })?;
         let rate = Sample::rate(f64::from(setting.pairs) / 1e6, &seconds);
-        let metric = Metric::new("ingest_resident_repeated", "M pairs/s", 1, rate);
-        metrics.push(metric.load(setting.pairs));
+        metrics.push(setting.metric("ingest_resident_repeated", "M pairs/s", 1, rate));
     }
     Ok(())
 }

@@ -82,11 +82,10 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
         for (family, place) in [("ip6", v6), ("mixed", mixed)] {
             let name = format!("ingest_{family}_{}", traffic.name);
             let rate = place.rate(f64::from(setting.pairs) / 1e6);
-            let metric = Metric::new(&name, "M pairs/s", threads, rate);
-            metrics.push(metric.load(setting.pairs));
-            let ratio = ratio(place, &[v4]);
-            let metric = Metric::new(&format!("{name}_ratio"), "times", threads, ratio);
-            metrics.push(metric.load(setting.pairs).detail("of", "srlg, IPv4"));
+            metrics.push(setting.metric(&name, "M pairs/s", threads, rate));
+            let (name, ratio) = (format!("{name}_ratio"), ratio(place, &[v4]));
+            let metric = setting.metric(&name, "times", threads, ratio);
+            metrics.push(metric.detail("of", "srlg, IPv4"));
         }
     }
     Ok(())
@@ -119,8 +118,7 @@ fn contest(
     let to_each = peers.iter().map(|peer| (peer.system.as_str(), ratio(srlg, &[peer])));
     for (of, sample) in iter::once(to_best).chain(to_each) {
         let name = format!("ingest_{}_ratio", traffic.name);
-        let metric = Metric::new(&name, "times", threads, sample).load(setting.pairs);
-        metrics.push(metric.detail("of", of));
+        metrics.push(setting.metric(&name, "times", threads, sample).detail("of", of));
     }
     limits.iter().for_each(|limit| add_limit(setting, srlg, limit, metrics));
     Ok(())
@@ -134,13 +132,12 @@ fn add_limit(
     metrics: &mut Vec<Metric>,
 ) {
     let sample = limit.rate(f64::from(setting.pairs) / 1e6);
-    let metric = Metric::new("random_store_limit", "M/s", limit.threads, sample);
-    let metric = metric.load(setting.pairs).system("machine");
-    metrics.push(metric.detail("kind", limit.system.as_str()));
+    let metric = setting.metric("random_store_limit", "M/s", limit.threads, sample);
+    metrics.push(metric.system("machine").detail("kind", limit.system.as_str()));
     if limit.system == MINIMUM {
         let share = ratio(srlg, &[limit]).scaled(100.0);
-        let metric = Metric::new("ingest_distinct_share", "%", limit.threads, share);
-        metrics.push(metric.load(setting.pairs).detail("of", "random_store_limit, minimum"));
+        let metric = setting.metric("ingest_distinct_share", "%", limit.threads, share);
+        metrics.push(metric.detail("of", "random_store_limit, minimum"));
     }
 }
 
@@ -152,7 +149,7 @@ fn add_place(
     metrics: &mut Vec<Metric>,
 ) {
     let metric = |name: &str, unit, sample| {
-        Metric::new(name, unit, place.threads, sample).load(setting.pairs).system(&place.system)
+        setting.metric(name, unit, place.threads, sample).system(&place.system)
     };
     let rate = place.rate(f64::from(setting.pairs) / 1e6);
     metrics.push(metric(&format!("ingest_{}", traffic.name), "M pairs/s", rate));
