@@ -143,14 +143,14 @@ fn batch(packets: &[IpPair], v6: Option<u32>) -> PairBatch {
 
 /// Nine super points of known cardinality.
 fn planted() -> Vec<Planted> {
-    let kinds = [("flood", Kind::FloodVictim), ("scan", Kind::Scanner), ("server", Kind::Server)];
+    let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
     let cardinalities = [1100, 1300, 1600, 2000, 3000, 5000, 8000, 12_000, 20_000];
     (0..)
         .zip(cardinalities)
         .map(|(i, cardinality)| Planted {
             host: inside_host(i),
             cardinality,
-            kind: kinds[i as usize % kinds.len()].1,
+            kind: kinds[i as usize % kinds.len()],
         })
         .collect()
 }

@@ -22,10 +22,6 @@ pub struct Session {
     is_live: bool,
     reporter: SliceReporter,
     started: Instant,
-    pairs: u64,
-    unmeasured: u64,
-    /// Contacts of IPv6 hosts that the scheme does not take.
-    refused: u64,
 }
 
 /// Slice after slice.
@@ -39,19 +35,17 @@ struct Reports {
     output: Output,
     progress: Progress,
     sampling: SamplingWindow,
-    /// Of all slices.
-    sampled: Sampling,
-    slices: u64,
-    overloaded: u64,
     /// Whether estimates subtract a background, which can be too large.
     paper: bool,
-    background: f64,
+    totals: Totals,
 }
 
 /// What a whole run amounts to.
+#[derive(Default)]
 pub struct Totals {
     pub pairs: u64,
     pub unmeasured: u64,
+    /// Contacts of IPv6 hosts that the scheme does not take.
     pub refused: u64,
     pub too_late: u64,
     pub future: u64,
@@ -59,6 +53,7 @@ pub struct Totals {
     pub overloaded: u64,
     /// The largest of all slices.
     pub background: f64,
+    /// Of all slices.
     pub sampled: Sampling,
     pub recorder_bytes: usize,
     pub device: Device,
@@ -79,11 +74,8 @@ impl Session {
             output: Output::new(args),
             progress,
             sampling: SamplingWindow::new(args.window),
-            sampled: Sampling::default(),
-            slices: 0,
-            overloaded: 0,
             paper: args.preset == Preset::Paper,
-            background: 0.0,
+            totals: Totals::default(),
         };
         let detector = args.detector()?;
         Ok(Self {
@@ -92,9 +84,6 @@ impl Session {
             is_live: args.source.is_live(),
             reporter: SliceReporter { detector, reports },
             started: Instant::now(),
-            pairs: 0,
-            unmeasured: 0,
-            refused: 0,
         })
     }
 
@@ -136,30 +125,24 @@ impl Session {
         reports.output.finish()?;
         reports.progress.finish();
         Ok(Totals {
-            pairs: self.pairs,
-            unmeasured: self.unmeasured,
-            refused: self.refused,
             too_late: self.slicer.clock().too_late(),
             future: self.slicer.clock().future(),
-            slices: reports.slices,
-            overloaded: reports.overloaded,
-            background: reports.background,
-            sampled: reports.sampled,
             recorder_bytes: detector.memory_bytes(),
             device: detector.device(),
             wall: self.started.elapsed(),
+            ..self.reporter.reports.totals
         })
     }
 
     /// The pairs of a contact, which are counted.
     fn count(&mut self, contact: Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
-        let is_refused = self.reporter.reports.paper
-            && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
-        self.refused += u64::from(is_refused);
+        let Reports { paper, totals, .. } = &mut self.reporter.reports;
+        let is_refused = *paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
+        totals.refused += u64::from(is_refused);
         let pairs = (!is_refused).then(|| self.view.pairs(&contact));
         let most = pairs.as_ref().map_or(0, |pairs| pairs.size_hint().1.unwrap_or(0));
-        self.unmeasured += u64::from(!is_refused && most == 0);
-        self.pairs += most as u64;
+        totals.unmeasured += u64::from(!is_refused && most == 0);
+        totals.pairs += most as u64;
         pairs.into_iter().flatten()
     }
 }
@@ -182,16 +165,17 @@ impl SliceSink for SliceReporter {
 
 impl Reports {
     fn take(&mut self, report: &SliceReport) -> Result<()> {
-        self.slices += 1;
+        let totals = &mut self.totals;
+        totals.slices += 1;
         if self.paper {
-            self.background = self.background.max(report.health.background);
+            totals.background = totals.background.max(report.health.background);
         }
         let sampling = self.sampling.at(report.slice);
-        self.sampled.merge(sampling);
+        totals.sampled.merge(sampling);
         self.output.report(report, sampling)?;
         let Some(overload) = report.health.finder.overload else { return Ok(()) };
-        self.overloaded += 1;
-        if self.overloaded == 1 {
+        totals.overloaded += 1;
+        if totals.overloaded == 1 {
             let slice = report.slice;
             self.progress.tell(format_args!(
                 "warning: overload in slice {slice}: {overload}; narrow --inside"
