@@ -11,6 +11,15 @@ pub(crate) fn example(name: &str) -> Command {
     Command::new(path)
 }
 
+/// What an example prints, when it succeeds with these arguments, and what it tells.
+pub(crate) fn output(name: &str, args: &[&str]) -> (String, String) {
+    let output = example(name).args(args).output().expect("the example starts");
+    let text = |bytes| String::from_utf8(bytes).expect("examples print text");
+    let (printed, told) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{name} {args:?}: {told}");
+    (printed, told)
+}
+
 /// `text` without what differs from run to run and between machines: decimal fractions, which are times, rates and the
 /// memory of a process, the folder of the test's files, and the device.
 pub(crate) fn steady(text: &str) -> String {

@@ -3,36 +3,47 @@
 //! not know, the same traffic is like any other.
 
 use approx::assert_abs_diff_eq;
-use srlg_traffic::family::{ip, number};
+use srlg_traffic::family::ip;
 
 use srlg::config::{HashFamily, Params};
 use srlg::report::FinderFill;
-use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, IpPair, SliceReport, SlidingDetector};
 use srlg_reference::TaggedModel;
+
+use crate::fixture::{detector, hosts};
 
 /// A host of many peers, and one without any.
 const ATTACKER: u32 = 0x0a00_0001;
 const INNOCENT: u32 = 0x0a00_0002;
 
 /// Hashes that the sender of the traffic knows: a seed that is no secret helps whatever the family.
-const KNOWN: [(HashFamily, u64); 2] = [(HashFamily::Murmur, 0), (HashFamily::HalfSip13, 0)];
+const KNOWN: [Hashes; 2] = [
+    Hashes { family: HashFamily::Murmur, seed: 0 },
+    Hashes { family: HashFamily::HalfSip13, seed: 0 },
+];
 
 /// Hashes that the sender does not know. A constant, so that the tests are the same every day.
-const UNKNOWN: (HashFamily, u64) = (HashFamily::HalfSip13, 0x1405_0b5e_1bad_5eed);
+const UNKNOWN: Hashes = Hashes { family: HashFamily::HalfSip13, seed: 0x1405_0b5e_1bad_5eed };
 
-fn hashing_by((hash, seed): (HashFamily, u64), config: Config) -> Config {
-    Config { hash, seed, ..config }
+/// The hashes of a detector.
+#[derive(Clone, Copy)]
+struct Hashes {
+    family: HashFamily,
+    seed: u64,
+}
+
+impl Hashes {
+    /// Returns `config` with these hashes.
+    fn of(self, config: Config) -> Config {
+        Config { hash: self.family, seed: self.seed, ..config }
+    }
 }
 
 /// The report on a slice with `pairs`, and the detector that made it.
 fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
-    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
     (detector.close_slice().unwrap(), detector)
-}
-
-fn hosts_of(report: &SliceReport) -> Vec<u32> {
-    report.super_points.iter().map(|point| number(point.host)).collect()
 }
 
 /// `ATTACKER` with 20,000 peers that the sender chose.
@@ -44,7 +55,7 @@ fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
 /// `pairs` are 20,000 contacts of `ATTACKER`, and are counted as such.
 fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
-    assert_eq!(hosts_of(&report), [ATTACKER]);
+    assert_eq!(hosts(&report), [ip(ATTACKER)]);
     let point = &report.super_points[0];
     assert_abs_diff_eq!(point.cardinality, 20_000.0, epsilon = 5.0 * point.std_error);
 }
@@ -88,7 +99,7 @@ impl Cells {
 #[test]
 fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
-        let config = hashing_by(known, Config::default());
+        let config = known.of(Config::default());
         let mut cells = Cells::new(config);
         let pairs =
             contacts(|opposite| cells.touched(IpPair { inside: ATTACKER, opposite }).is_none());
@@ -97,7 +108,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
         // Who asks for the host by name gets the truth.
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
         assert_abs_diff_eq!(asked.cardinality, 20_000.0, epsilon = 5.0 * asked.std_error);
-        assert_counted(hashing_by(UNKNOWN, config), &pairs);
+        assert_counted(UNKNOWN.of(config), &pairs);
     }
 }
 
@@ -105,7 +116,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
 #[test]
 fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
-        let config = hashing_by(known, Config::default());
+        let config = known.of(Config::default());
         let params = config.validate().unwrap();
         let pairs =
             contacts(|opposite| params.counter().tagged().unwrap().position(opposite) < 512);
@@ -113,7 +124,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
         assert!(asked.cardinality < 600.0, "{asked:?}");
-        assert_counted(hashing_by(UNKNOWN, config), &pairs);
+        assert_counted(UNKNOWN.of(config), &pairs);
     }
 }
 
@@ -161,25 +172,23 @@ fn takers(config: Config) -> Vec<IpPair> {
 fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     let pairs = contacts(|_| true);
     for known in KNOWN {
-        let config = hashing_by(known, Config::default());
+        let config = known.of(Config::default());
         let takers = takers(config);
         assert!(takers.len() <= 64);
-        for (config, is_reported_before, is_found) in [
-            (config, false, false),
-            (config, true, true),
-            (hashing_by(UNKNOWN, config), false, true),
-        ] {
-            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+        for (config, is_reported_before, is_found) in
+            [(config, false, false), (config, true, true), (UNKNOWN.of(config), false, true)]
+        {
+            let mut detector = detector(config);
             detector.ingest(&pairs).unwrap();
             match is_reported_before {
-                true => assert_eq!(hosts_of(&detector.close_slice().unwrap()), [ATTACKER]),
+                true => assert_eq!(hosts(&detector.close_slice().unwrap()), [ip(ATTACKER)]),
                 false => detector.skip_to(1).unwrap(),
             }
             detector.ingest(&takers).unwrap();
             let report = detector.close_slice().unwrap();
-            assert_eq!(hosts_of(&report) == [ATTACKER], is_found, "{config:?}");
+            assert_eq!(hosts(&report) == [ip(ATTACKER)], is_found, "{config:?}");
             let peers = detector.sample_peers(ip(ATTACKER)).unwrap();
-            assert_eq!(peers.is_empty(), config.seed == known.1, "{peers:?}");
+            assert_eq!(peers.is_empty(), config.seed == known.seed, "{peers:?}");
         }
     }
 }
@@ -208,7 +217,7 @@ fn hot_columns(report: &SliceReport) -> Vec<f64> {
 #[test]
 fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     for known in KNOWN {
-        let config = hashing_by(known, Config::paper());
+        let config = known.of(Config::paper());
         let rows = rough_companions(&config.validate().unwrap());
         let (one_row, _) = report(config, &rows[0]);
         assert_eq!(hot_columns(&one_row)[0], 1.0);
@@ -217,7 +226,7 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
         let (all_rows, _) = report(config, &rows.concat());
         assert!(hot_columns(&all_rows).iter().all(|&hot| hot >= 1.0));
         assert_eq!((all_rows.candidates, all_rows.super_points.len()), (1, 0));
-        let (unknown, _) = report(hashing_by(UNKNOWN, config), &rows.concat());
+        let (unknown, _) = report(UNKNOWN.of(config), &rows.concat());
         assert_eq!(hot_columns(&unknown), [0.0; 5]);
         assert_eq!(unknown.candidates, 0);
     }
@@ -241,12 +250,12 @@ fn linear_companions(params: &Params) -> Vec<IpPair> {
 #[test]
 fn innocent_host_is_a_super_point_of_the_paper_only_where_the_seed_is_known() {
     for known in KNOWN {
-        let config = hashing_by(known, Config::paper());
+        let config = known.of(Config::paper());
         let params = config.validate().unwrap();
         let pairs = [rough_companions(&params).concat(), linear_companions(&params)].concat();
         let (framed, _) = report(config, &pairs);
-        assert_eq!(hosts_of(&framed), [INNOCENT]);
-        let (unknown, _) = report(hashing_by(UNKNOWN, config), &pairs);
-        assert!(hosts_of(&unknown).is_empty());
+        assert_eq!(hosts(&framed), [ip(INNOCENT)]);
+        let (unknown, _) = report(UNKNOWN.of(config), &pairs);
+        assert!(hosts(&unknown).is_empty());
     }
 }

@@ -12,7 +12,7 @@ use srlg::report::EstimateRange;
 use srlg::time::{Placement, SliceClock};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
-use srlg_traffic::trace::{Trace, data_dir, record_files};
+use srlg_traffic::trace::{Trace, dev_traces};
 
 /// Slices per window, and seconds per slice.
 struct Cut {
@@ -94,16 +94,6 @@ impl Comparison {
     }
 }
 
-fn traces() -> Vec<PathBuf> {
-    let Some(folder) = data_dir() else {
-        eprintln!("skipped: SRLG_DATA is absent");
-        return Vec::new();
-    };
-    let traces = record_files(&folder.join("dev")).unwrap();
-    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
-    traces
-}
-
 /// Compares all windows of `traces`; how many super points there were.
 fn compare(traces: &[PathBuf], threshold: u32, cut: &Cut) -> usize {
     let mut compared = 0;
@@ -123,7 +113,7 @@ fn is_long(trace: &Path) -> bool {
 
 #[test]
 fn super_points_in_sliding_windows_of_five_minutes() {
-    let mut traces = traces();
+    let mut traces = dev_traces();
     traces.retain(|trace| !is_long(trace));
     for (threshold, least) in [(100, 150), (1024, 20)] {
         let compared = compare(&traces, threshold, &Cut { seconds: 60, window: 5 });
@@ -133,14 +123,14 @@ fn super_points_in_sliding_windows_of_five_minutes() {
 
 #[test]
 fn super_points_of_all_traces_in_separate_windows_of_five_minutes() {
-    let traces = traces();
+    let traces = dev_traces();
     let compared = compare(&traces, 256, &Cut { seconds: 300, window: 1 });
     assert!(traces.is_empty() || compared >= 20, "only {compared}");
 }
 
 #[test]
 fn super_points_of_the_composite_trace_second_by_second() {
-    let mut traces = traces();
+    let mut traces = dev_traces();
     traces.retain(|path| path.to_string_lossy().contains("composite"));
     let compared = compare(&traces, 1024, &Cut { seconds: 1, window: 300 });
     assert!(traces.is_empty() || compared >= 1000, "only {compared}");

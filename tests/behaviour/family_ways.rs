@@ -3,13 +3,10 @@
 use proptest::prelude::*;
 use srlg::config::HashFamily;
 use srlg::ingest::Ip6Pair;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, SlidingDetector};
 
+use crate::fixture::detector;
 use crate::small::{self, host};
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 /// By which way pairs come.
 #[derive(Clone, Copy, Debug)]

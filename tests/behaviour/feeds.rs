@@ -38,36 +38,6 @@ fn configs() -> [Config; 3] {
 }
 
 #[test]
-fn late_pairs_of_a_feed_are_those_of_the_detector() {
-    for config in configs() {
-        for late in 0..config.window.min(20) {
-            let (fed, one) = (detector(config, 1000), detector(config, 1000));
-            let mut feed = fed.feed(10).unwrap();
-            let arrival = feed.ingest_at(1000 - u64::from(late), &pairs(1, 9000)).unwrap();
-            let slices = late;
-            let expected = if late == 0 { Arrival::Running } else { Arrival::Late { slices } };
-            assert_eq!(arrival, expected);
-            one.ingest_late(&pairs(1, 9000), late).unwrap();
-            assert!(fed.snapshot().unwrap() == one.snapshot().unwrap(), "{late} of {config:?}");
-        }
-    }
-}
-
-#[test]
-fn a_close_after_the_slice_was_asked_for_does_not_shift_pairs() {
-    for config in configs() {
-        let (mut fed, mut one) = (detector(config, 77), detector(config, 77));
-        let mut feed = fed.feed(10).unwrap();
-        let slice = feed.slice();
-        assert_eq!(fed.close_slice().unwrap(), one.close_slice().unwrap());
-        assert_eq!(feed.ingest_at(slice, &pairs(1, 500)).unwrap(), Arrival::Late { slices: 1 });
-        one.ingest_late(&pairs(1, 500), 1).unwrap();
-        assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
-        assert_eq!(fed.close_slice().unwrap(), one.close_slice().unwrap());
-    }
-}
-
-#[test]
 fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
     for config in configs() {
         let (mut fed, mut one) = (detector(config, 1500), detector(config, 1500));
@@ -159,16 +129,6 @@ fn a_batch_of_both_types_goes_to_its_slice() {
     assert_eq!(batch.feed_at(&mut feed, 21).unwrap(), Arrival::Future);
     batch.ingest_late(&one, 2).unwrap();
     assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
-}
-
-#[test]
-fn a_feed_of_the_papers_scheme_refuses_pairs_of_ipv6_whatever_their_slice() {
-    let fed = detector(small::paper(), 20);
-    let mut feed = fed.feed(10).unwrap();
-    let pairs = long(&pairs(1, 1));
-    assert!(matches!(feed.ingest_at(19, &pairs), Err(Error::Ip6InPaper)));
-    assert!(matches!(feed.ingest_at(0, &pairs), Err(Error::Ip6InPaper)));
-    assert!(matches!(feed.try_ingest(&pairs), Err(Error::Ip6InPaper)));
 }
 
 /// Ingests pairs of slices around the running one; which, and of what slice.

@@ -72,11 +72,23 @@ pub(crate) fn fix_up(bytes: &mut [u8]) {
 
 /// Lets a damaged body into an envelope that is right.
 pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let compress = |body: &mut Vec<u8>| {
+        change(body);
+        zstd::bulk::compress(body, 1).unwrap()
+    };
+    with_frame(bytes, start, compress)
+}
+
+/// Lets what `compress` makes of the body, which it may change, into an envelope that is right.
+fn with_frame(
+    bytes: &[u8],
+    start: usize,
+    compress: impl FnOnce(&mut Vec<u8>) -> Vec<u8>,
+) -> Vec<u8> {
     let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
     let (body, frame) = (number(40), number(48));
     let mut body = zstd::bulk::decompress(&bytes[start..start + frame], body).unwrap();
-    change(&mut body);
-    let compressed = zstd::bulk::compress(&body, 1).unwrap();
+    let compressed = compress(&mut body);
     let mut forged = [&bytes[..start], &compressed, &bytes[start + frame..]].concat();
     forged[40..48].copy_from_slice(&(body.len() as u64).to_le_bytes());
     forged[48..56].copy_from_slice(&(compressed.len() as u64).to_le_bytes());
@@ -200,16 +212,13 @@ fn detector_that_is_restored_at_the_end_of_time_stays_there() {
 fn body_of_two_frames_is_refused() {
     let mut detector = filled(true, 10);
     for (bytes, start) in originals(true, 10) {
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
-        let (body, frame) = (number(40), number(48));
-        let body = zstd::bulk::decompress(&bytes[start..start + frame], body).unwrap();
-        let frames = body.chunks(body.len() / 2 + 1).map(|half| zstd::bulk::compress(half, 1));
-        let frames = frames.collect::<Result<Vec<_>, _>>().unwrap();
-        assert_eq!(frames.len(), 2);
-        let frames = frames.concat();
-        let mut forged = [&bytes[..start], &frames, &bytes[start + frame..]].concat();
-        forged[48..56].copy_from_slice(&(frames.len() as u64).to_le_bytes());
-        fix_up(&mut forged);
+        let forged = with_frame(&bytes, start, |body| {
+            let halves = body.chunks(body.len() / 2 + 1);
+            let frames = halves.map(|half| zstd::bulk::compress(half, 1).unwrap());
+            let frames: Vec<_> = frames.collect();
+            assert_eq!(frames.len(), 2);
+            frames.concat()
+        });
         assert!(!take(&mut detector, &forged));
     }
 }

@@ -1,48 +1,27 @@
 //! Super points of the last report stay candidates: what crowded cells alone would lose is reported on.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::config::Scheme;
 use srlg::report::Overload;
 use srlg::state::{FormatError, Snapshot};
-use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
-use srlg_traffic::synthetic::distinct_pairs;
+use srlg::{Config, Error, IpPair, SlidingDetector};
+use srlg_traffic::synthetic::{Model, distinct_pairs};
 
+use crate::fixture::{contacts, detector, hosts, with_cells};
 use crate::hostile_bytes::with_body;
 use crate::small;
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const WINDOW: u32 = 10;
 
-/// The default scheme in so many cells.
-pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
-    match Config::default().scheme {
-        Scheme::Tagged { lines, tags, .. } => Scheme::Tagged { cell_bits, lines, tags },
-        other => panic!("{other:?}"),
-    }
-}
-
 fn config() -> Config {
     Config { threshold: 256, window: WINDOW, scheme: with_cells(12), ..Config::default() }
-}
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
-
-fn contacts(host: Ipv4Addr, peers: u32) -> Vec<IpPair> {
-    (0..peers)
-        .map(|opposite| IpPair { inside: host.to_bits(), opposite: 0xc000_0000 + opposite })
-        .collect()
 }
 
 /// What else there is in a slice: 12,500 touches of 4,096 cells.
 fn crowd(slice: u64) -> Vec<IpPair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
-}
-
-fn hosts(report: &SliceReport) -> Vec<IpAddr> {
-    report.super_points.iter().map(|point| point.host).collect()
 }
 
 // All contacts of the host are in slice 0. Later the crowd takes its cells, and its recorders of the counter
@@ -52,7 +31,7 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
     let (mut reports_always, mut never_reported) = (detector(config()), detector(config()));
     for slice in 0..u64::from(WINDOW) + 3 {
         for detector in [&reports_always, &never_reported] {
-            let own = if slice == 0 { contacts(HOST, 2000) } else { Vec::new() };
+            let own = if slice == 0 { contacts(HOST, 0..2000) } else { Vec::new() };
             detector.ingest(&own).unwrap();
             if slice > 0 {
                 detector.ingest(&crowd(slice)).unwrap();
@@ -77,7 +56,8 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
         }
         let asked = never_reported.cardinality(HOST.into()).unwrap();
         if is_in_window {
-            assert_eq!(report.super_points[0].cardinality, asked.cardinality);
+            let point = &report.super_points[0];
+            assert_eq!((point.cardinality, point.range), (asked.cardinality, asked.range));
         }
         // It is looked at once more when it has left.
         let kept = usize::from((1..=WINDOW.into()).contains(&slice));
@@ -89,29 +69,10 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
 /// A detector that reported `host` in its first slice and whose cells are others' in the second.
 fn reported(host: Ipv4Addr) -> SlidingDetector {
     let mut detector = detector(config());
-    detector.ingest(&contacts(host, 2000)).unwrap();
+    detector.ingest(&contacts(host, 0..2000)).unwrap();
     assert_eq!(hosts(&detector.close_slice().unwrap()), [host]);
     detector.ingest(&crowd(1)).unwrap();
     detector
-}
-
-#[test]
-fn kept_hosts_travel_with_snapshots() {
-    let mut first = reported(HOST);
-    let bytes = first.snapshot().unwrap().to_bytes().unwrap();
-    let snapshot = Snapshot::from_bytes(&bytes, first.params()).unwrap();
-    assert!(snapshot == first.snapshot().unwrap());
-    let (mut restored, mut merged) = (detector(config()), detector(config()));
-    restored.restore(&snapshot).unwrap();
-    merged.skip_to(1).unwrap();
-    merged.merge_snapshot(&snapshot).unwrap();
-    let report = first.close_slice().unwrap();
-    assert_eq!(hosts(&report), [IpAddr::from(HOST)]);
-    assert_eq!(restored.close_slice().unwrap(), report);
-    assert_eq!(merged.close_slice().unwrap(), report);
-    // What is restored takes the place of what was kept.
-    restored.restore(&detector(config()).snapshot().unwrap()).unwrap();
-    assert_eq!(restored.close_slice().unwrap().candidates, 0);
 }
 
 // A delta is what was touched: whoever follows a node reports by itself.
@@ -151,7 +112,7 @@ fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     let node = |number: u32| {
         let mut node = detector(config);
         for host in 0..3 {
-            node.ingest(&contacts((host * 4 + number).into(), 100)).unwrap();
+            node.ingest(&contacts((host * 4 + number).into(), 0..100)).unwrap();
         }
         assert_eq!(node.close_slice().unwrap().super_points.len(), 3);
         node.snapshot().unwrap()
@@ -199,8 +160,8 @@ fn list(count: u32, hosts: &[[u8; 16]]) -> Vec<u8> {
 fn bytes_with_bad_kept_hosts_are_refused() {
     let config = Config { candidate_limit: 3, ..small::tagged() };
     let mut detector = detector(config);
-    detector.ingest(&contacts(1.into(), 100)).unwrap();
-    detector.ingest(&contacts(2.into(), 100)).unwrap();
+    detector.ingest(&contacts(1.into(), 0..100)).unwrap();
+    detector.ingest(&contacts(2.into(), 0..100)).unwrap();
     assert_eq!(detector.close_slice().unwrap().super_points.len(), 2);
     let bytes = detector.snapshot().unwrap().to_bytes().unwrap();
     let read = |kept: &[u8]| Snapshot::from_bytes(&with_kept(&bytes, kept), detector.params());
@@ -212,7 +173,7 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     }
     // Another detector may have kept more than the limit of this one, which keeps as many as its own.
     let many = read(&list(4, &[mapped(0), one, two, three])).unwrap();
-    let mut fewer = SlidingDetector::new(config, Device::Cpu).unwrap();
+    let mut fewer = self::detector(config);
     fewer.restore(&many).unwrap();
     let kept = fewer.snapshot().unwrap().to_bytes().unwrap();
     assert!(Snapshot::from_bytes(&kept, fewer.params()).is_ok());
@@ -243,8 +204,8 @@ fn bytes_with_bad_kept_hosts_are_refused() {
 #[test]
 fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     let mut detector = detector(small::paper());
-    detector.ingest(&contacts(1.into(), 100)).unwrap();
-    detector.ingest(&contacts(2.into(), 100)).unwrap();
+    detector.ingest(&contacts(1.into(), 0..100)).unwrap();
+    detector.ingest(&contacts(2.into(), 0..100)).unwrap();
     assert_eq!(detector.close_slice().unwrap().super_points.len(), 2);
     let bytes = detector.snapshot().unwrap().to_bytes().unwrap();
     let read = |kept: &[u8]| Snapshot::from_bytes(&with_kept(&bytes, kept), detector.params());
@@ -255,4 +216,32 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
         let named = matches!(error, Error::Format(FormatError::Ip6InPaper { host }) if host == v6);
         assert!(named, "{error}");
     }
+}
+
+// A crowd gathers within seconds, and later traffic takes its cells: a 64th of 2^18 cells, as if 64 M pairs came per
+// window.
+#[test]
+fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
+    let config = Config { scheme: with_cells(12), ..Config::default() };
+    let new = || detector(config);
+    let (mut reporting, mut silent, mut alone) = (new(), new(), new());
+    let (mut all, mut lost_by_cells, mut lost_by_reports) = (0, 0, 0);
+    for (slice, packets) in (1..).zip(Model::FlashCrowd.slices(1, config.window + 40, 1_000_000)) {
+        reporting.ingest(&packets).unwrap();
+        silent.ingest(&packets).unwrap();
+        let report = reporting.close_slice().unwrap();
+        if slice >= config.window && slice % 10 == 0 {
+            // The same recorders, and no report before.
+            alone.restore(&silent.snapshot().unwrap()).unwrap();
+            let reports = [report, alone.close_slice().unwrap()];
+            let [found, by_cells] = reports.map(|it| HashSet::<_>::from_iter(hosts(&it)));
+            all += found.union(&by_cells).count();
+            lost_by_cells += found.difference(&by_cells).count();
+            lost_by_reports += by_cells.difference(&found).count();
+        }
+        silent.skip_to(u64::from(slice)).unwrap();
+    }
+    assert!(all > 300, "{all}");
+    assert!(lost_by_cells * 10 > all, "{lost_by_cells} of {all}");
+    assert_eq!(lost_by_reports, 0, "whatever the cells show is reported as well");
 }

@@ -6,13 +6,10 @@ use proptest::prelude::*;
 use srlg::config::HashFamily;
 use srlg::ingest::Ip6Pair;
 use srlg::state::Snapshot;
-use srlg::{Config, Device, SlidingDetector};
+use srlg::{Config, SlidingDetector};
 
+use crate::fixture::Detectors;
 use crate::small::{host, ingest_any, tagged};
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 const NODES: usize = 3;
 
@@ -28,43 +25,30 @@ fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
 }
 
-/// Detectors for one case after the other: to make one takes longer than to use it.
-struct Detectors {
-    one: SlidingDetector,
-    nodes: [SlidingDetector; NODES],
-    untouched: Snapshot,
-}
-
-impl Detectors {
-    fn new(config: Config) -> Self {
-        let new = || detector(config);
-        let untouched = new().snapshot().unwrap();
-        Self { one: new(), nodes: [new(), new(), new()], untouched }
-    }
-
-    /// The one detector sees all contacts, each node its own; the nodes report if they shall.
-    fn see(&mut self, slices: &[Vec<Contact>], nodes_report: bool) {
-        let Self { one, nodes, untouched } = self;
-        one.restore(untouched).unwrap();
-        nodes.iter_mut().for_each(|node| node.restore(untouched).unwrap());
-        for (slice, contacts) in (1..).zip(slices) {
-            for &(pair, node, late, is_short) in contacts {
-                ingest_any(one, pair, false, late);
-                ingest_any(&nodes[node], pair, is_short, late);
-            }
-            one.skip_to(slice).unwrap();
-            for node in &mut *nodes {
-                match nodes_report {
-                    true => drop(node.close_slice().unwrap()),
-                    false => node.skip_to(slice).unwrap(),
-                }
+/// The one detector sees all contacts, each node its own; the nodes report if they shall.
+fn see(
+    one: &mut SlidingDetector,
+    nodes: &mut [SlidingDetector; NODES],
+    slices: &[Vec<Contact>],
+    nodes_report: bool,
+) {
+    for (slice, contacts) in (1..).zip(slices) {
+        for &(pair, node, late, is_short) in contacts {
+            ingest_any(one, pair, false, late);
+            ingest_any(&nodes[node], pair, is_short, late);
+        }
+        one.skip_to(slice).unwrap();
+        for node in &mut *nodes {
+            match nodes_report {
+                true => drop(node.close_slice().unwrap()),
+                false => node.skip_to(slice).unwrap(),
             }
         }
     }
 }
 
 thread_local! {
-    static DETECTORS: RefCell<[Detectors; 2]> =
+    static DETECTORS: RefCell<[Detectors<{ 1 + NODES }>; 2]> =
         RefCell::new([HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| {
             Detectors::new(Config { hash, ..tagged() })
         }));
@@ -81,9 +65,8 @@ proptest! {
         nodes_report: bool,
     ) {
         DETECTORS.with_borrow_mut(|detectors| {
-            let detectors = &mut detectors[usize::from(keyed)];
-            detectors.see(&slices, nodes_report);
-            let Detectors { one, nodes, .. } = detectors;
+            let [one, nodes @ ..] = detectors[usize::from(keyed)].anew();
+            see(one, nodes, &slices, nodes_report);
             let snapshots = nodes.each_ref().map(|node| node.snapshot().unwrap());
             let bytes = snapshots[order[1]].to_bytes().unwrap();
             let first = &mut nodes[order[0]];

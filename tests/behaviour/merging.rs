@@ -5,15 +5,12 @@ use std::ops::Range;
 use proptest::prelude::*;
 use srlg::config::{Params, Scheme};
 use srlg::state::{Delta, Snapshot, StateKind};
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Error, IpPair, SlidingDetector};
 use srlg_reference::PaperModel;
 use srlg_traffic::synthetic::mix;
 
+use crate::fixture::detector;
 use crate::small::{paper, tagged};
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -45,22 +42,6 @@ proptest! {
         prop_assert_eq!(parted.snapshot().unwrap(), whole.snapshot().unwrap());
         prop_assert_eq!(whole.snapshot().unwrap(), leader.snapshot().unwrap());
     }
-
-    #[test]
-    fn snapshot_of_an_earlier_slice_is_aged_to_the_running_one(
-        before in prop::collection::vec((0u32..40, 0u32..400), 1..200),
-        slices in 1u64..12,
-    ) {
-        let pairs: Vec<IpPair> = before.iter().map(|&(inside, opposite)| IpPair { inside, opposite }).collect();
-        let new = || detector(tagged());
-        let (mut one, early, mut late) = (new(), new(), new());
-        one.ingest(&pairs).unwrap();
-        early.ingest(&pairs).unwrap();
-        one.skip_to(slices).unwrap();
-        late.skip_to(slices).unwrap();
-        late.merge_snapshot(&early.snapshot().unwrap()).unwrap();
-        prop_assert_eq!(late.snapshot().unwrap(), one.snapshot().unwrap());
-    }
 }
 
 // The paper's text, Alg. 2 and Alg. 7 merge by the maximum.
@@ -84,24 +65,6 @@ fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     assert_eq!(left.slea, one.slea);
     let touched = |ages: &[u16]| ages.iter().filter(|&&age| age == 0).count();
     assert!(touched(&by_maximum) * 2 < touched(&one.slea.concat()));
-}
-
-#[test]
-fn ingest_from_4_threads_equals_ingest_from_1() {
-    let pairs: Vec<IpPair> = (0..400_000u32)
-        .map(|i| IpPair { inside: i % 977, opposite: i.wrapping_mul(0x9e37_79b9) >> 8 })
-        .collect();
-    let (one, many) = (detector(Config::default()), detector(Config::default()));
-    one.ingest(&pairs).unwrap();
-    one.ingest_late(&pairs[..1000], 2).unwrap();
-    std::thread::scope(|scope| {
-        for chunk in pairs.chunks(pairs.len() / 4) {
-            scope.spawn(|| chunk.chunks(777).for_each(|batch| many.ingest(batch).unwrap()));
-        }
-        // Late touches race with touches of the running slice, which must win.
-        scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
-    });
-    assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use srlg::config::{HashFamily, Params, Scheme};
 use srlg::state::{Delta, Snapshot};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, SlidingDetector};
 
+use crate::fixture::Detectors;
 use crate::small;
 
 const WINDOW: u32 = 8;
@@ -31,10 +32,6 @@ fn kinds() -> [Config; 4] {
 
 /// Slices to begin with: within an epoch, and near the last that has a number.
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 /// A contact, the node that sees it, and how many slices late.
 type Contact = (IpPair, usize, u32);
@@ -102,34 +99,12 @@ fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: 
     }
 }
 
-/// Detectors for one case after the other: to make one takes longer than to use it.
-struct Detectors {
-    one: SlidingDetector,
-    prompt: SlidingDetector,
-    late: SlidingDetector,
-    nodes: [SlidingDetector; NODES],
-    untouched: Snapshot,
-}
-
-impl Detectors {
-    fn new(config: Config) -> Self {
-        let new = || detector(config);
-        let untouched = new().snapshot().unwrap();
-        Self { one: new(), prompt: new(), late: new(), nodes: [new(), new(), new()], untouched }
-    }
-
-    fn begin(&mut self, first: u64) {
-        let Self { one, prompt, late, nodes, untouched } = self;
-        let all = [one, prompt, late].into_iter().chain(nodes);
-        for detector in all {
-            detector.restore(untouched).unwrap();
-            detector.skip_to(first).unwrap();
-        }
-    }
-}
+/// The one detector that sees everything, collectors that hear of it in time and late, and nodes.
+const DETECTORS_PER_KIND: usize = 3 + NODES;
 
 thread_local! {
-    static DETECTORS: RefCell<[Detectors; 4]> = RefCell::new(kinds().map(Detectors::new));
+    static DETECTORS: RefCell<[Detectors<DETECTORS_PER_KIND>; 4]> =
+        RefCell::new(kinds().map(Detectors::new));
 }
 
 #[test]
@@ -149,20 +124,21 @@ proptest! {
         places in prop::collection::vec(any::<u32>(), 1..9),
     ) {
         DETECTORS.with_borrow_mut(|detectors| {
-            detectors[kind].begin(first);
-            all_tell(&mut detectors[kind], &slices, &tellings, &places)
+            let all = detectors[kind].anew();
+            all.iter_mut().for_each(|detector| detector.skip_to(first).unwrap());
+            all_tell(all, &slices, &tellings, &places)
         })?;
     }
 }
 
 /// Lets nodes and the one detector see `slices`, and the nodes tell of them.
 fn all_tell(
-    detectors: &mut Detectors,
+    detectors: &mut [SlidingDetector; DETECTORS_PER_KIND],
     slices: &[Vec<Contact>],
     tellings: &[(Telling, u64, usize)],
     places: &[u32],
 ) -> Result<(), TestCaseError> {
-    let Detectors { one, prompt, late, nodes, .. } = detectors;
+    let [one, prompt, late, nodes @ ..] = detectors;
     let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
     let mut places = places.iter().cycle();
     let first = one.slice();

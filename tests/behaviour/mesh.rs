@@ -6,15 +6,12 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use srlg::config::Scheme;
 use srlg::ingest::Ip6Pair;
-use srlg::state::{Delta, Snapshot};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::state::Delta;
+use srlg::{Config, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
+use crate::fixture::{Detectors, detector};
 use crate::small;
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 /// Nodes of a mesh.
 const NODES: usize = 3;
@@ -39,66 +36,47 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(prop::collection::vec(contact, 0..30), 1..33)
 }
 
-/// The one that sees everything; a mesh; a relay, which the mesh tells late and in parts; its root, which has all
-/// from the relay.
-struct Detectors {
-    one: SlidingDetector,
-    mesh: [SlidingDetector; NODES],
-    relay: SlidingDetector,
-    root: SlidingDetector,
-    untouched: Snapshot,
-}
+/// The one that sees everything; a relay, which a mesh tells late and in parts; its root, which has all from the relay;
+/// and the mesh.
+type All = [SlidingDetector; 3 + NODES];
 
-impl Detectors {
-    fn new(config: Config) -> Self {
-        let new = || detector(config);
-        let (mesh, untouched) = ([new(), new(), new()], new().snapshot().unwrap());
-        Self { one: new(), mesh, relay: new(), root: new(), untouched }
+/// The running slice has `contacts`, and is over; the parts of deltas are as late at the relay as `delays` say.
+fn see(
+    all: &mut All,
+    contacts: &[Contact],
+    delays: &mut impl Iterator<Item = u64>,
+    on_their_way: &mut Vec<(u64, Vec<u8>)>,
+) {
+    let [one, relay, root, mesh @ ..] = all;
+    let takes_both = one.params().finder().cells().is_some();
+    for &((inside, opposite), node, late) in contacts {
+        let pair = match takes_both {
+            true => Ip6Pair::new(small::host(inside), small::host(opposite)),
+            false => IpPair { inside, opposite }.into(),
+        };
+        small::ingest_any(one, pair, true, late);
+        small::ingest_any(&mesh[node], pair, true, late);
     }
-
-    fn all(&mut self) -> impl Iterator<Item = &mut SlidingDetector> {
-        let Self { one, mesh, relay, root, .. } = self;
-        mesh.iter_mut().chain([one, relay, root])
+    let slice = one.slice();
+    let deltas = mesh.each_mut().map(|node| node.delta(1 + LATE).unwrap());
+    for (number, node) in mesh.iter_mut().enumerate() {
+        let others = (0..NODES).filter(|&other| other != number);
+        others.for_each(|other| node.merge_delta(&deltas[other]).unwrap());
     }
-
-    /// The running slice has `contacts`, and is over; the parts of deltas are as late at the relay as
-    /// `delays` say.
-    fn see(
-        &mut self,
-        contacts: &[Contact],
-        delays: &mut impl Iterator<Item = u64>,
-        on_their_way: &mut Vec<(u64, Vec<u8>)>,
-    ) {
-        let Self { one, mesh, relay, root, .. } = self;
-        let takes_both = one.params().finder().cells().is_some();
-        for &((inside, opposite), node, late) in contacts {
-            let pair = match takes_both {
-                true => Ip6Pair::new(small::host(inside), small::host(opposite)),
-                false => IpPair { inside, opposite }.into(),
-            };
-            small::ingest_any(one, pair, true, late);
-            small::ingest_any(&mesh[node], pair, true, late);
-        }
-        let slice = one.slice();
-        let deltas = mesh.each_mut().map(|node| node.delta(1 + LATE).unwrap());
-        for (number, node) in mesh.iter_mut().enumerate() {
-            let others = (0..NODES).filter(|&other| other != number);
-            others.for_each(|other| node.merge_delta(&deltas[other]).unwrap());
-        }
-        for part in deltas.into_iter().flat_map(|delta| delta.into_parts(200).unwrap()) {
-            on_their_way.push((slice + delays.next().unwrap(), part));
-        }
-        for (_, part) in on_their_way.extract_if(.., |(arrives, _)| *arrives <= slice) {
-            relay.merge_delta(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
-        }
-        // A pair comes late to a node, whose delta comes late to the relay.
-        root.merge_delta(&relay.delta(1 + 2 * LATE).unwrap()).unwrap();
-        self.all().for_each(|detector| detector.skip_to(slice + 1).unwrap());
+    for part in deltas.into_iter().flat_map(|delta| delta.into_parts(200).unwrap()) {
+        on_their_way.push((slice + delays.next().unwrap(), part));
     }
+    for (_, part) in on_their_way.extract_if(.., |(arrives, _)| *arrives <= slice) {
+        relay.merge_delta(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
+    }
+    // A pair comes late to a node, whose delta comes late to the relay.
+    root.merge_delta(&relay.delta(1 + 2 * LATE).unwrap()).unwrap();
+    all.iter_mut().for_each(|detector| detector.skip_to(slice + 1).unwrap());
 }
 
 thread_local! {
-    static DETECTORS: RefCell<[Detectors; 3]> = RefCell::new(kinds().map(Detectors::new));
+    static DETECTORS: RefCell<[Detectors<{ 3 + NODES }>; 3]> =
+        RefCell::new(kinds().map(Detectors::new));
 }
 
 proptest! {
@@ -110,24 +88,23 @@ proptest! {
         delays in prop::collection::vec(0..=u64::from(LATE), 1..9),
     ) {
         DETECTORS.with_borrow_mut(|detectors| {
-            let detectors = &mut detectors[kind];
-            let untouched = detectors.untouched.clone();
-            detectors.all().for_each(|detector| detector.restore(&untouched).unwrap());
+            let all = detectors[kind].anew();
             let (mut delays, mut on_their_way) = (delays.into_iter().cycle(), Vec::new());
             for contacts in &slices {
-                detectors.see(contacts, &mut delays, &mut on_their_way);
-                let one = detectors.one.snapshot().unwrap();
-                for node in &detectors.mesh {
+                see(all, contacts, &mut delays, &mut on_their_way);
+                let [one, _, _, mesh @ ..] = &*all;
+                let one = one.snapshot().unwrap();
+                for node in mesh {
                     prop_assert!(node.snapshot().unwrap() == one);
                 }
             }
             // What is on its way comes.
             for _ in 0..LATE {
-                detectors.see(&[], &mut delays, &mut on_their_way);
+                see(all, &[], &mut delays, &mut on_their_way);
             }
-            let one = detectors.one.snapshot().unwrap();
-            prop_assert!(detectors.relay.snapshot().unwrap() == one);
-            prop_assert!(detectors.root.snapshot().unwrap() == one);
+            let [one, relay, root] = [0, 1, 2].map(|number| all[number].snapshot().unwrap());
+            prop_assert!(relay == one);
+            prop_assert!(root == one);
             Ok(())
         })?;
     }

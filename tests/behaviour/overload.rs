@@ -1,19 +1,21 @@
 //! More load than the search accepts: said, bounded, never silent.
 
-use srlg_traffic::family::number;
+use srlg_traffic::family::ip;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use srlg::config::{HashFamily, RsraSizes, Scheme};
 use srlg::report::{FinderFill, Health, Overload};
-use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, IpPair, SliceReport};
 use srlg_traffic::synthetic::distinct_pairs;
+
+use crate::fixture::{self, detector, hosts};
 
 const SCANNER: u32 = 0x0a00_0001;
 
 /// The report on a scanner of 4000 targets, 50 hosts of 300 and `load` random pairs.
 fn report(config: Config, load: u64) -> SliceReport {
-    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    let mut detector = detector(config);
     let noise = distinct_pairs(1, 200_000, load);
     let hosts =
         (0..15_000).map(|i| IpPair { inside: 0x0b00_0000 + i % 50, opposite: 0xc000_0000 + i });
@@ -43,14 +45,11 @@ fn hot(health: &Health) -> (u32, f64) {
 }
 
 fn with_cells(cell_bits: u32) -> Config {
-    let Scheme::Tagged { lines, tags, .. } = Config::default().scheme else {
-        unreachable!("the default has cells")
-    };
-    Config { scheme: Scheme::Tagged { cell_bits, lines, tags }, ..Config::default() }
+    Config { scheme: fixture::with_cells(cell_bits), ..Config::default() }
 }
 
 fn has_scanner(report: &SliceReport) -> bool {
-    report.super_points.iter().any(|point| number(point.host) == SCANNER)
+    hosts(report).contains(&ip(SCANNER))
 }
 
 // A host of θ = 1024 leaves 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, 3.9 more or
@@ -185,13 +184,9 @@ fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     pairs
 }
 
-fn hosts_of(report: &SliceReport) -> Vec<u32> {
-    report.super_points.iter().map(|point| number(point.host)).collect()
-}
-
 /// The report on `pairs`, and how long it took.
 fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
-    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
     let start = Instant::now();
     (detector.close_slice().unwrap(), start.elapsed())
@@ -209,7 +204,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
         let (report, took) = timed_report(config, &pairs);
         assert_eq!((report.health.finder.overload, hot(&report.health).0), expected, "{columns}");
         assert!(report.candidates <= config.candidate_limit as usize);
-        assert_eq!(hosts_of(&report), [SCANNER]);
+        assert_eq!(hosts(&report), [ip(SCANNER)]);
         assert_eq!(hot(&report.health).1 * f64::from(1 << 17), columns as f64);
         assert!(took.as_secs() < 60, "{took:?}");
     }
@@ -222,7 +217,7 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     let secret = Config { hash: HashFamily::HalfSip13, seed: 0x5eed, ..Config::paper() };
     let (report, _) = timed_report(secret, &pairs);
     assert_eq!((report.health.finder.overload, report.candidates), (None, 1));
-    assert_eq!(hosts_of(&report), [SCANNER]);
+    assert_eq!(hosts(&report), [ip(SCANNER)]);
 }
 
 // 60,000 pairs in 9,600 recorders, and in as many as the default has.

@@ -6,17 +6,14 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use srlg::report::SamplePeer;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
+use crate::fixture::{self, detector, with_cells};
 use crate::small;
 
 /// Per host and opposite host the slice of the last contact.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
-
-fn detector(config: Config) -> SlidingDetector {
-    SlidingDetector::new(config, Device::Cpu).unwrap()
-}
 
 fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
     detector.ingest_late(pairs, late).unwrap();
@@ -39,14 +36,18 @@ fn contacts(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// Asserts that all `peers` of `host` are true, in their order, and within the window of `slices`; epochs
-/// have so many slices.
-fn assert_true(
-    host: IpAddr,
-    peers: &[SamplePeer],
-    truth: &Truth,
-    (running, slices, epoch): (u64, u64, u64),
-) {
+/// The slices in which sample peers were seen.
+struct Window {
+    /// The running slice.
+    running: u64,
+    slices: u64,
+    /// Slices of an epoch.
+    epoch: u64,
+}
+
+/// Asserts that all `peers` of `host` are true, in their order, and within the window.
+fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Window) {
+    let Window { running, slices, epoch } = *window;
     assert!(peers.len() <= 64, "{} peers", peers.len());
     let order = |peer: &SamplePeer| (u64::MAX - peer.last_seen, peer.host);
     assert!(peers.is_sorted_by(|a, b| order(a) < order(b)), "{peers:?}");
@@ -74,8 +75,8 @@ fn check(config: Config, slices: u32) -> f64 {
         let report = detector.close_slice().unwrap();
         assert!(report.super_points.len() >= 6, "{}", report.super_points.len());
         for point in &report.super_points {
-            let window = (slice.into(), config.window.into(), epoch);
-            assert_true(point.host, &point.peers, &truth, window);
+            let window = Window { running: slice.into(), slices: config.window.into(), epoch };
+            assert_true(point.host, &point.peers, &truth, &window);
             assert_eq!(point.peers, before[&point.host]);
             shown += point.peers.len();
         }
@@ -106,7 +107,7 @@ fn in_windows_of_epochs_the_last_slice_of_the_epoch_is_shown() {
 fn few_cells_show_fewer_peers_and_no_wrong_ones() {
     let full = Config { threshold: 512, window: 6, ..Config::default() };
     let few = Config { linear_width: 1 << 15, ..full };
-    let few = Config { scheme: crate::kept::with_cells(13), ..few };
+    let few = Config { scheme: with_cells(13), ..few };
     assert!(check(few, 8) < check(full, 8));
 }
 
@@ -128,7 +129,7 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
         let host = ip(0x0a00_0000 + host);
         let peers = detector.sample_peers(host).unwrap();
         assert!((1..=3).contains(&peers.len()), "{peers:?}");
-        assert_true(host, &peers, &truth, (1, 4, 1));
+        assert_true(host, &peers, &truth, &Window { running: 1, slices: 4, epoch: 1 });
         shown += peers.len();
     }
     // Two of three share one of 64 slots in 3 / 64 of the hosts, 9 of 200; five deviations more.
@@ -194,14 +195,11 @@ fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
 fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let [mut west, east] = [detector(config), detector(config)];
-    let pairs = |peers: std::ops::Range<u32>| {
-        peers.map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>()
-    };
-    west.ingest(&pairs(0..30)).unwrap();
-    east.ingest(&pairs(100..130)).unwrap();
+    west.ingest(&fixture::contacts(7.into(), 0..30)).unwrap();
+    east.ingest(&fixture::contacts(7.into(), 100..130)).unwrap();
     west.merge_snapshot(&east.snapshot().unwrap()).unwrap();
     let report = west.close_slice().unwrap();
-    let is_east = |peer: &&SamplePeer| number(peer.host) >= 100;
+    let is_east = |peer: &&SamplePeer| number(peer.host) >= 0xc000_0000 + 100;
     let of_east = report.super_points[0].peers.iter().filter(is_east).count();
     let all = report.super_points[0].peers.len();
     assert!(of_east > 5 && all - of_east > 5, "{of_east} of {all}");

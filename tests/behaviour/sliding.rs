@@ -1,41 +1,17 @@
 //! The window slides: what is in it, for how long, and what happens when time jumps.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use approx::{abs_diff_eq, assert_abs_diff_eq};
 use srlg::config::Scheme;
-use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Error, SlidingDetector};
+
+use crate::fixture::{self, contacts};
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-fn config(window: u32) -> Config {
-    Config { threshold: 256, window, ..Config::default() }
-}
-
 fn detector(window: u32) -> SlidingDetector {
-    SlidingDetector::new(config(window), Device::Cpu).unwrap()
-}
-
-fn pairs(host: Ipv4Addr, peers: std::ops::Range<u32>) -> Vec<IpPair> {
-    peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
-}
-
-fn hosts(report: &SliceReport) -> Vec<IpAddr> {
-    report.super_points.iter().map(|point| point.host).collect()
-}
-
-#[test]
-fn host_leaves_the_window_after_exactly_k_slices() {
-    for window in [1, 2, 7] {
-        let mut detector = detector(window);
-        detector.ingest(&pairs(HOST, 0..1000)).unwrap();
-        for slice in 0..window + 3 {
-            let report = detector.close_slice().unwrap();
-            assert_eq!(report.slice, u64::from(slice));
-            let expected: Vec<IpAddr> = if slice < window { vec![HOST.into()] } else { vec![] };
-            assert_eq!(hosts(&report), expected, "window {window} slice {slice}");
-        }
-    }
+    fixture::detector(Config { threshold: 256, window, ..Config::default() })
 }
 
 // At least 200 tags leave 163 ages for 300 slices: epochs of 2. A window that begins within an
@@ -46,10 +22,10 @@ fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
         for (last, share) in [(308, 1.0), (309, 1.0), (310, 0.5), (311, 0.0)] {
             let scheme = Scheme::Tagged { cell_bits: 12, lines: 10_000, tags: 200 };
             let config = Config { threshold: 256, scheme, ..Config::default() };
-            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+            let mut detector = fixture::detector(config);
             assert_eq!(detector.params().counter_sizes().epoch_slices, 2);
             detector.skip_to(seen).unwrap();
-            detector.ingest(&pairs(HOST, 0..1000)).unwrap();
+            detector.ingest(&contacts(HOST, 0..1000)).unwrap();
             detector.skip_to(last).unwrap();
             let estimate = detector.cardinality(HOST.into()).unwrap();
             let expected = share * 1000.0;
@@ -66,7 +42,7 @@ fn peers_of_several_slices_add_up_and_repeats_do_not() {
     let mut last = 0.0;
     for slice in 0..3 {
         for _ in 0..5 {
-            detector.ingest(&pairs(HOST, slice * 400..slice * 400 + 400)).unwrap();
+            detector.ingest(&contacts(HOST, slice * 400..slice * 400 + 400)).unwrap();
         }
         last = detector.close_slice().unwrap().super_points[0].cardinality;
     }
@@ -78,7 +54,7 @@ fn peers_of_several_slices_add_up_and_repeats_do_not() {
 fn late_pairs_leave_with_their_own_slice() {
     let mut detector = detector(5);
     detector.skip_to(10).unwrap();
-    detector.ingest_late(&pairs(HOST, 0..1000), 3).unwrap();
+    detector.ingest_late(&contacts(HOST, 0..1000), 3).unwrap();
     let found: Vec<usize> =
         (0..4).map(|_| detector.close_slice().unwrap().super_points.len()).collect();
     assert_eq!(found, [1, 1, 0, 0]);
@@ -87,8 +63,8 @@ fn late_pairs_leave_with_their_own_slice() {
 #[test]
 fn pairs_later_than_the_window_change_no_answer() {
     let mut detector = detector(5);
-    detector.ingest_late(&pairs(HOST, 0..1000), 5).unwrap();
-    detector.ingest_late(&pairs(HOST, 0..1000), u32::MAX).unwrap();
+    detector.ingest_late(&contacts(HOST, 0..1000), 5).unwrap();
+    detector.ingest_late(&contacts(HOST, 0..1000), u32::MAX).unwrap();
     assert_eq!(detector.close_slice().unwrap().candidates, 0);
 }
 
@@ -96,7 +72,7 @@ fn pairs_later_than_the_window_change_no_answer() {
 fn shorter_windows_are_answered_from_the_same_recorders() {
     let mut detector = detector(5);
     for slice in 0..5 {
-        detector.ingest(&pairs(HOST, slice * 300..slice * 300 + 300)).unwrap();
+        detector.ingest(&contacts(HOST, slice * 300..slice * 300 + 300)).unwrap();
         if slice < 4 {
             detector.close_slice().unwrap();
         }
@@ -138,15 +114,15 @@ fn advancing_reports_what_closing_by_hand_reports() {
         jumped.retain(|(_, points)| !points.is_empty());
         assert_eq!(jumped, walked);
         assert_eq!(jumper.snapshot().unwrap(), walker.snapshot().unwrap());
-        jumper.ingest(&pairs(HOST, peers.clone())).unwrap();
-        walker.ingest(&pairs(HOST, peers)).unwrap();
+        jumper.ingest(&contacts(HOST, peers.clone())).unwrap();
+        walker.ingest(&contacts(HOST, peers)).unwrap();
     }
 }
 
 #[test]
 fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
     let mut detector = detector(300);
-    detector.ingest(&pairs(HOST, 0..1000)).unwrap();
+    detector.ingest(&contacts(HOST, 0..1000)).unwrap();
     let mut reports = 0;
     let count = |_| {
         reports += 1;
@@ -158,22 +134,4 @@ fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
     assert!(reports <= 301 + detector.params().finder().epoch_slices(), "{reports}");
     assert_eq!(detector.close_slice().unwrap().candidates, 0);
     assert!(matches!(detector.skip_to(5), Err(Error::SliceInPast { .. })));
-}
-
-#[test]
-fn reports_and_queries_agree_within_one_slice() {
-    let mut detector = detector(2);
-    detector.ingest(&pairs(HOST, 0..5000)).unwrap();
-    let asked = detector.cardinality(HOST.into()).unwrap();
-    let point = detector.close_slice().unwrap().super_points.remove(0);
-    assert_eq!((point.cardinality, point.range), (asked.cardinality, asked.range));
-}
-
-#[test]
-fn empty_batches_and_empty_slices_are_fine() {
-    let mut detector = detector(300);
-    detector.ingest::<IpPair>(&[]).unwrap();
-    let report = detector.close_slice().unwrap();
-    assert_eq!((report.candidates, report.super_points.len()), (0, 0));
-    assert_eq!(report.health.finder.overload, None);
 }

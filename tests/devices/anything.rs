@@ -10,7 +10,7 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 use srlg_traffic::family::ip;
 
 use crate::device::detector;
-use crate::feed::assert_equal_recorders;
+use crate::feed::{assert_equal_recorders, pinned};
 use crate::traffic::{limited, small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
@@ -117,11 +117,8 @@ fn ingest<P: Pair>(tested: &mut SlidingDetector, config: Config, pairs: &[P], wa
     match way {
         Way::Batch => tested.ingest(pairs).unwrap(),
         Way::Pinned => {
-            let mut pinned = tested.pinned_pairs(pairs.len()).unwrap();
-            pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
-            tested.ingest_pinned(&pinned).unwrap();
             // The buffer may be filled again at once, and go at once.
-            pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
+            pinned(tested, pairs).fill(|buffer| buffer.fill(P::default())).unwrap();
         }
         Way::Snapshot => {
             let snapshot = node().snapshot().unwrap();

@@ -5,7 +5,7 @@ use srlg::{Config, Device, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;
-use crate::feed::assert_equal_recorders;
+use crate::feed::{assert_equal_recorders, pinned};
 use crate::traffic::{Slice, backbone, presets, with_late};
 
 on_every_device!(
@@ -53,16 +53,11 @@ fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, lat
     in_batches(detector, &rest, late);
 }
 
-fn pinned(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
+fn from_pinned_memory(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     if late > 0 {
         return in_batches(detector, pairs, late);
     }
-    let mut v4 = detector.pinned_pairs(pairs.v4.len()).unwrap();
-    let mut v6 = detector.pinned_pairs(pairs.v6.len()).unwrap();
-    v4.fill(|buffer| buffer.copy_from_slice(&pairs.v4)).unwrap();
-    v6.fill(|buffer| buffer.copy_from_slice(&pairs.v6)).unwrap();
-    detector.ingest_pinned(&v4).unwrap();
-    detector.ingest_pinned(&v6).unwrap();
+    drop((pinned(detector, &pairs.v4), pinned(detector, &pairs.v6)));
 }
 
 /// Lets `detector` ingest a slice by `feed`.
@@ -104,14 +99,14 @@ fn hosts_of_both_families_in_turn(device: Device) {
 }
 
 fn hosts_of_both_families_from_pinned_memory(device: Device) {
-    check(device, 63, pinned);
+    check(device, 63, from_pinned_memory);
 }
 
 fn no_pair_of_ipv6_in_the_paper_s_scheme(device: Device) {
     let [_, paper] = presets(5);
     let detector = detector(device, paper);
     assert!(detector.ingest(&[Ip6Pair::default()]).is_err());
-    for feed in [in_batches, pinned] {
+    for feed in [in_batches, from_pinned_memory] {
         feed(&detector, &FamilyPairs::default(), 0);
     }
     detector.flush().unwrap();

@@ -1,5 +1,6 @@
 //! Detectors fed with the same traffic in different ways.
 
+use srlg::ingest::{Pair, PinnedPairs};
 use srlg::{Config, Device, SliceReport, SlidingDetector};
 
 use crate::device::detector;
@@ -22,6 +23,14 @@ pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     for (slices_late, pairs) in &slice.late {
         detector.ingest_late(pairs, *slices_late).unwrap();
     }
+}
+
+/// From pinned memory; returns the buffer, which may be filled again at once.
+pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> PinnedPairs<P> {
+    let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
+    pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
+    detector.ingest_pinned(&pinned).unwrap();
+    pinned
 }
 
 /// The reports on all slices.

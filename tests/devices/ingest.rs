@@ -112,6 +112,7 @@ fn no_pairs_at_all(device: Device) {
         tested.flush().unwrap();
         let report = tested.close_slice().unwrap();
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
+        assert_eq!(report.health.finder.overload, None);
         assert_eq!(tested.delta(1).unwrap().recorders(), 0);
         tested.skip_to(u64::MAX / 2).unwrap();
         let mut other = detector(device, config);

@@ -14,7 +14,6 @@ mod anything;
 mod families;
 mod ingest;
 mod merging;
-mod odd;
 mod overload;
 mod recorded;
 mod refusals;

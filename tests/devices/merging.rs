@@ -4,13 +4,14 @@ use srlg::{Config, Device, SlidingDetector};
 
 use crate::device::detector;
 use crate::feed::{assert_equal_recorders, one_at_a_time, whole};
-use crate::traffic::{Slice, backbone, presets, with_late};
+use crate::traffic::{Slice, backbone, contacts, presets, small_odd, with_late};
 
 on_every_device!(
     snapshots_of_all_nodes_merge_into_one_that_saw_everything,
     snapshots_of_an_earlier_slice_age,
     deltas_of_every_slice_follow_a_node,
     merging_twice_is_merging_once,
+    last_recorder_of_an_odd_array,
 );
 
 fn traffic(seed: u64) -> Vec<Slice> {
@@ -110,5 +111,21 @@ fn merging_twice_is_merging_once(device: Device) {
             tested.merge_snapshot(&own).unwrap();
         }
         assert_equal_recorders(&mut tested, &mut one);
+    }
+}
+
+// The last of 129 recorders is half of a word that no other is in. 2,000 opposite hosts touch all of them.
+fn last_recorder_of_an_odd_array(device: Device) {
+    let config = small_odd();
+    let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));
+    assert!(one.params().arrays()[1].recorders % 2 == 1);
+    tested.ingest_late(&contacts(1, 2000), 1).unwrap();
+    contacts(1, 2000).iter().for_each(|&pair| one.ingest_late(&[pair], 1).unwrap());
+    assert_equal_recorders(&mut tested, &mut one);
+    let (mut merged, mut applied) = (detector(device, config), detector(device, config));
+    merged.merge_snapshot(&one.snapshot().unwrap()).unwrap();
+    applied.merge_delta(&one.delta(2).unwrap()).unwrap();
+    for detector in [&mut merged, &mut applied] {
+        assert_equal_recorders(detector, &mut one);
     }
 }

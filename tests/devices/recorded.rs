@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use srlg::{Config, Device};
-use srlg_traffic::trace::{Record, Trace, data_dir, record_files};
+use srlg_traffic::trace::{Record, Trace, data_dir, dev_traces};
 
 use crate::device::detector;
 use crate::feed::{expected, reports, whole};
@@ -19,14 +19,9 @@ const SLICES: u64 = 8;
 const MOST_RECORDS: usize = 100_000;
 
 fn traces() -> Vec<PathBuf> {
-    let Some(folder) = data_dir() else {
-        eprintln!("skipped: SRLG_DATA is absent");
-        return Vec::new();
-    };
-    let mut traces = record_files(&folder.join("dev")).unwrap();
+    let mut traces = dev_traces();
     // A month of a network takes too long, one pair at a time.
     traces.retain(|trace| !trace.to_string_lossy().contains("darpa98"));
-    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
     traces
 }
 

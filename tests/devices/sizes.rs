@@ -9,7 +9,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;
-use crate::feed::assert_equal_recorders;
+use crate::feed::{assert_equal_recorders, pinned};
 use crate::traffic::{contacts, small};
 
 on_every_device!(
@@ -32,11 +32,7 @@ fn every_way<P: Pair>(
     for (number, piece) in pairs.chunks(PIECE).enumerate() {
         match number % 3 {
             0 => detector.ingest(piece).unwrap(),
-            1 => {
-                let mut pinned = detector.pinned_pairs(piece.len()).unwrap();
-                pinned.fill(|buffer| buffer.copy_from_slice(piece)).unwrap();
-                detector.ingest_pinned(&pinned).unwrap();
-            }
+            1 => drop(pinned(detector, piece)),
             _ => resident(detector, piece),
         }
     }

@@ -2,7 +2,7 @@
 
 use srlg::config::Scheme;
 use srlg::{Config, Device, IpPair};
-use srlg_traffic::family::number;
+use srlg_traffic::family::ip;
 
 use crate::device::detector;
 use crate::feed::{
@@ -56,18 +56,19 @@ fn questions_while_a_slice_closes(device: Device) {
 
 fn hosts_leave_after_exactly_k_slices(device: Device) {
     for config in [small(), small_paper()] {
-        for window in [1, 2, 5] {
+        for window in [1, 2, 5, 7] {
             let mut tested = detector(device, Config { window, ..config });
             let host = 0x0a00_0001;
             let pairs: Vec<IpPair> =
                 (0..200).map(|opposite| IpPair { inside: host, opposite }).collect();
             tested.ingest(&pairs).unwrap();
-            let found: Vec<bool> = (0..window + 3)
-                .map(|_| tested.close_slice().unwrap())
-                .map(|report| report.super_points.iter().any(|point| number(point.host) == host))
-                .collect();
-            let expected: Vec<bool> = (0..window + 3).map(|slice| slice < window).collect();
-            assert_eq!(found, expected, "window {window}");
+            for slice in 0..window + 3 {
+                let report = tested.close_slice().unwrap();
+                assert_eq!(report.slice, u64::from(slice));
+                let hosts: Vec<_> = report.super_points.iter().map(|point| point.host).collect();
+                let expected = if slice < window { vec![ip(host)] } else { vec![] };
+                assert_eq!(hosts, expected, "window {window} slice {slice}");
+            }
         }
     }
 }

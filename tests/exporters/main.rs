@@ -29,7 +29,7 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use example::{example, steady};
+use example::{example, output, steady};
 
 /// Source and destination of contacts.
 type Pairs = BTreeSet<(String, String)>;
@@ -60,15 +60,6 @@ fn pairs(list: &str) -> Pairs {
         (columns.next().unwrap(), columns.next().unwrap())
     };
     lines.map(pair).collect()
-}
-
-/// What `program` prints, when it succeeds with these arguments, and what it tells.
-fn output(program: &str, args: &[&str]) -> (String, String) {
-    let output = example(program).args(args).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (printed, told) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{program} {args:?}: {told}");
-    (printed, told)
 }
 
 /// Host and cardinality of the last line of each host, in the digits that `detect` prints.

@@ -91,34 +91,17 @@ fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
 }
 
 #[test]
-fn netflow_v5_has_the_hosts_of_the_packets_of_ipv4() {
+fn exports_of_every_format_have_the_hosts_of_the_packets() {
+    // NetFlow v5 has IPv4 alone.
     let (packets, truth) = traffic("packets-v5", &[false]);
     truth.is_of("v5", &file("v5", v5(&flows(&packets))));
-}
-
-#[test]
-fn netflow_v9_has_the_hosts_of_the_packets() {
-    let (packets, truth) = traffic("packets-v9", &[false, true]);
-    truth.is_of("v9", &file("v9", v9(&flows(&packets))));
-}
-
-#[test]
-fn ipfix_has_the_hosts_of_the_packets() {
-    let (packets, truth) = traffic("packets-ipfix", &[false, true]);
-    truth.is_of("ipfix", &file("ipfix", ipfix(&flows(&packets))));
-}
-
-#[test]
-fn biflows_of_ipfix_have_the_hosts_of_the_packets() {
-    let (packets, truth) = traffic("packets-biflow", &[false, true]);
-    let biflows = biflows(&flows(&packets));
+    let (packets, truth) = traffic("packets", &[false, true]);
+    let flows = flows(&packets);
+    truth.is_of("v9", &file("v9", v9(&flows)));
+    truth.is_of("ipfix", &file("ipfix", ipfix(&flows)));
+    let biflows = biflows(&flows);
     // Of each family the server's conversations alone have answers.
     assert_eq!(biflows.iter().filter(|(_, reverse)| reverse.is_some()).count(), 2 * 900);
     truth.is_of("biflow", &file("biflow", biflow(&biflows)));
-}
-
-#[test]
-fn sflow_of_every_packet_has_the_hosts_of_the_packets() {
-    let (packets, truth) = traffic("packets-sflow", &[false, true]);
     truth.is_of("sflow", &sent("sflow-datagrams", sflow(&packets).into_iter()));
 }

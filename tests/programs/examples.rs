@@ -4,7 +4,7 @@ use std::process::Output;
 
 use approx::assert_abs_diff_eq;
 
-use crate::example;
+use crate::{example, output};
 
 /// What the example prints, when it succeeds.
 fn printed(name: &str) -> String {
@@ -12,10 +12,9 @@ fn printed(name: &str) -> String {
 }
 
 fn printed_with(name: &str, arguments: &[&str]) -> String {
-    let output = example(name).args(arguments).output().expect("the example starts");
-    let Output { status, stdout, stderr } = output;
-    assert!(status.success() && stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
-    String::from_utf8(stdout).expect("examples print text")
+    let (printed, told) = output(name, arguments);
+    assert!(told.is_empty(), "{told}");
+    printed
 }
 
 /// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is right: five

@@ -7,4 +7,4 @@ mod detect_cli;
 mod example;
 mod examples;
 
-use example::{example, steady};
+use example::{example, output, steady};

@@ -1,11 +1,11 @@
 //! Random schedules of several feeds and of closes, against one detector that is fed in turn.
 
 use proptest::prelude::*;
+use srlg::config::Scheme;
 use srlg::ingest::{Arrival, Feed};
-use srlg::{Config, Error, IpPair, SlidingDetector};
+use srlg::{Error, IpPair, SlidingDetector};
 
-use super::{detector, long, pairs};
-use crate::small;
+use super::{configs, detector, long, pairs};
 
 /// Pairs that a feed is given.
 #[derive(Clone, Debug)]
@@ -88,15 +88,19 @@ proptest! {
     #[test]
     fn feeds_and_closes_in_any_order_are_one_detector_fed_in_turn(
         rounds in rounds(),
-        window in prop_oneof![Just(8_u32), Just(600)],
+        config in prop::sample::select(configs().to_vec()),
         asks in 0..3_usize,
         drops in 0..8_usize,
     ) {
-        let config = Config { window, ..small::tagged() };
+        let (window, takes_v6) = (config.window, matches!(config.scheme, Scheme::Tagged { .. }));
+        let rounds = rounds.into_iter().map(|(mut before, steps, mut meanwhile)| {
+            before.iter_mut().chain(&mut meanwhile).for_each(|call| call.is_long &= takes_v6);
+            (before, steps, meanwhile)
+        });
         let (mut fed, mut one) = (detector(config, 1001), detector(config, 1001));
         let mut feeds = ROOM.map(|room| fed.feed(room).unwrap());
-        for (round, (before, steps, meanwhile)) in rounds.iter().enumerate() {
-            for call in before {
+        for (round, (before, steps, meanwhile)) in rounds.enumerate() {
+            for call in &before {
                 let (pairs, late) = call.give(&mut feeds[call.feed], one.slice(), window, false);
                 call.ingest(&one, &pairs, late);
             }

@@ -59,8 +59,13 @@ impl Drop for Folder {
     }
 }
 
-pub(crate) fn latest(checkpoints: &mut Checkpoints) -> Option<u64> {
+/// The newest checkpoint; none of all is damaged.
+pub(crate) fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
     let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
     assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);
-    latest.snapshot.map(|snapshot| snapshot.slice())
+    latest.snapshot
+}
+
+pub(crate) fn latest(checkpoints: &mut Checkpoints) -> Option<u64> {
+    newest(checkpoints).map(|snapshot| snapshot.slice())
 }

@@ -7,18 +7,11 @@ use std::time::Duration;
 
 use srlg::state::{Checkpoints, Snapshot};
 
-use super::folder::{Folder, small, snapshot};
+use super::folder::{Folder, newest, snapshot};
 
 /// An attachment so large that a process spends most of its time with writing.
 fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
-}
-
-/// The newest checkpoint, which is whole.
-fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
-    let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
-    assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);
-    latest.snapshot
 }
 
 /// The number that is attached.

@@ -14,12 +14,6 @@ fn both(networks: u32) -> String {
     csv
 }
 
-fn hosts(output: &Output) -> Vec<String> {
-    let mut hosts: Vec<String> = points(output).into_iter().map(|point| point.3).collect();
-    hosts.sort();
-    hosts
-}
-
 #[test]
 fn one_run_reports_hosts_of_both_families() {
     let input = file("both.csv", both(2000));

@@ -1,8 +1,6 @@
 //! Extremes, damage and misuse.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::net::Ipv4Addr;
 use std::process::Stdio;
 
 use super::*;
@@ -25,11 +23,7 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
 
 #[test]
 fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
-    let mut csv = contacts();
-    for peer in 0..2000 {
-        writeln!(csv, "1700000000000,10.0.0.9,{}", Ipv4Addr::from_bits(0x4000_0000 + peer))
-            .unwrap();
-    }
+    let csv = contacts() + &fan_out(1_700_000_000_000, "10.0.0.9", 2000);
     let input = file("silence.csv", csv);
     let output = run(&["--input", &input, "--output", "ndjson", "--window", "5"]);
     let last = points(&output).pop().unwrap();
@@ -39,10 +33,7 @@ fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
 
 #[test]
 fn thresholds_beyond_the_presets_lengthen_the_estimators() {
-    let mut csv = "time_ms,src,dst\n".to_owned();
-    for peer in 0..60_000 {
-        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
-    }
+    let csv = format!("time_ms,src,dst\n{}", fan_out(0, "10.0.0.1", 60_000));
     let input = file("large.csv", csv);
     let output = run(&["--input", &input, "--output", "ndjson", "--threshold", "50000"]);
     assert_abs_diff_eq!(points(&output)[0].4 / 60_000.0, 1.0, epsilon = 0.05);
@@ -50,10 +41,7 @@ fn thresholds_beyond_the_presets_lengthen_the_estimators() {
 
 #[test]
 fn beyond_what_an_estimator_can_tell_is_a_lower_bound_and_the_default_tells_it() {
-    let mut csv = "time_ms,src,dst\n".to_owned();
-    for peer in 0..400_000 {
-        writeln!(csv, "0,10.0.0.1,{}", Ipv4Addr::from_bits(0x4000_0000 + peer)).unwrap();
-    }
+    let csv = format!("time_ms,src,dst\n{}", fan_out(0, "10.0.0.1", 400_000));
     let input = file("giant.csv", csv);
     let options = ["--input", &input, "--output", "ndjson", "--role", "source"];
     let of = |preset: &str| run(&[&options[..], &["--preset", preset]].concat());

@@ -7,6 +7,7 @@ mod views;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -49,6 +50,12 @@ fn contacts() -> String {
     csv
 }
 
+/// Contacts of `host` with this number of peers, all at one time.
+fn fan_out(time_ms: u64, host: &str, peers: u32) -> String {
+    let line = |peer| format!("{time_ms},{host},{}\n", Ipv4Addr::from_bits(0x4000_0000 + peer));
+    (0..peers).map(line).collect()
+}
+
 fn points(output: &Output) -> Vec<(u64, u64, u64, String, f64)> {
     let number = |value: &serde_json::Value, key: &str| value[key].as_u64().unwrap();
     stdout(output)
@@ -62,6 +69,12 @@ fn points(output: &Output) -> Vec<(u64, u64, u64, String, f64)> {
             (slice, start, end, host, cardinality)
         })
         .collect()
+}
+
+fn hosts(output: &Output) -> Vec<String> {
+    let mut hosts: Vec<String> = points(output).into_iter().map(|point| point.3).collect();
+    hosts.sort();
+    hosts
 }
 
 fn assert_one_line_and_exit_2(output: &Output) {

@@ -16,10 +16,7 @@ fn log() -> String {
 
 fn found(name: &str, options: &[&str]) -> Vec<String> {
     let input = file(name, log());
-    let output = run(&[&["--input", &input, "--output", "ndjson"], options].concat());
-    let mut hosts: Vec<String> = points(&output).into_iter().map(|point| point.3).collect();
-    hosts.sort();
-    hosts
+    hosts(&run(&[&["--input", &input, "--output", "ndjson"], options].concat()))
 }
 
 #[test]
