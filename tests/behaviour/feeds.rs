@@ -38,6 +38,22 @@ fn configs() -> [Config; 3] {
 }
 
 #[test]
+fn late_pairs_of_a_feed_are_those_of_the_detector() {
+    for config in configs() {
+        for late in 0..config.window.min(20) {
+            let (fed, one) = (detector(config, 1000), detector(config, 1000));
+            let mut feed = fed.feed(10).unwrap();
+            let arrival = feed.ingest_at(1000 - u64::from(late), &pairs(1, 9000)).unwrap();
+            let slices = late;
+            let expected = if late == 0 { Arrival::Running } else { Arrival::Late { slices } };
+            assert_eq!(arrival, expected);
+            one.ingest_late(&pairs(1, 9000), late).unwrap();
+            assert!(fed.snapshot().unwrap() == one.snapshot().unwrap(), "{late} of {config:?}");
+        }
+    }
+}
+
+#[test]
 fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
     for config in configs() {
         let (mut fed, mut one) = (detector(config, 1500), detector(config, 1500));

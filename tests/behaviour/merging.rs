@@ -180,3 +180,21 @@ fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     assert!(whole.iter().all(|super_points| super_points.len() == 3));
     assert_eq!(whole[known..], later[known..]);
 }
+
+#[test]
+fn ingest_from_4_threads_equals_ingest_from_1() {
+    let pairs: Vec<IpPair> = (0..400_000u32)
+        .map(|i| IpPair { inside: i % 977, opposite: i.wrapping_mul(0x9e37_79b9) >> 8 })
+        .collect();
+    let (one, many) = (detector(Config::default()), detector(Config::default()));
+    one.ingest(&pairs).unwrap();
+    one.ingest_late(&pairs[..1000], 2).unwrap();
+    std::thread::scope(|scope| {
+        for chunk in pairs.chunks(pairs.len() / 4) {
+            scope.spawn(|| chunk.chunks(777).for_each(|batch| many.ingest(batch).unwrap()));
+        }
+        // Late touches race with touches of the running slice, which must win.
+        scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
+    });
+    assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
+}

@@ -1,12 +1,12 @@
 //! The window slides: what is in it, for how long, and what happens when time jumps.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use approx::{abs_diff_eq, assert_abs_diff_eq};
 use srlg::config::Scheme;
 use srlg::{Config, Error, SlidingDetector};
 
-use crate::fixture::{self, contacts};
+use crate::fixture::{self, contacts, hosts};
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
@@ -16,6 +16,20 @@ fn detector(window: u32) -> SlidingDetector {
 
 // At least 200 tags leave 163 ages for 300 slices: epochs of 2. A window that begins within an
 // epoch counts half of it, whichever of its two slices a host was seen in.
+#[test]
+fn host_leaves_the_window_after_exactly_k_slices() {
+    for window in [1, 2, 7] {
+        let mut detector = detector(window);
+        detector.ingest(&contacts(HOST, 0..1000)).unwrap();
+        for slice in 0..window + 3 {
+            let report = detector.close_slice().unwrap();
+            assert_eq!(report.slice, u64::from(slice));
+            let expected = if slice < window { vec![IpAddr::from(HOST)] } else { vec![] };
+            assert_eq!(hosts(&report), expected, "window {window} slice {slice}");
+        }
+    }
+}
+
 #[test]
 fn edge_of_a_window_of_epochs_is_known_to_the_slice() {
     for seen in [10, 11] {
