@@ -28,7 +28,6 @@
 //! ```
 
 mod alert;
-mod gate;
 mod group;
 mod host;
 mod id;
@@ -37,8 +36,7 @@ mod terms;
 mod tracker;
 
 pub use alert::{Alert, Severity, Status, Subject, Why};
-pub use gate::Gate;
 pub use id::AlertId;
-pub use quiet::{Every, OnChange};
+pub use quiet::{Every, Gate, OnChange};
 pub use terms::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Tracker};

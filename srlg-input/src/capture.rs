@@ -30,12 +30,9 @@
 mod byte_order;
 pub(crate) mod counts;
 mod csv;
-mod datagram;
 mod error;
-mod format;
 #[cfg(feature = "gzip")]
 mod gzip;
-mod interface;
 mod ipfix;
 mod lines;
 #[cfg(feature = "logs")]
@@ -47,9 +44,7 @@ mod reader;
 mod stream;
 
 pub use counts::Counts;
-pub use datagram::Datagram;
 pub use error::{CaptureError, Cause, Truncation};
-pub use format::Format;
-pub use reader::Reader;
+pub use reader::{Datagram, Format, Reader};
 
 pub use crate::packet::Skip;

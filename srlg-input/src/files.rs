@@ -13,10 +13,9 @@ use std::vec;
 use crate::capture::{CaptureError, Counts, Reader};
 
 use crate::error::InputError;
-use crate::event::{Event, LogLine};
 use crate::exports::Exports;
+use crate::input::{Event, LogLine, Progress};
 use crate::options::InputOptions;
-use crate::progress::{CountingFile, Progress};
 use crate::status::Status;
 
 /// Files, of which one is being read.
@@ -124,6 +123,26 @@ impl Files {
 
     pub(crate) fn progress(&self) -> Progress {
         Progress { read: self.read.load(Relaxed), of: self.bytes }
+    }
+}
+
+/// Counts what is read of a file.
+pub(crate) struct CountingFile {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl CountingFile {
+    pub(crate) fn new(file: File, read: &Arc<AtomicU64>) -> Self {
+        Self { file, read: Arc::clone(read) }
+    }
+}
+
+impl Read for CountingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read.fetch_add(count as u64, Relaxed);
+        Ok(count)
     }
 }
 

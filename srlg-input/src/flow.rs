@@ -26,7 +26,6 @@ mod decoder;
 mod direction;
 mod element;
 mod exporter;
-mod legacy;
 mod netflow;
 mod options;
 mod record;
@@ -36,19 +35,15 @@ mod sflow;
 mod sink;
 mod source;
 mod state;
-mod status;
-mod table;
 mod templates;
 mod value;
-mod version;
 mod waiting;
 
 pub use counts::{Counts, Reason};
 pub use decoder::Decoder;
-pub use exporter::{Exporter, Undecodable};
+pub use exporter::{Exporter, ExporterStatus, Undecodable};
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
 pub use state::BadState;
-pub use status::ExporterStatus;
 
 pub use crate::options::{ExportOptions, Nat, Timestamps};

@@ -1,16 +1,99 @@
-//! An input: files, or what goes on now.
+//! An input, files or what goes on now, and what it yields.
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::contact::Contact;
 use crate::error::InputError;
-use crate::event::Event;
 use crate::files::Files;
 use crate::live::Live;
 use crate::options::InputOptions;
-use crate::progress::Progress;
 use crate::status::Status;
-use crate::stop::Stop;
+
+/// An event of an input.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Hosts were in contact.
+    Contact(Contact),
+    /// A clock tick: the time of day in nanoseconds since the Unix epoch. Everything that was read before this time has been
+    /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
+    /// were read.
+    Time(u64),
+    /// A line for the log of the program.
+    Log(LogLine),
+}
+
+/// A line for the log of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: LogLevel,
+    /// The line, without its level.
+    pub text: String,
+}
+
+/// The level of a [`LogLine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Normal operation.
+    Info,
+    /// Input is lost or incomplete, or may be soon.
+    Warning,
+}
+
+impl LogLine {
+    #[cfg(any(feature = "flow", feature = "live"))]
+    pub(crate) const fn info(text: String) -> Self {
+        Self { level: LogLevel::Info, text }
+    }
+
+    pub(crate) const fn warning(text: String) -> Self {
+        Self { level: LogLevel::Warning, text }
+    }
+}
+
+/// The text, behind `warning: ` if it is one.
+impl fmt::Display for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            LogLevel::Info => f.write_str(&self.text),
+            LogLevel::Warning => write!(f, "warning: {}", self.text),
+        }
+    }
+}
+
+/// A request to end a live [`Input`](crate::Input). Clones ask the same input.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the input to end: its last events are what has come by then.
+    pub fn stop(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// The flag that asks when it is set, for handlers of signals.
+    #[cfg(any(feature = "flow", feature = "live"))]
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Tells how many bytes of regular files have been read, and how many there are in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that have been read.
+    pub read: u64,
+    /// Bytes of all files.
+    pub of: u64,
+}
 
 /// Yields the contacts of files, sockets or an interface.
 pub struct Input {

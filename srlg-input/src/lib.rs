@@ -60,21 +60,16 @@ pub mod number;
 pub mod packet;
 
 mod error;
-mod event;
 #[cfg_attr(not(feature = "flow"), path = "no_exports.rs")]
 mod exports;
 mod files;
 mod input;
 mod options;
-mod progress;
+mod reason;
 mod status;
-mod stop;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use event::{Event, LogLevel, LogLine};
-pub use input::Input;
+pub use input::{Event, Input, LogLevel, LogLine, Progress, Stop};
 pub use options::{BadOption, InputOptions};
-pub use progress::Progress;
 pub use status::Status;
-pub use stop::Stop;

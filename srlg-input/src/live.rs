@@ -14,22 +14,17 @@
 mod belt;
 #[cfg(feature = "live")]
 mod capture;
-mod clock;
 #[cfg(any(feature = "flow", feature = "live"))]
 mod drops;
 #[cfg(feature = "live")]
 mod error;
 mod follow;
-#[cfg(feature = "flow")]
-mod homes;
 #[cfg(feature = "live")]
 mod interface;
 #[cfg(feature = "live")]
 mod opening;
 #[cfg(feature = "flow")]
 mod receive;
-#[cfg(feature = "flow")]
-mod shared;
 #[cfg(feature = "flow")]
 mod sockets;
 #[cfg(feature = "flow")]
@@ -41,20 +36,18 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use std::{thread, vec};
 
 use crate::contact::Contact;
 use crate::error::InputError;
-use crate::event::{Event, LogLine};
 #[cfg(not(feature = "flow"))]
 use crate::exports::Sockets;
+use crate::input::{Event, LogLine, Stop};
 use crate::options::InputOptions;
 use crate::status::Status;
-use crate::stop::Stop;
 
 use belt::Belt;
-use clock::{Watch, now_ns};
 #[cfg(feature = "flow")]
 use sockets::Sockets;
 
@@ -68,7 +61,7 @@ pub use error::LiveError;
 pub use crate::options::{CaptureOptions, SocketOptions};
 pub use crate::status::SocketStatus;
 
-/// How often drops are counted.
+/// How often drops are counted and the status is updated.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long what waits is still read after the end was asked for.
@@ -76,6 +69,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// How long threads have to end after they were asked to. One that waits for a pipe cannot be asked.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+const SECOND: u64 = 1_000_000_000;
 
 /// What the threads of a source share with the one that asks.
 #[derive(Clone)]
@@ -245,9 +240,38 @@ impl Drop for Live {
     }
 }
 
+/// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
+fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Watches whether the clock is put back. Slices only go forward: while the clock is behind where it was they wait, and
+/// what comes is of the past.
+#[derive(Default)]
+struct Watch {
+    last: u64,
+}
+
+impl Watch {
+    /// Takes the time of day; what to tell where it was put back by a second or more since the last time.
+    fn take(&mut self, now: u64) -> Option<LogLine> {
+        let back = self.last.saturating_sub(now);
+        self.last = now;
+        (back >= SECOND).then(|| {
+            LogLine::warning(format!(
+                "the clock of this machine was put back by {} s: no slice ends until it is where it was, and what \
+                 comes before is late; start again if that takes too long",
+                back / SECOND
+            ))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::LogLevel;
 
     fn live(work: impl FnOnce(&Line) -> Result<(), InputError> + Send + 'static) -> Live {
         let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
@@ -267,5 +291,17 @@ mod tests {
         };
         assert!(matches!(&error, InputError::Panic { thread } if thread == "read"), "{error}");
         while live.next_event().unwrap().is_some() {}
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_is_told_once() {
+        let mut watch = Watch::default();
+        let mut take = |seconds: u64| watch.take(seconds * SECOND);
+        assert_eq!([take(5_000), take(5_000), take(9_000)], [None, None, None]);
+        let told = take(5_400).unwrap();
+        assert_eq!(told.level, LogLevel::Warning);
+        insta::assert_snapshot!(told.text);
+        assert_eq!([take(5_401), take(9_001)], [None, None]);
+        assert_eq!(watch.take(9_001 * SECOND - SECOND + 1), None, "less than a second");
     }
 }

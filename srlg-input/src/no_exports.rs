@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::contact::Contact;
 use crate::error::InputError;
-use crate::event::LogLine;
+use crate::input::LogLine;
 use crate::live::Line;
 use crate::options::{ExportOptions, InputOptions};
 use crate::status::Status;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use crate::packet::Skip;
+use crate::reason::write_counts;
 
 /// Counters of the packets that a reader has seen so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,12 +54,7 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
         write!(f, "{packets} packets, {contacts} contacts, {} skipped", packets - contacts)?;
-        let mut separator = " (";
-        for reason in Skip::ALL.into_iter().filter(|reason| self.skipped(*reason) > 0) {
-            write!(f, "{separator}{} {}", reason.name(), self.skipped(reason))?;
-            separator = ", ";
-        }
-        if packets > contacts { f.write_str(")") } else { Ok(()) }
+        write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))
     }
 }
 
@@ -70,8 +66,7 @@ mod tests {
     #[test]
     fn every_reason_has_its_own_count_and_name() {
         let mut counts = Counts::default();
-        for (index, reason) in Skip::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, index, "ALL is in the order of declaration");
+        for reason in Skip::ALL {
             assert_eq!(counts.record::<()>(Err(reason)), None);
             assert_eq!(counts.skipped(reason), 1);
         }

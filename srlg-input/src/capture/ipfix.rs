@@ -8,8 +8,8 @@
 use std::io;
 
 use crate::capture::byte_order::ByteOrder;
-use crate::capture::datagram::Head;
 use crate::capture::error::{Cause, Halt};
+use crate::capture::reader::Datagram;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 
@@ -49,11 +49,11 @@ fn length(header: &[u8]) -> Option<usize> {
     (ByteOrder::Big.u16(header, 0) == VERSION && length >= HEADER).then_some(length)
 }
 
-/// Copies the next message to `payload`.
+/// Copies the next message to `payload`; returns it without that.
 pub(crate) fn next_message(
     input: &mut Stream,
     payload: &mut Vec<u8>,
-) -> Result<Option<Result<Head, Skip>>, Halt> {
+) -> Result<Option<Result<Datagram<'static>, Skip>>, Halt> {
     if input.is_finished()? {
         return Ok(None);
     }
@@ -68,5 +68,5 @@ pub(crate) fn next_message(
     payload.clear();
     payload.extend_from_slice(message);
     input.consume(length);
-    Ok(Some(Ok(Head::without_ends(u64::from(export_s) * SECOND_NS))))
+    Ok(Some(Ok(Datagram::of_file(u64::from(export_s) * SECOND_NS))))
 }

@@ -6,14 +6,11 @@
 
 use std::fmt;
 use std::io::Read;
-
-use crate::contact::Contact;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::capture::counts::Counts;
 use crate::capture::csv::{BYTE_ORDER_MARK, Csv};
-use crate::capture::datagram::{self, Datagram};
 use crate::capture::error::{CaptureError, Halt, Truncation};
-use crate::capture::format::Format;
 use crate::capture::ipfix;
 use crate::capture::lines;
 #[cfg(feature = "logs")]
@@ -22,10 +19,55 @@ use crate::capture::pcap::Pcap;
 use crate::capture::pcapng::PcapNg;
 use crate::capture::raw_contact::{RawContact, See};
 use crate::capture::stream::Stream;
+use crate::contact::Contact;
 use crate::packet::Skip;
+use crate::packet::ip::Headers;
 
 /// Bytes at the front of a text that decide on its format.
 const HEAD: usize = 4096;
+
+/// Names the format of a capture, list, log or file of exports, found by content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Classic pcap of any byte order and time unit.
+    Pcap,
+    /// pcapng.
+    PcapNg,
+    /// IPFIX messages one after another (RFC 5655): exports of flows, no packets.
+    IpfixFile,
+    /// Lines of `time_ms,src,dst`.
+    Csv,
+    /// Zeek's conn.log of fields between separators.
+    Zeek,
+    /// Flow log of an AWS VPC.
+    VpcFlowLog,
+    /// JSON lines: Zeek's conn.log, Suricata's EVE log.
+    JsonLines,
+}
+
+/// Holds a whole UDP datagram: when and between whom it went, and what was in it; or a message of an IPFIX file, which does not
+/// tell who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Datagram<'a> {
+    /// Nanoseconds since the Unix epoch. Of a message of an IPFIX file: the time of export in its header, in whole seconds.
+    pub time_ns: u64,
+    /// Sender; `0.0.0.0:0` of a message of an IPFIX file.
+    pub source: SocketAddr,
+    /// Receiver; `0.0.0.0:0` of a message of an IPFIX file.
+    pub destination: SocketAddr,
+    /// At most 65,535 bytes.
+    pub payload: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// A message of an IPFIX file that was exported at `time_ns`, before its payload is known.
+    pub(crate) const fn of_file(time_ns: u64) -> Self {
+        let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        Self { time_ns, source: nowhere, destination: nowhere, payload: &[] }
+    }
+}
 
 enum Decoder {
     Packets(Packets),
@@ -131,15 +173,15 @@ impl Reader {
             let (input, payload) = (&mut self.input, &mut self.payload);
             let next = match &mut self.decoder {
                 Decoder::Packets(packets) => packets
-                    .next(input, |time_ns, headers| datagram::copy(time_ns, &headers, payload)),
+                    .next(input, |time_ns, headers| copy_datagram(time_ns, &headers, payload)),
                 Decoder::IpfixFile => ipfix::next_message(input, payload),
                 _ => {
                     self.ended = true;
                     return Err(CaptureError::NoPackets);
                 }
             };
-            if let Some(head) = self.record(next)? {
-                return Ok(Some(head.with(&self.payload)));
+            if let Some(datagram) = self.record(next)? {
+                return Ok(Some(Datagram { payload: &self.payload, ..datagram }));
             }
         }
         Ok(None)
@@ -209,9 +251,7 @@ impl Decoder {
             (false, _) => Err(unknown_format(&first)),
         }
     }
-}
 
-impl Decoder {
     /// The decoder that claims the first `lines` of a text.
     fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
         let line = &lines[0];
@@ -237,6 +277,21 @@ impl Packets {
             Self::PcapNg(pcapng) => pcapng.next_packet(input, see),
         }
     }
+}
+
+/// Copies what the datagram at `headers` holds to `payload`; returns the datagram without it.
+fn copy_datagram(
+    time_ns: u64,
+    headers: &Headers<'_>,
+    payload: &mut Vec<u8>,
+) -> Result<Datagram<'static>, Skip> {
+    let segment = headers.segment().ok_or(Skip::CutHeader)?;
+    let ([from, to], bytes) = segment.udp()?;
+    payload.clear();
+    payload.extend_from_slice(bytes);
+    let [source, destination] = [(headers.source, from), (headers.destination, to)]
+        .map(|(host, port)| SocketAddr::new(IpAddr::from(host), port));
+    Ok(Datagram { time_ns, source, destination, payload: &[] })
 }
 
 /// Whether the first bytes are text, so that the first line is worth a look.

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::contact::host::Host;
+use crate::contact::Host;
 use crate::contact::network::canonical;
 use crate::contact::ranges::{NONE, Ranges};
 

@@ -3,7 +3,7 @@
 //! Shape: four lengths that a user gives, and the masks that they come to.
 //! Invariant: a [`Mask`] is of lengths in range, and so keeps at least one bit of either family.
 
-use crate::contact::host::Host;
+use crate::contact::Host;
 
 /// Prefix lengths of hosts, 1 to 32 bits of IPv4 and 1 to 128 of IPv6: addresses that agree in these bits are one host.
 ///

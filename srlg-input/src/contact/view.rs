@@ -4,11 +4,10 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::contact::Contact;
-use crate::contact::host::Host;
 use crate::contact::named::{ContactFilter, Role, Side};
 use crate::contact::networks::Networks;
 use crate::contact::prefixes::{BadPrefix, Mask, Prefixes};
+use crate::contact::{Contact, Host};
 
 /// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
 ///

@@ -6,86 +6,44 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Tells why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// A datagram of no known version.
-    Version,
-    /// A datagram that ends too early or whose lengths lie; what comes after that place is not read. Where the length of a field
-    /// lies it is the rest of its set.
-    Malformed,
-    /// A template that is refused: too many fields, records too long or of no length.
-    BadTemplate,
-    /// A template that was forgotten, as there were too many of its source.
-    TemplateGone,
-    /// An exporter or a source that was forgotten, as there were too many; counted of all alone.
-    SourceGone,
-    /// A data set that waits for its template.
-    Held,
-    /// A data set whose template did not come before others took its place.
-    Dropped,
-    /// A data set of more than 3 bytes that yields no record by its template.
-    Undecodable,
-    /// A record about the exporter.
-    Options,
-    /// A sample of counters, of dropped packets, or of no known kind.
-    OtherSample,
-    /// A record that names no two hosts.
-    NoHosts,
-    /// A record one of whose addresses is zero.
-    ZeroHost,
-    /// A sampled packet that is not IP, or of which too little was kept.
-    BadFrame,
-    /// A flow, or a direction of one, without packets.
-    NoPackets,
-    /// A flow that ended after it was exported; its time is that of the export.
-    Future,
-    /// A flow that ended before it began; its time is the later.
-    Reversed,
-}
+use crate::reason::{reasons, write_counts};
 
-impl Reason {
-    /// All reasons, in the order in which summaries list them.
-    pub const ALL: [Self; 16] = [
-        Self::Version,
-        Self::Malformed,
-        Self::BadTemplate,
-        Self::TemplateGone,
-        Self::SourceGone,
-        Self::Held,
-        Self::Dropped,
-        Self::Undecodable,
-        Self::Options,
-        Self::OtherSample,
-        Self::NoHosts,
-        Self::ZeroHost,
-        Self::BadFrame,
-        Self::NoPackets,
-        Self::Future,
-        Self::Reversed,
-    ];
-
-    /// Returns the name of the reason in summaries; stable between versions.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Version => "version",
-            Self::Malformed => "malformed",
-            Self::BadTemplate => "bad-template",
-            Self::TemplateGone => "template-gone",
-            Self::SourceGone => "source-gone",
-            Self::Held => "held",
-            Self::Dropped => "dropped",
-            Self::Undecodable => "undecodable",
-            Self::Options => "options",
-            Self::OtherSample => "other-sample",
-            Self::NoHosts => "no-hosts",
-            Self::ZeroHost => "zero-host",
-            Self::BadFrame => "bad-frame",
-            Self::NoPackets => "no-packets",
-            Self::Future => "future",
-            Self::Reversed => "reversed",
-        }
+reasons! {
+    /// Tells why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
+    Reason {
+        /// A datagram of no known version.
+        Version = "version",
+        /// A datagram that ends too early or whose lengths lie; what comes after that place is not read. Where the length of a field
+        /// lies it is the rest of its set.
+        Malformed = "malformed",
+        /// A template that is refused: too many fields, records too long or of no length.
+        BadTemplate = "bad-template",
+        /// A template that was forgotten, as there were too many of its source.
+        TemplateGone = "template-gone",
+        /// An exporter or a source that was forgotten, as there were too many; counted of all alone.
+        SourceGone = "source-gone",
+        /// A data set that waits for its template.
+        Held = "held",
+        /// A data set whose template did not come before others took its place.
+        Dropped = "dropped",
+        /// A data set of more than 3 bytes that yields no record by its template.
+        Undecodable = "undecodable",
+        /// A record about the exporter.
+        Options = "options",
+        /// A sample of counters, of dropped packets, or of no known kind.
+        OtherSample = "other-sample",
+        /// A record that names no two hosts.
+        NoHosts = "no-hosts",
+        /// A record one of whose addresses is zero.
+        ZeroHost = "zero-host",
+        /// A sampled packet that is not IP, or of which too little was kept.
+        BadFrame = "bad-frame",
+        /// A flow, or a direction of one, without packets.
+        NoPackets = "no-packets",
+        /// A flow that ended after it was exported; its time is that of the export.
+        Future = "future",
+        /// A flow that ended before it began; its time is the later.
+        Reversed = "reversed",
     }
 }
 
@@ -129,12 +87,7 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { datagrams, records, contacts, .. } = self;
         write!(f, "{datagrams} datagrams, {records} records, {contacts} contacts")?;
-        let mut separator = " (";
-        for reason in Reason::ALL.into_iter().filter(|reason| self.of(*reason) > 0) {
-            write!(f, "{separator}{} {}", reason.name(), self.of(reason))?;
-            separator = ", ";
-        }
-        if separator == ", " { f.write_str(")") } else { Ok(()) }
+        write_counts(f, Reason::ALL.map(|reason| (reason.name(), self.of(reason))))
     }
 }
 
@@ -145,8 +98,7 @@ mod tests {
     #[test]
     fn every_reason_has_its_own_count_and_name() {
         let mut counts = Counts::default();
-        for (index, reason) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, index, "ALL is in the order of declaration");
+        for reason in Reason::ALL {
             counts.add(reason);
             assert_eq!(counts.of(reason), 1);
         }

@@ -6,22 +6,20 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use crate::contact::Contact;
 use flowparser_sflow::SflowParser;
+use lru::LruCache;
 
+use crate::contact::Contact;
 use crate::flow::clock::SECOND;
 use crate::flow::compiled;
 use crate::flow::counts::{Counts, Reason};
 use crate::flow::exporter::{self, Exporter};
-use crate::flow::legacy::Export;
-use crate::flow::netflow::{CUT_NS, Message};
-use crate::flow::options::{BadOptions, DecoderOptions};
+use crate::flow::netflow::{CUT_NS, Export, Message, Version};
+use crate::flow::options::{BadOptions, DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::sequence::Count;
 use crate::flow::sflow;
 use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
-use crate::flow::table::{ENTRY_BYTES, Table};
-use crate::flow::version::Version;
 
 /// Bytes that the samples of a datagram of 64 kB may take while they are read.
 const DATAGRAM_BYTES: usize = 8 << 20;
@@ -30,8 +28,8 @@ const DATAGRAM_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Decoder {
     pub(crate) options: DecoderOptions,
-    pub(crate) exporters: Table<exporter::Key, Exporter>,
-    pub(crate) sources: Table<source::Key, Source>,
+    pub(crate) exporters: LruCache<exporter::Key, Exporter>,
+    pub(crate) sources: LruCache<source::Key, Source>,
     /// Of all sources.
     template_bytes: usize,
     counts: Counts,
@@ -47,8 +45,8 @@ impl Decoder {
         options.check()?;
         Ok(Self {
             options,
-            exporters: Table::new(options.sources),
-            sources: Table::new(options.sources),
+            exporters: table(options.sources),
+            sources: table(options.sources),
             template_bytes: 0,
             counts: Counts::default(),
             sflow: SflowParser::default(),
@@ -93,7 +91,7 @@ impl Decoder {
         }
         let counts = sink.counts;
         self.counts += &counts;
-        if let Some(exporter) = self.exporters.get(&key) {
+        if let Some(exporter) = self.exporters.get_mut(&key) {
             exporter.counts += &counts;
         }
     }
@@ -110,10 +108,10 @@ impl Decoder {
         let source =
             source::Key { exporter: key, version, agent: None, domain: export.engine.into() };
         self.add_source(source);
-        let exporter = self.exporters.get(&key)?;
+        let exporter = self.exporters.get_mut(&key)?;
         let export_ns = u64::from(export.export_s) * SECOND + u64::from(export.export_rest_ns);
         let clock = exporter.clock(export_ns, 0, Some(export.uptime_ms), received_ns, sink.options);
-        let source = self.sources.get(&source)?;
+        let source = self.sources.get_mut(&source)?;
         export.read(&clock, sink);
         let count = Count::of(export.count.into());
         exporter.follow(&mut source.sequence, export.number, count, Some(export.uptime_ms));
@@ -130,7 +128,8 @@ impl Decoder {
         let Message { version, domain, uptime_ms, .. } = *message;
         let source = source::Key { exporter: key, version, agent: None, domain };
         self.add_source(source);
-        let (Some(exporter), Some(source)) = (self.exporters.get(&key), self.sources.get(&source))
+        let (Some(exporter), Some(source)) =
+            (self.exporters.get_mut(&key), self.sources.get_mut(&source))
         else {
             return;
         };
@@ -158,7 +157,7 @@ impl Decoder {
         let (version, agent) = (Version::Sflow, Some(sflow::agent(datagram)));
         let source = source::Key { exporter: key, version, agent, domain: datagram.sub_agent_id };
         self.add_source(source);
-        let (exporter, source) = (self.exporters.get(&key)?, self.sources.get(&source)?);
+        let (exporter, source) = (self.exporters.get_mut(&key)?, self.sources.get_mut(&source)?);
         sflow::read(datagram, received_ns, sink);
         let uptime_ms = Some(datagram.uptime);
         exporter.follow(&mut source.sequence, datagram.sequence_number, Count::of(1), uptime_ms);
@@ -178,14 +177,14 @@ impl Decoder {
     /// Returns all exporters that are remembered, the least recent first. Their port is 0, unless
     /// [`DecoderOptions::by_port`] is set.
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
-        let entries = self.exporters.iter();
+        let entries = self.exporters.iter().rev();
         entries.map(|(key, exporter)| (SocketAddr::new(key.address, key.port), exporter))
     }
 
     /// Counts the templates of each exporter that has any; those of options among them.
     pub fn templates(&self) -> BTreeMap<SocketAddr, usize> {
         let mut templates = BTreeMap::new();
-        for (key, source) in self.sources.iter() {
+        for (key, source) in &self.sources {
             let count = source.templates().count();
             if count > 0 {
                 let exporter = SocketAddr::new(key.exporter.address, key.exporter.port);
@@ -209,16 +208,16 @@ impl Decoder {
 
     pub(crate) fn add_exporter(&mut self, key: exporter::Key) {
         if self.exporters.peek(&key).is_none() {
-            let (_, gone) = self.exporters.put(key, Exporter::new(&self.options));
+            let gone = self.exporters.push(key, Exporter::new(&self.options));
             self.count_gone(gone.is_some());
         }
     }
 
     pub(crate) fn add_source(&mut self, key: source::Key) {
         if self.sources.peek(&key).is_none() {
-            let (_, gone) = self.sources.put(key, Source::new(&self.options));
+            let gone = self.sources.push(key, Source::new(&self.options));
             self.count_gone(gone.is_some());
-            self.template_bytes -= gone.map_or(0, |source| source.template_bytes);
+            self.template_bytes -= gone.map_or(0, |(_, source)| source.template_bytes);
         }
     }
 
@@ -227,9 +226,9 @@ impl Decoder {
     pub(crate) fn change_template_bytes(&mut self, before: usize, after: usize) {
         self.template_bytes = self.template_bytes + after - before;
         while self.template_bytes > self.options.template_bytes && self.sources.len() > 1 {
-            let gone = self.sources.pop();
+            let gone = self.sources.pop_lru();
             self.count_gone(true);
-            self.template_bytes -= gone.map_or(0, |source| source.template_bytes);
+            self.template_bytes -= gone.map_or(0, |(_, source)| source.template_bytes);
         }
     }
 

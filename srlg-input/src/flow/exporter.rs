@@ -1,9 +1,11 @@
 //! What is remembered of an exporter.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::flow::clock::{Clock, Skew};
 use crate::flow::counts::Counts;
+use crate::flow::decoder::Decoder;
 use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
 use crate::flow::sequence::{Count, Losses, Sequence};
@@ -122,5 +124,51 @@ impl Exporter {
         } else if self.undecodable.len() < MOST_UNDECODABLE {
             self.undecodable.push(Undecodable { domain, template, sets: 1 });
         }
+    }
+}
+
+/// Counters of one exporter, as an input reports them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExporterStatus {
+    /// Address, with port 0.
+    pub address: SocketAddr,
+    /// What became of its datagrams.
+    pub counts: Counts,
+    /// What is missing of its exports.
+    pub losses: Losses,
+    /// Nanoseconds by which its clock is behind that of this machine.
+    pub skew_ns: i64,
+    /// Templates that it has sent and that are remembered.
+    pub templates: usize,
+    /// Data sets that yielded no record by their template.
+    pub undecodable: Vec<Undecodable>,
+}
+
+impl ExporterStatus {
+    /// All that `decoder` remembers.
+    pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
+        let templates = decoder.templates();
+        decoder.exporters().map(move |(address, exporter)| Self {
+            address,
+            counts: exporter.counts().clone(),
+            losses: exporter.losses(),
+            skew_ns: exporter.skew_ns(),
+            templates: templates.get(&address).copied().unwrap_or(0),
+            undecodable: exporter.undecodable().to_vec(),
+        })
+    }
+}
+
+impl fmt::Display for ExporterStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, counts, losses, skew_ns, templates: _, undecodable } = self;
+        write!(f, "{}: {counts}; {} lost", address.ip(), losses.lost)?;
+        if *skew_ns != 0 {
+            write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;
+        }
+        for Undecodable { domain, template, sets } in undecodable {
+            write!(f, "; {sets} sets of template {template} in domain {domain} hold no record")?;
+        }
+        Ok(())
     }
 }

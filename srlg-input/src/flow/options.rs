@@ -1,6 +1,9 @@
 //! Options of a decoder, and the bounds of its memory.
 
-use std::num::NonZeroU32;
+use std::hash::Hash;
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use lru::LruCache;
 
 use crate::options::{ExportOptions, Nat, Timestamps};
 
@@ -60,6 +63,20 @@ impl From<&ExportOptions> for DecoderOptions {
     fn from(&ExportOptions { nat, timestamps, sampling }: &ExportOptions) -> Self {
         Self { nat, timestamps, sampling, ..Self::default() }
     }
+}
+
+/// Bytes that a table takes for an entry besides key and value: two links, and a slot of the hash
+/// table, which is up to 16/7 as large as what it holds.
+pub(crate) const ENTRY_BYTES: usize = 64;
+
+/// A table of at most `most` entries, of which the least recent goes. It grows with its entries, as most tables stay almost empty.
+///
+/// # Panics
+/// If `most` is 0, which [`DecoderOptions::check`] rejects.
+pub(crate) fn table<K: Hash + Eq, V>(most: usize) -> LruCache<K, V> {
+    let mut table = LruCache::unbounded();
+    table.resize(NonZeroUsize::new(most).expect("options are at least 1"));
+    table
 }
 
 /// Tells which of the [`DecoderOptions`] is out of range.

@@ -5,7 +5,9 @@
 
 use std::num::NonZeroU32;
 
-use crate::flow::table::{ENTRY_BYTES, Table};
+use lru::LruCache;
+
+use crate::flow::options::{ENTRY_BYTES, table};
 
 /// Whose rate it is: that of an observation domain or of any, and of a sampler or of the domain.
 pub(crate) type Scope = (Option<u32>, Option<u64>);
@@ -13,7 +15,7 @@ pub(crate) type Scope = (Option<u32>, Option<u64>);
 /// The rates of an exporter.
 #[derive(Debug)]
 pub(crate) struct Samplers {
-    rates: Table<Scope, NonZeroU32>,
+    rates: LruCache<Scope, NonZeroU32>,
 }
 
 /// What a record says of its sampling.
@@ -45,7 +47,7 @@ impl SamplingFields {
 impl Samplers {
     pub(crate) fn new(most: usize) -> Self {
         // Each rate may also be that of any domain.
-        Self { rates: Table::new(2 * most) }
+        Self { rates: table(2 * most) }
     }
 
     /// Bytes that the rates of `most` samplers take at most.
@@ -79,7 +81,7 @@ impl Samplers {
 
     /// All rates, the least recent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Scope, &NonZeroU32)> {
-        self.rates.iter()
+        self.rates.iter().rev()
     }
 }
 

@@ -5,21 +5,20 @@
 
 use std::net::IpAddr;
 
-use crate::contact::Contact;
+use lru::LruCache;
 
+use crate::contact::Contact;
 use crate::flow::clock::Clock;
 use crate::flow::compiled::STEP_BYTES;
 use crate::flow::counts::Reason;
 use crate::flow::direction;
 use crate::flow::exporter::{self, Exporter};
-use crate::flow::netflow::Message;
-use crate::flow::options::DecoderOptions;
+use crate::flow::netflow::{Message, Version};
+use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::record::Record;
 use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::Sink;
-use crate::flow::table::{ENTRY_BYTES, Table};
 use crate::flow::templates::{Definition, Fields, Style, Template};
-use crate::flow::version::Version;
 use crate::flow::waiting::WaitingSets;
 
 /// Which source it is.
@@ -36,7 +35,7 @@ pub(crate) struct Key {
 /// A source.
 #[derive(Debug)]
 pub(crate) struct Source {
-    templates: Table<u16, Template>,
+    templates: LruCache<u16, Template>,
     /// Bytes of all templates.
     pub(crate) template_bytes: usize,
     held: WaitingSets,
@@ -46,7 +45,7 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn new(options: &DecoderOptions) -> Self {
         Self {
-            templates: Table::new(options.templates),
+            templates: table(options.templates),
             template_bytes: 0,
             held: WaitingSets::default(),
             sequence: Sequence::default(),
@@ -63,7 +62,7 @@ impl Source {
 
     /// Its templates with their ids, the least recent first.
     pub(crate) fn templates(&self) -> impl Iterator<Item = (&u16, &Template)> {
-        self.templates.iter()
+        self.templates.iter().rev()
     }
 
     /// Reads the sets of `message`; returns how many records were in it, if all could be read.
@@ -155,9 +154,9 @@ impl Source {
             return Some(Reason::BadTemplate);
         };
         self.template_bytes += template_bytes(&template);
-        let (before, gone) = self.templates.put(id, template);
-        self.template_bytes -= before.iter().chain(&gone).map(template_bytes).sum::<usize>();
-        gone.map(|_| Reason::TemplateGone)
+        let (gone_id, gone) = self.templates.push(id, template)?;
+        self.template_bytes -= template_bytes(&gone);
+        (gone_id != id).then_some(Reason::TemplateGone)
     }
 
     fn read_held<F: FnMut(Contact)>(&mut self, id: u16, reading: &mut SetReader<'_, '_, F>) {
@@ -168,7 +167,7 @@ impl Source {
     }
 
     fn forget(&mut self, id: u16) {
-        let gone = self.templates.remove(&id);
+        let gone = self.templates.pop(&id);
         self.template_bytes -= gone.iter().map(template_bytes).sum::<usize>();
     }
 

@@ -12,10 +12,10 @@ use std::num::NonZeroU32;
 use crate::flow::bytes;
 use crate::flow::decoder::Decoder;
 use crate::flow::exporter;
+use crate::flow::netflow::Version;
 use crate::flow::sampling::Scope;
 use crate::flow::source;
 use crate::flow::templates::{Definition, Style};
-use crate::flow::version::Version;
 
 /// Name and version of the format.
 const MAGIC: &[u8; 8] = b"SRLGFLW\x01";
@@ -61,7 +61,8 @@ impl Decoder {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        let sources = self.sources.iter().filter(|(_, source)| source.templates().count() > 0);
+        let sources =
+            self.sources.iter().rev().filter(|(_, source)| source.templates().count() > 0);
         put_all(&mut bytes, sources, |bytes, (key, source)| {
             put_exporter(bytes, key.exporter);
             bytes.push(if key.version == Version::Ipfix { 10 } else { 9 });
@@ -72,7 +73,8 @@ impl Decoder {
                 bytes.extend_from_slice(&template.definition);
             });
         });
-        let exporters = self.exporters.iter().filter(|(_, it)| it.samplers.iter().count() > 0);
+        let exporters =
+            self.exporters.iter().rev().filter(|(_, it)| it.samplers.iter().count() > 0);
         put_all(&mut bytes, exporters, |bytes, (key, exporter)| {
             put_exporter(bytes, *key);
             put_all(bytes, exporter.samplers.iter(), |bytes, ((domain, sampler), rate)| {
@@ -96,14 +98,14 @@ impl Decoder {
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
         for SavedRates { key, rates } in rates {
             self.add_exporter(key);
-            let Some(exporter) = self.exporters.get(&key) else { continue };
+            let Some(exporter) = self.exporters.get_mut(&key) else { continue };
             rates.into_iter().for_each(|(scope, rate)| exporter.samplers.put(scope, rate));
         }
         for SavedSource { key, templates } in sources {
             self.add_exporter(key.exporter);
             self.add_source(key);
             let options = self.options;
-            let Some(source) = self.sources.get(&key) else { continue };
+            let Some(source) = self.sources.get_mut(&key) else { continue };
             let before = source.template_bytes;
             for (style, mut definition) in templates {
                 if let Some(Definition::Template { id, bytes, fields }) =

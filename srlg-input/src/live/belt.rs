@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::contact::Contact;
 
 use crate::error::InputError;
-use crate::event::LogLine;
+use crate::input::LogLine;
 
 /// Contacts that may lie on the belt, but for those of one datagram.
 const MOST: usize = 1 << 16;

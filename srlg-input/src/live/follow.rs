@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use crate::error::InputError;
-use crate::event::Event;
 use crate::files::Files;
+use crate::input::Event;
 use crate::options::InputOptions;
 
 use super::belt::TICK;

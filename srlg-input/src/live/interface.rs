@@ -3,15 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::error::InputError;
-use crate::event::LogLine;
+use crate::input::LogLine;
 use crate::options::CaptureOptions;
 use crate::status::Status;
 
 use super::capture::Capture;
-use super::{DRAIN, Line, now_ns};
-
-/// The interval at which the status is updated.
-const LOOK: Duration = Duration::from_secs(1);
+use super::{DRAIN, LOOK, Line, now_ns};
 
 /// The least interval between two warnings about dropped packets.
 const MINUTE: Duration = Duration::from_secs(60);

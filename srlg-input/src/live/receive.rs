@@ -1,18 +1,77 @@
-//! A thread that receives exports and decodes them.
+//! A thread that receives exports and decodes them, and what all such threads share.
 
+use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Relaxed;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::contact::Networks;
 use crate::error::InputError;
+use crate::flow::Decoder;
 
-use super::shared::ReceiverState;
 use super::{DRAIN, Line, now_ns};
 
 /// No datagram of UDP is larger.
 const DATAGRAM: usize = 65_536;
+
+/// What all receiving threads share.
+pub(super) struct ReceiverState {
+    pub(super) permitted: Networks<()>,
+    /// One for each socket.
+    pub(super) decoders: Vec<Mutex<Decoder>>,
+    pub(super) homes: Homes,
+    pub(super) received: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) last_refused: Mutex<Option<IpAddr>>,
+}
+
+impl ReceiverState {
+    pub(super) fn refuse(&self, sender: IpAddr) {
+        self.refused.fetch_add(1, Relaxed);
+        *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    }
+}
+
+/// Exporters that are remembered; those beyond are spread by address.
+const MOST: usize = 1 << 16;
+
+/// The decoder that each exporter belongs to.
+///
+/// The kernel spreads datagrams over sockets by addresses and ports, and exporters change their port at will, while
+/// templates and sequences are those of an address. So an exporter belongs to the decoder of the socket that it was
+/// heard at first, wherever it is heard later.
+pub(super) struct Homes {
+    decoders: usize,
+    homes: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Homes {
+    pub(super) fn new(decoders: usize) -> Self {
+        Self { decoders, homes: Mutex::default() }
+    }
+
+    /// The decoder of `exporter`, which was heard at the socket of number `here`.
+    pub(super) fn of(&self, exporter: IpAddr, here: usize) -> usize {
+        if self.decoders == 1 {
+            return 0;
+        }
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if homes.len() < MOST {
+            return *homes.entry(exporter).or_insert(here);
+        }
+        homes.get(&exporter).copied().unwrap_or_else(|| spread(exporter) % self.decoders)
+    }
+}
+
+fn spread(exporter: IpAddr) -> usize {
+    let bits = match exporter {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    ((bits >> 64) as u64 ^ bits as u64) as usize
+}
 
 /// Receives at `socket`, the one of number `here`, until the end is asked for and nothing waits.
 pub(super) fn receive(
@@ -61,5 +120,32 @@ pub(super) fn receive(
             return Ok(());
         }
         contacts.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn an_exporter_stays_where_it_was_heard_first() {
+        let homes = Homes::new(3);
+        let [a, b] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        assert_eq!([homes.of(a, 2), homes.of(b, 1), homes.of(a, 0)], [2, 1, 2]);
+        assert_eq!(Homes::new(1).of(a, 0), 0);
+    }
+
+    #[test]
+    fn there_are_not_more_homes_than_may_be() {
+        let homes = Homes::new(3);
+        for bits in 0..MOST as u32 + 1_000 {
+            let host = IpAddr::from(Ipv4Addr::from_bits(bits));
+            let first = homes.of(host, 1);
+            assert!(first < 3);
+            assert_eq!(homes.of(host, 2), first, "{host}");
+        }
+        assert_eq!(homes.homes.lock().unwrap().len(), MOST);
     }
 }

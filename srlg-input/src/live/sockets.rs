@@ -12,16 +12,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::event::LogLine;
 use crate::flow::{Counts, Decoder, DecoderOptions, ExporterStatus};
+use crate::input::LogLine;
 use crate::options::{InputOptions, SocketOptions};
 use crate::status::{SocketStatus, Status};
 
 use super::belt::TICK;
-use super::homes::Homes;
-use super::shared::ReceiverState;
+use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
-use super::{Line, receive, templates};
+use super::{Line, templates};
 
 /// The least interval between two warnings about the same, and between two saves of templates.
 const MINUTE: Duration = Duration::from_secs(60);

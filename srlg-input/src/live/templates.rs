@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use crate::error::InputError;
-use crate::event::LogLine;
+use crate::input::LogLine;
 
-use super::shared::ReceiverState;
+use super::receive::ReceiverState;
 
 /// Takes in what was kept at `path`, if anything was; what is wrong with it.
 pub(super) fn load(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {

@@ -3,8 +3,7 @@
 use crate::contact::Contact;
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, host, protocol};
-use super::time::time_ns;
+use super::row::{Conversation, Row, SenderCounts, host, protocol, time_ns};
 use crate::packet::Skip;
 
 pub(super) fn row(record: &Value) -> Result<Row, Skip> {

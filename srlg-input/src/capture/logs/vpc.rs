@@ -2,8 +2,7 @@
 
 use crate::contact::Contact;
 
-use super::row::{Row, host, protocol};
-use super::time::time_ns;
+use super::row::{Row, host, protocol, time_ns};
 use crate::packet::Skip;
 
 /// Fields of version 2, which logs without a first line of names have.

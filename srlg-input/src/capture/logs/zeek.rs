@@ -4,8 +4,7 @@
 
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, host, protocol};
-use super::time::{after, time_ns};
+use super::row::{Conversation, Row, SenderCounts, after, host, protocol, time_ns};
 use crate::packet::Skip;
 
 /// Fields of a conversation, each by the names that it goes by.
