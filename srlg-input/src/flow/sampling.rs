@@ -96,28 +96,6 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_rate_counts() {
-        let mut samplers = Samplers::new(8);
-        let rate = |samplers: &Samplers, domain, interval, sampler| {
-            samplers.rate(domain, &told(interval, sampler)).map(NonZeroU32::get)
-        };
-        assert_eq!(rate(&samplers, 1, None, Some(5)), None);
-        samplers.learn(1, &told(Some(10), None));
-        assert_eq!(rate(&samplers, 1, None, Some(5)), Some(10), "of the domain");
-        assert_eq!(rate(&samplers, 2, None, Some(5)), None, "of another domain");
-        samplers.learn(2, &told(Some(20), Some(5)));
-        assert_eq!(rate(&samplers, 1, None, Some(5)), Some(20), "of the sampler in any domain");
-        samplers.learn(1, &told(Some(30), Some(5)));
-        assert_eq!(rate(&samplers, 1, None, Some(5)), Some(30), "of the sampler in the domain");
-        assert_eq!(rate(&samplers, 2, None, Some(5)), Some(20));
-        assert_eq!(rate(&samplers, 1, None, None), Some(10));
-        assert_eq!(rate(&samplers, 1, Some(40), Some(5)), Some(40), "of the record");
-        assert_eq!(rate(&samplers, 1, Some(0), Some(5)), Some(30), "zero is unknown");
-        samplers.learn(1, &told(Some(0), Some(5)));
-        assert_eq!(rate(&samplers, 1, None, Some(5)), Some(30), "zero is nothing to learn");
-    }
-
-    #[test]
     fn an_interval_and_a_space_make_a_rate() {
         let of = |taken, left_out| {
             let told = SamplingFields { taken, left_out, ..SamplingFields::default() };

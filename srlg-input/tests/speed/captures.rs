@@ -1,11 +1,12 @@
 //! Nanoseconds per packet.
 
 use std::hint::black_box;
-use std::net::IpAddr;
 use std::time::Instant;
 
 use srlg_input::capture::Reader;
 use srlg_input::contact::{View, ViewOptions, parse_network};
+
+use crate::number;
 
 const FRAMES: u32 = 1_000_000;
 const ROUNDS: u32 = 9;
@@ -57,14 +58,6 @@ fn measure(name: &str, file: &[u8], mut read: impl FnMut(&mut Reader)) {
         assert_eq!(reader.counts().contacts, u64::from(FRAMES));
     }
     println!("{name}: {least:.1} ns a packet");
-}
-
-/// What a user of a host does at least: take it for a number.
-fn number(host: IpAddr) -> u64 {
-    match host {
-        IpAddr::V4(host) => host.to_bits().into(),
-        IpAddr::V6(host) => (host.to_bits() >> 64) as u64 ^ host.to_bits() as u64,
-    }
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Flow records per second.
 
 use std::hint::black_box;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Instant;
 
 use flowparser_sflow::SflowParser;
 use netflow_parser::NetflowParser;
 use srlg_input::flow::{Decoder, DecoderOptions};
+
+use crate::number;
 
 const DATAGRAMS: u32 = 40_000;
 const ROUNDS: u32 = 7;
@@ -115,13 +117,6 @@ fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
 
 fn rate(round: impl Fn() -> u64 + Sync) -> f64 {
     rate_of(1, round)
-}
-
-fn number(host: IpAddr) -> u64 {
-    match host {
-        IpAddr::V4(host) => host.to_bits().into(),
-        IpAddr::V6(host) => host.to_bits() as u64,
-    }
 }
 
 /// The rate of `threads` with a decoder each.

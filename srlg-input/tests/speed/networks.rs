@@ -7,15 +7,9 @@ use std::time::Instant;
 use ipnet::IpNet;
 use srlg_input::contact::Networks;
 
-const ROUNDS: u32 = 9;
+use crate::number;
 
-/// What a user of a host does at least: take it for a number.
-fn number(host: IpAddr) -> u64 {
-    match host {
-        IpAddr::V4(host) => host.to_bits().into(),
-        IpAddr::V6(host) => (host.to_bits() >> 64) as u64 ^ host.to_bits() as u64,
-    }
-}
+const ROUNDS: u32 = 9;
 
 /// Hosts with scattered bits, number by number; those of IPv6 in 2000::/3.
 fn host(is_ipv6: bool, number: u64) -> IpAddr {

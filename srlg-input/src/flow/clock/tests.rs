@@ -24,18 +24,6 @@ fn last(clock: Clock, told: RecordTime) -> Last {
 }
 
 #[test]
-fn uptime_counts_back_from_the_export_over_its_wrap() {
-    assert_eq!(last(clock(Some(60_000)), RecordTime::Uptime(59_000)), good(EXPORT - SECOND));
-    assert_eq!(last(clock(Some(500)), RecordTime::Uptime(u32::MAX - 499)), good(EXPORT - SECOND));
-    let later = last(clock(Some(u32::MAX)), RecordTime::Uptime(4));
-    assert_eq!(
-        later,
-        Last { is_future: true, ..good(EXPORT) },
-        "after the wrap, before the export"
-    );
-}
-
-#[test]
 fn uptime_needs_a_beginning() {
     let export_ms = EXPORT / 1_000_000;
     let resolved = |init_ms| clock(None).last(None, Some(RecordTime::Uptime(59_000)), init_ms);

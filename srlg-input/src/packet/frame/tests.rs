@@ -1,4 +1,4 @@
-//! Frames of every link type, whole, cut and lying.
+//! Frames of every link type and IP headers, whole, cut and lying.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,7 @@ struct Family {
 }
 
 fn families() -> [Family; 2] {
-    let mut ipv6 = vec![0x60, 0, 0, 0, 0, 0, 59, 64];
+    let mut ipv6 = vec![0x6f, 0, 0, 0, 0, 0, 59, 64];
     ipv6.extend([&[0x20, 0x01][..], &[0; 13], &[1, 0x20, 0x01], &[0; 13], &[2]].concat());
     let hosts = |source: &str, destination: &str| {
         let host = |text: &str| text.parse::<IpAddr>().unwrap().into();
@@ -132,6 +132,8 @@ fn what_carries_no_ip_says_why() {
     assert_eq!(ethernet([0x08, 0x06]), Err(Skip::NotIp), "ARP");
     assert_eq!(ethernet([0x00, 0x26]), Err(Skip::NotIp), "LLC");
     assert_eq!(ethernet([0x08, 0x00]), Err(Skip::BadHeader), "IPv6 announced as IPv4");
+    let pseudowire = [&[0; 12][..], &[0x88, 0x47, 0, 1, 0x01, 64], &[0; 40]].concat();
+    assert_eq!(hosts(1, &pseudowire), Err(Skip::NotIp));
     assert_eq!(hosts(101, &[0x00; 40]), Err(Skip::BadHeader));
     assert_eq!(hosts(0, &[30, 0, 0, 0, 0x60]), Err(Skip::CutHeader));
     assert_eq!(hosts(0, &[7, 0, 0, 0, 0x45]), Err(Skip::NotIp));
@@ -145,5 +147,49 @@ fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
         for family in [[number, 0, 0, 0], [0, 0, 0, number]] {
             assert_eq!(hosts(0, &[&family[..], &ipv6.packet].concat()), ipv6.hosts, "{number}");
         }
+    }
+}
+
+/// The hosts of the IPv4 packet with other bytes at these places.
+fn ipv4_with(changes: &[(usize, u8)]) -> Hosts {
+    let mut packet = IPV4;
+    changes.iter().for_each(|&(at, byte)| packet[at] = byte);
+    hosts(228, &packet)
+}
+
+#[test]
+fn fragments_and_what_is_cut_behind_the_fixed_header_have_hosts() {
+    let [ipv4, _] = families();
+    assert_eq!(ipv4_with(&[(7, 0xb9)]), ipv4.hosts, "a fragment");
+    assert_eq!(ipv4_with(&[(0, 0x4f), (2, 5), (3, 0xdc)]), ipv4.hosts, "no options, no payload");
+}
+
+#[test]
+fn ipv6_has_hosts_whatever_follows_and_however_long_it_claims_to_be() {
+    let [_, ipv6] = families();
+    // Hop by hop options, TCP, 6in6, routing, fragment, ESP, nothing, unassigned.
+    for next_header in [0, 6, 41, 43, 44, 50, 59, 253] {
+        for payload_length in [0, 1, u16::MAX] {
+            // An extension header of no sensible length or kind, cut at every byte.
+            let mut packet = [&ipv6.packet[..], &[0xff; 9]].concat();
+            packet[4..6].copy_from_slice(&payload_length.to_be_bytes());
+            packet[6] = next_header;
+            for length in 40..=packet.len() {
+                assert_eq!(hosts(229, &packet[..length]), ipv6.hosts, "{next_header}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lying_headers_are_refused() {
+    assert_eq!(ipv4_with(&[(0, 0x65)]), Err(Skip::BadHeader), "version");
+    assert_eq!(ipv4_with(&[(0, 0x44)]), Err(Skip::BadHeader), "header length below 20");
+    assert_eq!(ipv4_with(&[(0, 0x46)]), Err(Skip::BadHeader), "total below header length");
+    assert_eq!(ipv4_with(&[(3, 19)]), Err(Skip::BadHeader), "total length below 20");
+    for version in (0..16).filter(|version| *version != 6) {
+        let [_, Family { mut packet, .. }] = families();
+        packet[0] = version << 4;
+        assert_eq!(hosts(229, &packet), Err(Skip::BadHeader), "version {version}");
     }
 }

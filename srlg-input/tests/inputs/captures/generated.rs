@@ -8,17 +8,14 @@ use proptest::prelude::*;
 use srlg_input::capture::{Reader, Skip};
 use srlg_input::contact::Contact;
 
-use crate::captures::frames;
+use crate::captures::oracle;
+use crate::reader::build::{self, MICROSECONDS};
 
 /// What the reader says of a pcap of one record.
 fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
-    let length = frame.len() as u32;
-    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
-    for field in [0, 0, 65_535, link_type as u32, 1, 0, length, length] {
-        file.extend(field.to_le_bytes());
-    }
-    file.extend_from_slice(frame);
-    let mut reader = Reader::new(std::io::Cursor::new(file)).unwrap();
+    let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
+    file.record(1, 0, frame);
+    let mut reader = Reader::new(std::io::Cursor::new(file.bytes)).unwrap();
     let contact = reader.next_contact().unwrap();
     let skip = Skip::ALL.into_iter().find(|reason| reader.counts().skipped(*reason) == 1);
     assert_eq!((reader.counts().packets, reader.truncation()), (1, None));
@@ -26,7 +23,7 @@ fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
 }
 
 fn expected(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
-    frames::walk(link_type, frame).map(|outer| outer.contact(1_000_000_000))
+    oracle::walk(link_type, frame).map(|outer| outer.contact(1_000_000_000))
 }
 
 fn ipv6(next: IpNumber, payload: u16) -> Ipv6Header {
@@ -143,12 +140,12 @@ fn all() -> Vec<(i32, Vec<u8>)> {
 #[test]
 fn every_generated_frame_is_the_contact_that_etherparse_finds_at_every_length() {
     for (link, frame) in all() {
-        let outer = frames::walk(link, &frame).unwrap();
+        let outer = oracle::walk(link, &frame).unwrap();
         let contact = read(link, &frame).unwrap();
         assert!(outer.agrees(&contact), "link type {link}: {frame:02x?}: {contact:?}");
         for length in 0..=frame.len() {
             let cut = &frame[..length];
-            let found = read(link, cut).map(frames::bare);
+            let found = read(link, cut).map(oracle::bare);
             assert_eq!(found, expected(link, cut), "link type {link}: {cut:02x?}");
         }
     }
@@ -181,6 +178,6 @@ proptest! {
             frame[place] = byte;
         }
         frame.truncate(cut.unwrap_or(frame.len()));
-        prop_assert_eq!(read(link, &frame).map(frames::bare), expected(link, &frame), "{} {:02x?}", link, frame);
+        prop_assert_eq!(read(link, &frame).map(oracle::bare), expected(link, &frame), "{} {:02x?}", link, frame);
     }
 }

@@ -1,7 +1,6 @@
 //! The reader on captures from other tools, compared with an independent reading and with what
 //! is known about each file.
 
-mod frames;
 mod generated;
 mod logs;
 mod oracle;
@@ -74,7 +73,7 @@ fn compare(name: &str, file: Vec<u8>) {
         assert_eq!(reader.counts().skipped(reason), skipped as u64, "{reason:?} of {name}");
     }
     let expected: Vec<_> = outers.iter().map(|(time_ns, outer)| outer.contact(*time_ns)).collect();
-    assert_eq!(contacts.iter().copied().map(frames::bare).collect::<Vec<_>>(), expected, "{name}");
+    assert_eq!(contacts.iter().copied().map(oracle::bare).collect::<Vec<_>>(), expected, "{name}");
     for (contact, (_, outer)) in contacts.iter().zip(&outers) {
         assert!(outer.agrees(contact), "{name}: {contact:?}");
     }

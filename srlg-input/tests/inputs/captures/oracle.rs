@@ -3,12 +3,18 @@
 //! Shape: whole file in, headers or the name of a skip reason per packet out. It knows only
 //! what the test files hold, and panics on anything else.
 
+use std::net::IpAddr;
+
+use etherparse::err::ipv4::HeaderSliceError as Ipv4Error;
+use etherparse::err::ipv6::HeaderSliceError as Ipv6Error;
+use etherparse::err::packet::SliceError;
+use etherparse::{EtherType, LaxIpv4Slice, LaxIpv6Slice, LaxLinkExtSlice, LaxSlicedPacket};
+use etherparse::{Ethernet2Slice, TransportSlice, ether_type};
 use pcap_parser::nom::Err as Unparsed;
 use pcap_parser::pcap::{self, parse_pcap_frame, parse_pcap_frame_be};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGSlice};
-
-use crate::captures::frames::{Outer, walk};
+use srlg_input::contact::Contact;
 
 /// When a packet came and what is in it, or why it is no contact.
 pub(crate) type Packet = Result<(u64, Outer), &'static str>;
@@ -75,4 +81,162 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
         }
     }
     (packets, false)
+}
+
+pub(crate) type Walked = Result<Outer, &'static str>;
+
+/// What a walk comes to.
+#[derive(Clone, Copy)]
+pub(crate) struct Outer {
+    source: IpAddr,
+    destination: IpAddr,
+    /// Port of the receiver, and flags of TCP, where etherparse finds either header whole.
+    transport: Option<(u16, Option<u8>)>,
+}
+
+impl Outer {
+    pub(crate) fn contact(self, time_ns: u64) -> Contact {
+        Contact::new(time_ns, self.source, self.destination)
+    }
+
+    /// Whether `contact` tells what etherparse finds behind IP.
+    pub(crate) fn agrees(self, contact: &Contact) -> bool {
+        self.transport.is_none_or(|(port, flags)| {
+            let protocol = if flags.is_some() { 6 } else { 17 };
+            contact.packets == Some(1)
+                && contact.protocol == Some(protocol)
+                && contact.tcp_flags == flags
+                && contact.destination_port == Some(port)
+        })
+    }
+}
+
+/// `contact` without what stands behind IP.
+pub(crate) fn bare(contact: Contact) -> Contact {
+    Contact::new(contact.time_ns, contact.source, contact.destination)
+}
+
+fn transport(packet: &[u8]) -> Option<(u16, Option<u8>)> {
+    match LaxSlicedPacket::from_ip(packet).ok()?.transport? {
+        TransportSlice::Tcp(tcp) => Some((tcp.destination_port(), Some(tcp.slice()[13]))),
+        TransportSlice::Udp(udp) => Some((udp.destination_port(), None)),
+        _ => None,
+    }
+}
+
+/// The outermost IP header of a `frame` of a link type. What etherparse does not know (MPLS, PPP, cooked frames of version 2) is
+/// taken apart here, as its specification says.
+pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
+    match link {
+        0 | 108 => match split(frame, 4)? {
+            ([2, 0, 0, 0] | [0, 0, 0, 2], packet) => ipv4(packet),
+            ([number, 0, 0, 0] | [0, 0, 0, number], packet)
+                if [10, 24, 28, 30].contains(number) =>
+            {
+                ipv6(packet)
+            }
+            _ => Err("not-ip"),
+        },
+        1 => {
+            let frame = Ethernet2Slice::from_slice_without_fcs(frame).map_err(|_| "cut-header")?;
+            ether(frame.ether_type(), frame.payload().payload)
+        }
+        9 => ppp(frame.strip_prefix(&[0xff, 3]).unwrap_or(frame)),
+        101 => by_version(frame, "bad-header"),
+        113 => {
+            let (header, payload) = split(frame, 16)?;
+            ether(EtherType(u16::from_be_bytes([header[14], header[15]])), payload)
+        }
+        228 => ipv4(frame),
+        229 => ipv6(frame),
+        276 => {
+            let (header, payload) = split(frame, 20)?;
+            ether(EtherType(u16::from_be_bytes([header[0], header[1]])), payload)
+        }
+        _ => panic!("link type {link} is in none of the files"),
+    }
+}
+
+fn split(bytes: &[u8], header: usize) -> Result<(&[u8], &[u8]), &'static str> {
+    bytes.split_at_checked(header).ok_or("cut-header")
+}
+
+fn ether(kind: EtherType, payload: &[u8]) -> Walked {
+    let packet = LaxSlicedPacket::from_ether_type(kind, payload);
+    // The reader does not enter MACsec, which mostly is encrypted.
+    let is_macsec = |ext: &LaxLinkExtSlice<'_>| matches!(ext, LaxLinkExtSlice::Macsec(_));
+    if packet.link_exts.iter().any(is_macsec) {
+        return Err("not-ip");
+    }
+    let inner = packet.ether_payload().expect("an EtherType has a payload");
+    match inner.ether_type {
+        ether_type::IPV4 => ipv4(inner.payload),
+        ether_type::IPV6 => ipv6(inner.payload),
+        ether_type::VLAN_TAGGED_FRAME
+        | ether_type::PROVIDER_BRIDGING
+        | ether_type::VLAN_DOUBLE_TAGGED_FRAME => match packet.stop_err {
+            Some((SliceError::Len(_), _)) => Err("cut-header"),
+            // etherparse stops at the third tag.
+            _ => ether(inner.ether_type, inner.payload),
+        },
+        EtherType(0x8847 | 0x8848) => mpls(inner.payload),
+        EtherType(0x8864) => ppp(split(inner.payload, 6)?.1),
+        _ => Err("not-ip"),
+    }
+}
+
+fn ppp(bytes: &[u8]) -> Walked {
+    match split(bytes, 2)? {
+        ([0x00, 0x21], packet) => ipv4(packet),
+        ([0x00, 0x57], packet) => ipv6(packet),
+        ([0x02, 0x81 | 0x83], packet) => mpls(packet),
+        _ => Err("not-ip"),
+    }
+}
+
+fn mpls(stack: &[u8]) -> Walked {
+    let depth = stack.chunks_exact(4).position(|entry| entry[2] % 2 == 1).ok_or("cut-header")?;
+    by_version(&stack[(depth + 1) * 4..], "not-ip")
+}
+
+fn by_version(packet: &[u8], other: &'static str) -> Walked {
+    match packet.first().ok_or("cut-header")? >> 4 {
+        4 => ipv4(packet),
+        6 => ipv6(packet),
+        _ => Err(other),
+    }
+}
+
+fn ipv4(packet: &[u8]) -> Walked {
+    match LaxIpv4Slice::from_slice(packet) {
+        Ok((slice, _)) => {
+            let header = slice.header();
+            if header.total_len() < u16::from(header.ihl()) * 4 {
+                return Err("bad-header");
+            }
+            let [source, destination] =
+                [IpAddr::from(header.source_addr()), header.destination_addr().into()];
+            Ok(Outer { source, destination, transport: transport(packet) })
+        }
+        // etherparse wants all options. To the reader it does not matter what they are.
+        Err(Ipv4Error::Len(error)) if error.len >= 20 => {
+            ipv4(&[packet, &vec![0; error.required_len - error.len]].concat())
+        }
+        Err(Ipv4Error::Len(_)) => Err("cut-header"),
+        Err(Ipv4Error::Content(_)) => Err("bad-header"),
+    }
+}
+
+fn ipv6(packet: &[u8]) -> Walked {
+    match LaxIpv6Slice::from_slice(packet) {
+        // What it finds wrong with extension headers, it tells beside the slice.
+        Ok((slice, _)) => {
+            let header = slice.header();
+            let [source, destination] =
+                [IpAddr::from(header.source_addr()), header.destination_addr().into()];
+            Ok(Outer { source, destination, transport: transport(packet) })
+        }
+        Err(Ipv6Error::Len(_)) => Err("cut-header"),
+        Err(Ipv6Error::Content(_)) => Err("bad-header"),
+    }
 }

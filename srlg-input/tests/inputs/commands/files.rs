@@ -10,6 +10,7 @@ use srlg_input::capture::CaptureError;
 
 use crate::commands::export::{capture, data, pair, template};
 use crate::commands::{Come, open, refused};
+use crate::exports::build::{ipfix, set, template10};
 
 const LIST: &str = "time_ms,src,dst\n1,192.0.2.1,192.0.2.2\n";
 
@@ -67,13 +68,10 @@ fn several_captures_are_one_export_in_their_order() {
 #[test]
 fn exports_in_an_ipfix_file_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let mut message = vec![0, 10, 0, 36];
-    message.extend([0x65, 0x53, 0xf1, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
-    message.extend([0, 2, 0, 20, 1, 0, 0, 3, 0, 8, 0, 4, 0, 12, 0, 4, 0, 2, 0, 4]);
-    let mut records = vec![0, 10, 0, 32];
-    records.extend([0x65, 0x53, 0xf1, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
-    records.extend([1, 0, 0, 16, 11, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 1]);
-    let path = write(folder.path(), "flows.ipfix", &[message, records].concat());
+    let template = template10(256, &[(8, 4), (12, 4), (2, 4)]);
+    let records = set(256, &[11, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 1]);
+    let messages = [template, records].map(|set| ipfix(0, 7, &[set])).concat();
+    let path = write(folder.path(), "flows.ipfix", &messages);
     let error = open(&["--input", &path]).unwrap().next_event().unwrap_err();
     assert!(matches!(&error, InputError::Exports { name } if *name == path), "{error}");
     let mut input = open(&["--input", &path, "--exports"]).unwrap();

@@ -8,7 +8,7 @@ use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Timestamps};
 
 use crate::exports::build::{PLAIN, RECEIVED_NS, ipfix, plain, set, template10};
-use crate::exports::{Datagram, datagrams, decode, folder};
+use crate::exports::{Datagram, datagrams, datagrams_of, decode, folder};
 
 /// Captures of IPFIX, with contacts in them.
 const CAPTURES: [&str; 3] =
@@ -17,11 +17,7 @@ const CAPTURES: [&str; 3] =
 fn messages(file: Vec<u8>) -> Vec<Datagram> {
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
     assert_eq!(reader.format(), Format::IpfixFile);
-    let mut messages = Vec::new();
-    while let Some(it) = reader.next_datagram().unwrap() {
-        let payload = it.payload.to_vec();
-        messages.push(Datagram { time_ns: it.time_ns, source: it.source, payload });
-    }
+    let messages = datagrams_of(&mut reader);
     assert_eq!(reader.truncation(), None);
     messages
 }

@@ -1,7 +1,7 @@
 //! The decoder on exports of other tools, on exports that are made here, and on damaged ones.
 
 mod bounds;
-mod build;
+pub(crate) mod build;
 mod captures;
 mod directions;
 mod hostile;
@@ -10,7 +10,6 @@ mod legacy;
 mod payloads;
 mod sampling;
 mod sflow;
-mod state;
 mod templates;
 mod times;
 
@@ -36,7 +35,10 @@ struct Datagram {
 }
 
 fn datagrams(path: &Path) -> Vec<Datagram> {
-    let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
+    datagrams_of(&mut Reader::new(fs::File::open(path).unwrap()).unwrap())
+}
+
+fn datagrams_of(reader: &mut Reader) -> Vec<Datagram> {
     let mut datagrams = Vec::new();
     while let Some(it) = reader.next_datagram().unwrap() {
         let payload = it.payload.to_vec();

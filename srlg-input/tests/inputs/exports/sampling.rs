@@ -47,6 +47,7 @@ fn the_nearest_rate_counts() {
     assert_eq!(decode(&option(0, 1, None, 10)), []);
     assert_eq!(rate(&decode(&plain)), Some(10), "that of the domain");
     assert_eq!(rate(&decode(&sampled)), Some(10));
+    assert_eq!(rate(&decode(&flow(0, 2, &[(48, 1)], &[5]))), Some(7), "of another domain");
     decode(&option(0, 2, Some(5), 20));
     assert_eq!(rate(&decode(&sampled)), Some(20), "that of the sampler, in another domain");
     decode(&option(0, 1, Some(5), 30));
@@ -55,7 +56,9 @@ fn the_nearest_rate_counts() {
     assert_eq!(rate(&decode(&flow(0, 1, &[(48, 1), (34, 4)], &[5, 0, 0, 0, 40]))), Some(40));
     assert_eq!(rate(&decode(&flow(0, 1, &[(48, 1), (34, 4)], &[5, 0, 0, 0, 0]))), Some(30));
     assert_eq!(rate(&decode(&plain)), Some(10));
-    assert_eq!(counted(&decoder, [Reason::Options]), [3]);
+    decode(&option(0, 1, Some(5), 0));
+    assert_eq!(rate(&decode(&sampled)), Some(30), "zero is nothing to learn");
+    assert_eq!(counted(&decoder, [Reason::Options]), [4]);
 }
 
 #[test]

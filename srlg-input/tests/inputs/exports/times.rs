@@ -82,6 +82,7 @@ fn uptime_wraps() {
     assert_eq!(of(60_000, 59_000), (RECEIVED_NS - SECOND, [0, 0]));
     assert_eq!(of(400, u32::MAX - 599), (RECEIVED_NS - SECOND, [0, 0]));
     assert_eq!(of(60_000, 61_500), (RECEIVED_NS, [1, 0]));
+    assert_eq!(of(u32::MAX, 1_499), (RECEIVED_NS, [1, 0]), "after the wrap, before the export");
 }
 
 #[test]

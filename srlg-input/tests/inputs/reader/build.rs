@@ -40,6 +40,16 @@ pub(crate) fn frame(host: u8) -> Vec<u8> {
     [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
 }
 
+/// An IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9 with `payload`, and the field of fragments.
+pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u8> {
+    let length = (28 + payload.len()) as u16;
+    let [high, low] = length.to_be_bytes();
+    let head = [0x45, 0, high, low, 0, 0, fragment[0], fragment[1], 64, protocol, 0, 0];
+    let [high, low] = (length - 20).to_be_bytes();
+    let udp = [0, 7, 0, 9, high, low, 0, 0];
+    [&head[..], &[10, 0, 0, 1], &[10, 1, 0, 1], &udp, payload].concat()
+}
+
 pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
 pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
@@ -81,34 +91,22 @@ impl Fields {
 
     /// An enhanced packet.
     pub(crate) fn packet(&mut self, interface: u32, ticks: u64, frame: &[u8]) -> &mut Self {
-        let body = self.packet_body(
-            |body| {
-                body.u32(interface);
-            },
-            ticks,
-            frame,
-        );
-        self.block(6, &body)
+        let mut body = Fields::new(self.big_endian);
+        body.u32(interface);
+        self.packet_block(6, body, ticks, frame)
     }
 
     /// An obsolete packet block.
     pub(crate) fn obsolete(&mut self, interface: u16, ticks: u64, frame: &[u8]) -> &mut Self {
-        let body = self.packet_body(
-            |body| {
-                body.u16(interface).u16(9);
-            },
-            ticks,
-            frame,
-        );
-        self.block(2, &body)
+        let mut body = Fields::new(self.big_endian);
+        body.u16(interface).u16(9);
+        self.packet_block(2, body, ticks, frame)
     }
 
-    fn packet_body(&self, interface: impl Fn(&mut Self), ticks: u64, frame: &[u8]) -> Vec<u8> {
+    fn packet_block(&mut self, kind: u32, mut body: Self, ticks: u64, frame: &[u8]) -> &mut Self {
         let length = frame.len() as u32;
-        let mut body = Fields::new(self.big_endian);
-        interface(&mut body);
         body.u32((ticks >> 32) as u32).u32(ticks as u32).u32(length).u32(length).raw(frame);
-        body.bytes
+        self.block(kind, &body.bytes)
     }
 }
 

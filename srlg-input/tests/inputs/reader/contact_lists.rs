@@ -1,7 +1,6 @@
 //! CSV contact lists.
 
 use srlg_input::capture::{CaptureError, Reader, Skip};
-use srlg_input::contact::Contact;
 
 use crate::reader::{listed, read};
 
@@ -57,16 +56,6 @@ fn rows_that_do_not_parse_are_counted_and_passed_over() {
     assert_eq!(outcome.contacts.len(), 2);
     assert_eq!(outcome.counts.skipped(Skip::BadRow), 2);
     assert_eq!(outcome.counts.skipped(Skip::BadTime), 1);
-}
-
-#[test]
-fn lines_of_both_families_may_be_mixed() {
-    let file = format!("{HEADER}{ROW}\n5,2001:db8::1,[2001:db8::2]\n5,10.0.0.1,2001:db8::2\n");
-    let [v4, v6, peer] =
-        ["10.0.0.1", "2001:db8::1", "2001:db8::2"].map(|host| host.parse().unwrap());
-    let time = 5_000_000;
-    let expected = [listed(time, 1), Contact::new(time, v6, peer), Contact::new(time, v4, peer)];
-    assert_eq!(read(file).contacts, expected);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn an_absurd_captured_length_ends_a_pcap() {
 }
 
 /// A section and an interface, then whatever `write` adds: what does reading end with?
-fn pcapng_ending_in(write: impl FnOnce(&mut Fields)) -> Option<Cause> {
+fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
     let mut file = Fields::new(false);
     file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
     let offset = file.bytes.len() as u64;
@@ -41,9 +41,7 @@ fn impossible_block_lengths_end_a_pcapng() {
     let too_long = [(6, 524_292), (99, 16 * 1024 * 1024 + 4), (99, u32::MAX - 3)];
     let too_short = [(6, 28), (2, 28), (1, 16), (3, 12), (99, 8), (99, 0)];
     for (kind, length) in too_long.into_iter().chain(too_short).chain([(6, 61)]) {
-        let cause = pcapng_ending_in(|file| {
-            file.u32(kind).u32(length);
-        });
+        let cause = pcapng_ending_in(|file| file.u32(kind).u32(length));
         assert_eq!(cause, Some(Cause::BlockLength { kind, length }));
     }
 }
@@ -51,9 +49,7 @@ fn impossible_block_lengths_end_a_pcapng() {
 #[test]
 fn a_tail_that_differs_from_the_head_ends_a_pcapng() {
     for kind in [6, 99] {
-        let cause = pcapng_ending_in(|file| {
-            file.u32(kind).u32(40).raw(&[0; 28]).u32(44);
-        });
+        let cause = pcapng_ending_in(|file| file.u32(kind).u32(40).raw(&[0; 28]).u32(44));
         assert_eq!(cause, Some(Cause::BlockTail { head: 40, tail: 44 }));
     }
 }
@@ -62,7 +58,7 @@ fn a_tail_that_differs_from_the_head_ends_a_pcapng() {
 fn sections_of_unknown_order_or_version_end_a_pcapng() {
     for (magic, version) in [(0x1a2b_3c4e, 1), (0x1a2b_3c4d, 2)] {
         let cause = pcapng_ending_in(|file| {
-            file.u32(0x0a0d_0d0a).u32(28).u32(magic).u16(version).u16(0).raw(&[0xff; 8]).u32(28);
+            file.u32(0x0a0d_0d0a).u32(28).u32(magic).u16(version).u16(0).raw(&[0xff; 8]).u32(28)
         });
         assert_eq!(cause, Some(Cause::Section));
     }

@@ -1,13 +1,12 @@
 //! The reader on bytes made here: every format, every damage.
 
-mod build;
+pub(crate) mod build;
 mod contact_lists;
 mod damage;
 mod datagrams;
 mod formats;
 mod gzip;
 mod hostile;
-mod ipfix_files;
 mod truncation;
 
 use srlg_input::capture::{Counts, Format, Reader, Skip, Truncation};

@@ -14,7 +14,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn add(&mut self, contact: Option<Contact>, write: impl FnOnce(&mut Fields)) {
+    fn add(&mut self, contact: Option<Contact>, write: impl FnOnce(&mut Fields) -> &mut Fields) {
         self.records.push((self.file.bytes.len(), contact));
         write(&mut self.file);
     }
@@ -31,34 +31,22 @@ impl Recorded {
 }
 
 fn small_pcap() -> Recorded {
-    let mut recorded = Recorded { file: Fields::new(true), records: Vec::new() };
-    recorded.add(None, |file| *file = build::pcap(true, MICROSECONDS, 1));
+    let file = build::pcap(true, MICROSECONDS, 1);
+    let mut recorded = Recorded { file, records: vec![(0, None)] };
     for host in 1..4 {
         let seen = contact(u64::from(host) * 1_000_000_000, host);
-        recorded.add(Some(seen), |file| {
-            file.record(host.into(), 0, &build::frame(host));
-        });
+        recorded.add(Some(seen), |file| file.record(host.into(), 0, &build::frame(host)));
     }
     recorded
 }
 
 fn small_pcapng() -> Recorded {
     let mut recorded = Recorded { file: Fields::new(false), records: Vec::new() };
-    recorded.add(None, |file| {
-        file.section(false);
-    });
-    recorded.add(None, |file| {
-        file.interface(1, &[9, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
-    });
-    recorded.add(Some(contact(7_000, 1)), |file| {
-        file.packet(0, 7, &build::frame(1));
-    });
-    recorded.add(None, |file| {
-        file.block(5, &[1; 30]);
-    });
-    recorded.add(Some(contact(9_000, 2)), |file| {
-        file.obsolete(0, 9, &build::frame(2));
-    });
+    recorded.add(None, |file| file.section(false));
+    recorded.add(None, |file| file.interface(1, &[9, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0]));
+    recorded.add(Some(contact(7_000, 1)), |file| file.packet(0, 7, &build::frame(1)));
+    recorded.add(None, |file| file.block(5, &[1; 30]));
+    recorded.add(Some(contact(9_000, 2)), |file| file.obsolete(0, 9, &build::frame(2)));
     recorded
 }
 
