@@ -30,13 +30,11 @@
 mod alert;
 mod group;
 mod host;
-mod id;
 mod quiet;
 mod terms;
 mod tracker;
 
-pub use alert::{Alert, Severity, Status, Subject, Why};
-pub use id::AlertId;
+pub use alert::{Alert, AlertId, Severity, Status, Subject, Why};
 pub use quiet::{Every, Gate, OnChange};
 pub use terms::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Tracker};

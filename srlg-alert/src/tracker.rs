@@ -10,10 +10,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::alert::{Alert, Severity, Status, Subject, Why};
+use crate::alert::{Alert, AlertId, Severity, Status, Subject, Why};
 use crate::group::{Group, NAMED, Starts, network};
 use crate::host::{Active, Host, Step};
-use crate::id::AlertId;
 use crate::terms::{Rule, Terms};
 
 /// A super point in one slice.
