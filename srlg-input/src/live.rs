@@ -178,7 +178,7 @@ impl Live {
             // Before the look at the belt, so that all that came before is on it.
             let now = now_ns();
             self.log.extend(self.watch.take(now));
-            let mut load = self.line.belt.take(Vec::new());
+            let mut load = self.line.belt.take();
             self.log.extend(load.log);
             // After what was read before it.
             self.failure = self.failure.take().or(load.failures.pop());
@@ -196,11 +196,10 @@ impl Live {
 
     /// Whether nothing comes any more.
     fn has_ended(&mut self, readers: usize) -> bool {
-        if self.line.stop.is_asked() {
-            let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-            return readers == 0 || Instant::now() >= deadline;
-        }
+        let deadline = || Instant::now() + PATIENCE;
         readers == 0
+            || self.line.stop.is_asked()
+                && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
     }
 
     /// Looks after what no thread does.

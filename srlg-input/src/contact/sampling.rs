@@ -35,24 +35,13 @@ const SOME_UNKNOWN: &str = ", of some unknown";
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sampling {
-    rates: Option<(NonZeroU32, NonZeroU32)>,
+    /// With `most`; none where no rate is known.
+    least: Option<NonZeroU32>,
+    most: Option<NonZeroU32>,
+    #[cfg_attr(feature = "serde", serde(rename = "unknown"))]
     is_unknown: bool,
-}
-
-/// Writes `least` and `most`, null where no rate is known, and whether some are `unknown`.
-#[cfg(feature = "serde")]
-impl serde::Serialize for Sampling {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-
-        let (least, most) = self.rates.unzip();
-        let mut object = serializer.serialize_struct("Sampling", 3)?;
-        object.serialize_field("least", &least)?;
-        object.serialize_field("most", &most)?;
-        object.serialize_field("unknown", &self.is_unknown)?;
-        object.end()
-    }
 }
 
 impl Sampling {
@@ -70,27 +59,27 @@ impl Sampling {
 
     /// Takes in `other`, which tells how other contacts were sampled.
     pub fn merge(&mut self, other: Self) {
-        if let Some((least, most)) = other.rates {
+        if let Some((least, most)) = other.rates() {
             self.add_rates(least, most);
         }
         self.is_unknown |= other.is_unknown;
     }
 
     fn add_rates(&mut self, least: NonZeroU32, most: NonZeroU32) {
-        let (before, after) = self.rates.unwrap_or((least, most));
-        self.rates = Some((before.min(least), after.max(most)));
+        let (before, after) = self.rates().unwrap_or((least, most));
+        (self.least, self.most) = (Some(before.min(least)), Some(after.max(most)));
     }
 
     /// Returns whether no exporter told of any contact.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rates.is_none() && !self.is_unknown
+        self.most.is_none() && !self.is_unknown
     }
 
     /// Returns the least and the largest number of packets of which one was looked at, where any is known.
     #[must_use]
     pub fn rates(&self) -> Option<(NonZeroU32, NonZeroU32)> {
-        self.rates
+        self.least.zip(self.most)
     }
 
     /// Returns whether an exporter did not say how it samples.
@@ -103,7 +92,7 @@ impl Sampling {
     /// an exporter did not say how it samples.
     #[must_use]
     pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
-        let most = self.rates.map_or(1, |(_, most)| most.get());
+        let most = self.most.map_or(1, NonZeroU32::get);
         (!self.is_unknown).then(|| sampled * f64::from(most))
     }
 }
@@ -126,14 +115,16 @@ impl FromStr for Sampling {
         let read = || {
             let (rates, is_unknown) = match text.strip_suffix(SOME_UNKNOWN) {
                 Some(rates) => (rates, true),
-                None if text == UNKNOWN => return Some(Self { rates: None, is_unknown: true }),
+                None if text == UNKNOWN => {
+                    return Some(Self { is_unknown: true, ..Self::default() });
+                }
                 None if text == NONE => return Some(Self::default()),
                 None => (text, false),
             };
             let rate = |text: &str| text.strip_prefix("1:")?.parse::<NonZeroU32>().ok();
             let (least, most) = rates.split_once(" to ").unwrap_or((rates, rates));
             let (least, most) = (rate(least)?, rate(most)?);
-            (least <= most).then_some(Self { rates: Some((least, most)), is_unknown })
+            (least <= most).then_some(Self { least: Some(least), most: Some(most), is_unknown })
         };
         read().ok_or_else(|| BadSampling { text: text.to_owned() })
     }
@@ -142,7 +133,7 @@ impl FromStr for Sampling {
 /// The rate, or the least and the largest; "none" where no exporter told of anything.
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.rates {
+        match self.rates() {
             Some((least, most)) if least == most => write!(f, "1:{most}")?,
             Some((least, most)) => write!(f, "1:{least} to 1:{most}")?,
             None if self.is_unknown => return f.write_str(UNKNOWN),

@@ -94,13 +94,13 @@ impl Exporter {
         received_ns: u64,
         options: &DecoderOptions,
     ) -> Clock {
+        let (export_ns, skew_ns) = if export_ns == 0 {
+            (received_ns, 0)
+        } else {
+            self.skew.take(export_ns, received_ns);
+            (export_ns, self.skew.ns())
+        };
         let timestamps = options.timestamps;
-        if export_ns == 0 {
-            let export_ns = received_ns;
-            return Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns: 0, timestamps };
-        }
-        self.skew.take(export_ns, received_ns);
-        let skew_ns = self.skew.ns();
         Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }
     }
 

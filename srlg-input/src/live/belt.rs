@@ -77,14 +77,14 @@ impl Belt {
         self.emptied.notify_all();
     }
 
-    /// Takes all that lies on the belt, after a tick at the latest, and leaves `empty` there.
-    pub(crate) fn take(&self, empty: Vec<Contact>) -> Load {
+    /// Takes all that lies on the belt, after a tick at the latest.
+    pub(crate) fn take(&self) -> Load {
         let mut load = self.lock();
         if load.is_empty() {
             let waited = self.filled.wait_timeout(load, TICK);
             load = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let next = Load { contacts: empty, readers: load.readers, ..Load::default() };
+        let next = Load { readers: load.readers, ..Load::default() };
         let taken = mem::replace(&mut *load, next);
         drop(load);
         if taken.contacts.len() >= MOST {

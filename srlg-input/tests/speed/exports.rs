@@ -20,23 +20,10 @@ fn words(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Fields of a flow as softflowd exports it: number, length.
-const FIELDS: [[u16; 2]; 15] = [
-    [8, 4],
-    [12, 4],
-    [22, 4],
-    [21, 4],
-    [1, 4],
-    [2, 4],
-    [10, 4],
-    [14, 4],
-    [7, 2],
-    [11, 2],
-    [4, 1],
-    [6, 1],
-    [60, 1],
-    [5, 1],
-    [61, 1],
+/// Numbers of the fields of a flow as softflowd exports it, each before its length.
+const FIELDS: [u16; 30] = [
+    8, 4, 12, 4, 22, 4, 21, 4, 1, 4, 2, 4, 10, 4, 14, 4, 7, 2, 11, 2, 4, 1, 6, 1, 60, 1, 5, 1, 61,
+    1,
 ];
 
 fn record(number: u32) -> Vec<u8> {
@@ -54,7 +41,7 @@ fn record(number: u32) -> Vec<u8> {
 fn variable(version: u16, number: u32) -> Vec<u8> {
     let mut sets = Vec::new();
     if number == 0 {
-        let template = [words(&[256, 15]), words(&FIELDS.concat())].concat();
+        let template = [words(&[256, 15]), words(&FIELDS)].concat();
         sets.extend(words(&[if version == 9 { 0 } else { 2 }, template.len() as u16 + 4]));
         sets.extend(template);
     }

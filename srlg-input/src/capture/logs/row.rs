@@ -102,3 +102,8 @@ pub(super) fn after(start_ns: u64, duration: Option<&str>) -> Result<u64, Skip> 
     let duration = decimal_ns(duration, SECOND).map_err(|_| Skip::BadTime)?;
     start_ns.checked_add(duration).ok_or(Skip::BadTime)
 }
+
+/// The number in `field`, where there is one.
+pub(super) fn number<T: std::str::FromStr>(field: Option<&str>) -> Result<Option<T>, Skip> {
+    field.map(|field| field.parse().map_err(|_| Skip::BadRow)).transpose()
+}

@@ -2,7 +2,7 @@
 
 use crate::contact::Contact;
 
-use super::row::{Row, host, protocol, time_ns};
+use super::row::{Row, host, number, protocol, time_ns};
 use crate::packet::Skip;
 
 /// Fields of version 2, which logs without a first line of names have.
@@ -69,8 +69,4 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
         _ => None,
     };
     Ok(Row::one(contact))
-}
-
-fn number<T: std::str::FromStr>(field: Option<&str>) -> Result<Option<T>, Skip> {
-    field.map(|field| field.parse().map_err(|_| Skip::BadRow)).transpose()
 }

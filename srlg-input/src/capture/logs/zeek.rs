@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, after, host, protocol, time_ns};
+use super::row::{Conversation, Row, SenderCounts, after, host, number, protocol, time_ns};
 use crate::packet::Skip;
 
 /// Fields of a conversation, each by the names that it goes by.
@@ -83,18 +83,14 @@ pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
 }
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
-    let [start, duration, began, answered, from, to, there, back, name, number, history] = fields;
+    let [start, duration, began, answered, from, to, there, back, name, protocol_number, history] =
+        fields;
     let hosts = [host(began.ok_or(Skip::NoHosts)?)?, host(answered.ok_or(Skip::NoHosts)?)?];
     let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
-    let protocol = number.or(name).and_then(protocol);
-    let number = |field: Option<&str>| {
-        field.map(|field| field.parse::<u64>().map_err(|_| Skip::BadRow)).transpose()
-    };
+    let protocol = protocol_number.or(name).and_then(protocol);
     // Of ICMP these are type and code.
-    let port = |field: Option<&str>| {
-        let port = field.map(|field| field.parse::<u16>().map_err(|_| Skip::BadRow)).transpose();
-        port.map(|port| port.filter(|_| !matches!(protocol, Some(1 | 58))))
-    };
+    let has_ports = !matches!(protocol, Some(1 | 58));
+    let port = |field| number(field).map(|port: Option<u16>| port.filter(|_| has_ports));
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
     let sent = [
         SenderCounts { packets: number(there)?, tcp_flags: flags(true), port: port(from)? },

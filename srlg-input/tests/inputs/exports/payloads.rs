@@ -9,8 +9,8 @@ use srlg_input::flow::Reason;
 use crate::exports::build::RECEIVED_NS;
 use crate::exports::{contacts, decoder, folder};
 
-/// Files, flows, options, contacts.
-type Export = (&'static [&'static str], u64, u64, usize);
+/// Name, what each of its files adds to that, flows, options, contacts.
+type Export = (&'static str, &'static [&'static str], u64, u64, usize);
 
 /// Files in their order: what defines templates, then data.
 ///
@@ -19,87 +19,44 @@ type Export = (&'static [&'static str], u64, u64, usize);
 /// the other directions of multicasts (in the file on 0 lengths), and
 /// one of two directions of an Ixia's.
 const EXPORTS: &[Export] = &[
-    (&["ipfix_test_barracuda_tpl", "ipfix_test_barracuda_data256"], 8, 0, 8),
-    (
-        &[
-            "ipfix_test_barracuda_extended_uniflow_tpl256",
-            "ipfix_test_barracuda_extended_uniflow_data256",
-        ],
-        2,
-        0,
-        0,
-    ),
-    (&["ipfix_test_ixia_tpldata256"], 1, 0, 1),
-    (&["ipfix_test_ixia_tpldata271"], 2, 0, 1),
-    (&["ipfix_test_viptela_tpl257", "ipfix_test_viptela_data257"], 1, 0, 1),
-    (&["ipfix_test_vmware_vds_tpl", "ipfix_test_vmware_vds_data264"], 1, 0, 1),
-    (&["ipfix_test_vmware_vds_tpl", "ipfix_test_vmware_vds_data266"], 2, 0, 2),
-    (&["ipfix_test_vmware_vds_tpl", "ipfix_test_vmware_vds_data266_267"], 2, 0, 2),
-    (&["netflow5_test_invalid02"], 0, 0, 0),
-    (&["netflow5_test_microtik"], 30, 0, 30),
-    (&["netflow9_test_0length_fields_tpl_data"], 10, 0, 5),
-    (&["netflow9_test_cisco_1941K9"], 29, 0, 29),
-    (&["netflow9_test_cisco_aci_tpl256-258", "netflow9_test_cisco_aci_data256"], 3, 0, 3),
-    (&["netflow9_test_cisco_asr9k_opttpl256", "netflow9_test_cisco_asr9k_data256"], 0, 19, 0),
-    (&["netflow9_test_cisco_asr9k_tpl260", "netflow9_test_cisco_asr9k_data260"], 21, 0, 21),
-    (&["netflow9_test_cisco_asr9k_opttpl257"], 0, 0, 0),
-    (&["netflow9_test_cisco_asr9k_opttpl334"], 0, 0, 0),
-    (&["netflow9_test_cisco_asr9k_tpl266"], 0, 0, 0),
-    (
-        &[
-            "netflow9_test_fortigate_fortios_521_tpl",
-            "netflow9_test_fortigate_fortios_521_data256",
-            "netflow9_test_fortigate_fortios_521_data257",
-        ],
-        1,
-        1,
-        1,
-    ),
-    (&["netflow9_test_h3c_tpl3281", "netflow9_test_h3c_data3281"], 16, 0, 16),
-    (
-        &[
-            "netflow9_test_h3c_netstream_varstring_tpl3281",
-            "netflow9_test_h3c_netstream_varstring_data3281",
-        ],
-        1,
-        0,
-        1,
-    ),
-    (&["netflow9_test_juniper_srx_tplopt"], 0, 1, 0),
-    (&["netflow9_test_macaddr_tpl", "netflow9_test_macaddr_data"], 29, 1, 29),
-    (&["netflow9_test_nprobe_tpl", "netflow9_test_nprobe_data"], 1, 1, 1),
-    (&["netflow9_test_nprobe_dpi"], 1, 0, 0),
-    (
-        &[
-            "netflow9_test_ubnt_edgerouter_tpl",
-            "netflow9_test_ubnt_edgerouter_data1024",
-            "netflow9_test_ubnt_edgerouter_data1025",
-        ],
-        16,
-        0,
-        16,
-    ),
+    ("ipfix_test_barracuda", &["_tpl", "_data256"], 8, 0, 8),
+    ("ipfix_test_barracuda_extended_uniflow", &["_tpl256", "_data256"], 2, 0, 0),
+    ("ipfix_test_ixia_tpldata256", &[""], 1, 0, 1),
+    ("ipfix_test_ixia_tpldata271", &[""], 2, 0, 1),
+    ("ipfix_test_viptela", &["_tpl257", "_data257"], 1, 0, 1),
+    ("ipfix_test_vmware_vds", &["_tpl", "_data264"], 1, 0, 1),
+    ("ipfix_test_vmware_vds", &["_tpl", "_data266"], 2, 0, 2),
+    ("ipfix_test_vmware_vds", &["_tpl", "_data266_267"], 2, 0, 2),
+    ("netflow5_test_invalid02", &[""], 0, 0, 0),
+    ("netflow5_test_microtik", &[""], 30, 0, 30),
+    ("netflow9_test_0length_fields_tpl_data", &[""], 10, 0, 5),
+    ("netflow9_test_cisco_1941K9", &[""], 29, 0, 29),
+    ("netflow9_test_cisco_aci", &["_tpl256-258", "_data256"], 3, 0, 3),
+    ("netflow9_test_cisco_asr9k", &["_opttpl256", "_data256"], 0, 19, 0),
+    ("netflow9_test_cisco_asr9k", &["_tpl260", "_data260"], 21, 0, 21),
+    ("netflow9_test_cisco_asr9k_opttpl257", &[""], 0, 0, 0),
+    ("netflow9_test_cisco_asr9k_opttpl334", &[""], 0, 0, 0),
+    ("netflow9_test_cisco_asr9k_tpl266", &[""], 0, 0, 0),
+    ("netflow9_test_fortigate_fortios_521", &["_tpl", "_data256", "_data257"], 1, 1, 1),
+    ("netflow9_test_h3c", &["_tpl3281", "_data3281"], 16, 0, 16),
+    ("netflow9_test_h3c_netstream_varstring", &["_tpl3281", "_data3281"], 1, 0, 1),
+    ("netflow9_test_juniper_srx_tplopt", &[""], 0, 1, 0),
+    ("netflow9_test_macaddr", &["_tpl", "_data"], 29, 1, 29),
+    ("netflow9_test_nprobe", &["_tpl", "_data"], 1, 1, 1),
+    ("netflow9_test_nprobe_dpi", &[""], 1, 0, 0),
+    ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
 /// Those in the folder of captures: flows, options, contacts.
 const ELSEWHERE: &[Export] = &[
-    (&["payload_netflow5"], 2, 0, 2),
-    (&["payload_netflow5_test_invalid01"], 0, 0, 0),
-    (&["payload_netflow5_test_juniper_mx80"], 29, 0, 29),
-    (
-        &["payload_netflow9_test_cisco_asa_1_tpl", "payload_netflow9_test_cisco_asa_1_data"],
-        14,
-        0,
-        14,
-    ),
-    (&["payload_netflow9_test_valid01"], 7, 0, 7),
-    (&["payload_ipfix"], 6, 1, 6),
-    (&["payload_ipfix_test_openbsd_pflow_tpl", "payload_ipfix_test_openbsd_pflow_data"], 26, 0, 26),
+    ("payload_netflow5", &[""], 2, 0, 2),
+    ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),
+    ("payload_netflow5_test_juniper_mx80", &[""], 29, 0, 29),
+    ("payload_netflow9_test_cisco_asa_1", &["_tpl", "_data"], 14, 0, 14),
+    ("payload_netflow9_test_valid01", &[""], 7, 0, 7),
+    ("payload_ipfix", &[""], 6, 1, 6),
+    ("payload_ipfix_test_openbsd_pflow", &["_tpl", "_data"], 26, 0, 26),
 ];
-
-fn read(folder: &Path, name: &str) -> Vec<u8> {
-    fs::read(folder.join(format!("{name}.dat"))).unwrap()
-}
 
 #[test]
 fn payloads_hold_the_flows_that_are_known_of_them() {
@@ -110,16 +67,17 @@ fn payloads_hold_the_flows_that_are_known_of_them() {
 }
 
 fn check(folder: &Path, exports: &[Export]) {
-    for (files, flows, options, found) in exports {
+    for (name, files, flows, options, found) in exports {
         let mut decoder = decoder();
         let mut all = Vec::new();
         for file in *files {
-            all.extend(contacts(&mut decoder, RECEIVED_NS, &read(folder, file)));
+            let payload = fs::read(folder.join(format!("{name}{file}.dat"))).unwrap();
+            all.extend(contacts(&mut decoder, RECEIVED_NS, &payload));
         }
         let counts = decoder.counts();
         let told = (counts.records - counts.of(Reason::Options), counts.of(Reason::Options));
-        println!("{files:?}: {told:?} {}: {counts}", all.len());
-        assert_eq!((told, all.len()), ((*flows, *options), *found), "{files:?}: {counts}");
+        println!("{name}: {told:?} {}: {counts}", all.len());
+        assert_eq!((told, all.len()), ((*flows, *options), *found), "{name}: {counts}");
     }
 }
 
@@ -131,8 +89,8 @@ fn every_payload_is_known() {
         let path = entry.unwrap().path();
         uses.insert(path.file_stem().unwrap().to_string_lossy().into_owned(), 0);
     }
-    for file in EXPORTS.iter().flat_map(|export| export.0) {
-        *uses.get_mut(*file).expect(file) += 1;
+    for (name, files, ..) in EXPORTS {
+        files.iter().for_each(|file| *uses.get_mut(&format!("{name}{file}")).expect(name) += 1);
     }
     assert!(uses.values().all(|count| *count > 0), "{uses:?}");
 }
