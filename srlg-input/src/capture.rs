@@ -39,8 +39,7 @@ mod lines;
 mod logs;
 mod pcap;
 mod pcapng;
-pub(crate) mod raw_contact;
-mod reader;
+pub(crate) mod reader;
 mod stream;
 
 pub use counts::Counts;

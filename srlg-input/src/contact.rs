@@ -15,9 +15,7 @@
 //! ```
 
 mod named;
-mod network;
 mod networks;
-mod prefixes;
 mod ranges;
 mod sampling;
 mod view;
@@ -31,12 +29,10 @@ pub use ipnet::IpNet;
 pub(crate) use named::named;
 pub use named::{ContactFilter, Role, Side, UnknownName};
 #[cfg(feature = "serde")]
-pub use network::deserialize_networks;
-pub use network::{BadNetwork, parse_network};
-pub use networks::Networks;
-pub use prefixes::{BadPrefix, Prefixes};
+pub use networks::deserialize_networks;
+pub use networks::{BadNetwork, Networks, parse_network};
 pub use sampling::{BadSampling, Sampling, SamplingWindow};
-pub use view::{BadView, View, ViewOptions};
+pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
 /// The number of TCP among IP protocols.
 pub const TCP: u8 = 6;

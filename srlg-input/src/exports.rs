@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
+use crate::input::Status;
 use crate::options::ExportOptions;
-use crate::status::Status;
 
 /// A decoder, and the contacts of its last datagram that have not been taken yet.
 pub(crate) struct Exports {

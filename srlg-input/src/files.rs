@@ -14,9 +14,9 @@ use crate::capture::{CaptureError, Counts, Reader};
 
 use crate::error::InputError;
 use crate::exports::Exports;
+use crate::input::Status;
 use crate::input::{Event, LogLine, Progress};
 use crate::options::InputOptions;
-use crate::status::Status;
 
 /// Files, of which one is being read.
 pub(crate) struct Files {

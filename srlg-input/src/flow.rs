@@ -20,7 +20,6 @@
 
 mod bytes;
 mod clock;
-mod compiled;
 mod counts;
 mod decoder;
 mod direction;
@@ -36,8 +35,6 @@ mod sink;
 mod source;
 mod state;
 mod templates;
-mod value;
-mod waiting;
 
 pub use counts::{Counts, Reason};
 pub use decoder::Decoder;

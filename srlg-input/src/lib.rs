@@ -66,10 +66,8 @@ mod files;
 mod input;
 mod options;
 mod reason;
-mod status;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use input::{Event, Input, LogLevel, LogLine, Progress, Stop};
+pub use input::{Event, Input, LogLevel, LogLine, Progress, Status, Stop};
 pub use options::{BadOption, InputOptions};
-pub use status::Status;

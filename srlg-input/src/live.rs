@@ -28,8 +28,6 @@ mod receive;
 #[cfg(feature = "flow")]
 mod sockets;
 #[cfg(feature = "flow")]
-mod templates;
-#[cfg(feature = "flow")]
 mod udp_drops;
 
 use std::collections::VecDeque;
@@ -43,9 +41,9 @@ use crate::contact::Contact;
 use crate::error::InputError;
 #[cfg(not(feature = "flow"))]
 use crate::exports::Sockets;
+use crate::input::Status;
 use crate::input::{Event, LogLine, Stop};
 use crate::options::InputOptions;
-use crate::status::Status;
 
 use belt::Belt;
 #[cfg(feature = "flow")]
@@ -58,8 +56,8 @@ pub use drops::Drops;
 #[cfg(feature = "live")]
 pub use error::LiveError;
 
+pub use crate::input::SocketStatus;
 pub use crate::options::{CaptureOptions, SocketOptions};
-pub use crate::status::SocketStatus;
 
 /// How often drops are counted and the status is updated.
 const LOOK: Duration = Duration::from_secs(1);

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::LogLine;
+use crate::input::Status;
 use crate::live::Line;
 use crate::options::{ExportOptions, InputOptions};
-use crate::status::Status;
 
 pub(crate) enum Exports {}
 

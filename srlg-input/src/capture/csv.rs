@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::capture::error::Halt;
 use crate::capture::lines;
-use crate::capture::raw_contact::RawContact;
+use crate::capture::reader::RawContact;
 use crate::capture::stream::Stream;
 use crate::contact::Host;
 use crate::packet::Skip;

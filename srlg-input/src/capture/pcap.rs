@@ -10,7 +10,7 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::raw_contact::See;
+use crate::capture::reader::See;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 use crate::packet::frame;

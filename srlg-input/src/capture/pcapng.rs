@@ -11,7 +11,7 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::raw_contact::See;
+use crate::capture::reader::See;
 use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
 use crate::packet::frame;

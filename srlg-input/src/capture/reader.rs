@@ -17,11 +17,10 @@ use crate::capture::lines;
 use crate::capture::logs::Logs;
 use crate::capture::pcap::Pcap;
 use crate::capture::pcapng::PcapNg;
-use crate::capture::raw_contact::{RawContact, See};
 use crate::capture::stream::Stream;
-use crate::contact::Contact;
-use crate::packet::Skip;
+use crate::contact::{Contact, Host};
 use crate::packet::ip::Headers;
+use crate::packet::{Skip, Transport};
 
 /// Bytes at the front of a text that decide on its format.
 const HEAD: usize = 4096;
@@ -66,6 +65,46 @@ impl Datagram<'_> {
     pub(crate) const fn of_file(time_ns: u64) -> Self {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Self { time_ns, source: nowhere, destination: nowhere, payload: &[] }
+    }
+}
+
+/// What a decoder makes of one packet's time, in nanoseconds since the Unix epoch, and headers.
+pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
+
+impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
+
+/// A contact as decoders hand it on: the hosts as numbers, as an [`IpAddr`](std::net::IpAddr) is written in
+/// pieces of 1, 4 and 8 bytes, and whoever copies it waits until they have been stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawContact {
+    pub(crate) time_ns: u64,
+    /// Sender and receiver.
+    pub(crate) hosts: (Host, Host),
+    /// Of a packet; a row of a list is none.
+    pub(crate) packet: Option<Transport>,
+}
+
+impl RawContact {
+    /// The contact of a packet.
+    #[inline(always)]
+    pub(crate) fn packet(time_ns: u64, headers: Headers<'_>) -> Result<Self, Skip> {
+        let hosts = (headers.source, headers.destination);
+        Ok(Self { time_ns, hosts, packet: Some(headers.transport()) })
+    }
+}
+
+impl From<RawContact> for Contact {
+    #[inline(always)]
+    fn from(seen: RawContact) -> Self {
+        let RawContact { time_ns, hosts: (source, destination), packet } = seen;
+        let mut contact = Self::of(time_ns, source, destination);
+        if let Some(Transport { protocol, tcp_flags, destination_port }) = packet {
+            contact.packets = Some(1);
+            contact.protocol = protocol;
+            contact.tcp_flags = tcp_flags;
+            contact.destination_port = destination_port;
+        }
+        contact
     }
 }
 

@@ -1,4 +1,4 @@
-//! Values of networks, looked up by address: the longest match wins.
+//! Networks as texts, and values of networks, looked up by address: the longest match wins.
 //!
 //! Shape: networks of both families in, one table of ranges per family.
 //! Invariant: IPv4-mapped networks and addresses count as those of IPv4.
@@ -12,10 +12,9 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::contact::Host;
-use crate::contact::network::canonical;
 use crate::contact::ranges::{NONE, Ranges};
 
 /// Maps networks of both families to values.
@@ -91,6 +90,67 @@ impl<T> Networks<T> {
             host.as_v4().map_or_else(|| self.v6.label(host.as_v6()), |v4| self.v4.label(v4));
         label != NONE
     }
+}
+
+/// Bits before the IPv4 address in an IPv4-mapped one.
+const MAPPED: u8 = 96;
+
+/// Tells why a text names no network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadNetwork {
+    /// `text` is no address, or has no prefix length of its family.
+    #[error(
+        "{text:?} is no network: give an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
+    )]
+    Unreadable {
+        /// What was given.
+        text: String,
+    },
+    /// `text` is an IPv4-mapped network that reaches beyond the IPv4-mapped addresses.
+    #[error("{text:?} is IPv4-mapped and shorter than /96: give the IPv4 network, as 10.0.0.0/8")]
+    Mapped {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// Reads the network in `text`, such as `10.0.0.0/8`, `2001:db8::/32`, `10.0.0.1` or `::1`. Bits
+/// of hosts are dropped; `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+///
+/// # Errors
+/// [`BadNetwork`].
+pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
+    let host = text.parse::<IpAddr>().map(IpNet::from);
+    let Ok(network) = host.or_else(|_| text.parse::<IpNet>()) else {
+        return Err(BadNetwork::Unreadable { text: text.to_owned() });
+    };
+    match canonical(network) {
+        IpNet::V6(network) if network.addr().to_ipv4_mapped().is_some() => {
+            Err(BadNetwork::Mapped { text: text.to_owned() })
+        }
+        network => Ok(network.trunc()),
+    }
+}
+
+/// Deserializes a list of networks, each as [`parse_network`] reads it.
+///
+/// # Errors
+/// [`BadNetwork`], as an error of `deserializer`.
+#[cfg(feature = "serde")]
+pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<IpNet>, D::Error> {
+    let texts: Vec<String> = serde::Deserialize::deserialize(deserializer)?;
+    let networks = texts.iter().map(|text| parse_network(text)).collect::<Result<_, _>>();
+    networks.map_err(serde::de::Error::custom)
+}
+
+/// The IPv4 network that `network` stands for if it is IPv4-mapped, else `network`.
+fn canonical(network: IpNet) -> IpNet {
+    let IpNet::V6(long) = network else { return network };
+    let inner = long.addr().to_ipv4_mapped().zip(long.prefix_len().checked_sub(MAPPED));
+    inner.and_then(|(host, length)| Ipv4Net::new(host, length).ok()).map_or(network, IpNet::V4)
 }
 
 #[cfg(test)]

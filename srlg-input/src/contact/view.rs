@@ -1,4 +1,4 @@
-//! Which contacts make pairs, and of which hosts.
+//! Which contacts make pairs, of which hosts, and how many bits of an address make a host.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,6 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::contact::named::{ContactFilter, Role, Side};
 use crate::contact::networks::Networks;
-use crate::contact::prefixes::{BadPrefix, Mask, Prefixes};
 use crate::contact::{Contact, Host};
 
 /// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
@@ -37,6 +36,118 @@ pub struct ViewOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub prefixes: Prefixes,
+}
+
+/// Prefix lengths of hosts, 1 to 32 bits of IPv4 and 1 to 128 of IPv6: addresses that agree in these bits are one host.
+///
+/// By default every address is a host of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
+pub struct Prefixes {
+    /// Measure IPv4 networks of this prefix length as hosts
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "host-prefix4",
+            value_name = "BITS",
+            default_value_t = 32,
+            requires = "contacts"
+        )
+    )]
+    #[cfg_attr(feature = "serde", serde(rename = "host-prefix4"))]
+    pub host4: u8,
+    /// Measure IPv6 networks of this prefix length as hosts
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "host-prefix6",
+            value_name = "BITS",
+            default_value_t = 128,
+            requires = "contacts"
+        )
+    )]
+    #[cfg_attr(feature = "serde", serde(rename = "host-prefix6"))]
+    pub host6: u8,
+    /// Count IPv4 networks of this prefix length as opposite hosts
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "peer-prefix4",
+            value_name = "BITS",
+            default_value_t = 32,
+            requires = "contacts"
+        )
+    )]
+    #[cfg_attr(feature = "serde", serde(rename = "peer-prefix4"))]
+    pub peer4: u8,
+    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "peer-prefix6",
+            value_name = "BITS",
+            default_value_t = 128,
+            requires = "contacts"
+        )
+    )]
+    #[cfg_attr(feature = "serde", serde(rename = "peer-prefix6"))]
+    pub peer6: u8,
+}
+
+impl Default for Prefixes {
+    fn default() -> Self {
+        Self { host4: 32, host6: 128, peer4: 32, peer6: 128 }
+    }
+}
+
+/// Names a prefix length that is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is {length}: give a prefix length from 1 to {longest}")]
+pub struct BadPrefix {
+    /// Field of [`Prefixes`].
+    pub name: &'static str,
+    /// Its value.
+    pub length: u8,
+    /// The largest value that it may have.
+    pub longest: u8,
+}
+
+/// Bits of an address that are kept, at least one of either family.
+#[derive(Clone, Copy, Debug)]
+struct Mask {
+    v4: u32,
+    v6: u128,
+}
+
+impl Prefixes {
+    /// The masks of inside and of opposite hosts.
+    fn masks(self) -> Result<[Mask; 2], BadPrefix> {
+        let Self { host4, host6, peer4, peer6 } = self;
+        for (name, length, longest) in [
+            ("host4", host4, 32),
+            ("host6", host6, 128),
+            ("peer4", peer4, 32),
+            ("peer6", peer6, 128),
+        ] {
+            if !(1..=longest).contains(&length) {
+                return Err(BadPrefix { name, length, longest });
+            }
+        }
+        Ok([(host4, host6), (peer4, peer6)]
+            .map(|(v4, v6)| Mask { v4: u32::MAX << (32 - v4), v6: u128::MAX << (128 - v6) }))
+    }
+}
+
+impl Mask {
+    /// The network of `host`.
+    #[inline]
+    fn network_of(self, host: Host) -> Host {
+        match host.as_v4() {
+            Some(bits) => Host::v4(bits & self.v4),
+            None => Host::v6(host.as_v6() & self.v6),
+        }
+    }
 }
 
 /// The reason why [`ViewOptions`] are rejected.

@@ -11,7 +11,6 @@ use lru::LruCache;
 
 use crate::contact::Contact;
 use crate::flow::clock::SECOND;
-use crate::flow::compiled;
 use crate::flow::counts::{Counts, Reason};
 use crate::flow::exporter::{self, Exporter};
 use crate::flow::netflow::{CUT_NS, Export, Message, Version};
@@ -20,6 +19,7 @@ use crate::flow::sequence::Count;
 use crate::flow::sflow;
 use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
+use crate::flow::templates;
 
 /// Bytes that the samples of a datagram of 64 kB may take while they are read.
 const DATAGRAM_BYTES: usize = 8 << 20;
@@ -203,7 +203,7 @@ impl Decoder {
         // One source alone is never shed.
         let templates = options.template_bytes.max(Source::most_template_bytes(options));
         let entries = options.sources * (exporter + source + 2 * ENTRY_BYTES);
-        entries + templates + compiled::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES
+        entries + templates + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES
     }
 
     pub(crate) fn add_exporter(&mut self, key: exporter::Key) {

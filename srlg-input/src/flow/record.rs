@@ -10,9 +10,8 @@ use netflow_parser::FieldDataType;
 
 use crate::flow::clock::RecordTime;
 use crate::flow::counts::Reason;
-use crate::flow::element::{Element, Unit};
+use crate::flow::element::{self, Element, Unit, time};
 use crate::flow::sampling::SamplingFields;
-use crate::flow::value;
 use crate::options::Nat;
 
 /// Addresses of one family, of source and destination.
@@ -58,32 +57,27 @@ impl<'a> Record<'a> {
     #[inline]
     pub(crate) fn set(&mut self, element: Element, kind: FieldDataType, bytes: &'a [u8]) {
         match element {
-            Element::Frame => self.frame = Some(bytes),
-            Element::IpHeader => self.ip_header = Some(bytes),
+            Element::Frame => return self.frame = Some(bytes),
+            Element::IpHeader => return self.ip_header = Some(bytes),
+            _ => {}
+        }
+        let Some(value) = element::value(kind, bytes) else { return };
+        match element {
+            Element::Source
+            | Element::Destination
+            | Element::PostSource
+            | Element::PostDestination => {
+                if let Some(address) = element::address(&value) {
+                    self.set_address(element, address);
+                }
+            }
+            Element::First(unit) => told(&mut self.first, time(unit, &value), unit),
+            Element::Last(unit) => told(&mut self.last, time(unit, &value), unit),
+            Element::ReverseFirst(unit) => told(&mut self.reverse_first, time(unit, &value), unit),
+            Element::ReverseLast(unit) => told(&mut self.reverse_last, time(unit, &value), unit),
             _ => {
-                let Some(value) = value::value(kind, bytes) else { return };
-                match element {
-                    Element::Source
-                    | Element::Destination
-                    | Element::PostSource
-                    | Element::PostDestination => {
-                        if let Some(address) = value::address(&value) {
-                            self.set_address(element, address);
-                        }
-                    }
-                    Element::First(unit) => told(&mut self.first, value::time(unit, &value), unit),
-                    Element::Last(unit) => told(&mut self.last, value::time(unit, &value), unit),
-                    Element::ReverseFirst(unit) => {
-                        told(&mut self.reverse_first, value::time(unit, &value), unit);
-                    }
-                    Element::ReverseLast(unit) => {
-                        told(&mut self.reverse_last, value::time(unit, &value), unit);
-                    }
-                    _ => {
-                        if let Some(number) = value::number(&value) {
-                            self.set_number(element, number);
-                        }
-                    }
+                if let Some(number) = element::number(&value) {
+                    self.set_number(element, number);
                 }
             }
         }

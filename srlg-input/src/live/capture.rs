@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::Counts;
-use crate::capture::raw_contact::RawContact;
+use crate::capture::reader::RawContact;
 use crate::contact::Contact;
 use crate::live::drops::{Drops, Sum};
 use crate::live::error::LiveError;

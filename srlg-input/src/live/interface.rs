@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::InputError;
 use crate::input::LogLine;
+use crate::input::Status;
 use crate::options::CaptureOptions;
-use crate::status::Status;
 
 use super::capture::Capture;
 use super::{DRAIN, LOOK, Line, now_ns};

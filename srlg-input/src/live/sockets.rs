@@ -1,9 +1,10 @@
 //! Sockets that exporters send to, and all that is looked after for them.
 
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,13 +15,13 @@ use crate::contact::Networks;
 use crate::error::InputError;
 use crate::flow::{Counts, Decoder, DecoderOptions, ExporterStatus};
 use crate::input::LogLine;
+use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
-use crate::status::{SocketStatus, Status};
 
+use super::Line;
 use super::belt::TICK;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
-use super::{Line, templates};
 
 /// The least interval between two warnings about the same, and between two saves of templates.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -60,10 +61,10 @@ impl Sockets {
             last_refused: Mutex::default(),
         });
         if let Some(path) = &options.templates {
-            let damage = templates::load(path, &shared)?;
+            let damage = load_templates(path, &shared)?;
             damage.into_iter().for_each(|damage| line.belt.log(damage));
             // Now, and not after a minute, it is found that the file cannot be written. A full disk may have room later.
-            match templates::save(path, &shared) {
+            match save_templates(path, &shared) {
                 Err(InputError::Templates { error, .. })
                     if error.kind() == ErrorKind::StorageFull => {}
                 saved => saved?,
@@ -150,7 +151,7 @@ impl Sockets {
     /// Keeps templates; what went wrong with it.
     fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
-        let failure = templates::save(path, &self.shared).err();
+        let failure = save_templates(path, &self.shared).err();
         failure.into_iter().map(|error| LogLine::warning(error.to_string())).collect()
     }
 
@@ -221,4 +222,62 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
             "the receive buffer at {address} is {got} bytes, not {asked}: raise net.core.rmem_max by sysctl"
         ))
     })
+}
+
+/// Takes in what was kept at `path`, if anything was; what is wrong with it.
+fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(InputError::Templates { path: path.to_owned(), error }),
+    };
+    let Some(parts) = parts(&bytes) else {
+        let text = format!("{} is cut: its templates are lost", path.display());
+        return Ok(vec![LogLine::warning(text)]);
+    };
+    let mut damages = Vec::new();
+    for (at, part) in parts.into_iter().enumerate() {
+        let here = at % shared.decoders.len();
+        let mut decoder = shared.decoders[here].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(damage) = decoder.load(part) {
+            damages.push(LogLine::warning(format!("{}: {damage}", path.display())));
+        }
+        for (exporter, _) in decoder.exporters() {
+            shared.homes.of(exporter.ip(), here);
+        }
+    }
+    Ok(damages)
+}
+
+/// Keeps what all decoders know at `path`: for each a length of 32 bits, little endian, and the bytes that it saves. The file is
+/// whole at any time: a new one takes the place of the old one by its name.
+fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
+    let mut bytes = Vec::new();
+    for decoder in &shared.decoders {
+        let part = decoder.lock().unwrap_or_else(PoisonError::into_inner).save();
+        bytes.extend((part.len() as u32).to_le_bytes());
+        bytes.extend(part);
+    }
+    write(path, &bytes).map_err(|error| InputError::Templates { path: path.to_owned(), error })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let mut file = File::create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+/// The parts of a file, unless it is cut.
+fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut parts = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (part, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        parts.push(part);
+        bytes = rest;
+    }
+    Some(parts)
 }

@@ -1,11 +1,11 @@
-//! Longest matches, against a search through all networks.
+//! Longest matches, against a search through all networks, and networks as texts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proptest::prelude::*;
 
-use super::Networks;
+use super::{BadNetwork, Networks, parse_network};
 
 /// The value of the last of the longest networks that hold `host`.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
@@ -120,5 +120,52 @@ fn ipv4_mapped_networks_and_hosts_are_those_of_ipv4() {
         ("::192.0.2.1", Some('a')),
     ] {
         assert_eq!(table.get(host.parse().unwrap()).copied(), value, "{host}");
+    }
+}
+
+#[test]
+fn networks_and_hosts_of_both_families_are_read() {
+    for (text, network) in [
+        ("10.1.2.3/8", "10.0.0.0/8"),
+        ("10.1.2.3", "10.1.2.3/32"),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("2001:db8:1::7/32", "2001:db8::/32"),
+        ("2001:db8::7", "2001:db8::7/128"),
+        ("::/0", "::/0"),
+        ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
+        ("::ffff:10.1.2.3", "10.1.2.3/32"),
+        ("::ffff:0:0/96", "0.0.0.0/0"),
+        // Teredo, 6to4, NAT64: networks of IPv6 as others are.
+        ("2001::/32", "2001::/32"),
+        ("2002:c000:201::/48", "2002:c000:201::/48"),
+        ("64:ff9b::192.0.2.0/120", "64:ff9b::c000:200/120"),
+    ] {
+        assert_eq!(parse_network(text).map(|network| network.to_string()), Ok(network.into()));
+    }
+}
+
+#[test]
+fn what_is_no_network_is_refused_with_the_text() {
+    for text in [
+        "",
+        "10.0.0.0/33",
+        "2001:db8::/129",
+        "10.0.0.0/",
+        "10.0.0.0/-1",
+        "10.0.0.0/255.0.0.0",
+        "10/8",
+        "fe80::1%eth0",
+        "fe80::%eth0/64",
+        "[2001:db8::]/32",
+        " ::1",
+    ] {
+        assert_eq!(parse_network(text), Err(BadNetwork::Unreadable { text: text.to_owned() }));
+    }
+}
+
+#[test]
+fn a_mapped_network_must_be_one_of_ipv4() {
+    for text in ["::ffff:10.0.0.0/8", "::ffff:0:0/95", "::ffff:192.0.2.1/0"] {
+        assert_eq!(parse_network(text), Err(BadNetwork::Mapped { text: text.to_owned() }));
     }
 }

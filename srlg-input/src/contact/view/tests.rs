@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 use super::*;
-use crate::contact::network::parse_network;
+use crate::contact::parse_network;
 
 fn view(inside: &[&str], role: Role, prefixes: Prefixes) -> View {
     let inside = inside.iter().map(|text| parse_network(text).unwrap()).collect();
@@ -159,4 +159,36 @@ fn contacts_count_by_who_began_them() {
             .map(|only| counts(only, contact))
     });
     assert_eq!(both, [[2, 0, 0], [2, 2, 0], [2, 0, 0], [2, 2, 2]]);
+}
+
+#[test]
+fn lengths_out_of_range_are_named() {
+    let all = Prefixes::default();
+    for (prefixes, name, length, longest) in [
+        (Prefixes { host4: 0, ..all }, "host4", 0, 32),
+        (Prefixes { host4: 33, ..all }, "host4", 33, 32),
+        (Prefixes { host6: 0, ..all }, "host6", 0, 128),
+        (Prefixes { host6: 129, ..all }, "host6", 129, 128),
+        (Prefixes { peer4: 0, ..all }, "peer4", 0, 32),
+        (Prefixes { peer4: 33, ..all }, "peer4", 33, 32),
+        (Prefixes { peer6: 0, ..all }, "peer6", 0, 128),
+        (Prefixes { peer6: 255, ..all }, "peer6", 255, 128),
+    ] {
+        let error = prefixes.masks().unwrap_err();
+        assert_eq!(error, BadPrefix { name, length, longest });
+    }
+}
+
+#[test]
+fn masks_keep_as_many_bits_as_their_length_says() {
+    for v4 in 1..=32 {
+        for v6 in 1..=128 {
+            let prefixes = Prefixes { host4: v4, host6: v6, peer4: 33 - v4, peer6: 129 - v6 };
+            let [host, peer] = prefixes.masks().unwrap();
+            assert_eq!((host.v4.leading_ones(), host.v4.count_ones()), (v4.into(), v4.into()));
+            assert_eq!((host.v6.leading_ones(), host.v6.count_ones()), (v6.into(), v6.into()));
+            assert_eq!(peer.v4.count_ones(), 33 - u32::from(v4));
+            assert_eq!(peer.v6.count_ones(), 129 - u32::from(v6));
+        }
+    }
 }

@@ -1,15 +1,14 @@
-//! The reader on captures from other tools, compared with an independent reading and with what
+//! The reader on captures and logs from other tools, compared with an independent reading and with what
 //! is known about each file.
 
 mod generated;
-mod logs;
 mod oracle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
 
-use srlg_input::capture::{CaptureError, Cause, Format, Reader, Skip, Truncation};
+use srlg_input::capture::{CaptureError, Cause, Counts, Format, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
 
 use crate::folder;
@@ -151,4 +150,46 @@ fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
         *sources.entry(group).or_insert(0) += 1;
     }
     assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
+}
+
+/// Directed pairs of IPv4 and of IPv6 among `contacts`.
+fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
+    let contacts: Vec<_> = contacts.copied().collect();
+    (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())
+}
+
+fn read_log(name: &str) -> Option<(Vec<Contact>, Counts)> {
+    let text = fs::read_to_string(folder("flows/logs")?.join(name)).unwrap();
+    // These logs are baselines of tests, in which all times were made alike.
+    let text = text.replace("XXXXXXXXXX.XXXXXX", "1500000000.000000");
+    let mut reader = Reader::new(std::io::Cursor::new(text)).unwrap();
+    let contacts = drain(&mut reader);
+    assert_eq!(reader.truncation(), None);
+    Some((contacts, reader.counts().clone()))
+}
+
+#[test]
+fn conversations_of_zeek_are_found_under_every_name_of_their_fields() {
+    // Rows; pairs of originators with their responders; pairs of both directions. Of the Teredo log a
+    // pair of IPv4 whose originator sent nothing is none.
+    for (name, rows, began, all) in [
+        ("zeek_conn_mac.log", 1_333, (1, 0), (1, 0)),
+        ("zeek_conn_fabric.log", 64, (15, 15), (15, 15)),
+        ("zeek_conn_teredo_ipv6.log", 21, (8, 3), (15, 4)),
+        ("zeek_conn_renamed_fields.log", 34, (11, 2), (15, 2)),
+    ] {
+        let Some((contacts, counts)) = read_log(name) else { return };
+        let originated = contacts.iter().filter(|contact| contact.initiated == Some(true));
+        assert_eq!(families(originated), began, "{name}");
+        assert_eq!(families(contacts.iter()), all, "{name}");
+        assert_eq!(counts.packets, 2 * rows, "{name}: {counts}");
+        assert_eq!(counts.skipped(Skip::NoPackets), counts.packets - counts.contacts, "{name}");
+    }
+}
+
+#[test]
+fn flows_of_a_vpc_are_those_with_addresses() {
+    let Some((contacts, counts)) = read_log("aws_vpc_v2.log") else { return };
+    assert_eq!(families(contacts.iter()), (4, 1));
+    assert_eq!((counts.packets, counts.skipped(Skip::NoHosts)), (7, 2));
 }

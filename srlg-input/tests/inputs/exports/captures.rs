@@ -1,14 +1,20 @@
 //! Captures of other projects and of real exporters, against the pairs that other decoders found in
-//! them.
+//! them; and IPFIX files (RFC 5655), which tell what the captures of their messages tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Cursor;
+use std::net::SocketAddr;
 use std::path::Path;
 
+use srlg_input::capture::{Format, Reader};
 use srlg_input::contact::Contact;
-use srlg_input::flow::{Decoder, Reason};
+use srlg_input::flow::{Decoder, DecoderOptions, Reason, Timestamps};
 
-use crate::exports::{Datagram, Pair, counted, datagrams, decode, decoder, folder, pairs};
+use crate::exports::build::{PLAIN, RECEIVED_NS, ipfix, plain, set, template10};
+use crate::exports::{
+    Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, folder, pairs,
+};
 
 /// Exports in several files, in the order in which they are sent.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -200,4 +206,52 @@ fn nothing_is_missing_from_whole_exports() {
             assert_eq!((losses.lost, losses.resets), (0, 0), "{name}: {exporter}");
         }
     }
+}
+
+/// Captures of IPFIX, with contacts in them.
+const IPFIX: [&str; 3] =
+    ["softflowd_synack_ipfix", "softflowd_synack_ipfix_biflow", "pmacct100_ipfix_cisco"];
+
+fn messages(file: Vec<u8>) -> Vec<Datagram> {
+    let mut reader = Reader::new(Cursor::new(file)).unwrap();
+    assert_eq!(reader.format(), Format::IpfixFile);
+    let messages = datagrams_of(&mut reader);
+    assert_eq!(reader.truncation(), None);
+    messages
+}
+
+/// Contacts but for who exported them, which a file does not tell. The clocks of exporters are believed: a file does not tell either
+/// when a message was received, by which they would be corrected.
+fn trusted(datagrams: &[Datagram]) -> Vec<Contact> {
+    let options = DecoderOptions { timestamps: Timestamps::Trusted, ..DecoderOptions::default() };
+    let mut contacts = decode(&mut Decoder::new(options).unwrap(), datagrams);
+    contacts.iter_mut().for_each(|contact| contact.exporter = None);
+    contacts
+}
+
+#[test]
+fn a_file_gives_the_contacts_of_the_capture_that_it_is_made_of() {
+    let Some(flows) = folder("flows") else { return };
+    for name in IPFIX {
+        let capture = datagrams(&flows.join(format!("{name}.pcap")));
+        let file: Vec<u8> = capture.iter().flat_map(|it| it.payload.clone()).collect();
+        let expected = trusted(&capture);
+        println!("{name}: {} messages, {} contacts", capture.len(), expected.len());
+        assert!(!expected.is_empty(), "{name}");
+        assert_eq!(trusted(&messages(file)), expected, "{name}");
+    }
+}
+
+#[test]
+fn messages_of_a_file_are_of_one_exporter_and_keep_their_templates() {
+    let [first, second] = ["192.0.2.1", "192.0.2.3"].map(|host| plain(host, "192.0.2.2", 60, 1));
+    let sets = [template10(256, &PLAIN), set(256, &first)];
+    let file = [ipfix(0, 9, &sets), ipfix(1, 9, &[set(256, &second)])].concat();
+    let mut decoder = decoder();
+    let contacts = decode(&mut decoder, &messages(file));
+    let found = contacts.iter().map(|contact| (contact.time_ns, contact.source.to_string()));
+    let expected = ["192.0.2.1", "192.0.2.3"].map(|host| (RECEIVED_NS, host.to_owned()));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    let nowhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    assert_eq!(decoder.exporter(nowhere).unwrap().skew_ns(), 0, "received when exported");
 }

@@ -5,7 +5,6 @@ pub(crate) mod build;
 mod captures;
 mod directions;
 mod hostile;
-mod ipfix_files;
 mod legacy;
 mod payloads;
 mod sampling;
