@@ -16,8 +16,6 @@ mod belt;
 mod capture;
 #[cfg(any(feature = "flow", feature = "live"))]
 mod drops;
-#[cfg(feature = "live")]
-mod error;
 mod follow;
 #[cfg(feature = "live")]
 mod interface;
@@ -54,7 +52,7 @@ pub use capture::Capture;
 #[cfg(feature = "live")]
 pub use drops::Drops;
 #[cfg(feature = "live")]
-pub use error::LiveError;
+pub use opening::LiveError;
 
 pub use crate::input::SocketStatus;
 pub use crate::options::{CaptureOptions, SocketOptions};

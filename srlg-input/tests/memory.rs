@@ -3,9 +3,15 @@
 
 #![cfg(target_os = "linux")]
 
+#[expect(dead_code, reason = "the tests of exports build others, too")]
+#[path = "inputs/exports/build.rs"]
+mod build;
+
 use std::net::{Ipv4Addr, SocketAddr};
 
 use srlg_input::flow::{Decoder, DecoderOptions};
+
+use build::{set, template9, v9};
 
 /// Bytes of the process that are in memory.
 fn resident() -> usize {
@@ -14,33 +20,19 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
-fn bytes(words: &[u16]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_be_bytes()).collect()
-}
-
-/// A message of NetFlow v9 with these sets.
-fn message(sets: &[Vec<u8>]) -> Vec<u8> {
-    [bytes(&[9, 1]), vec![0; 16], sets.concat()].concat()
-}
-
-fn set(id: u16, content: &[u8]) -> Vec<u8> {
-    [&bytes(&[id, content.len() as u16 + 4])[..], content].concat()
-}
-
 /// A template with so many fields that matter, and as many that do not.
-fn template(id: u16, fields: u16) -> Vec<u8> {
-    let pairs = [[1, 4], [5, 4]].repeat(fields.into()).concat();
-    set(0, &[bytes(&[id, 2 * fields]), bytes(&pairs)].concat())
+fn template(id: u16, fields: usize) -> Vec<u8> {
+    template9(id, &[(1, 4), (5, 4)].repeat(fields))
 }
 
 #[test]
 fn memory_stays_within_what_the_decoder_says() {
     let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
-    let large = message(&[set(300, &[1; 60_000])]);
+    let large = v9(0, 0, &[set(300, &[1; 60_000])]);
     // They take more to remember than they hold.
-    let tiny = message(&(300..4_300).map(|id| set(id, &[1; 4])).collect::<Vec<_>>());
-    let templates = message(&(256..264).map(|id| template(id, 500)).collect::<Vec<_>>());
-    let template = message(&[template(256, 10)]);
+    let tiny = v9(0, 0, &(300..4_300).map(|id| set(id, &[1; 4])).collect::<Vec<_>>());
+    let templates = v9(0, 0, &(256..264).map(|id| template(id, 500)).collect::<Vec<_>>());
+    let template = v9(0, 0, &[template(256, 10)]);
     let before = resident();
     let mut most = [0; 4];
     let mut number = 0_u32;

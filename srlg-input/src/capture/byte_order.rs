@@ -3,8 +3,9 @@
 //! Invariant: callers pass a slice that holds the field; only checked record slices get here.
 
 /// Byte order of a pcap file or of a pcapng section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
+    #[default]
     Little,
     Big,
 }

@@ -1,6 +1,5 @@
 //! What became of every packet of a capture.
 //!
-//! Shape: one total, one count of contacts, one count per [`Skip`] reason.
 //! Invariant: `packets == contacts + sum of skips`; only [`Counts::record`] changes a count.
 
 use std::fmt;

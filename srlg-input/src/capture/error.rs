@@ -2,7 +2,6 @@
 //!
 //! Shape: [`CaptureError`] when the caller must act (wrong file, failing disk), [`Truncation`]
 //! when the capture itself stops early, which is worth one warning.
-//! Invariant: each displays as one line that names the rule, the value and the way out.
 
 use std::io;
 

@@ -1,6 +1,5 @@
 //! Classic pcap: a file header, then records of a 16 byte header and a frame.
 //!
-//! Shape: the file header decides byte order, time unit and link type once for all records.
 //! Invariant: a record is consumed only when it is whole, so that the offset of a truncation is
 //! that of its first byte.
 //!

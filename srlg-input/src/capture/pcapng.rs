@@ -43,6 +43,7 @@ const DEFAULT_RESOLUTION: u8 = 6;
 const BINARY: u8 = 0x80;
 
 /// Decoder of one pcapng file.
+#[derive(Default)]
 pub(crate) struct PcapNg {
     /// Byte order of the section being read; the first section sets it before any use.
     order: ByteOrder,
@@ -52,12 +53,6 @@ pub(crate) struct PcapNg {
 struct Head {
     kind: u32,
     length: usize,
-}
-
-impl Default for PcapNg {
-    fn default() -> Self {
-        Self { order: ByteOrder::Little, interfaces: Vec::new() }
-    }
 }
 
 impl PcapNg {

@@ -1,6 +1,5 @@
 //! The one refilled buffer between a source of bytes and the decoders; unwraps gzip.
 //!
-//! Shape: decoders look at a window of the stream and consume what they have understood.
 //! Invariant: [`Stream::window`] returns fewer bytes than asked only at the end of the stream, and
 //! no window is larger than [`CAPACITY`].
 

@@ -1,6 +1,5 @@
 //! When the packets of a record went.
 //!
-//! Shape: a [`Clock`] per datagram, the [`Skew`] of each exporter.
 //! Invariant: without [`Timestamps::Trusted`], no time is more than an hour off the receipt for the
 //! fault of the exporter's clock.
 

@@ -1,7 +1,4 @@
 //! What became of datagrams, sets and records.
-//!
-//! Shape: three totals, one count per [`Reason`].
-//! Invariant: counts only grow, and nothing is left out without a reason.
 
 use std::fmt;
 use std::ops::AddAssign;

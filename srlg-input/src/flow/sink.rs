@@ -3,13 +3,11 @@
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-use crate::contact::{Contact, Host};
+use crate::contact::{Contact, Host, TCP};
 
 use crate::flow::clock::Last;
 use crate::flow::counts::{Counts, Reason};
 use crate::flow::options::DecoderOptions;
-
-const TCP: u8 = 6;
 
 /// Takes contacts and counts of one datagram.
 pub(crate) struct Sink<'a, F> {

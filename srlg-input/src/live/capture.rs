@@ -14,8 +14,7 @@ use crate::capture::Counts;
 use crate::capture::reader::RawContact;
 use crate::contact::Contact;
 use crate::live::drops::{Drops, Sum};
-use crate::live::error::LiveError;
-use crate::live::opening::{self, OpenHandle, TICK_NS, reason_of, trouble};
+use crate::live::opening::{self, LiveError, OpenHandle, TICK_NS, reason_of, trouble};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 

@@ -1,7 +1,5 @@
 //! From a captured frame to its outermost IP header.
 //!
-//! Shape: one function per link type strips its header and hands the rest to the next layer;
-//! the EtherType walk is a loop over tags.
 //! Invariant: each step takes at least one byte off the frame, so every walk ends.
 //!
 //! Tunnels are not entered: the endpoints of the outermost IP header are the hosts in contact.

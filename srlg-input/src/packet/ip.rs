@@ -1,6 +1,5 @@
 //! The outermost IP header: the end of every walk through a frame.
 //!
-//! Shape: bytes in, [`Headers`] or the reason why there are none out.
 //! Invariant: only the fixed header decides whether there is a contact, 20 bytes of IPv4 or 40 of IPv6; a snap length
 //! may cut the rest.
 //!

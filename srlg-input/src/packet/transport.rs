@@ -1,13 +1,12 @@
 //! What follows the IP header: protocol, ports and TCP flags.
 //!
-//! Shape: the packet of an IP header that has been checked, what its transport header tells out.
 //! Invariant: what was not captured is `None`, and so is what a later fragment has not. Nothing here makes a packet no contact.
 
+use crate::contact::TCP;
 use crate::packet::Skip;
 
 /// Extension headers that are walked; RFC 8200 names seven, each once but one.
 const MOST_HEADERS: usize = 16;
-const TCP: u8 = 6;
 const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;

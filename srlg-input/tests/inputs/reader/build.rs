@@ -1,6 +1,4 @@
 //! Capture files out of parts, written from the format specifications.
-//!
-//! Shape: pure functions from fields to bytes, in either byte order.
 
 /// Integer fields of a file, written in its byte order.
 pub(crate) struct Fields {

@@ -160,16 +160,6 @@ fn a_header_that_lies_ends_the_file() {
 }
 
 #[test]
-fn a_length_beyond_the_end_is_a_truncation() {
-    let first = &three()[..1];
-    let lie = [&[0, 10, 0xff, 0xff][..], &[0; 999]].concat();
-    let (messages, truncation) = read([file(first), lie].concat());
-    assert_eq!(messages, first);
-    let offset = first[0].1.len() as u64;
-    assert_eq!(truncation, Some(Truncation { offset, cause: Cause::EndOfInput }));
-}
-
-#[test]
 fn content_whose_first_set_cannot_be_is_no_ipfix_file() {
     // Length of the message, id and length of the set.
     let of = |length: u16, id: u16, set: u16| {

@@ -1,11 +1,9 @@
 //! The reader on bytes made here: every format, every damage.
 
 pub(crate) mod build;
-mod contact_lists;
 mod damage;
 mod datagrams;
 mod formats;
-mod gzip;
 mod hostile;
 mod truncation;
 
