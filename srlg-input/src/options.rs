@@ -116,30 +116,22 @@ pub struct CaptureOptions {
 
 /// Options by which flow exports are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "decoded"))]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, value_name = "pre|post", default_value_t, requires = "decoded")
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "pre|post", default_value_t))]
     pub nat: Nat,
 
     /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long,
-            value_name = "corrected|trusted|received",
-            default_value_t,
-            requires = "decoded"
-        )
+        arg(long, value_name = "corrected|trusted|received", default_value_t)
     )]
     pub timestamps: Timestamps,
 
     /// Packets one of which exporters look at, where they do not say [default: unknown]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", requires = "decoded"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub sampling: Option<NonZeroU32>,
 }
 

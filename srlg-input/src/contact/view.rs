@@ -42,54 +42,34 @@ pub struct ViewOptions {
 ///
 /// By default every address is a host of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "contacts"))]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 pub struct Prefixes {
     /// Measure IPv4 networks of this prefix length as hosts
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "host-prefix4",
-            value_name = "BITS",
-            default_value_t = 32,
-            requires = "contacts"
-        )
+        arg(long = "host-prefix4", value_name = "BITS", default_value_t = 32)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "host-prefix4"))]
     pub host4: u8,
     /// Measure IPv6 networks of this prefix length as hosts
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "host-prefix6",
-            value_name = "BITS",
-            default_value_t = 128,
-            requires = "contacts"
-        )
+        arg(long = "host-prefix6", value_name = "BITS", default_value_t = 128)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "host-prefix6"))]
     pub host6: u8,
     /// Count IPv4 networks of this prefix length as opposite hosts
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "peer-prefix4",
-            value_name = "BITS",
-            default_value_t = 32,
-            requires = "contacts"
-        )
+        arg(long = "peer-prefix4", value_name = "BITS", default_value_t = 32)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix4"))]
     pub peer4: u8,
     /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "peer-prefix6",
-            value_name = "BITS",
-            default_value_t = 128,
-            requires = "contacts"
-        )
+        arg(long = "peer-prefix6", value_name = "BITS", default_value_t = 128)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix6"))]
     pub peer6: u8,
