@@ -11,12 +11,6 @@ use std::io;
 use crate::capture::error::Halt;
 use crate::capture::stream::Stream;
 
-/// Length of a line that starts at the front of the input.
-struct Line {
-    text: usize,
-    with_end: usize,
-}
-
 /// What `parse` makes of the next line that is anything to it; `Some(None)` for one longer than `longest`, `None` at
 /// the end.
 #[inline]
@@ -26,7 +20,7 @@ pub(crate) fn next<T>(
     mut parse: impl FnMut(&[u8]) -> Option<T>,
 ) -> Result<Option<Option<T>>, Halt> {
     while !input.is_finished()? {
-        let Some(Line { text, with_end }) = find(input, longest)? else {
+        let Some((text, with_end)) = find(input, longest)? else {
             discard(input)?;
             return Ok(Some(None));
         };
@@ -67,16 +61,16 @@ pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The line at the front of the input; `None` when it is too long. Asks for more bytes only while
+/// Length of the line at the front of the input, without its end and with it; `None` when it is too long. Asks for more bytes only while
 /// the line has no end, so that rows from a pipe are not held back.
 #[inline]
-fn find(input: &mut Stream, longest: usize) -> Result<Option<Line>, Halt> {
+fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Halt> {
     let mut seen = 0;
     loop {
         let window = input.window(seen + 1)?;
         let head = &window[..window.len().min(longest + 1)];
         if let Some(more) = head[seen..].iter().position(|byte| *byte == b'\n') {
-            return Ok(Some(Line { text: seen + more, with_end: seen + more + 1 }));
+            return Ok(Some((seen + more, seen + more + 1)));
         }
         if head.len() > longest {
             return Ok(None);
@@ -90,7 +84,7 @@ fn find(input: &mut Stream, longest: usize) -> Result<Option<Line>, Halt> {
     if input.damage().is_some() {
         input.need(seen + 1)?;
     }
-    Ok(Some(Line { text: seen, with_end: seen }))
+    Ok(Some((seen, seen)))
 }
 
 /// Consumes a line of any length in constant memory.

@@ -44,17 +44,11 @@ pub enum BadState {
     Content,
 }
 
-/// A source as it was saved.
-struct SavedSource<'a> {
-    key: source::Key,
-    templates: Vec<(Style, &'a [u8])>,
-}
+/// A source with its templates, as it was saved.
+type SavedSource<'a> = (source::Key, Vec<(Style, &'a [u8])>);
 
-/// The rates of an exporter as they were saved.
-struct SavedRates {
-    key: exporter::Key,
-    rates: Vec<(Scope, NonZeroU32)>,
-}
+/// An exporter with its rates, as it was saved.
+type SavedRates = (exporter::Key, Vec<(Scope, NonZeroU32)>);
 
 impl Decoder {
     /// Returns its templates and rates of sampling as bytes.
@@ -96,12 +90,12 @@ impl Decoder {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
         let content = checked(bytes)?;
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
-        for SavedRates { key, rates } in rates {
+        for (key, rates) in rates {
             self.add_exporter(key);
             let Some(exporter) = self.exporters.get_mut(&key) else { continue };
             rates.into_iter().for_each(|(scope, rate)| exporter.samplers.put(scope, rate));
         }
-        for SavedSource { key, templates } in sources {
+        for (key, templates) in sources {
             self.add_exporter(key.exporter);
             self.add_source(key);
             let options = self.options;
@@ -154,7 +148,7 @@ fn take_source<'a>(bytes: &mut &'a [u8]) -> Option<SavedSource<'a>> {
         let length = bytes::u32(bytes)? as usize;
         Some((style, bytes::split(bytes, length)?))
     });
-    Some(SavedSource { key, templates: templates? })
+    Some((key, templates?))
 }
 
 fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
@@ -166,7 +160,7 @@ fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
         let scope = ((told & 1 != 0).then_some(domain), (told & 2 != 0).then_some(sampler));
         Some((scope, rate))
     });
-    Some(SavedRates { key, rates: rates? })
+    Some((key, rates?))
 }
 
 /// Puts a number of things, and each of them.

@@ -14,7 +14,7 @@ use crate::capture::Counts;
 use crate::capture::reader::RawContact;
 use crate::contact::Contact;
 use crate::live::drops::{Drops, Sum};
-use crate::live::opening::{self, LiveError, OpenHandle, TICK_NS, reason_of, trouble};
+use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 
@@ -61,7 +61,7 @@ impl Capture {
     /// [`LiveError`] when a size is out of range, the interface does not exist or is down, the program may not capture, frames of
     /// the interface are not understood, or libpcap refuses the filter.
     pub fn open(interface: &str, options: &CaptureOptions) -> Result<Self, LiveError> {
-        let OpenHandle { handle, link_type } = opening::open(interface, options)?;
+        let (handle, link_type) = opening::open(interface, options)?;
         Ok(Self {
             interface: interface.to_owned(),
             handle,

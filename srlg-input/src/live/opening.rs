@@ -111,14 +111,11 @@ const BLOCK_MS: i32 = 20;
 /// All interfaces of Linux at once. libpcap opens it with a warning in promiscuous mode, and the crate `pcap` takes that for an error.
 const ANY: &str = "any";
 
-/// An open handle, and the link type of its frames, by the numbers of capture files.
-pub(crate) struct OpenHandle {
-    pub(crate) handle: Capture<Active>,
-    pub(crate) link_type: u16,
-}
-
-/// Opens `interface`.
-pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<OpenHandle, LiveError> {
+/// Opens `interface`; returns its handle, and the link type of its frames by the numbers of capture files.
+pub(crate) fn open(
+    interface: &str,
+    options: &CaptureOptions,
+) -> Result<(Capture<Active>, u16), LiveError> {
     let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous } = options;
     let snap_length = size("snap_length", *snap_length, CaptureOptions::SNAP_LENGTHS)?;
     let capture_buffer = size("capture_buffer", *capture_buffer, CaptureOptions::BUFFERS)?;
@@ -138,8 +135,7 @@ pub(crate) fn open(interface: &str, options: &CaptureOptions) -> Result<OpenHand
         return Err(error);
     }
     let link_type = link_type(interface, handle.get_datalink())?;
-    let handle = filtered(handle, filter.as_deref())?;
-    Ok(OpenHandle { handle, link_type })
+    Ok((filtered(handle, filter.as_deref())?, link_type))
 }
 
 /// A size as libpcap takes it, which would replace one out of range by one of its own.

@@ -1,5 +1,6 @@
 //! Counters of datagrams that the kernel dropped because the receive buffer of a socket was full.
 
+use std::collections::HashMap;
 use std::fs;
 use std::os::fd::AsRawFd;
 
@@ -15,12 +16,8 @@ const DROPS: usize = 12;
 /// Sockets of this process, and the datagrams that the kernel dropped for each.
 #[derive(Default)]
 pub(super) struct UdpDrops {
-    sockets: Vec<Socket>,
-}
-
-struct Socket {
-    inode: u64,
-    drops: Sum,
+    /// By their inodes.
+    sockets: HashMap<u64, Sum>,
 }
 
 impl UdpDrops {
@@ -30,7 +27,7 @@ impl UdpDrops {
         let text = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
         let inode = text.strip_prefix("socket:[").and_then(|text| text.strip_suffix(']'));
         let inode = inode.and_then(|inode| inode.parse().ok());
-        self.sockets.extend(inode.map(|inode| Socket { inode, drops: Sum::default() }));
+        self.sockets.extend(inode.map(|inode| (inode, Sum::default())));
     }
 
     /// Returns all drops so far; `None` where the system does not report them.
@@ -39,13 +36,13 @@ impl UdpDrops {
         for table in TABLES {
             let Ok(text) = fs::read_to_string(table) else { continue };
             for (inode, drops) in text.lines().filter_map(row) {
-                if let Some(socket) = self.sockets.iter_mut().find(|socket| socket.inode == inode) {
+                if let Some(sum) = self.sockets.get_mut(&inode) {
                     is_reported = true;
-                    socket.drops.add(drops);
+                    sum.add(drops);
                 }
             }
         }
-        is_reported.then(|| self.sockets.iter().map(|socket| socket.drops.sum()).sum())
+        is_reported.then(|| self.sockets.values().map(Sum::sum).sum())
     }
 }
 

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use srlg_input::contact::Contact;
 use srlg_input::live::{Capture, CaptureOptions, Drops};
 
-use crate::namespace::alone;
-use crate::network::Network;
+use crate::network::{Network, alone};
 use crate::traffic::{DNS, Frame, Traffic, VLAN};
 use crate::{capture, contacts_of_file, drain};
 

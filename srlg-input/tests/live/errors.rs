@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use srlg_input::live::{Capture, CaptureOptions, LiveError};
 
-use crate::namespace::{alone, without_permission};
-use crate::network::Network;
+use crate::network::{Network, alone, without_permission};
 
 fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
     let filter = filter.map(ToOwned::to_owned);

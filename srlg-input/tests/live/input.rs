@@ -6,8 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use srlg_input::live::{CaptureOptions, LiveError};
 use srlg_input::{Event, Input, InputError, InputOptions};
 
-use crate::namespace;
-use crate::network::Network;
+use crate::network::{Network, alone};
 use crate::traffic::Traffic;
 
 fn options(network: &Network, filter: Option<&str>) -> InputOptions {
@@ -23,7 +22,7 @@ fn now_ns() -> u64 {
 
 #[test]
 fn time_passes_without_packets_and_packets_are_contacts() {
-    namespace::alone("input::time_passes_without_packets_and_packets_are_contacts", || {
+    alone("input::time_passes_without_packets_and_packets_are_contacts", || {
         let (network, traffic) = (Network::new(), Traffic::new(8_000));
         let mut input = Input::open(&options(&network, None)).unwrap();
         let (mut times, started) = (Vec::new(), Instant::now());
@@ -67,7 +66,7 @@ fn time_passes_without_packets_and_packets_are_contacts() {
 #[test]
 fn an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named() {
     let test = "input::an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named";
-    namespace::alone(test, || {
+    alone(test, || {
         let network = Network::new();
         let mut input = Input::open(&options(&network, Some("udp"))).unwrap();
         network.ip(&["link", "delete", "dev", "sending"]);

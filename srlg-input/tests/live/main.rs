@@ -6,7 +6,6 @@
 mod delivery;
 mod errors;
 mod input;
-mod namespace;
 mod network;
 mod speed;
 mod traffic;

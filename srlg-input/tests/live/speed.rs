@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use srlg_input::live::{Capture, CaptureOptions};
 
-use crate::namespace::alone;
-use crate::network::Network;
+use crate::network::{Network, alone};
 use crate::traffic::Traffic;
 
 const ROUNDS: usize = 250;

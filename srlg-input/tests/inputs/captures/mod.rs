@@ -7,6 +7,7 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
 use srlg_input::capture::{CaptureError, Cause, Counts, Format, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
@@ -18,6 +19,10 @@ type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
 
 fn drain(reader: &mut Reader) -> Vec<Contact> {
     std::iter::from_fn(|| reader.next_contact().expect("memory does not fail")).collect()
+}
+
+fn open(folder: &Path, name: &str) -> Reader {
+    Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap()
 }
 
 fn unpacked(name: &str, file: Vec<u8>) -> Vec<u8> {
@@ -100,7 +105,7 @@ fn counts_are_those_known_of_each_file() {
         ("netflow_v9_udp.pcap", 10, 10, &[]),
     ];
     for (name, packets, contacts, skips) in known {
-        let mut reader = Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
+        let mut reader = open(&folder, name);
         drain(&mut reader);
         let counts = reader.counts();
         assert_eq!((counts.packets, counts.contacts), (packets, contacts), "{name}");
@@ -116,7 +121,7 @@ fn counts_are_those_known_of_each_file() {
 #[test]
 fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
     let Some(folder) = folder("captures") else { return };
-    let open = |name| Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
+    let open = |name| open(&folder, name);
     assert_eq!(open("pcap_usec_misnamed_syn_optack.pcapng").format(), Format::Pcap);
     assert_eq!(open("broken_mpls_6in6.pcap.gz").format(), Format::Pcap);
     assert_eq!(open("pcapng_many_interfaces.pcapng").format(), Format::PcapNg);
@@ -132,10 +137,7 @@ fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
 #[test]
 fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
     let Some(folder) = folder("captures") else { return };
-    let read = |name| {
-        let file = fs::File::open(folder.join(name)).unwrap();
-        drain(&mut Reader::new(file).unwrap())
-    };
+    let read = |name| drain(&mut open(&folder, name));
     let flood = read("pcap_usec_ddos_synack.pcap");
     assert_eq!(pairs(&flood, IpAddr::is_ipv4).len(), 7_055);
     assert_eq!(pairs(&flood, IpAddr::is_ipv6).len(), 0);

@@ -5,11 +5,10 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use srlg_input::InputError;
 use srlg_input::capture::CaptureError;
+use srlg_input::{Input, InputError};
 
-use crate::commands::export::{capture, data, pair, template};
-use crate::commands::{Come, open, refused};
+use crate::commands::{Come, capture, data, open, pair, refused, template};
 use crate::exports::build::{ipfix, set, template10};
 
 const LIST: &str = "time_ms,src,dst\n1,192.0.2.1,192.0.2.2\n";
@@ -18,6 +17,14 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// A named pipe in `folder`, and the input that follows it.
+fn follow(folder: &Path) -> (String, Input) {
+    let pipe = folder.join("pipe").to_str().unwrap().to_owned();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let input = open(&["--input", &pipe, "--live"]).unwrap();
+    (pipe, input)
 }
 
 #[test]
@@ -91,11 +98,9 @@ fn a_contact_list_holds_no_exports() {
 #[test]
 fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut input = open(&["--input", pipe.to_str().unwrap(), "--live"]).unwrap();
+    let (pipe, mut input) = follow(folder.path());
     let mut writer = Command::new("sh")
-        .args(["-c", "cat > \"$0\"", pipe.to_str().unwrap()])
+        .args(["-c", "cat > \"$0\"", &pipe])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
@@ -117,9 +122,7 @@ fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
 #[test]
 fn a_pipe_that_says_nothing_can_be_left() {
     let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut input = open(&["--input", pipe.to_str().unwrap(), "--live"]).unwrap();
+    let (_, mut input) = follow(folder.path());
     input.stop().stop();
     assert!(Come::to_end(&mut input).pairs.is_empty());
 }
@@ -155,9 +158,7 @@ fn options_that_would_say_nothing_are_refused() {
 #[test]
 fn a_pipe_that_never_pauses_can_be_left() {
     let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut input = open(&["--input", pipe.to_str().unwrap(), "--live"]).unwrap();
+    let (pipe, mut input) = follow(folder.path());
     let script =
         "{ echo time_ms,src,dst; while echo 1,192.0.2.1,192.0.2.2; do sleep .002; done; } > \"$0\"";
     let mut writer = Command::new("sh").args(["-c", script]).arg(&pipe).spawn().unwrap();

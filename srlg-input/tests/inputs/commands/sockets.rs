@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime};
 use srlg_input::live::SocketOptions;
 use srlg_input::{Input, InputError, InputOptions};
 
-use crate::commands::export::{data, pair, template};
-use crate::commands::{Come, open, refused};
+use crate::commands::{Come, data, open, pair, refused, template};
 
 /// An input that receives at a port of its own with `more` options, and the address.
 fn listen(more: &[&str]) -> (Input, SocketAddr) {

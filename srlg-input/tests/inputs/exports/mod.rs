@@ -4,11 +4,10 @@ mod bounds;
 pub(crate) mod build;
 mod captures;
 mod directions;
+mod fixed;
 mod hostile;
-mod legacy;
 mod payloads;
 mod sampling;
-mod sflow;
 mod templates;
 mod times;
 

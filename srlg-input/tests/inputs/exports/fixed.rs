@@ -1,10 +1,10 @@
-//! Samples of sFlow.
+//! Protocols without templates: samples of sFlow, datagrams of NetFlow v5 and v7.
 
 use std::num::NonZeroU32;
 
 use srlg_input::flow::{Losses, Reason};
 
-use crate::exports::build::{RECEIVED_NS, address};
+use crate::exports::build::{RECEIVED_NS, address, legacy, record5, v5};
 use crate::exports::{contacts, counted, decoder, exporter};
 
 fn words(words: &[u32]) -> Vec<u8> {
@@ -126,4 +126,36 @@ fn each_agent_has_a_sequence() {
     let (one, two) = ("192.0.2.9", "2001:db8::9");
     assert_eq!(losses(&[(one, 1), (two, 70), (one, 2), (two, 71)]), Losses::default());
     assert_eq!(losses(&[(one, 1), (one, 4)]).lost, 2);
+}
+
+#[test]
+fn records_of_v5_and_v7_are_read() {
+    for version in [5, 7] {
+        let mut decoder = decoder();
+        let mut record = record5(["192.0.2.1", "192.0.2.2"], [3, 180], [900_000, 990_000]);
+        record.resize(if version == 5 { 48 } else { 52 }, 0);
+        let payload = legacy(version, 0, 0x4064, &[record.clone(), record]);
+        let found = contacts(&mut decoder, RECEIVED_NS, &payload);
+        let hosts = found.iter().map(|it| format!("{} {}", it.source, it.destination));
+        assert_eq!(hosts.collect::<Vec<_>>(), ["192.0.2.1 192.0.2.2"; 2]);
+        assert_eq!((found[0].packets, found[0].tcp_flags), (Some(3), Some(0x12)));
+        assert_eq!((found[0].protocol, found[0].destination_port), (Some(6), Some(80)));
+        let expected = if version == 5 { NonZeroU32::new(100) } else { None };
+        assert_eq!(found[0].sampling, expected, "the field is reserved in v7");
+        assert_eq!(found[0].time_ns, RECEIVED_NS - 10_000_000_000);
+    }
+}
+
+#[test]
+fn flows_of_v5_without_packets_or_hosts_are_counted() {
+    let mut decoder = decoder();
+    let of = |hosts, counts| record5(hosts, counts, [1, 1]);
+    let hosts = ["192.0.2.1", "192.0.2.2"];
+    let records = [of(hosts, [0, 0]), of(["0.0.0.0", hosts[1]], [1, 1]), of(hosts, [1, 1])];
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v5(0, 0, &records)).len(), 1);
+    assert_eq!(counted(&decoder, [Reason::NoPackets, Reason::ZeroHost]), [1, 1]);
+    let short = v5(3, 0, &records);
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &short[..short.len() - 1]), []);
+    assert_eq!(counted(&decoder, [Reason::Malformed]), [1]);
+    assert_eq!(decoder.counts().records, 3, "none of a datagram that lies");
 }
