@@ -22,7 +22,6 @@ mod bytes;
 mod clock;
 mod counts;
 mod decoder;
-mod direction;
 mod element;
 mod exporter;
 mod netflow;

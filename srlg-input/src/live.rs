@@ -18,8 +18,6 @@ mod capture;
 mod drops;
 mod follow;
 #[cfg(feature = "live")]
-mod interface;
-#[cfg(feature = "live")]
 mod opening;
 #[cfg(feature = "flow")]
 mod receive;
@@ -57,7 +55,7 @@ pub use opening::LiveError;
 pub use crate::input::SocketStatus;
 pub use crate::options::{CaptureOptions, SocketOptions};
 
-/// How often drops are counted and the status is updated.
+/// How often drops are counted, the status is updated, and a quiet interface is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long what waits is still read after the end was asked for.
@@ -125,7 +123,7 @@ impl Live {
             sockets = Some(Sockets::open(options, &line)?);
         } else if let Some(name) = &options.interface {
             #[cfg(feature = "live")]
-            interface::open(name, &options.capture, &line)?;
+            capture::open(name, &options.capture, &line)?;
             #[cfg(not(feature = "live"))]
             return Err(InputError::NoLive { interface: name.clone() });
         } else {
@@ -168,7 +166,10 @@ impl Live {
                 return Err(failure);
             }
             if self.looked.elapsed() >= LOOK {
-                self.look();
+                self.looked = Instant::now();
+                if let Some(sockets) = &mut self.sockets {
+                    self.log.extend(sockets.look());
+                }
                 continue;
             }
             // Before the look at the belt, so that all that came before is on it.
@@ -196,14 +197,6 @@ impl Live {
         readers == 0
             || self.line.stop.is_asked()
                 && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
-    }
-
-    /// Looks after what no thread does.
-    fn look(&mut self) {
-        self.looked = Instant::now();
-        if let Some(sockets) = &mut self.sockets {
-            self.log.extend(sockets.look());
-        }
     }
 
     /// Tells what there is to tell at the end, a line at a time.

@@ -11,13 +11,12 @@ use lru::LruCache;
 use crate::contact::Contact;
 use crate::flow::clock::Clock;
 use crate::flow::counts::Reason;
-use crate::flow::direction;
 use crate::flow::exporter::{self, Exporter};
 use crate::flow::netflow::{Message, Version};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::record::Record;
 use crate::flow::sequence::{Count, Sequence};
-use crate::flow::sink::Sink;
+use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 
 /// Which source it is.
@@ -208,7 +207,7 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
                 self.sink.count(Reason::Options);
             } else {
                 let samplers = &self.exporter.samplers;
-                direction::contacts(&record, self.domain, clock, samplers, self.sink);
+                sink::contacts(&record, self.domain, clock, samplers, self.sink);
             }
         }
         self.sink.counts.records += u64::from(records);

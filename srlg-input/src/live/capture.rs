@@ -1,4 +1,4 @@
-//! Contacts of a network interface as they happen.
+//! Contacts of a network interface as they happen, and the thread of an input that captures them.
 //!
 //! Shape: `opening` makes a handle of libpcap, [`Capture`] takes packets from it and waits for more; `drops` counts the lost ones.
 //! Invariant: [`Capture::next_contact`] returns after [`WAIT`] at the latest, whatever comes or not, and ends for good with its first error.
@@ -13,15 +13,17 @@ use rustix::io::Errno;
 use crate::capture::Counts;
 use crate::capture::reader::RawContact;
 use crate::contact::Contact;
+use crate::error::InputError;
+use crate::input::{LogLine, Status};
 use crate::live::drops::{Drops, Sum};
 use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 
+use super::{DRAIN, LOOK, Line, now_ns};
+
 /// How long a call waits for a packet.
 const WAIT: Duration = Duration::from_millis(20);
-/// How often a quiet interface is looked at. libpcap tells of one that is deleted, but not of one that is set down.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// A capture on a network interface, which yields the contacts of its packets.
 ///
@@ -157,7 +159,8 @@ impl Capture {
         }
     }
 
-    /// Looks once a second whether a quiet interface is still there and up.
+    /// Looks once a second whether a quiet interface is still there and up: libpcap tells of one that is deleted, but not of one that is
+    /// set down.
     fn look(&mut self, now: Instant) -> Result<(), LiveError> {
         if now < self.next_look {
             return Ok(());
@@ -190,4 +193,67 @@ fn time_ns(header: &PacketHeader) -> Result<u64, Skip> {
         }
         _ => Err(Skip::BadTime),
     }
+}
+
+/// The least interval between two warnings about dropped packets.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The last warning about dropped packets.
+#[derive(Default)]
+struct DropWarning {
+    drops: u64,
+    at: Option<Instant>,
+}
+
+/// Starts the thread that captures.
+pub(super) fn open(name: &str, options: &CaptureOptions, line: &Line) -> Result<(), InputError> {
+    let capture = Capture::open(name, options)?;
+    line.belt.log(LogLine::info(format!("captures packets of {name}")));
+    line.spawn("capture", move |line| run(capture, line))
+}
+
+/// Captures until the end is asked for and no packet waits.
+fn run(mut capture: Capture, line: &Line) -> Result<(), InputError> {
+    let (mut looked, mut last) = (Instant::now(), DropWarning::default());
+    let mut asked: Option<Instant> = None;
+    loop {
+        let contact = capture.next_contact()?;
+        if let Some(mut contact) = contact {
+            contact.time_ns = contact.time_ns.min(now_ns());
+            if !line.belt.put(&[contact]) {
+                break;
+            }
+        }
+        if line.stop.is_asked() {
+            let asked = *asked.get_or_insert_with(Instant::now);
+            if contact.is_none() || asked.elapsed() >= DRAIN {
+                break;
+            }
+        }
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            look(&mut capture, line, &mut last)?;
+        }
+    }
+    look(&mut capture, line, &mut last)
+}
+
+/// Updates the status, and warns of dropped packets.
+fn look(capture: &mut Capture, line: &Line, last: &mut DropWarning) -> Result<(), InputError> {
+    let drops = capture.drops()?;
+    let drops = drops.buffer_full + drops.interface;
+    line.set_status(Status {
+        packets: Some(capture.counts().clone()),
+        interface_drops: Some(drops),
+        ..Status::default()
+    });
+    if drops > last.drops && last.at.is_none_or(|at| at.elapsed() >= MINUTE) {
+        let more = drops - last.drops;
+        line.belt.log(LogLine::warning(format!(
+            "{more} packets were dropped, as this program was too slow for them: raise --capture-buffer, \
+             or select packets by --filter"
+        )));
+        *last = DropWarning { drops, at: Some(Instant::now()) };
+    }
+    Ok(())
 }

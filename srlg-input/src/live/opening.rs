@@ -119,7 +119,7 @@ pub(crate) fn open(
     let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous } = options;
     let snap_length = size("snap_length", *snap_length, CaptureOptions::SNAP_LENGTHS)?;
     let capture_buffer = size("capture_buffer", *capture_buffer, CaptureOptions::BUFFERS)?;
-    let handle = Capture::from_device(interface)
+    let mut handle = Capture::from_device(interface)
         .and_then(|inactive| {
             inactive
                 .snaplen(snap_length)
@@ -135,7 +135,13 @@ pub(crate) fn open(
         return Err(error);
     }
     let link_type = link_type(interface, handle.get_datalink())?;
-    Ok((filtered(handle, filter.as_deref())?, link_type))
+    // Without a filter of the caller's an empty one is set, so that the kernel, which cuts packets by the filter, copies no more of each
+    // than the snap length.
+    let filter = filter.as_deref().unwrap_or_default();
+    let refused =
+        |error| LiveError::Filter { filter: filter.to_owned(), reason: reason_of(&error) };
+    handle.filter(filter, true).map_err(refused)?;
+    Ok((handle, link_type))
 }
 
 /// A size as libpcap takes it, which would replace one out of range by one of its own.
@@ -143,19 +149,6 @@ fn size(option: &'static str, value: u32, range: RangeInclusive<u32>) -> Result<
     let (least, most) = (*range.start(), *range.end());
     let size = i32::try_from(value).ok().filter(|_| range.contains(&value));
     size.ok_or(LiveError::Size { option, value, least, most })
-}
-
-/// Sets the filter. Without one of the caller's an empty one is set, so that the kernel, which cuts packets by the filter, copies no
-/// more of each than the snap length.
-fn filtered(
-    mut handle: Capture<Active>,
-    filter: Option<&str>,
-) -> Result<Capture<Active>, LiveError> {
-    let filter = filter.unwrap_or_default();
-    let refused =
-        |error| LiveError::Filter { filter: filter.to_owned(), reason: reason_of(&error) };
-    handle.filter(filter, true).map_err(refused)?;
-    Ok(handle)
 }
 
 /// The number in capture files of libpcap's number of a link type. They differ where systems had numbers of their own: of those

@@ -15,14 +15,16 @@ use crate::packet::ip::{self, Headers};
 #[inline(always)]
 pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
     match link_type {
-        1 => ethernet(frame),
+        1 => behind_ether_type::<14>(frame),
         0 | 108 => loopback(frame),
         9 | 50 => ppp(frame),
         // RAW has two historic numbers besides its own.
         12 | 14 | 101 => ip::by_version(frame, Skip::BadHeader),
         51 => pppoe(frame),
-        104 => cisco_hdlc(frame),
-        113 => linux_cooked(frame),
+        // Cisco HDLC: address, control, EtherType.
+        104 => behind_ether_type::<4>(frame),
+        // Linux cooked capture: 14 bytes about the sender, then an EtherType.
+        113 => behind_ether_type::<16>(frame),
         228 => ip::ipv4(frame),
         229 => ip::ipv6(frame),
         276 => linux_cooked_v2(frame),
@@ -36,10 +38,11 @@ fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
     bytes.split_first_chunk().ok_or(Skip::CutHeader)
 }
 
+/// Payload of a header of `N` bytes that ends with an EtherType.
 #[inline(always)]
-fn ethernet(frame: &[u8]) -> Result<Headers<'_>, Skip> {
-    let ([.., high, low], payload) = header::<14>(frame)?;
-    ether_type(u16::from_be_bytes([*high, *low]), payload)
+fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> {
+    let (header, payload) = header::<N>(frame)?;
+    ether_type(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload)
 }
 
 /// Payload of an EtherType, through any number of VLAN tags. A number below 0x600 is a length,
@@ -94,12 +97,6 @@ fn ppp_protocol(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// Cisco HDLC: address, control, EtherType.
-fn cisco_hdlc(frame: &[u8]) -> Result<Headers<'_>, Skip> {
-    let ([_, _, high, low], payload) = header::<4>(frame)?;
-    ether_type(u16::from_be_bytes([*high, *low]), payload)
-}
-
 /// BSD loopback: an address family in the byte order of the host that captured. The numbers of
 /// the families fit in one byte, so both orders can be told apart.
 fn loopback(frame: &[u8]) -> Result<Headers<'_>, Skip> {
@@ -110,12 +107,6 @@ fn loopback(frame: &[u8]) -> Result<Headers<'_>, Skip> {
         10 | 24 | 28 | 30 => ip::ipv6(packet),
         _ => Err(Skip::NotIp),
     }
-}
-
-/// Linux cooked capture: 14 bytes about the sender, then an EtherType.
-fn linux_cooked(frame: &[u8]) -> Result<Headers<'_>, Skip> {
-    let ([.., high, low], payload) = header::<16>(frame)?;
-    ether_type(u16::from_be_bytes([*high, *low]), payload)
 }
 
 /// Linux cooked capture, version 2: the EtherType comes first.

@@ -102,10 +102,6 @@ fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-fn rate(round: impl Fn() -> u64 + Sync) -> f64 {
-    rate_of(1, round)
-}
-
 /// The rate of `threads` with a decoder each.
 fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
     let exporter: SocketAddr = "192.0.2.1:2055".parse().unwrap();
@@ -139,7 +135,7 @@ fn records_of_each_protocol() {
     let v9s = payloads(&|number| variable(9, number));
     let ipfixs = payloads(&|number| variable(10, number));
     for (name, payloads) in [("v5", &v5s), ("v9", &v9s), ("IPFIX", &ipfixs)] {
-        let bare = rate(|| {
+        let bare = rate_of(1, || {
             let mut parser = NetflowParser::default();
             for payload in payloads {
                 let result = black_box(parser.parse_bytes(payload));
@@ -150,7 +146,7 @@ fn records_of_each_protocol() {
         show(name, payloads, bare);
     }
     let sflows = payloads(&sflow);
-    let bare = rate(|| {
+    let bare = rate_of(1, || {
         let parser = SflowParser::default();
         let parse = |payload: &Vec<u8>| {
             black_box(parser.parse_bytes(payload)).datagrams[0].samples.len() as u64

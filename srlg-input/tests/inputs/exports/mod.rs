@@ -1,6 +1,5 @@
 //! The decoder on exports of other tools, on exports that are made here, and on damaged ones.
 
-mod bounds;
 pub(crate) mod build;
 mod captures;
 mod directions;

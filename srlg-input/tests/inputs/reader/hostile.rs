@@ -1,10 +1,120 @@
-//! Whatever the bytes, reading ends, in order, without a panic.
+//! Framing that lies: reading ends at the record that does, and says how. Whatever the bytes, it ends, in order, without a panic.
+
+use std::io::{self, Read};
 
 use proptest::prelude::*;
-use srlg_input::capture::{Format, Reader};
+use srlg_input::capture::{CaptureError, Cause, Format, Reader, Truncation};
 
 use crate::reader::build::{self, Fields, MICROSECONDS};
-use crate::reader::drain;
+use crate::reader::{contact, drain, read};
+
+#[test]
+fn an_absurd_captured_length_ends_a_pcap() {
+    for length in [262_145, u32::MAX] {
+        let mut file = build::pcap(false, MICROSECONDS, 1);
+        file.record(1, 0, &build::frame(1));
+        let offset = file.bytes.len() as u64;
+        file.u32(2).u32(0).u32(length).u32(60).raw(&[0; 1_000]);
+        let outcome = read(file.bytes);
+        assert_eq!(outcome.contacts.len(), 1);
+        let cause = Cause::CapturedLength(length);
+        assert_eq!(outcome.truncation, Some(Truncation { offset, cause }));
+    }
+}
+
+/// A section and an interface, then whatever `write` adds: what does reading end with?
+fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
+    let mut file = Fields::new(false);
+    file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
+    let offset = file.bytes.len() as u64;
+    write(&mut file);
+    file.raw(&[0; 64]);
+    let outcome = read(file.bytes);
+    assert_eq!(outcome.contacts, [contact(1_000, 1)]);
+    outcome.truncation.map(|truncation| {
+        assert_eq!(truncation.offset, offset);
+        truncation.cause
+    })
+}
+
+#[test]
+fn impossible_block_lengths_end_a_pcapng() {
+    let too_long = [(6, 524_292), (99, 16 * 1024 * 1024 + 4), (99, u32::MAX - 3)];
+    let too_short = [(6, 28), (2, 28), (1, 16), (3, 12), (99, 8), (99, 0)];
+    for (kind, length) in too_long.into_iter().chain(too_short).chain([(6, 61)]) {
+        let cause = pcapng_ending_in(|file| file.u32(kind).u32(length));
+        assert_eq!(cause, Some(Cause::BlockLength { kind, length }));
+    }
+}
+
+#[test]
+fn a_tail_that_differs_from_the_head_ends_a_pcapng() {
+    for kind in [6, 99] {
+        let cause = pcapng_ending_in(|file| file.u32(kind).u32(40).raw(&[0; 28]).u32(44));
+        assert_eq!(cause, Some(Cause::BlockTail { head: 40, tail: 44 }));
+    }
+}
+
+#[test]
+fn sections_of_unknown_order_or_version_end_a_pcapng() {
+    for (magic, version) in [(0x1a2b_3c4e, 1), (0x1a2b_3c4d, 2)] {
+        let cause = pcapng_ending_in(|file| {
+            file.u32(0x0a0d_0d0a).u32(28).u32(magic).u16(version).u16(0).raw(&[0xff; 8]).u32(28)
+        });
+        assert_eq!(cause, Some(Cause::Section));
+    }
+}
+
+/// Fails for good after its bytes are read, with the error kind that inflaters use for damage.
+struct Failing(io::Cursor<Vec<u8>>);
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "cable unplugged")),
+            count => Ok(count),
+        }
+    }
+}
+
+#[test]
+fn a_failing_source_is_an_error_after_the_whole_packets() {
+    let mut file = build::pcap(false, MICROSECONDS, 1);
+    file.record(1, 0, &build::frame(1)).raw(&[0; 5]);
+    let packed = build::gzip(&file.bytes);
+    for content in [file.bytes, packed[..packed.len() - 8].to_vec()] {
+        let mut reader = Reader::new(Failing(io::Cursor::new(content))).unwrap();
+        assert_eq!(reader.next_contact().unwrap(), Some(contact(1_000_000_000, 1)));
+        let error = reader.next_contact().unwrap_err();
+        assert!(matches!(error, CaptureError::Read(_)));
+        assert_eq!(reader.next_contact().unwrap(), None, "reading has ended");
+        assert_eq!(reader.truncation(), None);
+    }
+}
+
+/// Gives one byte at a time and is interrupted before each.
+struct Halting(io::Cursor<Vec<u8>>, bool);
+
+impl Read for Halting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.0.read(&mut buffer[..1])
+    }
+}
+
+#[test]
+fn small_and_interrupted_reads_change_nothing() {
+    let mut file = build::pcap(false, MICROSECONDS, 1);
+    file.record(1, 0, &build::frame(1)).record(2, 0, &build::frame(2));
+    for content in [build::gzip(&file.bytes), file.bytes] {
+        let whole = read(content.clone());
+        let halting = Reader::new(Halting(io::Cursor::new(content), false)).unwrap();
+        assert_eq!(drain(halting), whole);
+    }
+}
 
 /// Reads the messages of an IPFIX file, none of which is shorter than its header.
 fn read_messages(mut reader: Reader, longest: Option<u64>) {
@@ -23,7 +133,7 @@ fn read_messages(mut reader: Reader, longest: Option<u64>) {
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
-    let Ok(reader) = Reader::new(std::io::Cursor::new(bytes)) else { return };
+    let Ok(reader) = Reader::new(io::Cursor::new(bytes)) else { return };
     if reader.format() == Format::IpfixFile {
         return read_messages(reader, (!packed).then_some(length));
     }
@@ -103,7 +213,7 @@ proptest! {
     ) {
         let mut file = build::pcap(false, MICROSECONDS, link_type);
         file.record(0, 0, &frame);
-        let outcome = crate::reader::read(file.bytes);
+        let outcome = read(file.bytes);
         prop_assert_eq!(outcome.counts.packets, 1);
         prop_assert_eq!(outcome.truncation, None);
     }

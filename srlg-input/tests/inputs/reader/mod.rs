@@ -1,7 +1,6 @@
 //! The reader on bytes made here: every format, every damage.
 
 pub(crate) mod build;
-mod damage;
 mod datagrams;
 mod formats;
 mod hostile;
