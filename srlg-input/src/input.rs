@@ -67,7 +67,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// A request to end a live [`Input`](crate::Input). Clones ask the same input.
+/// A request to end a live [`Input`]. Clones ask the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
