@@ -1,30 +1,22 @@
 //! Several GPUs, one answer: a detector and a thread for each device share the traffic, and the first detector tells
 //! what all of them saw.
 //!
-//! `cargo run --release --example gpus -- --devices cuda:0,cuda:1`
+//! `cargo run --release --example gpus -- cuda:0 cuda:1`; without names it takes all GPUs
 
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
 const WINDOW: u32 = 5;
 const SLICES: u64 = 12;
 const PACKETS: u32 = 60_000; // of a slice
 
-/// Find super points on several devices, which share the traffic.
-#[derive(Debug, Parser)]
-#[command(name = "gpus", version)]
-struct Args {
-    /// Where detectors run, one for each name: cuda:0, cuda:1, cpu. A device may have several. All GPUs if not given.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    devices: Vec<Device>,
-}
-
 fn main() -> ExitCode {
-    match run(&Args::parse().devices) {
+    let devices: Result<Vec<Device>, _> =
+        std::env::args().skip(1).map(|name| name.parse::<Device>()).collect();
+    match devices.map_err(anyhow::Error::from).and_then(|devices| run(&devices)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("gpus: {error:#}");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what a test of apps/monitor needs: Debian's prometheus-alertmanager. Its service is kept from starting.
+# Sets up what a test of apps/srlg needs: Debian's prometheus-alertmanager. Its service is kept from starting.
 set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks at the page of the monitor in a headless Chromium: with made-up boards, then in `srlg-monitor demo`. Screenshots
+# Looks at the page of the monitor in a headless Chromium: with made-up boards, then in `srlg demo`. Screenshots
 # are in target/monitor-page. Needs chromium and python3-websockets, which root gets by apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ scripts/debian-package.sh chromium "chromium"
     apt-get install -yq --no-install-recommends python3-websockets
 
 # With the features of the whole workspace: what tests have built already is not built again.
-cargo build --locked --workspace --bin srlg-monitor --example page
+cargo build --locked --workspace --bin srlg --example page
 target=${CARGO_TARGET_DIR:-target}/debug
 log=$(mktemp) shown=
 trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
@@ -29,7 +29,7 @@ sleep 8 # some boards, so that lines have points and rates are known
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
-show "$target/srlg-monitor" demo --seconds 30
+show "$target/srlg" demo --seconds 30
 # By then the attacks have started, and they have not ended when the last screenshot is made.
 sleep 5
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo

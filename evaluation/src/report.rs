@@ -212,18 +212,18 @@ const SECTIONS: &[Section] = &[
     Section::table("deltas", "deltas of a full window, alone and in a mesh", &[
         "cargo test --release --test behaviour growth_of_deltas -- --ignored --nocapture",
     ]),
-    Section::table("cluster", "a collector's deltas per second, a broker's messages", &[
-        "cargo test --release -p srlg-cluster --lib engine -- --ignored --nocapture",
-        "cargo test --release -p srlg-cluster --test cluster rate -- --ignored --nocapture",
+    Section::table("network", "a collector's deltas per second, a broker's messages", &[
+        "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
+        "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
     Section::table("monitor-throughput", "records per second of a monitor, over loopback", &[
-        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-monitor --test throughput -- --ignored --nocapture",
+        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test throughput -- --ignored --nocapture",
     ]),
     Section::table("monitor-memory", "memory of a monitor over an hour that is replayed", &[
-        "cargo test -p srlg-monitor --test memory -- --nocapture",
+        "cargo test -p srlg-cli --test memory -- --nocapture",
     ]),
     Section::table("monitor-attacks", "recorded attacks, exported by softflowd", &[
-        "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-monitor --test attacks -- --nocapture",
+        "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test attacks -- --nocapture",
     ]),
     Section::table("speed", "pairs per second and closes, beside what users have today", &[
         "cargo run --release -p srlg-evaluation -- speed --device cpu --loads 2M,5M,10M",

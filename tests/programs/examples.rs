@@ -1,10 +1,17 @@
 //! The small examples as a user runs them.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 
-use crate::{example, output};
+/// The example of this name beside this test's own binary: cargo builds it before it runs all tests.
+fn example(name: &str) -> Command {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
+    let path = profile.join("examples").join(name);
+    assert!(path.exists(), "not built yet: cargo build --examples");
+    Command::new(path)
+}
 
 /// What the example prints, when it succeeds.
 fn printed(name: &str) -> String {
@@ -12,9 +19,10 @@ fn printed(name: &str) -> String {
 }
 
 fn printed_with(name: &str, arguments: &[&str]) -> String {
-    let (printed, told) = output(name, arguments);
-    assert!(told.is_empty(), "{told}");
-    printed
+    let output = example(name).args(arguments).output().expect("the example starts");
+    let Output { status, stdout, stderr } = output;
+    assert!(status.success() && stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).expect("examples print text")
 }
 
 /// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is right: five
@@ -29,6 +37,27 @@ fn assert_estimates(line: &str, host: &str, truth: f64) {
 }
 
 #[test]
+fn every_planted_host_is_found_and_one_of_them_talks_ipv6() {
+    let printed = printed("detect");
+    // The lines below are times, and the device.
+    let end = printed.find("\nmemory").expect("the error of estimates is followed by the memory");
+    insta::assert_snapshot!(&printed[..end]);
+}
+
+#[test]
+fn captures_are_measured_by_the_time_stamps_of_their_contacts() {
+    let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/capture.csv");
+    let contact =
+        |peer| format!("{},192.0.{}.{},10.0.0.1\n", 61_000 + peer, peer / 256, peer % 256);
+    let contacts: String = (0..600).map(contact).collect();
+    std::fs::write(path, format!("time_ms,src,dst\n{contacts}")).expect("a folder for tests");
+    let printed = printed_with("capture", &[path]);
+    assert!(printed.starts_with("second 61: "), "{printed}");
+    assert_estimates(printed.trim_end(), "10.0.0.1", 600.0);
+    assert!(!example("capture").output().expect("the example starts").status.success());
+}
+
+#[test]
 fn two_sites_find_together_what_neither_sees() {
     let printed = printed("merge");
     let lines: Vec<&str> = printed.lines().collect();
@@ -38,7 +67,7 @@ fn two_sites_find_together_what_neither_sees() {
 
 #[test]
 fn devices_find_together_what_each_sees_a_third_of() {
-    let printed = printed_with("gpus", &["--devices", "cpu,cpu,cpu"]);
+    let printed = printed_with("gpus", &["cpu", "cpu", "cpu"]);
     let lines: Vec<&str> = printed.lines().collect();
     let [_, found @ .., _] = &lines[..] else { panic!("{printed}") };
     // Three hosts with 400 new peers in each of 12 slices; with 1,200 and more they are reported.
@@ -53,7 +82,7 @@ fn devices_find_together_what_each_sees_a_third_of() {
 
 #[test]
 fn device_that_is_not_there_is_named_in_one_line() {
-    let output = example("gpus").args(["--devices", "cpu,cuda:4294967295"]).output();
+    let output = example("gpus").args(["cpu", "cuda:4294967295"]).output();
     let Output { status, stderr, .. } = output.expect("the example starts");
     let stderr = String::from_utf8_lossy(&stderr);
     assert!(!status.success() && stderr.starts_with("gpus: cuda:4294967295: "), "{stderr}");

@@ -9,7 +9,7 @@
 //! that the clock was told.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
 
@@ -73,6 +73,9 @@ pub struct SliceClock {
     max_ahead: u64,
     /// How long after its end a slice runs on, in nanoseconds.
     grace: u64,
+    /// How far a timestamp may be ahead of the system clock, in nanoseconds, if that is bounded.
+    skew: Option<u64>,
+    /// Timestamps up to this one need no look at the system clock.
     latest: u64,
     /// The running slice, as `[start, end)` in nanoseconds; empty before the first timestamp.
     running: Option<(u64, u64)>,
@@ -84,8 +87,8 @@ impl SliceClock {
     /// Makes a clock of slices of `length` that accepts timestamps up to `late_slices` slices
     /// late, and at most `max_ahead` after the end of the running slice and its grace.
     ///
-    /// The very first timestamp is believed whatever it is, unless [`with_latest`](Self::with_latest) bounds it: one from the
-    /// far future would make all that follow too late.
+    /// The very first timestamp is believed whatever it is, unless [`with_skew`](Self::with_skew) bounds it: one from the far
+    /// future would make all that follow too late.
     ///
     /// # Errors
     /// [`Error::SliceLength`] when `length` is zero or beyond 584 years.
@@ -99,6 +102,7 @@ impl SliceClock {
             late_slices,
             max_ahead: self::nanoseconds(max_ahead),
             grace: 0,
+            skew: None,
             latest: u64::MAX,
             running: None,
             too_late: 0,
@@ -106,11 +110,11 @@ impl SliceClock {
         })
     }
 
-    /// Lets the clock reject every timestamp after `time_ns`, as [`Placement::Future`]; the only guard
-    /// for the very first one. A day after the system's own time is a good bound.
+    /// Rejects every timestamp that is more than `skew` ahead of the system clock, as [`Placement::Future`]. This is the only
+    /// guard for the very first timestamp. A day is a good bound.
     #[must_use]
-    pub fn with_latest(self, time_ns: u64) -> Self {
-        Self { latest: time_ns, ..self }
+    pub fn with_skew(self, skew: Duration) -> Self {
+        Self { skew: Some(nanoseconds(skew)), latest: 0, ..self }
     }
 
     /// Lets every slice run on for `grace` after its end, so that records which are late by no more find
@@ -181,6 +185,9 @@ impl SliceClock {
     }
 
     fn place_ahead(&mut self, time_ns: u64, end: Option<u64>) -> Placement {
+        if let Some(skew) = self.skew.filter(|_| time_ns > self.latest) {
+            self.latest = system_time().saturating_add(skew);
+        }
         let ahead = self.grace.saturating_add(self.max_ahead);
         let bound = end.map_or(self.latest, |end| self.latest.min(end.saturating_add(ahead)));
         if time_ns > bound {
@@ -213,6 +220,11 @@ impl SliceClock {
     pub fn future(&self) -> u64 {
         self.future
     }
+}
+
+/// The system clock, nanoseconds since the epoch; 0 before that.
+fn system_time() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -40,10 +40,30 @@ fn future_is_rejected_and_does_not_move_the_clock() {
 }
 
 #[test]
-fn latest_guards_the_first_timestamp_too() {
-    let mut clock = clock().with_latest(1_000 * MS);
-    assert_eq!(clock.place(1_001 * MS), Placement::Future);
-    assert_eq!(clock.place(1_000 * MS), Placement::Start { slice: 2 });
+fn the_system_clock_guards_the_first_timestamp_too() {
+    let minute = Duration::from_secs(60);
+    let now = system_time();
+    let mut clock = clock().with_skew(minute);
+    // An hour after now, and what is later than any minute that the test can take.
+    assert_eq!(clock.place(now + 3_600_000 * MS), Placement::Future);
+    let slice = now / (500 * MS);
+    assert_eq!(clock.place(now), Placement::Start { slice });
+    assert_eq!(
+        clock.place(now + 30_000 * MS),
+        Placement::Ahead { slice: (now + 30_000 * MS) / (500 * MS) }
+    );
+    assert_eq!(clock.future(), 1);
+}
+
+#[test]
+fn the_bound_for_timestamps_moves_with_the_system_clock() {
+    let mut clock = clock().with_skew(Duration::ZERO);
+    let before = system_time();
+    assert!(matches!(clock.place(before), Placement::Start { .. }));
+    std::thread::sleep(Duration::from_millis(2));
+    // Later than the bound that the first one found, but not than the system clock.
+    let after = system_time();
+    assert!(after > before && !matches!(clock.place(after), Placement::Future));
 }
 
 #[test]
@@ -127,7 +147,7 @@ fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
 
 #[test]
 fn time_that_passes_goes_forward_only_is_believed_and_counts_nothing() {
-    let mut clock = clock().with_latest(20_000 * MS);
+    let mut clock = clock().with_skew(Duration::ZERO);
     clock.place(10_000 * MS);
     assert_eq!(clock.pass(0), None);
     assert_eq!(clock.pass(10_499 * MS), None);

@@ -1,0 +1,174 @@
+//! Shows the page of the monitor with made-up boards, one a second, of everything that a page has to show.
+//!
+//! `cargo run -p srlg-cli --example page [ADDRESS]` prints where the page is, and goes on until it is stopped.
+
+use std::env;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use serde_json::json;
+use srlg_cli::notify::notice::Notice;
+use srlg_cli::show::board::{
+    Board, ExporterBoard, InputBoard, LINE, SinkBoard, TopHost, ViewBoard,
+};
+use srlg_cli::show::web::Web;
+use tokio::sync::watch::channel;
+
+fn main() -> Result<()> {
+    let address: SocketAddr = env::args().nth(1).as_deref().unwrap_or("127.0.0.1:0").parse()?;
+    let (boards, latest) = channel(Arc::default());
+    let web = Web::start(address, false, latest)?;
+    println!("the page is at http://{}/", web.address());
+    for second in LINE as u32.. {
+        boards.send_replace(Arc::new(board(second)?));
+        thread::sleep(Duration::from_secs(1));
+    }
+    Ok(())
+}
+
+/// A number that goes up and down with the seconds, differently for each `seed`, around 1.
+fn wave(second: u32, seed: u32) -> f64 {
+    let (second, seed) = (f64::from(second), f64::from(seed));
+    1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
+}
+
+fn board(second: u32) -> Result<Board> {
+    let now_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64;
+    let views =
+        vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
+    let alerts: Result<Vec<Arc<Notice>>, _> =
+        (0..4).map(|at| serde_json::from_value(alert(at, now_ms, second)).map(Arc::new)).collect();
+    Ok(Board {
+        started_ms: now_ms - u64::from(second) * 1_000,
+        now_ms,
+        slice_ms: 1_000,
+        is_live: true,
+        is_input_lost: second % 60 > 50,
+        memory_bytes: 94_900_000,
+        views,
+        alerts: alerts?,
+        input: InputBoard {
+            contacts: 7_654_321 + u64::from(second) * 48_000,
+            received: 1_000 * u64::from(second),
+            refused: 17,
+            dropped: 3,
+        },
+        exporters: (0..3).map(|at| exporter(at, second)).collect(),
+        sinks: sinks(second),
+        last_reload_ms: now_ms,
+        is_last_reload_good: true,
+    })
+}
+
+fn view(name: &str, hosts: u32, second: u32) -> ViewBoard {
+    let top = (0..hosts.min(50)).map(|at| host(at, second)).collect();
+    let threshold = 1_024;
+    let slices = u64::from(second);
+    ViewBoard {
+        name: name.to_owned(),
+        window_ms: 60_000,
+        threshold,
+        super_points: hosts as usize,
+        top,
+        slices,
+        overloads: 0,
+        close_seconds: 0.012 * wave(second, 3),
+        load: 0.4 * wave(second, hosts),
+        memory_bytes: 31_600_000,
+        late: slices * u64::from(hosts),
+        too_late: u64::from(hosts) / 9,
+        alerts: [2, 1, 1],
+        ..ViewBoard::default()
+    }
+}
+
+fn host(at: u32, second: u32) -> TopHost {
+    let host: IpAddr = match at % 5 {
+        3 => Ipv6Addr::new(0x2001, 0xdb8, 0x1234, 0x5678, 0x9abc, 0xdef0, 0x1234, at as u16).into(),
+        _ => Ipv4Addr::new(198, 51, 100, at as u8).into(),
+    };
+    let count = |second| 60_000.0 / f64::from(at + 1) * wave(second, at) + 1_024.0;
+    let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(|it| count(it) as u32);
+    TopHost {
+        host,
+        label: match at {
+            1 => Some("web shop".to_owned()),
+            // It must be shown as it is.
+            2 => Some("<img src=x onerror=alert(1)>".to_owned()),
+            _ => None,
+        },
+        cardinality: count(second),
+        std_error: count(second) / 240.0,
+        is_lower_bound: at == 0,
+        is_alert: at < 4,
+        line: line.collect(),
+    }
+}
+
+fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
+    let severity = ["critical", "major", "warning", "warning"][usize::from(at)];
+    let peers: Vec<String> =
+        (0..32).map(|it| format!("203.0.{}.{}", 113 - it, 7 * it + at)).collect();
+    let host = if at == 1 {
+        "2001:db8:1234:5678:9abc:def0:1234:5678".to_owned()
+    } else {
+        format!("198.51.100.{at}")
+    };
+    let network = (at == 3).then_some("198.51.100.0/24");
+    let largest: Vec<(String, f64)> =
+        (0..network.map_or(0, |_| 20)).map(|it| (format!("198.51.100.{it}"), 2e3)).collect();
+    let cardinality = 61_234.0 / f64::from(at + 1) * wave(second, at.into());
+    json!({
+        "id": format!("{at:016x}"), "status": "update", "why": "repeat", "kind": "flood", "severity": severity,
+        "view": "fan-in", "direction": "fan-in", "is_inside": true, "rule": "default", "host": host,
+        "network": network, "hosts": if at == 3 { 212 } else { 1 }, "largest": largest, "label": "web shop",
+        "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
+        "cardinality": cardinality, "std_error": cardinality / 240.0, "is_lower_bound": at == 0,
+        "peak": 80_000.0, "peak_ms": now_ms - 40_000, "threshold": 1_024.0, "window_ms": 60_000, "opposite": 12.0,
+        "sampling": "1:10", "unsampled_most": cardinality * 10.0, "data_age_ms": 1_200,
+        "exporters": ["192.0.2.1", "192.0.2.2"], "peers": peers, "detail_since_ms": now_ms - 80_000,
+        "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]],
+        "top_prefixes": [["203.0.113.0/24", 0.07], ["203.0.112.0/24", 0.06]], "syn_only": 0.97,
+        "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443", cardinality / 240.0),
+    })
+}
+
+fn exporter(at: u8, second: u32) -> ExporterBoard {
+    let second = u64::from(second) + 100;
+    let records = second * 16_000 * (u64::from(at) + 1);
+    ExporterBoard {
+        address: match at {
+            2 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+            _ => Ipv4Addr::new(192, 0, 2, at + 1).into(),
+        },
+        datagrams: records / 30,
+        records,
+        contacts: records,
+        lost: if at == 1 { second * 9 } else { 0 },
+        templates: 2 + usize::from(at),
+        undecodable_sets: u64::from(at / 2) * 3,
+        skew_ms: [12, -7_300, 420][usize::from(at)],
+        sampling: ["1:10", "unknown", "1:4 to 1:1000"][usize::from(at)]
+            .parse()
+            .expect("a sampling"),
+    }
+}
+
+fn sinks(second: u32) -> Vec<SinkBoard> {
+    let sent = u64::from(second);
+    let works = SinkBoard { name: "syslog".to_owned(), sent, ..SinkBoard::default() };
+    let error = "cannot connect: connection refused; tries again in 32 s".to_owned();
+    let (failed, queue) = (sent / 4, sent);
+    let fails = SinkBoard {
+        name: "webhook".to_owned(),
+        sent: 12,
+        failed,
+        dropped: 2,
+        queue,
+        error: Some(error),
+    };
+    vec![works, fails]
+}

@@ -1,0 +1,25 @@
+//! From super points, slice after slice, to alerts: one start and one end for what people would call an attack.
+//!
+//! ```text
+//!            `for` of the last `of` slices at least θ           below `down` for `hold`
+//!   idle ------------------------------------------> active -------------------------> idle
+//!                        start                          |             end
+//!                                                       +--> update: twice the peak, more severe, or `repeat`
+//! ```
+//!
+//! A [`Tracker`] takes the super points of a slice, and the time, and returns what changed. It has no clock, reads
+//! nothing and writes nothing: the same calls give the same changes, and its state is data that may be kept over restarts.
+//! Many hosts of one network that start together are one alert, of the network.
+
+mod alert;
+mod group;
+mod host;
+mod quiet;
+pub(crate) mod rules;
+mod terms;
+mod tracker;
+
+pub use alert::{Alert, AlertId, Severity, Status, Subject, Why};
+pub use quiet::{Every, Gate, OnChange};
+pub use terms::{BadTerms, Rule, Terms};
+pub use tracker::{Condition, Sighting, Tracker};

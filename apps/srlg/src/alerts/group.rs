@@ -1,0 +1,119 @@
+//! Hosts of one network that start together: one alert for all of them.
+//!
+//! Invariant: a host is in one group at most, and as long as it is there nothing is told of it alone.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::alerts::alert::{Severity, Why};
+
+/// Starts in one network, within [`TOGETHER_MS`], beyond which they are one alert.
+pub(crate) const MOST_ALONE: usize = 8;
+pub(crate) const TOGETHER_MS: u64 = 60_000;
+
+/// Hosts that are named.
+pub(crate) const NAMED: usize = 20;
+
+/// The network whose hosts are told together: a /24 of IPv4, a /48 of IPv6.
+pub(crate) fn network(host: IpAddr) -> IpNet {
+    let length = if host.is_ipv4() { 24 } else { 48 };
+    // The length is one of the family.
+    IpNet::new_assert(host, length).trunc()
+}
+
+/// An alert of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Group {
+    pub(crate) rule: String,
+    pub(crate) start_ms: u64,
+    pub(crate) threshold: f64,
+    pub(crate) severity: Severity,
+    pub(crate) peak: f64,
+    pub(crate) peak_ms: u64,
+    pub(crate) members: BTreeSet<IpAddr>,
+    /// Up to when the last member that ended had as many.
+    pub(crate) until_ms: u64,
+    told_ms: u64,
+    told_members: usize,
+}
+
+/// When hosts of a network started, the newest last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
+
+impl Starts {
+    /// Forgets what is too long ago.
+    pub(crate) fn forget_before(&mut self, now_ms: u64) {
+        let first = now_ms.saturating_sub(TOGETHER_MS);
+        self.0.retain(|_, starts| {
+            starts.retain(|(start_ms, _)| *start_ms >= first);
+            !starts.is_empty()
+        });
+    }
+
+    pub(crate) fn add(&mut self, network: IpNet, now_ms: u64, host: IpAddr) {
+        let starts = self.0.entry(network).or_default();
+        // A host that starts again and again is one host.
+        starts.retain(|(_, other)| *other != host);
+        starts.push_back((now_ms, host));
+    }
+
+    /// Networks in which too many started to tell them alone, with those that are about to, `pending`; and the hosts that
+    /// started.
+    pub(crate) fn crowded(
+        &self,
+        pending: &BTreeMap<IpNet, usize>,
+    ) -> Vec<(IpNet, BTreeSet<IpAddr>)> {
+        let crowded = self.0.iter().filter(|(network, starts)| {
+            starts.len() + pending.get(network).copied().unwrap_or(0) > MOST_ALONE
+        });
+        let hosts =
+            |starts: &VecDeque<(u64, IpAddr)>| starts.iter().map(|(_, host)| *host).collect();
+        crowded.map(|(network, starts)| (*network, hosts(starts))).collect()
+    }
+}
+
+impl Group {
+    pub(crate) fn new(rule: &str, threshold: f64, now_ms: u64, members: BTreeSet<IpAddr>) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            start_ms: now_ms,
+            threshold,
+            severity: Severity::Warning,
+            peak: 0.0,
+            peak_ms: now_ms,
+            told_members: members.len(),
+            members,
+            until_ms: now_ms,
+            told_ms: now_ms,
+        }
+    }
+
+    /// Takes the most opposite hosts of a member, and the most severe one; why that is to be told, if it is.
+    pub(crate) fn step(
+        &mut self,
+        most: f64,
+        severity: Severity,
+        repeat_ms: u64,
+        now_ms: u64,
+    ) -> Option<Why> {
+        if most > self.peak {
+            (self.peak, self.peak_ms) = (most, now_ms);
+        }
+        let why = if severity > self.severity {
+            Why::Severity
+        } else if self.members.len() >= 2 * self.told_members {
+            Why::Peak
+        } else if now_ms.saturating_sub(self.told_ms) >= repeat_ms {
+            Why::Repeat
+        } else {
+            return None;
+        };
+        self.severity = self.severity.max(severity);
+        (self.told_ms, self.told_members) = (now_ms, self.told_members.max(self.members.len()));
+        Some(why)
+    }
+}

@@ -1,0 +1,225 @@
+//! Which rule a host has, and which contacts do not count.
+//!
+//! Shape: per view a table of networks to rules, one of hosts without alerts, one of opposite hosts and one of ports that
+//! do not count. The longest network that holds a host decides.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::alerts::Rule;
+use ipnet::IpNet;
+use srlg_input::contact::{Contact, Networks};
+
+/// A rule, with its terms for each of its windows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleSet {
+    /// Name of the rule in the configuration.
+    pub name: String,
+    /// Networks of hosts that the rule is about.
+    pub networks: Vec<IpNet>,
+    /// By the length of the window in slices. Rules of several windows have the window in their names.
+    pub windows: BTreeMap<u32, Rule>,
+}
+
+/// An entry of an allow list: contacts or hosts that raise no alert.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allow {
+    /// What is taken out.
+    pub what: AllowTarget,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// The hosts or contacts that an [`Allow`] takes out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AllowTarget {
+    /// Alerts about hosts of these networks.
+    Hosts(Vec<IpNet>),
+    /// Contacts with these opposite hosts.
+    Peers(Vec<IpNet>),
+    /// Contacts to these ports of hosts of these networks.
+    Ports(Vec<IpNet>, Vec<u16>),
+}
+
+/// All rules of a view.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    sets: Vec<RuleSet>,
+    by_network: Networks<(IpNet, usize)>,
+    allows: Vec<Allow>,
+    /// Indices into `allows`.
+    hosts: Networks<usize>,
+    peers: Networks<usize>,
+    ports: Networks<Vec<(u16, usize)>>,
+    has_peers: bool,
+    has_ports: bool,
+}
+
+/// The rule of a host, and why it is that one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation<'a> {
+    /// The rule, with the longest of its networks that holds the host.
+    pub rule: Option<(&'a RuleSet, IpNet)>,
+    /// Other rules with a network that holds the host, which is shorter.
+    pub others: Vec<(&'a RuleSet, IpNet)>,
+    /// What is allowed of the host, or of contacts with the host.
+    pub allows: Vec<&'a Allow>,
+}
+
+impl Rules {
+    /// Makes the rules of a view out of `sets` and `allows`.
+    #[must_use]
+    pub fn new(sets: Vec<RuleSet>, allows: Vec<Allow>) -> Self {
+        let networks = sets.iter().enumerate().flat_map(|(at, set)| {
+            set.networks.iter().map(move |network| (*network, (*network, at)))
+        });
+        let by_network = Networks::new(networks);
+        let (mut hosts, mut peers, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, allow) in allows.iter().enumerate() {
+            match &allow.what {
+                AllowTarget::Hosts(networks) => hosts.extend(networks.iter().map(|it| (*it, at))),
+                AllowTarget::Peers(networks) => peers.extend(networks.iter().map(|it| (*it, at))),
+                AllowTarget::Ports(networks, numbers) => {
+                    for network in networks {
+                        ports.extend(numbers.iter().map(|port| (*network, (*port, at))));
+                    }
+                }
+            }
+        }
+        // Only the longest network is found: it takes the ports of the networks around with it.
+        let around = |network: &IpNet| {
+            let around = ports.iter().filter(|(other, _)| other.contains(network));
+            around.map(|(_, port)| *port).collect::<Vec<_>>()
+        };
+        Self {
+            by_network,
+            has_peers: !peers.is_empty(),
+            has_ports: !ports.is_empty(),
+            hosts: Networks::new(hosts),
+            peers: Networks::new(peers),
+            ports: Networks::new(ports.iter().map(|(network, _)| (*network, around(network)))),
+            sets,
+            allows,
+        }
+    }
+
+    /// Returns all rules.
+    #[must_use]
+    pub fn sets(&self) -> &[RuleSet] {
+        &self.sets
+    }
+
+    /// Returns the allow lists.
+    #[must_use]
+    pub fn allows(&self) -> &[Allow] {
+        &self.allows
+    }
+
+    /// Returns the windows of all rules, in slices, the shortest first.
+    #[must_use]
+    pub fn windows(&self) -> Vec<u32> {
+        let mut windows: Vec<u32> =
+            self.sets.iter().flat_map(|set| set.windows.keys().copied()).collect();
+        windows.sort_unstable();
+        windows.dedup();
+        windows
+    }
+
+    /// Returns the least count that any rule looks at: where alerts of `window` end, or of all windows.
+    #[must_use]
+    pub fn least(&self, window: Option<u32>) -> f64 {
+        let rules = self.sets.iter().flat_map(|set| set.windows.iter());
+        let rules = rules.filter(|(of, _)| window.is_none_or(|window| window == **of));
+        rules
+            .map(|(_, rule)| rule.terms().threshold * rule.terms().down)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the rule of `host` for `window` slices; none where the host is allowed, or its rule has no such window.
+    #[must_use]
+    pub fn rule(&self, host: IpAddr, window: u32) -> Option<&Rule> {
+        let (_, at) = self.by_network.get(host)?;
+        let rule = self.sets[*at].windows.get(&window)?;
+        self.hosts.get(host).is_none().then_some(rule)
+    }
+
+    /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
+    /// `window` slices, and these would have started an alert.
+    pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
+        let rule =
+            self.by_network.get(host).and_then(|(_, at)| self.sets[*at].windows.get(&window));
+        if let Some(at) = self.hosts.get(host)
+            && rule.is_some_and(|rule| peers >= rule.terms().threshold)
+        {
+            hits[*at] += 1;
+        }
+    }
+
+    /// Returns which pairs of `contact` count, of those that are there: the one of its source, and the one of its
+    /// destination. A pair that does not is added to the `hits` of [`allows`](Self::allows).
+    #[inline]
+    #[must_use]
+    pub fn counts(
+        &self,
+        contact: &Contact,
+        [sent, received]: [bool; 2],
+        hits: &mut [u64],
+    ) -> [bool; 2] {
+        if (!self.has_peers && !self.has_ports) || !(sent || received) {
+            return [sent, received];
+        }
+        if let Some(at) = self.port(contact) {
+            hits[at] += 1;
+            return [false; 2];
+        }
+        let mut counts = |is_there: bool, peer: IpAddr| {
+            is_there
+                && self.peers.get(peer).is_none_or(|at| {
+                    hits[*at] += 1;
+                    false
+                })
+        };
+        [counts(sent, contact.destination), counts(received, contact.source)]
+    }
+
+    fn port(&self, contact: &Contact) -> Option<usize> {
+        let port = contact.destination_port?;
+        let ports = self.ports.get(contact.destination)?;
+        ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
+    }
+
+    /// Returns the hits of [`allows`](Self::allows) to start with, where `former` rules had `hits`: those of the same
+    /// allowance.
+    #[must_use]
+    pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
+        let hits_of = |allow| {
+            let mut former = former.allows.iter().zip(hits);
+            former.find(|(other, _)| *other == allow).map_or(0, |(_, hits)| *hits)
+        };
+        self.allows.iter().map(hits_of).collect()
+    }
+
+    /// Tells which rule `host` has, and why.
+    #[must_use]
+    pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
+        let rule = self.by_network.get(host).map(|(network, at)| (&self.sets[*at], *network));
+        let longest = |set: &'_ RuleSet| {
+            let holding = set.networks.iter().filter(|network| network.contains(&host));
+            holding.max_by_key(|network| network.prefix_len()).copied()
+        };
+        let holding = self.sets.iter().filter_map(|set| Some((set, longest(set)?)));
+        let others = holding.filter(|(set, _)| rule.is_none_or(|(chosen, _)| chosen != *set));
+        let allows = self.allows.iter().filter(|allow| {
+            let networks = match &allow.what {
+                AllowTarget::Hosts(networks)
+                | AllowTarget::Peers(networks)
+                | AllowTarget::Ports(networks, _) => networks,
+            };
+            networks.iter().any(|network| network.contains(&host))
+        });
+        Explanation { rule, others: others.collect(), allows: allows.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! All hosts and networks of one view.
+//!
+//! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
+//! Invariants: what has a start has an end, once, whatever becomes of hosts, groups and rules in between; and at most
+//! [`Tracker::MOST_HOSTS`] hosts are remembered, whatever made them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why};
+use crate::alerts::group::{Group, NAMED, Starts, network};
+use crate::alerts::host::{Active, Host, Step};
+use crate::alerts::terms::{Rule, Terms};
+
+/// A super point in one slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sighting {
+    /// The host.
+    pub host: IpAddr,
+    /// Its opposite hosts.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more than can be counted.
+    pub is_lower_bound: bool,
+}
+
+impl Sighting {
+    /// Makes the sighting of `host` with `cardinality` opposite hosts, known to `std_error`.
+    #[must_use]
+    pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
+        Self { host, cardinality, std_error, is_lower_bound: false }
+    }
+
+    /// Whether the threshold is passed.
+    pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
+        self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
+    }
+}
+
+/// The condition of a slice: how far it can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Nothing came of any exporter or interface: what is missing is no sign of an end, and nothing changes.
+    pub is_input_lost: bool,
+    /// Super points may be missing: nothing ends.
+    pub is_overloaded: bool,
+}
+
+/// A tracker of the alerts of one view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tracker {
+    view: String,
+    hosts: BTreeMap<IpAddr, Host>,
+    starts: Starts,
+    groups: BTreeMap<IpNet, Group>,
+    /// Of the last slice, see [`Tracker::left_out`].
+    #[serde(skip)]
+    left_out: usize,
+}
+
+/// A slice, as it is worked on.
+struct Slice {
+    now_ms: u64,
+    sightings: BTreeMap<IpAddr, Sighting>,
+    alerts: Vec<Alert>,
+}
+
+impl Slice {
+    /// The sighting of `host`, which has no peers if it was not reported.
+    fn of(&self, host: IpAddr) -> Sighting {
+        self.sightings.get(&host).copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
+    }
+}
+
+impl Tracker {
+    /// Hosts that are followed at most: senders with forged addresses, and detectors that are overloaded, have no end of
+    /// them.
+    pub const MOST_HOSTS: usize = 16_384;
+
+    /// Makes a tracker of `view`, in which nothing has started.
+    #[must_use]
+    pub fn new(view: impl Into<String>) -> Self {
+        let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
+        Self { view: view.into(), hosts, starts, groups, left_out: 0 }
+    }
+
+    /// Returns how many alerts go on, those of networks as one each.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        let hosts =
+            self.hosts.iter().filter(|(host, it)| it.active.is_some() && !self.is_grouped(**host));
+        hosts.count() + self.groups.len()
+    }
+
+    /// Returns whether an alert about `host` goes on, or about a network that `host` is part of.
+    #[must_use]
+    pub fn is_active(&self, host: IpAddr) -> bool {
+        self.hosts.get(&host).is_some_and(|it| it.active.is_some())
+    }
+
+    /// Returns the hosts that have passed their threshold lately, or the alert of which goes on.
+    pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
+        self.hosts.keys().copied()
+    }
+
+    /// Returns how many hosts were at their threshold in the last slice and are not followed, as
+    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Those with the most opposite hosts come first.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Takes the super points `points` of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and
+    /// returns the alerts to be told; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
+    ///
+    /// Hosts that are not among `points` have too few opposite hosts to be reported. Where `condition` says that input
+    /// was lost, no alert is returned; where super points may be missing, no alert ends for want of opposite hosts.
+    pub fn close<'a>(
+        &mut self,
+        now_ms: u64,
+        points: &[Sighting],
+        rule: impl Fn(IpAddr) -> Option<&'a Rule>,
+        condition: Condition,
+    ) -> Vec<Alert> {
+        if condition.is_input_lost {
+            self.hosts.values_mut().filter_map(|host| host.active.as_mut()).for_each(Active::hold);
+            return Vec::new();
+        }
+        let sightings = points.iter().map(|point| (point.host.to_canonical(), *point)).collect();
+        let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
+        self.starts.forget_before(now_ms);
+        let new = self.new_hosts(&slice, &rule);
+        let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
+        let mut started = Vec::new();
+        for host in hosts {
+            if self.step(host, rule(host), &mut slice, !condition.is_overloaded) {
+                started.push(host);
+            }
+        }
+        self.group(&started, &rule, &mut slice);
+        self.step_groups(&rule, &mut slice);
+        slice.alerts
+    }
+
+    /// The hosts that are at their threshold and are not followed yet, as far as there is room for them.
+    fn new_hosts<'a>(
+        &mut self,
+        slice: &Slice,
+        rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
+    ) -> Vec<IpAddr> {
+        let is_new = |(host, sighting): &(&IpAddr, &Sighting)| {
+            !self.hosts.contains_key(host)
+                && rule(**host).is_some_and(|rule| sighting.is_hit(rule.terms()))
+        };
+        let mut new: Vec<(&IpAddr, &Sighting)> = slice.sightings.iter().filter(is_new).collect();
+        let room = Self::MOST_HOSTS.saturating_sub(self.hosts.len());
+        self.left_out = new.len().saturating_sub(room);
+        if self.left_out > 0 {
+            new.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
+            new.truncate(room);
+        }
+        new.into_iter().map(|(host, _)| *host).collect()
+    }
+
+    /// Takes the slice for one host; whether its alert starts, which is not told yet.
+    fn step(
+        &mut self,
+        host: IpAddr,
+        rule: Option<&Rule>,
+        slice: &mut Slice,
+        may_fall: bool,
+    ) -> bool {
+        let now_ms = slice.now_ms;
+        let Some(rule) = rule else {
+            self.end(host, now_ms, Why::Rule, slice);
+            return false;
+        };
+        let is_grouped = self.is_grouped(host);
+        let state = self.hosts.entry(host).or_default();
+        match state.step(rule.name(), rule.terms(), slice.of(host), now_ms, may_fall) {
+            Some(Step::Start) => return true,
+            Some(Step::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
+            Some(Step::End(until_ms)) => self.end(host, until_ms, Why::Below, slice),
+            Some(Step::Update(_)) => {}
+            None if state.is_idle() => drop(self.hosts.remove(&host)),
+            None => {}
+        }
+        false
+    }
+
+    /// Ends the alert of a host, if it has one, and forgets the host.
+    fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
+        if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
+            if let Some(group) = self.groups.get_mut(&network(host))
+                && group.members.remove(&host)
+            {
+                group.until_ms = group.until_ms.max(until_ms);
+            } else {
+                self.tell_end(host, until_ms, why, slice);
+            }
+        }
+        self.hosts.remove(&host);
+    }
+
+    /// Tells the starts of hosts by themselves, or of their network where there are many.
+    fn group<'a>(
+        &mut self,
+        started: &[IpAddr],
+        rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
+        slice: &mut Slice,
+    ) {
+        let now_ms = slice.now_ms;
+        for &host in started {
+            match self.groups.get_mut(&network(host)) {
+                Some(group) => drop(group.members.insert(host)),
+                None => self.starts.add(network(host), now_ms, host),
+            }
+        }
+        let mut pending = BTreeMap::new();
+        if !started.is_empty() {
+            for (host, _) in self.hosts.iter().filter(|(_, state)| state.is_pending()) {
+                *pending.entry(network(*host)).or_insert(0) += 1;
+            }
+        }
+        for (network, mut members) in self.starts.crowded(&pending) {
+            if self.groups.contains_key(&network) {
+                continue;
+            }
+            members.retain(|host| self.hosts.get(host).is_some_and(|it| it.active.is_some()));
+            let Some(first) = members.first().and_then(|host| rule(*host)) else { continue };
+            for &host in members.iter().filter(|host| !started.contains(host)) {
+                self.tell_end(host, now_ms, Why::Group, slice);
+            }
+            let threshold = first.terms().threshold;
+            let mut group = Group::new(first.name(), threshold, now_ms, members);
+            let (most, severity) = self.largest(&group, slice);
+            group.step(most, severity, u64::MAX, now_ms);
+            slice.alerts.push(self.of_network(
+                network,
+                &group,
+                Status::Start,
+                Why::Threshold,
+                slice,
+            ));
+            self.groups.insert(network, group);
+        }
+        for &host in started.iter().filter(|host| !self.is_grouped(**host)) {
+            self.tell(host, Status::Start, Why::Threshold, slice);
+        }
+    }
+
+    /// Tells of networks what is to be told again, and ends those without a host.
+    fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.retain(|network, group| {
+            let Some(first) = group.members.first() else {
+                let ended = self.of_network(*network, group, Status::End, Why::Below, slice);
+                slice.alerts.push(ended);
+                return false;
+            };
+            let repeat_ms = rule(*first).map_or(u64::MAX, |rule| rule.terms().repeat_ms);
+            let (most, severity) = self.largest(group, slice);
+            if let Some(why) = group.step(most, severity, repeat_ms, slice.now_ms) {
+                let told = self.of_network(*network, group, Status::Update, why, slice);
+                slice.alerts.push(told);
+            }
+            true
+        });
+        self.groups = groups;
+    }
+
+    fn is_grouped(&self, host: IpAddr) -> bool {
+        self.groups.get(&network(host)).is_some_and(|group| group.members.contains(&host))
+    }
+
+    /// The most opposite hosts of a member, and the most severe one.
+    fn largest(&self, group: &Group, slice: &Slice) -> (f64, Severity) {
+        let counts = group.members.iter().map(|host| slice.of(*host).cardinality);
+        let most = counts.fold(0.0, f64::max);
+        let active = group.members.iter().filter_map(|host| self.hosts.get(host)?.active.as_ref());
+        (most, active.map(|active| active.severity).max().unwrap_or(Severity::Warning))
+    }
+
+    fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
+        let Some(active) = self.hosts.get(&host).and_then(|it| it.active.as_ref()) else { return };
+        let Sighting { cardinality, std_error, is_lower_bound, .. } = slice.of(host);
+        let name = host.to_string();
+        slice.alerts.push(Alert {
+            id: AlertId::of(&[&self.view, &active.rule, &name], active.start_ms),
+            status,
+            why,
+            view: self.view.clone(),
+            rule: active.rule.clone(),
+            subject: Subject::Host(host),
+            severity: active.severity,
+            start_ms: active.start_ms,
+            now_ms: slice.now_ms,
+            until_ms: None,
+            cardinality,
+            std_error,
+            is_lower_bound,
+            peak: active.peak,
+            peak_ms: active.peak_ms,
+            threshold: active.threshold,
+        });
+    }
+
+    fn tell_end(&self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
+        self.tell(host, Status::End, why, slice);
+        if let Some(alert) = slice.alerts.last_mut() {
+            alert.until_ms = Some(until_ms);
+        }
+    }
+
+    fn of_network(
+        &self,
+        network: IpNet,
+        group: &Group,
+        status: Status,
+        why: Why,
+        slice: &Slice,
+    ) -> Alert {
+        let mut hosts: Vec<(IpAddr, Sighting)> =
+            group.members.iter().map(|host| (*host, slice.of(*host))).collect();
+        hosts.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
+        let largest = hosts.iter().take(NAMED).map(|(host, it)| (*host, it.cardinality));
+        let Sighting { cardinality, std_error, is_lower_bound, .. } =
+            hosts.first().map_or(Sighting::new(network.addr(), 0.0, 0.0), |(_, it)| *it);
+        let subject = Subject::Network {
+            network,
+            hosts: group.members.len() as u32,
+            largest: largest.collect(),
+        };
+        Alert {
+            id: AlertId::of(&[&self.view, &group.rule, &network.to_string()], group.start_ms),
+            status,
+            why,
+            view: self.view.clone(),
+            rule: group.rule.clone(),
+            subject,
+            severity: group.severity,
+            start_ms: group.start_ms,
+            now_ms: slice.now_ms,
+            until_ms: (status == Status::End).then_some(group.until_ms),
+            cardinality,
+            std_error,
+            is_lower_bound,
+            peak: group.peak,
+            peak_ms: group.peak_ms,
+            threshold: group.threshold,
+        }
+    }
+}

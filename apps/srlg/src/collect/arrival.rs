@@ -1,0 +1,159 @@
+//! From a message to an [`Arrival`], or to the reason why it is none.
+//!
+//! Shape: [`read`] believes nothing but the broker's word for the subject, which tells the probe.
+//! Invariant: what comes out is a delta of this network's sizes and seed, and of no time that is far from coming.
+//! The rule compares probes with each other, and knows nothing better than the word of one that speaks alone.
+
+use std::collections::HashMap;
+use std::time::SystemTime;
+
+use srlg_host::Error;
+use srlg_host::config::Params;
+use srlg_host::state::Delta;
+use srlg_input::contact::{BadSampling, Sampling};
+
+use super::reader::Message;
+use super::rule::{Arrival, Refusal};
+use crate::measure::SKEW;
+use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
+
+/// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
+const HIGHEST: u64 = 1 << 56;
+
+/// Bytes that a delta takes beside its recorders.
+const FRAME: usize = 256;
+
+/// The content of a message.
+#[derive(Debug)]
+pub(super) struct SampledDelta {
+    pub(super) delta: Delta,
+    /// How the contacts of its slice were sampled.
+    pub(super) sampling: Sampling,
+}
+
+/// The reason why a message is not merged.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Rejection {
+    #[error("{subject:?} is the subject of no probe of this network")]
+    Unknown { subject: String },
+    #[error("the message has no header {PART_HEADER} with a part of a delta")]
+    NoPart,
+    #[error("the header {SAMPLING_HEADER}: {0}")]
+    Sampling(#[from] BadSampling),
+    #[error(
+        "slice {slice} begins more than a day after this machine's clock (the last slice that is accepted is {latest}): set \
+         the clock that is wrong"
+    )]
+    Future { slice: u64, latest: u64 },
+    #[error(transparent)]
+    Delta(#[from] Error),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl Rejection {
+    /// By which it is counted.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "unknown_probe",
+            Self::NoPart | Self::Sampling(_) => "headers",
+            Self::Future { .. } => "from_the_future",
+            Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
+            Self::Delta(Error::OtherSeed { .. }) => "other_seed",
+            Self::Delta(Error::Version { .. }) => "later_version",
+            Self::Delta(Error::FormerVersion { .. }) => "former_version",
+            Self::Delta(_) => "corrupt",
+            Self::Refused(Refusal::Old { .. }) => "too_old",
+            Self::Refused(Refusal::Ahead { .. }) => "too_far_ahead",
+            Self::Refused(Refusal::Parts { .. }) => "too_many_parts",
+        }
+    }
+}
+
+/// The probe that a message is of, by number.
+pub(super) fn sender(
+    message: &Message,
+    probes: &HashMap<String, usize>,
+) -> Result<usize, Rejection> {
+    let unknown = || Rejection::Unknown { subject: message.subject.clone() };
+    let name = subjects::probe_of(&message.subject).ok_or_else(unknown)?;
+    probes.get(name).copied().ok_or_else(unknown)
+}
+
+/// The last slice that is believed when the clock says `now`.
+pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
+    // A clock before 1970 is wrong, and is told to be with the first message.
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let slice = now.saturating_add(SKEW).as_millis() / u128::from(slice_ms);
+    u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
+}
+
+/// What a message of `probe` delivers, if it is of no slice after `latest`.
+pub(super) fn read(
+    message: &Message,
+    probe: usize,
+    params: &Params,
+    latest: u64,
+) -> Result<Arrival<SampledDelta>, Rejection> {
+    let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
+    let part = part.ok_or(Rejection::NoPart)?;
+    let sampling = message.headers.get(SAMPLING_HEADER).map(|text| text.as_str().parse());
+    let sampling = sampling.transpose()?.unwrap_or_default();
+    let delta = Delta::from_bytes(&message.payload, params)?;
+    let slice = delta.slice();
+    if slice > latest {
+        return Err(Rejection::Future { slice, latest });
+    }
+    let bytes = delta.recorders() * size_of::<u64>() + FRAME;
+    let delta = SampledDelta { delta, sampling };
+    Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Config, Device, SlidingDetector};
+
+    use super::*;
+    use std::time::Duration;
+
+    /// In the middle of 2026, as `date -u -d 2026-07-01 +%s` has it.
+    const NOW: Duration = Duration::from_secs(1_782_864_000);
+
+    fn message(slice: u64) -> Message {
+        let mut detector = SlidingDetector::new(Config::default(), Device::Cpu).unwrap();
+        detector.skip_to(slice).unwrap();
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert(PART_HEADER, "1/1");
+        Message {
+            subject: subjects::delta("a"),
+            headers,
+            payload: detector.delta(1).unwrap().to_bytes().unwrap().into(),
+            sequence: 1,
+            time: 0,
+            unread: 0,
+        }
+    }
+
+    #[test]
+    fn a_slice_that_begins_more_than_a_day_from_now_is_refused_and_none_of_the_past_is() {
+        let params = Config::default().validate().unwrap();
+        for (slice, slice_ms, reason) in [
+            (0, 1000, None),
+            (1000, 1000, None),
+            (1_782_864_000, 1000, None),
+            (1_782_864_000 + 86_400, 1000, None),
+            (1_782_864_000 + 86_401, 1000, Some("from_the_future")),
+            // 2026 in seconds is long ago in milliseconds.
+            (1_782_864_000 + 86_401, 1, None),
+            // The day after tomorrow, in days: 20635 is the first of July.
+            (20_636, 86_400_000, None),
+            (20_637, 86_400_000, Some("from_the_future")),
+            (u64::MAX >> 1, 1, Some("from_the_future")),
+        ] {
+            let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
+            let read = read(&message(slice), 0, &params, latest);
+            let refused = read.err().map(|rejection| rejection.reason());
+            assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
+        }
+    }
+}

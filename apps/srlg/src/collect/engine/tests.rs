@@ -1,0 +1,142 @@
+//! The engine without a broker: what it merges, and how fast.
+
+use std::path::Path;
+use std::time::Instant;
+
+use async_nats::HeaderMap;
+use clap::Parser;
+use srlg_host::state::Delta;
+use srlg_host::{Config, Device, IpPair};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::collect::{Args, open};
+use crate::network::Network;
+use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn engine(folder: &Path, network: &Network) -> Engine {
+    let state = folder.join("state");
+    let reports = folder.join("reports.ndjson");
+    let command = ["", "--device", "cpu", "--state", state.to_str().unwrap(), "--reports"];
+    let args = command.into_iter().chain([reports.to_str().unwrap()]);
+    open(&Command::parse_from(args).args, network).unwrap().0
+}
+
+fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
+    sampled(probe, delta, sequence, None)
+}
+
+fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) -> Event {
+    let part = Part { number: 1, count: 1 };
+    let mut headers = HeaderMap::new();
+    headers.insert(PART_HEADER, part.to_string());
+    if let Some(sampling) = sampling {
+        headers.insert(SAMPLING_HEADER, sampling);
+    }
+    Event::Message(Message {
+        subject: subjects::delta(probe),
+        headers,
+        payload: delta.to_bytes().unwrap().into(),
+        sequence,
+        time: 0,
+        unread: 0,
+    })
+}
+
+/// A delta of some 55,000 recorders.
+fn delta(config: Config, slice: u64, probe: u32) -> Delta {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.skip_to(slice).unwrap();
+    let from = (slice as u32 % 10 * 200 + probe) * 100_000;
+    let pair = |opposite: u32| IpPair { inside: opposite.wrapping_mul(0x9E37_79B9), opposite };
+    detector.ingest(&(from..from + 26_000).map(pair).collect::<Vec<_>>()).unwrap();
+    detector.delta(1).unwrap()
+}
+
+#[test]
+#[ignore = "a measurement: cargo test -p srlg --lib engine -- --ignored --nocapture"]
+fn deltas_of_50_000_recorders_merge_200_times_a_second() {
+    let probes: Vec<String> = (0..200).map(|probe| format!("p{probe}")).collect();
+    let config = Config::default();
+    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(folder.path(), &network);
+    let mut messages = Vec::new();
+    for slice in 0..2 {
+        for (probe, name) in (0..).zip(&network.probes) {
+            let delta = delta(config, 1000 + slice, probe);
+            assert!(delta.recorders() >= 50_000);
+            messages.push(message(name, &delta, messages.len() as u64 + 1));
+        }
+    }
+    let (count, (sender, events)) = (messages.len(), mpsc::channel(messages.len()));
+    messages.into_iter().for_each(|message| sender.try_send(message).unwrap());
+    drop(sender);
+    let begun = Instant::now();
+    engine.run(events).unwrap();
+    let rate = count as f64 / begun.elapsed().as_secs_f64();
+    println!("\n| what | measured |\n|---|---|");
+    println!(
+        "| deltas of 50,000 recorders, 200 probes, with closes and checkpoints, one thread | {rate:.0}/s |"
+    );
+    assert!(rate >= 200.0, "{rate} deltas/s");
+}
+
+#[test]
+fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
+    let scheme = srlg_host::config::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 };
+    let config =
+        Config { window: 3, linear_width: 1024, threshold: 64, scheme, ..Config::default() };
+    let probes = vec!["p".to_owned()];
+    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
+    let folder = tempfile::tempdir().unwrap();
+    let mut number = 0;
+    // A restart after each of them; what is no sampling is refused with its delta, and comes again.
+    for run in [
+        &[(1000, Some("1:10"))][..],
+        &[(1001, None), (1002, Some("1:x")), (1002, None)],
+        &[(1003, None)],
+    ] {
+        let (sender, events) = mpsc::channel(8);
+        sender.try_send(Event::Opened { created: 1, unread: 0, anew: false }).unwrap();
+        for &(slice, sampling) in run {
+            number += 1;
+            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+            detector.skip_to(slice).unwrap();
+            detector
+                .ingest(
+                    &(0..200).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>(),
+                )
+                .unwrap();
+            let delta = detector.delta(1).unwrap();
+            sender.try_send(sampled("p", &delta, number, sampling)).unwrap();
+        }
+        drop(sender);
+        engine(folder.path(), &network).run(events).unwrap();
+    }
+    let text = std::fs::read_to_string(folder.path().join("reports.ndjson")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let found: Vec<_> = lines
+        .map(|line: serde_json::Value| {
+            let unsampled = &line["super_points"][0]["unsampled"];
+            (
+                line["slice"].as_u64().unwrap(),
+                line["sampling"]["most"].as_u64(),
+                unsampled.is_array(),
+            )
+        })
+        .collect();
+    let expected = [
+        (1000, Some(10), true),
+        (1001, Some(10), true),
+        (1002, Some(10), true),
+        (1003, None, false),
+    ];
+    assert_eq!(found, expected);
+}

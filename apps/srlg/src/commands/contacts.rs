@@ -1,0 +1,59 @@
+//! `srlg contacts`: contacts as srlg sees them, `time_ms,src,dst`, a line for each, in the order in which they come.
+//!
+//! Everything that is not a contact is counted by reason on standard error.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, Result};
+use srlg_input::{Contact, Event, Input, InputOptions};
+
+use super::tell;
+
+/// Options of `srlg contacts`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where contacts come from.
+    #[command(flatten)]
+    source: InputOptions,
+}
+
+/// Lists the contacts of an input.
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    print(args, &mut out)?;
+    out.flush().context("cannot write to standard output")
+}
+
+fn print(args: &Args, out: &mut impl Write) -> Result<()> {
+    let mut input = Input::open(&args.source)?;
+    input.stop_at_signals()?;
+    writeln!(out, "time_ms,src,dst").context("cannot write to standard output")?;
+    while let Some(event) = input.next_event()? {
+        match event {
+            Event::Contact(contact) => print_contact(out, &contact),
+            // Somebody may be reading along.
+            Event::Time(_) => out.flush(),
+            Event::Log(line) => {
+                tell(format_args!("{line}"));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+        .context("cannot write to standard output")?;
+    }
+    let status = input.status();
+    status.to_string().lines().for_each(|line| tell(format_args!("{line}")));
+    status.exporters.iter().for_each(|exporter| tell(format_args!("exporter {exporter}")));
+    Ok(())
+}
+
+/// A line, its time in milliseconds to the nanosecond.
+fn print_contact(out: &mut impl Write, contact: &Contact) -> io::Result<()> {
+    let Contact { time_ns, source, destination, .. } = contact;
+    let (ms, fraction) = (time_ns / 1_000_000, time_ns % 1_000_000);
+    if fraction == 0 {
+        writeln!(out, "{ms},{source},{destination}")
+    } else {
+        writeln!(out, "{ms}.{fraction:06},{source},{destination}")
+    }
+}

@@ -1,0 +1,95 @@
+//! The last summary, on standard error.
+
+use std::io::{self, Write};
+
+use srlg_input::Status;
+
+use crate::commands::detect::session::Totals;
+
+/// Background up to which the paper's estimate is clear: see docs/measurements.md.
+const CLEAR_BACKGROUND: f64 = 0.01;
+
+/// Prints what became of every packet, and what it cost.
+pub(super) fn print(totals: &Totals, status: &Status) {
+    // Nobody is left to tell where standard error is closed or full.
+    let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
+}
+
+fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()> {
+    let seconds = totals.wall.as_secs_f64();
+    let rate = |count: u64| count as f64 / seconds / 1e6;
+    write_status(to, status)?;
+    writeln!(
+        to,
+        "dropped    {} too late, {} from the future, {} with no measured endpoint",
+        totals.too_late, totals.future, totals.unmeasured
+    )?;
+    if totals.refused > 0 {
+        let refused = totals.refused;
+        writeln!(to, "ipv6       {refused} contacts left out: the preset paper takes IPv4 alone")?;
+    }
+    if !totals.sampled.is_empty() {
+        let sampled = totals.sampled;
+        writeln!(to, "sampling   {sampled}")?;
+    }
+    writeln!(to, "pairs      {}", totals.pairs)?;
+    writeln!(to, "slices     {} reported, {} in overload", totals.slices, totals.overloaded)?;
+    let packets = status.packets.as_ref().map_or(0, |packets| packets.packets);
+    let records = status.flows.as_ref().map_or(packets, |flows| flows.records);
+    let unit = if status.flows.is_some() { "records" } else { "packets" };
+    let (units, pairs) = (rate(records), rate(totals.pairs));
+    writeln!(to, "time       {seconds:.2} s, {units:.2} M {unit}/s, {pairs:.2} M pairs/s")?;
+    let recorders = totals.recorder_bytes as f64 / 1e6;
+    let device = totals.device;
+    writeln!(to, "memory     {recorders:.1} MB of recorders on {device}, {}", peak_memory())?;
+    write_warnings(to, totals)
+}
+
+/// A line for each source of contacts, and for each exporter.
+fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
+    let Status { packets, flows, sockets, interface_drops, exporters } = status;
+    if let Some(packets) = packets {
+        writeln!(to, "packets    {packets}")?;
+    }
+    if let Some(drops) = interface_drops {
+        writeln!(to, "lost       {drops} packets dropped by the kernel or the interface")?;
+    }
+    if let Some(sockets) = sockets {
+        writeln!(to, "sockets    {sockets}")?;
+    }
+    if let Some(flows) = flows {
+        writeln!(to, "exports    {flows}")?;
+    }
+    exporters.iter().try_for_each(|exporter| writeln!(to, "exporter   {exporter}"))
+}
+
+fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
+    if totals.background > CLEAR_BACKGROUND {
+        writeln!(
+            to,
+            "srlg: warning: other hosts' contacts set up to {:.1} % of an estimator; beyond {:.1} % \
+             the paper's estimate reports false super points: use --preset default",
+            totals.background * 100.0,
+            CLEAR_BACKGROUND * 100.0
+        )?;
+    }
+    if totals.future > 0 {
+        writeln!(
+            to,
+            "srlg: warning: {} contacts have time stamps from the future and were dropped",
+            totals.future
+        )?;
+    }
+    Ok(())
+}
+
+/// Peak memory of this process, where the system tells.
+pub(super) fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    match kib {
+        Some(kib) => format!("process peak {:.1} MB", kib as f64 * 1024.0 / 1e6),
+        None => "process peak unknown on this system".to_owned(),
+    }
+}

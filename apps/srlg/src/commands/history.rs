@@ -1,0 +1,53 @@
+//! `srlg alerts`: what was told, out of the database of a monitor that may run.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::alerts::Status;
+use anyhow::Result;
+
+use crate::notify::store::Store;
+
+/// Options of `srlg alerts`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the state of the monitor
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+
+    /// Alerts of which something was told in this time
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    pub since: Duration,
+
+    /// Lines of JSON, the last notice of each alert
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Returns the alerts that `args` ask for, the one that was told last first.
+pub fn alerts(args: &Args) -> Result<String> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    let since_ms = u64::try_from(now.saturating_sub(args.since).as_millis())?;
+    let mut text = String::new();
+    for (_, notice) in Store::read(&args.state)?.alerts_since(since_ms)? {
+        if args.json {
+            writeln!(text, "{}", serde_json::to_string(&notice)?)?;
+            continue;
+        }
+        let start = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
+        let state = if notice.status == Status::End { "over" } else { "goes on" };
+        writeln!(
+            text,
+            "{}  {:<8} {state:<8} {}  {}",
+            humantime::format_rfc3339_seconds(start),
+            notice.severity.to_string(),
+            notice.id,
+            notice.text
+        )?;
+    }
+    if text.is_empty() && !args.json {
+        writeln!(text, "no alert in the last {}", humantime::format_duration(args.since))?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,153 @@
+//! What a monitor watches, and when it alerts: a file of TOML, or options of the command alone.
+//!
+//! ```text
+//! text --[document, file]--> File --[resolve]--> Config
+//! options of a command -----> File
+//! ```
+//!
+//! Invariant: a [`Config`] is whole and right: whatever is wrong was told before, with its line.
+
+mod document;
+mod file;
+pub mod options;
+mod resolve;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use srlg_input::contact::Networks;
+use srlg_input::{InputOptions, ViewOptions};
+use toml::de::DeTable;
+
+use crate::alerts::rules::Rules;
+use crate::measure::watch::BELOW_DOWN;
+use crate::notify::sinks::SinkOptions;
+pub use document::Problems;
+pub use file::General;
+use file::{File, RuleTable, Tables, Window};
+
+/// Everything that a monitor does.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where contacts come from.
+    pub source: InputOptions,
+    /// Settings that are not about a view, a network or a sink.
+    pub general: General,
+    /// Views, in the order of the file.
+    pub views: Vec<ViewConfig>,
+    /// Labels of networks.
+    pub labels: Networks<String>,
+    /// Where notices go.
+    pub sinks: Vec<SinkOptions>,
+}
+
+/// A view with its rules.
+#[derive(Clone, Debug)]
+pub struct ViewConfig {
+    /// Its name.
+    pub name: String,
+    /// Contacts that count, and the hosts that they count for.
+    pub view: ViewOptions,
+    /// Distinct pairs of the longest window that the detector is sized for, if they are given.
+    pub pairs: Option<u64>,
+    /// Bytes that the detector may take, if they are given.
+    pub memory: Option<usize>,
+    /// Sizes of its detector, with seed 0.
+    pub sizes: srlg_host::Config,
+    /// The rules of its hosts.
+    pub rules: Rules,
+}
+
+impl Config {
+    /// Reads the configuration in the file `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Self::parse(&text).map_err(|problems| problems.of(path))?)
+    }
+
+    /// Reads the configuration `text`.
+    /// The error names all problems if the text is TOML, and else the first.
+    pub fn parse(text: &str) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let root = DeTable::parse(text).map_err(|error| Problems::of_toml(text, &error))?;
+        let file = File::read(root.into_inner(), &mut problems);
+        resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
+    }
+
+    /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
+    /// within `window`, and ends it after `hold`.
+    pub fn simple(
+        source: InputOptions,
+        general: General,
+        threshold: u32,
+        window: Duration,
+        hold: Duration,
+    ) -> Result<Self, Problems> {
+        let rule = RuleTable {
+            name: "default".to_owned(),
+            thresholds: [(Window::from(window), threshold.into())].into(),
+            hold: Some(hold),
+            ..RuleTable::default()
+        };
+        let tables = Tables { input: source, rules: vec![rule], ..Tables::default() };
+        resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
+    }
+
+    /// Takes over the rules, the allow lists and the labels of `next`, and returns what cannot be taken over without a
+    /// restart, a line each.
+    pub fn take_over(&mut self, next: Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut check = |is_same: bool, what: &str| {
+            if !is_same {
+                lines.push(format!("{what} changed: restart the monitor for that"));
+            }
+            is_same
+        };
+        let (now, then) = (&self.general, &next.general);
+        let is_same_slice = now.slice == then.slice;
+        let is_same_http = (now.http, now.http_public) == (then.http, then.http_public);
+        check(self.source == next.source, "the input is");
+        check(now.grace == then.grace, "grace is");
+        check(now.device == then.device, "device is");
+        check(is_same_http, "http is");
+        check(now.state == then.state, "state is");
+        check(now.checkpoint == then.checkpoint, "checkpoint is");
+        check(now.keep == then.keep, "keep is");
+        check(self.sinks == next.sinks, "the list of sinks is");
+        let names = self.views.iter().map(|view| &view.name);
+        check(names.eq(next.views.iter().map(|view| &view.name)), "the list of views is");
+        for view in &mut self.views {
+            let found = next.views.iter().find(|next| next.name == view.name);
+            let Some(next) = found.filter(|_| is_same_slice) else { continue };
+            let is_same =
+                check(view.view == next.view, &format!("what the view {} measures is", view.name));
+            let is_same_size = (view.pairs, view.memory) == (next.pairs, next.memory);
+            check(is_same_size, &format!("pairs or memory of the view {} is", view.name));
+            let (sizes, wanted) = (&view.sizes, &next.sizes);
+            let fits = check(
+                wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
+                &format!(
+                    "the view {} was sized for windows of up to {} and for alerts that end at {:.0} or more, down times the threshold, and the rules are",
+                    view.name,
+                    humantime::format_duration(self.general.slice * sizes.window),
+                    f64::from(sizes.threshold) / BELOW_DOWN
+                ),
+            );
+            if is_same && fits {
+                view.rules = next.rules.clone();
+            }
+        }
+        self.labels = next.labels;
+        if !is_same_slice {
+            lines.push(
+                "slice is changed: restart the monitor for that, and for the rules".to_owned(),
+            );
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! The parts of a configuration file, as TOML has them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use humantime::parse_duration;
+use serde::Deserialize;
+use srlg_host::Device;
+use srlg_input::contact::{IpNet, Prefixes, deserialize_networks, parse_network};
+use srlg_input::{InputOptions, ViewOptions};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::document::{Problems, from_text, read};
+use crate::notify::sinks::SinkOptions;
+
+/// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
+pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
+
+/// Settings that are not part of a table; as options of a command those that it takes.
+#[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct General {
+    /// Inside network, repeatable; without one all hosts are inside, and no outside hosts are watched
+    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub inside: Vec<IpNet>,
+
+    /// Length of a slice, by which the window moves
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[serde(with = "humantime_serde")]
+    pub slice: Duration,
+
+    /// How long after its end a slice waits for contacts on their way
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
+    #[serde(with = "humantime_serde")]
+    pub grace: Duration,
+
+    /// Where views are counted: cpu, cuda, cuda:N or auto
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
+    #[serde(deserialize_with = "from_text")]
+    pub device: Device,
+
+    /// Address of the page, the metrics and the interface of programs
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
+
+    /// Whether others than this machine may ask there, although there are no accounts.
+    #[arg(skip)]
+    pub http_public: bool,
+
+    /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+
+    /// Time between two checkpoints.
+    #[arg(skip = Self::default().checkpoint)]
+    #[serde(with = "humantime_serde")]
+    pub checkpoint: Duration,
+
+    /// How long notices are kept.
+    #[arg(skip = Self::default().keep)]
+    #[serde(with = "humantime_serde")]
+    pub keep: Duration,
+}
+
+impl Default for General {
+    fn default() -> Self {
+        Self {
+            inside: Vec::new(),
+            slice: Duration::from_secs(1),
+            grace: Duration::from_millis(100),
+            device: Device::Cpu,
+            http: None,
+            http_public: false,
+            state: None,
+            checkpoint: Duration::from_secs(10),
+            keep: Duration::from_secs(30 * 86_400),
+        }
+    }
+}
+
+/// A `[[view]]`: what is counted, in how much memory.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ViewTable {
+    pub(super) name: String,
+    /// Distinct pairs of the longest window that the detector is sized for.
+    pub(super) pairs: Option<u64>,
+    /// Bytes that the detector may take.
+    pub(super) memory: Option<usize>,
+    /// All other keys.
+    pub(super) options: ViewOptions,
+}
+
+/// A `[[rule]]`: when alerts start and end.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RuleTable {
+    pub(super) name: String,
+    /// Views; without any all.
+    pub(super) views: Vec<String>,
+    /// Networks of hosts; without any all.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) networks: Vec<IpNet>,
+    /// Peers that start an alert, by the window.
+    pub(super) thresholds: BTreeMap<Window, f64>,
+    /// Part of a threshold below which an alert ends.
+    pub(super) down: Option<f64>,
+    /// Slices at the threshold, of the last `of`, that start an alert.
+    #[serde(rename = "for")]
+    pub(super) for_slices: Option<u32>,
+    /// See `for`.
+    #[serde(rename = "of")]
+    pub(super) of_slices: Option<u32>,
+    /// Time below `down` after which an alert ends.
+    #[serde(with = "humantime_serde")]
+    pub(super) hold: Option<Duration>,
+    /// Time after which an active alert is told again.
+    #[serde(with = "humantime_serde")]
+    pub(super) repeat: Option<Duration>,
+}
+
+/// An `[[allow]]`: hosts or contacts that start no alert, by one of `hosts`, `peers`, or `ports` of `hosts`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct AllowTable {
+    /// The reason, for people.
+    pub(super) why: String,
+    /// Views; without any all.
+    pub(super) views: Vec<String>,
+    /// Networks of hosts without alerts.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) hosts: Vec<IpNet>,
+    /// Networks of peers that do not count.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) peers: Vec<IpNet>,
+    /// Ports at `hosts` to which contacts do not count.
+    pub(super) ports: Vec<u16>,
+}
+
+/// A `[[network]]`: the label of networks.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct NetworkTable {
+    pub(super) label: String,
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub(super) networks: Vec<IpNet>,
+}
+
+/// The length of a window, as it is written and as it is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Window {
+    pub(super) text: String,
+    pub(super) length: Duration,
+}
+
+impl From<Duration> for Window {
+    fn from(length: Duration) -> Self {
+        Self { text: humantime::format_duration(length).to_string(), length }
+    }
+}
+
+impl TryFrom<String> for Window {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let length = parse_duration(&text)
+            .map_err(|error| format!("a window is {text:?} ({error}): give a time as 60s or 1h"))?;
+        Ok(Self { text, length })
+    }
+}
+
+/// The tables of a file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tables {
+    pub(super) input: InputOptions,
+    #[serde(rename = "view")]
+    pub(super) views: Vec<ViewTable>,
+    #[serde(rename = "rule")]
+    pub(super) rules: Vec<RuleTable>,
+    #[serde(rename = "allow")]
+    pub(super) allows: Vec<AllowTable>,
+    #[serde(rename = "network")]
+    pub(super) networks: Vec<NetworkTable>,
+    #[serde(rename = "sink")]
+    pub(super) sinks: Vec<SinkOptions>,
+}
+
+const TABLES: [&str; 6] = ["input", "view", "rule", "allow", "network", "sink"];
+
+/// A file that was read, but not checked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct File<'i> {
+    pub(super) general: General,
+    pub(super) tables: Tables,
+    /// All keys, with their places; none if the values are of no file.
+    pub(super) keys: DeTable<'i>,
+}
+
+impl<'i> File<'i> {
+    /// Reads the file that has `keys`.
+    pub(super) fn read(mut keys: DeTable<'i>, problems: &mut Problems) -> Self {
+        nest_view_options(&mut keys);
+        let parts = keys.clone().into_iter();
+        let (tables, general): (DeTable<'_>, DeTable<'_>) =
+            parts.partition(|(key, _)| TABLES.contains(&&**key.get_ref()));
+        let (general, before): (General, _) = (read(general, problems), problems.len());
+        let mut file = Self { general, tables: read(tables, problems), keys };
+        // A value that was left out may be one that another needs.
+        if problems.len() == before
+            && let Err(bad) = file.tables.input.check()
+        {
+            let input = file.keys.get("input").and_then(|input| input.get_ref().get(bad.option));
+            problems.add(input.map_or(0..0, Spanned::span), bad.to_string());
+        }
+        for (at, view) in file.tables.views.iter_mut().enumerate() {
+            let keys = value(&file.keys, "view", at, "options").map(Spanned::get_ref);
+            let has = |key| keys.is_some_and(|keys| keys.get(key).is_some());
+            if !has("inside") {
+                view.options.inside.clone_from(&file.general.inside);
+            }
+            if !has("peer-prefix6") {
+                view.options.prefixes.peer6 = PREFIXES.peer6;
+            }
+        }
+        file
+    }
+
+    /// Where the value of `key` is in the table number `at` of those called `name`, or where the table is.
+    pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
+        let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));
+        value(&self.keys, name, at, key).or(table).map_or(0..0, Spanned::span)
+    }
+}
+
+fn value<'a, 'i>(
+    keys: &'a DeTable<'i>,
+    name: &str,
+    at: usize,
+    key: &str,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    keys.get(name)?.get_ref().get(at)?.get_ref().get(key)
+}
+
+/// Moves the keys of each view that are options of it into a table of their own.
+fn nest_view_options(keys: &mut DeTable<'_>) {
+    let Some(DeValue::Array(views)) = keys.get_mut("view").map(Spanned::get_mut) else { return };
+    for view in views.iter_mut() {
+        let span = view.span();
+        if let DeValue::Table(keys) = view.get_mut() {
+            let parts = std::mem::take(keys).into_iter();
+            let (own, options): (DeTable<'_>, DeTable<'_>) =
+                parts.partition(|(key, _)| ["name", "pairs", "memory"].contains(&&**key.get_ref()));
+            *keys = own;
+            let key = Spanned::new(span.clone(), "options".into());
+            keys.insert(key, Spanned::new(span, DeValue::Table(options)));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `srlg`: alerts of super points, of one site or of a network.
+//!
+//! Results go to standard output, everything else to standard error, a line each. Exit codes: 0 done, 1 the alerts of a
+//! demonstration are not those of its attacks, 2 an error.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use srlg_cli::commands::{
+    contacts, demo, detect, explain, history, network_demo, suggest, tell, until_pipe_breaks,
+};
+use srlg_cli::network::setup;
+use srlg_cli::{collect, config, measure, probe};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+/// Alerts of hosts in contact with many distinct others, from flow exports, packets or logs
+#[derive(Debug, Parser)]
+#[command(name = "srlg", version)]
+struct Command {
+    /// Levels to log, by module: srlg_cli=debug,async_nats=info
+    #[arg(long, global = true, value_name = "LEVELS", default_value = "srlg_cli=info")]
+    log: Targets,
+
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Watch an input, and alert
+    Run(Box<config::options::Options>),
+    /// Send the traffic of one site of a network to its collector, a delta per slice
+    Probe(Box<probe::Args>),
+    /// Merge the deltas of all probes of a network, report and alert
+    Collect(collect::Args),
+    /// List the super points of an input
+    Detect(detect::Args),
+    /// List the contacts of an input, as `time_ms,src,dst`
+    Contacts(contacts::Args),
+    /// Make what a network needs: keys, certificates and the configuration of the broker
+    Setup(setup::Args),
+    /// Check a configuration, and show what it comes to
+    Check(explain::CheckArgs),
+    /// Show which rules of a configuration apply to a host, and why
+    Explain(explain::ExplainArgs),
+    /// Suggest thresholds from the counts of a running monitor
+    Suggest(suggest::Args),
+    /// List the alerts in the state of a monitor, which may be running
+    Alerts(history::Args),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+    /// Play attacks over loopback and alert on them; with --network a broker, three probes and a collector
+    Demo(DemoArgs),
+}
+
+/// Options of `srlg demo`.
+#[derive(Debug, clap::Args)]
+struct DemoArgs {
+    /// Show a network of three sites in place of one site
+    #[arg(long, conflicts_with_all = ["seconds", "alerts", "http", "seed"])]
+    network: bool,
+
+    #[command(flatten)]
+    site: demo::Args,
+}
+
+fn main() -> ExitCode {
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return usage(&error),
+    };
+    // Colours are for eyes alone: a file or a journal gets none.
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_writer(io::stderr)
+        .with_target(false);
+    tracing_subscriber::registry().with(lines).with(command.log).init();
+    match execute(command.task) {
+        Ok(code) => code,
+        Err(error) => {
+            tell(format_args!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Run(options) => measure::run::run(&options)?,
+        Task::Probe(args) => probe::run(*args)?,
+        Task::Collect(args) => collect::run(&args)?,
+        Task::Detect(args) => until_pipe_breaks(detect::run(&args))?,
+        Task::Contacts(args) => until_pipe_breaks(contacts::run(&args))?,
+        Task::Setup(args) => setup::run(&args)?,
+        Task::Check(args) => print(&explain::check(&args)?)?,
+        Task::Explain(args) => print(&explain::explain(&args)?)?,
+        Task::Suggest(args) => print(&suggest::suggest(&args)?)?,
+        Task::Alerts(args) => print(&history::alerts(&args)?)?,
+        Task::Man => print(&manual()?)?,
+        Task::Demo(DemoArgs { network: true, .. }) => return network_demo::run(),
+        Task::Demo(DemoArgs { site, .. }) => return demo::run(&site),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the help that was asked for, or the error as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return error.print().map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _nobody_reads = error.print();
+        return ExitCode::from(2);
+    }
+    let text = error.to_string();
+    // The error, and below it the options that it names.
+    let reason = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    let reason = reason.collect::<Vec<_>>().join(" ");
+    tell(format_args!("{} (--help lists the options)", reason.trim_start_matches("error: ")));
+    ExitCode::from(2)
+}
+
+/// The manual page of all subcommands, one after the other.
+fn manual() -> Result<String> {
+    let mut command = Command::command();
+    command.build();
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut text)?;
+    for task in command.get_subcommands().filter(|task| !task.is_hide_set()) {
+        let name = task.get_name().to_uppercase();
+        text.extend(format!(".SH {name}\n").bytes());
+        let mut of_task = Vec::new();
+        let man = clap_mangen::Man::new(task.clone());
+        man.render_description_section(&mut of_task)?;
+        man.render_options_section(&mut of_task)?;
+        let of_task = String::from_utf8(of_task)?;
+        text.extend(
+            of_task.replace(".SH DESCRIPTION\n", "").replace(".SH OPTIONS", ".SS Options").bytes(),
+        );
+    }
+    Ok(String::from_utf8(text)?)
+}
+
+fn print(text: &str) -> Result<()> {
+    let printed = io::stdout().write_all(text.as_bytes());
+    until_pipe_breaks(printed.context("cannot write to standard output"))
+}

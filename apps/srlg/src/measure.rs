@@ -1,0 +1,14 @@
+//! One site: contacts in, a detector per view, alerts of each.
+
+pub(crate) mod maxima;
+pub mod monitor;
+pub mod run;
+pub mod saved;
+mod service;
+pub(crate) mod watch;
+
+use std::time::Duration;
+
+/// Contacts and slices further ahead of the system clock are rejected: one wrong time stamp from the far future would make
+/// everything after it too late.
+pub(crate) const SKEW: Duration = Duration::from_secs(86_400);

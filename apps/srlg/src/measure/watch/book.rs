@@ -1,0 +1,318 @@
+//! The rules and alerts of a view, and all that is shown of its closed slices.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::alerts::{Alert, Condition, Sighting, Status, Subject, Tracker};
+use anyhow::{Context as _, Result};
+use srlg_host::report::{Closing, EstimateRange};
+use srlg_host::{SliceReport, SuperPoint};
+use srlg_input::contact::{Contact, Sampling, SamplingWindow};
+
+use super::details::Details;
+use super::shown::TopHosts;
+use crate::alerts::rules::Rules;
+use crate::measure::maxima::Maxima;
+use crate::notify::notice::Context;
+use crate::show::board::{AllowBoard, ViewBoard};
+
+/// Without any contact for so long the input is lost: silence is no end of an attack.
+const LOST_MS: u64 = 60_000;
+
+/// Slices of a silence that are told one by one. Alerts have ended long before.
+const MOST_SILENT: u64 = 4_096;
+
+/// Hosts are reported to a tracker from below the count at which alerts end.
+pub(crate) const BELOW_DOWN: f64 = 0.9;
+
+/// The hosts of a slice that a tracker looks at, by the length of its window in slices.
+pub(super) type Sightings = BTreeMap<u32, Vec<Sighting>>;
+
+pub(crate) struct Book {
+    /// Name of the view.
+    pub(crate) name: String,
+    /// The longest window.
+    window: u32,
+    /// By the length of the window in slices.
+    trackers: BTreeMap<u32, Tracker>,
+    maxima: BTreeMap<u32, Maxima>,
+    rules: Rules,
+    /// How often each allowance of the rules took something out.
+    hits: Vec<u64>,
+    slice_ms: u64,
+    /// The next slice for the trackers.
+    next: u64,
+    /// Before this slice counts are too low, as nothing was seen for a while.
+    whole_from: u64,
+    sampling: SamplingWindow,
+    /// When the newest contact was read, whichever it was.
+    newest_input_ms: u64,
+    /// Whether nothing has come for so long that alerts wait.
+    pub(crate) is_input_lost: bool,
+    /// Changes of alerts, with what the view knows besides.
+    changes: Vec<(Alert, Context)>,
+    details: Details,
+    shown: TopHosts,
+    /// Slices that were closed.
+    pub(crate) closed: u64,
+    overloads: u64,
+}
+
+impl Book {
+    pub(super) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
+        let mut book = Self {
+            name: name.to_owned(),
+            window,
+            trackers: BTreeMap::new(),
+            maxima: BTreeMap::new(),
+            hits: vec![0; rules.allows().len()],
+            rules,
+            slice_ms,
+            next: 0,
+            whole_from: 0,
+            sampling: SamplingWindow::new(window),
+            newest_input_ms: 0,
+            is_input_lost: false,
+            changes: Vec::new(),
+            details: Details::default(),
+            shown: TopHosts::default(),
+            closed: 0,
+            overloads: 0,
+        };
+        book.make_trackers();
+        book
+    }
+
+    /// Follows `rules` from the next slice on. Alerts whose rule is gone end then.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.hits = rules.hits_after(&self.rules, &self.hits);
+        self.rules = rules;
+        self.make_trackers();
+    }
+
+    fn make_trackers(&mut self) {
+        for window in self.rules.windows() {
+            self.trackers.entry(window).or_insert_with(|| Tracker::new(&self.name));
+        }
+    }
+
+    /// The end of the last slice that the trackers know, milliseconds since the Unix epoch.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.next.saturating_mul(self.slice_ms)
+    }
+
+    /// Whether the pairs of `contact` count that are there: the one of its source, and the one of its destination.
+    #[inline]
+    pub(super) fn counts(&mut self, contact: &Contact, are_there: [bool; 2]) -> [bool; 2] {
+        self.rules.counts(contact, are_there, &mut self.hits)
+    }
+
+    /// Takes note of a contact of `slice`, whether it counts or not.
+    #[inline]
+    pub(super) fn see(&mut self, slice: u64, contact: &Contact) {
+        self.newest_input_ms = self.newest_input_ms.max(contact.time_ns / 1_000_000);
+        self.sampling.add(slice, contact);
+    }
+
+    #[inline]
+    pub(super) fn has_details(&self) -> bool {
+        !self.details.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn detail(&mut self, pair: (IpAddr, IpAddr), contact: &Contact) {
+        self.details.take(pair, contact);
+    }
+
+    /// Returns the changes of alerts since the last call.
+    pub(crate) fn changes(&mut self) -> Vec<(Alert, Context)> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Returns the states of all alerts, as JSON.
+    pub(crate) fn state(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(&self.trackers)?)
+    }
+
+    /// Takes over a [`state`](Self::state). Counts are too low until a whole window has passed.
+    pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<()> {
+        self.trackers = serde_json::from_slice(state)
+            .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
+        self.make_trackers();
+        // How long nothing was seen is known when the first slice starts.
+        self.whole_from = u64::MAX;
+        Ok(())
+    }
+
+    /// Returns the largest counts of hosts, by the length of the window in slices.
+    pub(crate) fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
+        self.maxima.iter().map(|(window, maxima)| (*window, maxima))
+    }
+
+    /// Takes over the largest counts of all windows that rules have; `read` returns them as JSON.
+    pub(crate) fn restore_maxima(
+        &mut self,
+        read: impl Fn(u32) -> Result<Option<Vec<u8>>>,
+    ) -> Result<()> {
+        for window in self.rules.windows() {
+            if let Some(maxima) = read(window)? {
+                let maxima = serde_json::from_slice(&maxima).with_context(|| {
+                    format!("the largest counts of the view {} are damaged", self.name)
+                })?;
+                self.maxima.insert(window, maxima);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn sampling_slices(&self) -> Vec<(u64, String)> {
+        self.sampling.slices().map(|(slice, sampling)| (slice, sampling.to_string())).collect()
+    }
+
+    /// Continues at `slice`, before which contacts were sampled so.
+    pub(super) fn resume(&mut self, slice: u64, sampling: Vec<(u64, Sampling)>) {
+        self.next = slice;
+        sampling.into_iter().for_each(|(slice, sampling)| self.sampling.merge(slice, sampling));
+    }
+
+    /// The first slice is `slice`.
+    pub(super) fn start(&mut self, slice: u64) {
+        self.next = slice;
+        self.newest_input_ms = self.newest_input_ms.max(slice.saturating_mul(self.slice_ms));
+        if self.whole_from == u64::MAX {
+            self.whole_from = slice.saturating_add(self.window.into());
+        }
+    }
+
+    /// The hosts of the slice that is being closed, for the trackers.
+    pub(super) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
+        let sightings = |window: &u32| {
+            let least = self.rules.least(Some(*window)) * BELOW_DOWN;
+            let points = closing.super_points_within(*window, least)?.into_iter();
+            Ok((*window, points.map(|point| sighting(&point)).collect()))
+        };
+        self.trackers.keys().map(sightings).collect()
+    }
+
+    pub(super) fn close(&mut self, report: &SliceReport, sightings: &Sightings) {
+        self.silence_until(report.slice);
+        self.closed += 1;
+        let is_overloaded = report.health.finder.overload.is_some();
+        self.overloads += u64::from(is_overloaded);
+        let alerts = self.track(report.slice, sightings, is_overloaded);
+        let now_ms = self.now_ms();
+        for (window, points) in sightings {
+            let maxima = self.maxima.entry(*window).or_default();
+            maxima.pass(now_ms);
+            for point in points {
+                maxima.take(point.host, point.cardinality, now_ms);
+                let least = point.cardinality - point.std_error;
+                self.rules.count_host(point.host, *window, least, &mut self.hits);
+            }
+        }
+        let hosts = self.hosts_with_alerts(report);
+        self.details.look_at(&hosts, now_ms);
+        let active = |host: IpAddr| self.trackers.values().any(|tracker| tracker.is_active(host));
+        self.shown.close(report, active);
+        let sampling = self.sampling.at(report.slice);
+        for (window, alert) in alerts {
+            let hosts: Vec<IpAddr> = match &alert.subject {
+                Subject::Host(host) => vec![*host],
+                Subject::Network { largest, .. } => largest.iter().map(|(host, _)| *host).collect(),
+            };
+            let mut points = report.super_points.iter();
+            let point = points.find(|point| Some(&point.host) == hosts.first());
+            let peers = point.into_iter().flat_map(|point| &point.peers);
+            let is_end = alert.status == Status::End;
+            let context = Context {
+                peers: peers.map(|peer| peer.host).collect(),
+                detail: if is_end { None } else { self.details.of(&hosts) },
+                sampling,
+                ..self.context(window, &alert)
+            };
+            self.changes.push((alert, context));
+        }
+        // Alerts that are over have been told with all that was known of them.
+        let windows = self.rules.windows();
+        self.trackers.retain(|window, it| it.active() > 0 || windows.contains(window));
+    }
+
+    /// Takes a slice to the trackers; the changes of alerts, each with its window.
+    fn track(
+        &mut self,
+        slice: u64,
+        sightings: &Sightings,
+        is_overloaded: bool,
+    ) -> Vec<(u32, Alert)> {
+        self.next = slice + 1;
+        let now_ms = self.now_ms();
+        self.is_input_lost = now_ms.saturating_sub(self.newest_input_ms) >= LOST_MS;
+        let is_overloaded = is_overloaded || slice < self.whole_from;
+        let condition = Condition { is_input_lost: self.is_input_lost, is_overloaded };
+        let mut alerts = Vec::new();
+        for (window, tracker) in &mut self.trackers {
+            let points = sightings.get(window).map_or(&[][..], Vec::as_slice);
+            let rule = |host| self.rules.rule(host, *window);
+            let changes = tracker.close(now_ms, points, rule, condition);
+            alerts.extend(changes.into_iter().map(|alert| (*window, alert)));
+        }
+        alerts
+    }
+
+    fn context(&self, window: u32, alert: &Alert) -> Context {
+        Context {
+            window_ms: u64::from(window) * self.slice_ms,
+            data_age_ms: alert.now_ms.saturating_sub(self.newest_input_ms),
+            ..Context::default()
+        }
+    }
+
+    /// Hosts with an alert, or about to have one; those with the most peers first.
+    fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
+        let mut hosts: Vec<IpAddr> = self.trackers.values().flat_map(Tracker::hosts).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let points = report.super_points.iter();
+        let counts: BTreeMap<IpAddr, f64> =
+            points.map(|point| (point.host, point.cardinality)).collect();
+        let count = |host: &IpAddr| counts.get(host).copied().unwrap_or(0.0);
+        hosts.sort_by(|a, b| count(b).total_cmp(&count(a)));
+        hosts
+    }
+
+    /// Takes the slices before `slice` that have no report, as nothing was in their window.
+    pub(super) fn silence_until(&mut self, slice: u64) {
+        self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
+        while self.next < slice {
+            for (window, alert) in self.track(self.next, &Sightings::new(), false) {
+                let context = self.context(window, &alert);
+                self.changes.push((alert, context));
+            }
+            self.shown.silence();
+        }
+    }
+
+    pub(super) fn board(&self) -> ViewBoard {
+        let allows = self.rules.allows().iter().zip(&self.hits);
+        ViewBoard {
+            name: self.name.clone(),
+            window_ms: u64::from(self.window) * self.slice_ms,
+            slices: self.closed,
+            overloads: self.overloads,
+            allows: allows
+                .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits: *hits })
+                .collect(),
+            left_out: self.trackers.values().map(Tracker::left_out).sum(),
+            ..self.shown.board()
+        }
+    }
+}
+
+fn sighting(point: &SuperPoint) -> Sighting {
+    Sighting {
+        host: point.host,
+        cardinality: point.cardinality,
+        std_error: point.std_error,
+        is_lower_bound: point.range == EstimateRange::Beyond,
+    }
+}

@@ -1,0 +1,155 @@
+//! [`Network`]: what all probes and the collector have to agree on, a file of JSON.
+//!
+//! Shape: `network.json` has every size of the detectors, their secret seed, the length of a
+//! slice and the names of the probes. Invariant: a `Network` is one that detectors can be made
+//! of, and whose file nobody but its owner and his group could read.
+
+pub mod broker;
+pub mod connect;
+pub mod setup;
+pub mod subjects;
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use srlg_host::Config;
+use srlg_host::config::ConfigError;
+
+use subjects::{BadName, check_name};
+
+/// File of the network in a folder that `setup` has made.
+pub const NETWORK_FILE: &str = "network.json";
+
+/// Least and most bytes of a part: what a header of a delta takes with ease, and what NATS advises not to
+/// exceed in a message.
+const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
+
+/// The description of a network, which all of its nodes share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Names of the probes, each once: a slice is complete when all of them have delivered it.
+    pub probes: Vec<String>,
+    /// Length of a slice in milliseconds.
+    pub slice_ms: u64,
+    /// A delta of more bytes than this goes in parts.
+    pub part_bytes: usize,
+    /// Sizes, hash and seed of every detector.
+    pub config: Config,
+}
+
+/// The reason why a network cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message states the rule and names its fields")]
+pub enum NetworkError {
+    #[error("cannot read {path}: {cause}")]
+    Read { path: PathBuf, cause: io::Error },
+    #[error("cannot write {path}: {cause}")]
+    Write { path: PathBuf, cause: io::Error },
+    #[error("{path} holds a secret, and everybody on this machine may read it: chmod o= {path}")]
+    Open { path: PathBuf },
+    #[error("{path} is no description of a network: {cause}")]
+    Form { path: PathBuf, cause: serde_json::Error },
+    #[error("config: {0}")]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error("probe {name:?} is named twice: name each once")]
+    Twice { name: String },
+    #[error("the network has no probe: name at least one")]
+    NoProbe,
+    #[error("{name:?} is no probe of the network: give one of {known}")]
+    Unknown { name: String, known: String },
+    #[error("slice_ms is {slice_ms}: give 1 to 86400000, a day")]
+    Slice { slice_ms: u64 },
+    #[error("part_bytes are {part_bytes}: give {} to {}", PART_BYTES.start(), PART_BYTES.end())]
+    PartBytes { part_bytes: usize },
+}
+
+impl Network {
+    /// Reads `network.json` of `folder`, and checks it.
+    pub fn read(folder: &Path) -> Result<Self, NetworkError> {
+        let path = folder.join(NETWORK_FILE);
+        let text = read_secret(&path)?;
+        let network: Self =
+            serde_json::from_str(&text).map_err(|cause| NetworkError::Form { path, cause })?;
+        network.check()?;
+        Ok(network)
+    }
+
+    /// Writes `network.json` into `folder`, where none may be yet, readable by its owner alone.
+    pub fn write(&self, folder: &Path) -> Result<(), NetworkError> {
+        self.check()?;
+        let path = folder.join(NETWORK_FILE);
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|cause| NetworkError::Form { path: path.clone(), cause })?;
+        text.push('\n');
+        write_secret(&path, &text)
+    }
+
+    /// Length of a slice.
+    #[must_use]
+    pub fn slice(&self) -> Duration {
+        Duration::from_millis(self.slice_ms)
+    }
+
+    /// Checks that `name` is a probe of this network.
+    pub fn check_probe(&self, name: &str) -> Result<(), NetworkError> {
+        if self.probes.iter().any(|probe| probe == name) {
+            return Ok(());
+        }
+        let known = self.probes.join(", ");
+        Err(NetworkError::Unknown { name: name.to_owned(), known })
+    }
+
+    fn check(&self) -> Result<(), NetworkError> {
+        let Self { probes, slice_ms, part_bytes, config } = self;
+        let mut names = BTreeSet::new();
+        for name in probes {
+            check_name(name)?;
+            if !names.insert(name) {
+                return Err(NetworkError::Twice { name: name.clone() });
+            }
+        }
+        if names.is_empty() {
+            return Err(NetworkError::NoProbe);
+        }
+        if !(1..=86_400_000).contains(slice_ms) {
+            return Err(NetworkError::Slice { slice_ms: *slice_ms });
+        }
+        if !PART_BYTES.contains(part_bytes) {
+            return Err(NetworkError::PartBytes { part_bytes: *part_bytes });
+        }
+        config.validate()?;
+        Ok(())
+    }
+}
+
+/// The text of a file that not everybody may read.
+pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
+    let path = || path.to_owned();
+    let fail = |cause| NetworkError::Read { path: path(), cause };
+    let mode = fs::metadata(path()).map_err(fail)?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Err(NetworkError::Open { path: path() });
+    }
+    fs::read_to_string(path()).map_err(fail)
+}
+
+/// Makes a file that its owner alone may read, where none may be yet.
+pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|cause| NetworkError::Write { path: path.to_owned(), cause })
+}
+
+#[cfg(test)]
+mod tests;

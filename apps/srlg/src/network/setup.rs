@@ -1,0 +1,169 @@
+//! `srlg setup`: everything that a network needs, in one folder.
+//!
+//! Shape: [`make`] writes `network.json`, an authority's certificate, the broker's certificate and
+//! key, a key for each client, and `nats.conf`, which lets each do its own work and
+//! nothing else. Invariant: nothing is overwritten, secrets are for their owner alone, and the
+//! authority's own key is never written: nobody can sign a second broker.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use nkeys::KeyPair;
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
+use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
+use srlg_host::Config;
+use srlg_host::config::{HashFamily, random_seed};
+use time::OffsetDateTime;
+
+use crate::network::connect::{AUTHORITY_FILE, key_file};
+use crate::network::subjects::COLLECTOR;
+use crate::network::{Network, write_secret};
+
+mod conf;
+
+/// The broker's configuration in a folder that `setup` has made.
+pub const CONF_FILE: &str = "nats.conf";
+
+/// How long certificates are good.
+const LIFE: time::Duration = time::Duration::days(3650);
+
+/// A part has at most a megabyte less what its headers take: the broker's own default is a megabyte.
+const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
+
+/// Options of `srlg setup`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder to write to; it is created if it does not exist
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+
+    /// Names of the probes: a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", required = true, value_delimiter = ',')]
+    pub probes: Vec<String>,
+
+    /// Names and addresses by which clients reach the broker, all of which its certificate has
+    #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
+    pub host: Vec<String>,
+
+    /// Port of the broker
+    #[arg(long, default_value_t = 4222)]
+    pub port: u16,
+
+    /// Distinct opposite hosts that make a super point of the whole network
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub threshold: u32,
+
+    /// Length of a slice: 1s, 500ms, 5m
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    pub slice: Duration,
+
+    /// Slices in the window
+    #[arg(long, value_name = "SLICES", default_value_t = 300)]
+    pub window: u32,
+
+    /// Secret seed of the hashes [default: from the system's randomness]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Makes the folder that the options describe, and says what is in it.
+pub fn run(args: &Args) -> Result<()> {
+    let Args { folder, probes, host, port, .. } = args;
+    let config = Config {
+        threshold: args.threshold,
+        window: args.window,
+        hash: HashFamily::HalfSip13,
+        seed: args.seed.map_or_else(random_seed, Ok)?,
+        ..Config::default()
+    };
+    let slice_ms = u64::try_from(args.slice.as_millis()).unwrap_or(u64::MAX);
+    if Duration::from_millis(slice_ms) != args.slice {
+        bail!("a slice of {:?}: give a whole number of milliseconds", args.slice);
+    }
+    let network = Network { probes: probes.clone(), slice_ms, part_bytes: PART_BYTES, config };
+    make(folder, &network, host, *port)?;
+    let mut out = std::io::stdout().lock();
+    let folder = folder.display();
+    writeln!(out, "{folder} has a network of the probes {}.", probes.join(", "))?;
+    writeln!(
+        out,
+        "broker      nats.conf, server.pem, server.key: cd {folder} && nats-server -c nats.conf"
+    )?;
+    writeln!(out, "collector   network.json, ca.pem, {COLLECTOR}.nk")?;
+    writeln!(out, "each probe  network.json, ca.pem, and its own NAME.nk")?;
+    writeln!(out, "All but ca.pem, server.pem and nats.conf are secrets.")?;
+    Ok(())
+}
+
+/// Writes all files of `network` into `folder`; its broker is reached by `hosts` and `port`.
+pub fn make(folder: &Path, network: &Network, hosts: &[String], port: u16) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    // First, because it checks everything that later files are made of.
+    network.write(folder)?;
+    let mut keys = Vec::new();
+    for client in network.probes.iter().map(String::as_str).chain([COLLECTOR]) {
+        let key = KeyPair::new_user();
+        write_secret(&key_file(folder, client), &format!("{}\n", key.seed()?))?;
+        keys.push((client, key.public_key()));
+    }
+    let certificates = Certificates::new(hosts)?;
+    write_new(&folder.join(AUTHORITY_FILE), &certificates.authority)?;
+    write_new(&folder.join("server.pem"), &certificates.server)?;
+    write_secret(&folder.join("server.key"), &certificates.key)?;
+    write_new(&folder.join(CONF_FILE), &conf::conf(network, &keys, port))
+}
+
+/// Certificates and the broker's key, as PEM.
+struct Certificates {
+    authority: String,
+    server: String,
+    key: String,
+}
+
+impl Certificates {
+    fn new(hosts: &[String]) -> Result<Self> {
+        let (authority, authority_key) = (authority_params()?, TlsKey::generate()?);
+        let key = TlsKey::generate()?;
+        let certificate = authority.self_signed(&authority_key)?;
+        let issuer = Issuer::new(authority, authority_key);
+        let server = server_params(hosts)?.signed_by(&key, &issuer)?;
+        Ok(Self { authority: certificate.pem(), server: server.pem(), key: key.serialize_pem() })
+    }
+}
+
+fn authority_params() -> Result<CertificateParams> {
+    let mut params = params(&[], "srlg network authority")?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    Ok(params)
+}
+
+fn server_params(hosts: &[String]) -> Result<CertificateParams> {
+    let mut params = params(hosts, "srlg broker")?;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+fn params(hosts: &[String], name: &str) -> Result<CertificateParams> {
+    let mut params = CertificateParams::new(hosts).with_context(|| {
+        format!("the certificate of the broker cannot have these names: {}", hosts.join(", "))
+    })?;
+    params.distinguished_name.push(DnType::CommonName, name);
+    let now = OffsetDateTime::now_utc();
+    // Clocks of clients may be a little behind.
+    (params.not_before, params.not_after) = (now - time::Duration::days(1), now + LIFE);
+    Ok(params)
+}
+
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    let write = || File::create_new(path)?.write_all(text.as_bytes());
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

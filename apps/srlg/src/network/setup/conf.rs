@@ -1,0 +1,82 @@
+//! `nats.conf`: TLS for everybody, a key per client, and what each may do.
+//!
+//! Shape: an account for the collector and the stream, and one for each probe, which shares with it the probe's
+//! own two subjects. Invariant: what is not allowed here is refused. A probe writes to its own subject and hears its own
+//! notices; the collector alone may use the stream.
+//!
+//! Permissions alone would not do. They hold for what a client sends, not for the subject to which it wants the
+//! acknowledgement: the broker itself sends that one, to the API of streams for one, whatever the client may do. From
+//! another account it gets no further than into that.
+
+use crate::network::Network;
+use crate::network::subjects::{COLLECTOR, delta, durable, inbox_prefix};
+
+/// Bytes of a message beside a part of a delta: its headers, and room for a few more.
+pub(super) const HEADROOM: usize = 4096;
+
+/// Account of the collector. Those of the probes have their names, which are lower case.
+const ACCOUNT: &str = "SRLG";
+
+/// The configuration of a broker for `network`, whose clients have `keys`.
+pub(super) fn conf(network: &Network, keys: &[(&str, String)], port: u16) -> String {
+    let max_payload = network.part_bytes + HEADROOM;
+    let accounts = keys.iter().map(|(client, key)| match *client {
+        COLLECTOR => collector(&network.probes, &user(client, key)),
+        probe => of_probe(probe, &user(probe, key)),
+    });
+    let accounts = accounts.collect::<String>();
+    format!(
+        "# Made by srlg setup. Paths are relative to the folder that the broker is started in:\n\
+         #   cd FOLDER && nats-server -c nats.conf\n\
+         server_name: srlg\n\
+         host: 0.0.0.0\n\
+         port: {port}\n\
+         max_payload: {max_payload}\n\
+         jetstream {{ store_dir: jetstream }}\n\
+         tls {{ cert_file: server.pem, key_file: server.key, timeout: 5 }}\n\
+         authorization {{ timeout: 5 }}\n\
+         accounts {{\n{accounts}}}\n"
+    )
+}
+
+/// The account of the stream, which gives each probe its own subjects.
+fn collector(probes: &[String], user: &str) -> String {
+    let export = |probe: &String| {
+        let (delta, durable) = (delta(probe), durable(probe));
+        format!(
+            "      {{ service: \"{delta}\", accounts: [\"{probe}\"] }}\n\
+             \x20     {{ stream: \"{durable}\", accounts: [\"{probe}\"] }}\n"
+        )
+    };
+    let exports = probes.iter().map(export).collect::<String>();
+    format!(
+        "  {ACCOUNT} {{\n    jetstream: enabled\n    users: [{user}]\n    exports: [\n{exports}    ]\n  }}\n"
+    )
+}
+
+/// The account of a probe, which takes them.
+fn of_probe(probe: &str, user: &str) -> String {
+    let (delta, durable) = (delta(probe), durable(probe));
+    format!(
+        "  \"{probe}\" {{\n    users: [{user}]\n    imports: [\n\
+         \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{delta}\" }} }}\n\
+         \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{durable}\" }} }}\n    ]\n  }}\n"
+    )
+}
+
+/// A client by its key, and what it may publish to and subscribe to.
+fn user(client: &str, key: &str) -> String {
+    let inbox = format!("{}.>", inbox_prefix(client));
+    let (publish, subscribe) = if client == COLLECTOR {
+        let publish = ["$JS.API.>", "$JS.ACK.>", "$JS.FC.>", &durable("*")];
+        (publish.map(str::to_owned).to_vec(), vec![inbox])
+    } else {
+        (vec![delta(client)], vec![durable(client), inbox])
+    };
+    let (publish, subscribe) = (quoted(&publish), quoted(&subscribe));
+    format!("{{ nkey: {key}, permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}")
+}
+
+fn quoted(subjects: &[String]) -> String {
+    subjects.iter().map(|subject| format!("\"{subject}\"")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,325 @@
+//! An alert as it is written: what it is, all else that is known of it, and a sentence for people.
+//!
+//! Shape: one flat record, the same for files, sinks, the history and the page. docs/monitor.md has its fields.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::alerts::{Alert, AlertId, Severity, Status, Subject, Why};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use srlg_input::contact::Role;
+
+/// A host is a server, or a peer of peers, where both directions are alike within this factor.
+const ALIKE: f64 = 3.0;
+
+/// The direction of the contacts of a view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// To the hosts of the view.
+    FanIn,
+    /// From the hosts of the view.
+    FanOut,
+    /// Either.
+    #[default]
+    Any,
+}
+
+impl From<Role> for Direction {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Destination => Self::FanIn,
+            Role::Source => Self::FanOut,
+            Role::Any => Self::Any,
+        }
+    }
+}
+
+/// The probable cause of an alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One host, to many.
+    Scan,
+    /// Many hosts, to one, or to those of a network.
+    Flood,
+    /// As many from as to.
+    ServerOrP2p,
+    /// The other direction is not known.
+    Unknown,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scan => "scan",
+            Self::Flood => "flood",
+            Self::ServerOrP2p => "server-or-p2p",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// A notification of an alert that starts, is active, or ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Notice {
+    /// The same from start to end, and over restarts.
+    pub id: AlertId,
+    /// What has become of the alert.
+    pub status: Status,
+    /// Why the alert is told.
+    pub why: Why,
+    /// What the alert is probably about.
+    pub kind: Kind,
+    /// How far above the threshold; never less than it was.
+    pub severity: Severity,
+    /// Name of the view.
+    pub view: String,
+    /// Which way its contacts go.
+    pub direction: Direction,
+    /// Whether the host is inside.
+    pub is_inside: bool,
+    /// Name of the rule.
+    pub rule: String,
+    /// The host, or the first address of the network.
+    pub host: IpAddr,
+    /// The network, of an alert of many of its hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<IpNet>,
+    /// Hosts of the network that are part of the alert; else 1.
+    pub hosts: u32,
+    /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub largest: Vec<(IpAddr, f64)>,
+    /// What the configuration calls the network of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Milliseconds since the Unix epoch at which the alert started.
+    pub start_ms: u64,
+    /// The same, at which it is told.
+    pub now_ms: u64,
+    /// The same, up to which there were as many opposite hosts; of what ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// From `start_ms` until `until_ms`, or until now.
+    pub duration_ms: u64,
+    /// Opposite hosts within the window; of a network those of its largest host; 0 where there are fewer than are reported.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more than can be counted.
+    pub is_lower_bound: bool,
+    /// The most opposite hosts so far.
+    pub peak: f64,
+    /// When that was.
+    pub peak_ms: u64,
+    /// θ of the rule.
+    pub threshold: f64,
+    /// Length of the window.
+    pub window_ms: u64,
+    /// Opposite hosts in the other direction, within the longest window; absent where that is not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opposite: Option<f64>,
+    /// How the contacts were sampled.
+    pub sampling: String,
+    /// The most opposite hosts that there may be without sampling; there are `cardinality` at least. Absent where a rate
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsampled_most: Option<f64>,
+    /// Milliseconds between the newest contact that was read and `now_ms`.
+    pub data_age_ms: u64,
+    /// Up to 8 exporters that told of the host since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exporters: Vec<IpAddr>,
+    /// Up to 32 opposite hosts: a uniform sample of those since `detail_since_ms`, else those that the detector has.
+    pub peers: Vec<IpAddr>,
+    /// Since when contacts of the host were looked at one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail_since_ms: Option<u64>,
+    /// Up to 8 protocols and ports of receivers, as `tcp/445`, with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_ports: Vec<(String, f64)>,
+    /// Up to 8 networks of opposite hosts, /24 or /48, with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_prefixes: Vec<(IpNet, f64)>,
+    /// Share of contacts of TCP with a SYN and no ACK since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syn_only: Option<f64>,
+    /// A sentence.
+    pub text: String,
+}
+
+/// Everything that is known of an alert besides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// Which way the contacts of the view go.
+    pub direction: Direction,
+    /// Whether hosts of the view are inside.
+    pub is_inside: bool,
+    /// What the configuration calls the network of the host.
+    pub label: Option<String>,
+    /// Length of the window.
+    pub window_ms: u64,
+    /// Opposite hosts in the other direction.
+    pub opposite: Option<f64>,
+    /// How contacts were sampled.
+    pub sampling: srlg_input::contact::Sampling,
+    /// Milliseconds since the newest contact.
+    pub data_age_ms: u64,
+    /// What contacts of the host told one by one.
+    pub detail: Option<Detail>,
+    /// Opposite hosts that the detector has.
+    pub peers: Vec<IpAddr>,
+}
+
+/// Details of a host, from its single contacts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detail {
+    /// Since when, milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// A uniform sample of opposite hosts.
+    pub peers: Vec<IpAddr>,
+    /// Exporters.
+    pub exporters: Vec<IpAddr>,
+    /// Protocols and ports with their shares.
+    pub ports: Vec<(String, f64)>,
+    /// Networks of opposite hosts with their shares.
+    pub prefixes: Vec<(IpNet, f64)>,
+    /// Share of contacts with a SYN alone.
+    pub syn_only: f64,
+}
+
+impl Context {
+    /// Whether most contacts go to one port, or are attempts.
+    fn is_like_scan(&self) -> bool {
+        self.detail.as_ref().is_some_and(|detail| {
+            let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
+            detail.syn_only >= MOSTLY || port.is_some_and(|(_, share)| *share >= MOSTLY)
+        })
+    }
+}
+
+impl Notice {
+    /// Makes the notice of `alert`, of which `context` is known besides.
+    #[must_use]
+    pub fn new(alert: Alert, context: Context) -> Self {
+        let text = text(&alert, &context);
+        let Context { direction, is_inside, window_ms, opposite, .. } = context;
+        let count = if alert.status == Status::End { alert.peak } else { alert.cardinality };
+        let kind = match opposite {
+            // Replies of a busy server go to many ports, and have no SYN alone.
+            None if direction == Direction::FanOut && context.is_like_scan() => Kind::Scan,
+            None => Kind::Unknown,
+            Some(opposite) if opposite * ALIKE >= count => Kind::ServerOrP2p,
+            Some(_) => match direction {
+                Direction::FanIn => Kind::Flood,
+                Direction::FanOut => Kind::Scan,
+                Direction::Any => Kind::Unknown,
+            },
+        };
+        let (host, network, hosts, largest) = match alert.subject {
+            Subject::Host(host) => (host, None, 1, Vec::new()),
+            Subject::Network { network, hosts, largest } => {
+                (network.addr(), Some(network), hosts, largest)
+            }
+        };
+        let detail_since_ms = context.detail.as_ref().map(|detail| detail.since_ms);
+        let syn_only = context.detail.as_ref().map(|detail| detail.syn_only);
+        let detail = context.detail.unwrap_or_default();
+        let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
+        Self {
+            id: alert.id,
+            status: alert.status,
+            why: alert.why,
+            kind,
+            severity: alert.severity,
+            view: alert.view,
+            direction,
+            is_inside,
+            rule: alert.rule,
+            host,
+            network,
+            hosts,
+            largest,
+            label: context.label,
+            start_ms: alert.start_ms,
+            now_ms: alert.now_ms,
+            until_ms: alert.until_ms,
+            duration_ms: alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms),
+            cardinality: alert.cardinality,
+            std_error: alert.std_error,
+            is_lower_bound: alert.is_lower_bound,
+            peak: alert.peak,
+            peak_ms: alert.peak_ms,
+            threshold: alert.threshold,
+            window_ms,
+            opposite,
+            sampling: context.sampling.to_string(),
+            // Of a lower bound nothing is known above.
+            unsampled_most: context
+                .sampling
+                .unsampled_most(alert.cardinality)
+                .filter(|_| !alert.is_lower_bound),
+            data_age_ms: context.data_age_ms,
+            exporters: detail.exporters,
+            peers: peers.into_iter().take(MOST_PEERS).collect(),
+            detail_since_ms,
+            top_ports: detail.ports,
+            top_prefixes: detail.prefixes,
+            syn_only,
+            text,
+        }
+    }
+
+    /// Ends the alert, as nobody watches its view any more.
+    #[must_use]
+    pub fn end_without_view(self) -> Self {
+        let text = format!("{}: the view {} is watched no more", self.subject(), self.view);
+        let until_ms = Some(self.now_ms);
+        Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
+    }
+
+    /// Returns whom the alert is about: the host, or the network with its length.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        self.network.map_or_else(|| self.host.to_string(), |network| network.to_string())
+    }
+}
+
+/// Peers that are written.
+const MOST_PEERS: usize = 32;
+
+/// Of what share of contacts a port is most of them.
+const MOSTLY: f64 = 0.5;
+
+fn text(alert: &Alert, context: &Context) -> String {
+    let Alert { subject, cardinality, std_error, threshold, peak, .. } = alert;
+    let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    if alert.status == Status::End {
+        let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
+        return format!(
+            "{subject}{label}: over after {lasted} s, in which at most {peak:.0} hosts were counted"
+        );
+    }
+    let did = match context.direction {
+        Direction::FanIn => "was contacted by",
+        Direction::FanOut => "contacted",
+        Direction::Any => "was in contact with",
+    };
+    let whom = match subject {
+        Subject::Host(host) => format!("{host}{label}"),
+        Subject::Network { network, hosts: 1, .. } => format!("a host of {network}{label}"),
+        Subject::Network { network, hosts, .. } => {
+            format!("the busiest of {hosts} hosts of {network}{label}")
+        }
+    };
+    let seconds = context.window_ms as f64 / 1e3;
+    let at_least = if alert.is_lower_bound { "at least " } else { "" };
+    let port = context.detail.as_ref().and_then(|detail| detail.ports.first());
+    let mostly = port.filter(|(_, share)| *share >= MOSTLY);
+    let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
+    format!(
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} hosts in the last {seconds} s (threshold {threshold}){mostly}"
+    )
+}

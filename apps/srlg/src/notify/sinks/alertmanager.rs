@@ -1,0 +1,130 @@
+//! Alerts that go on, told again and again to an Alertmanager (API v2), which makes notices of them.
+//!
+//! Shape: few labels, as they name an alert there; the rest are annotations. An alert that is not told for three times
+//! `resend` is over there, so a monitor that is gone leaves nothing behind.
+//! Invariant: an alert goes on there under one name. Routes ask for its severity, which is a label therefore; when it
+//! rises, the alert of the former severity is ended in the same request.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::alerts::{AlertId, Severity, Status};
+use anyhow::Result;
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use super::webhook::{agent, post};
+use super::{Channel, Failure};
+use crate::notify::notice::Notice;
+
+/// Alerts of one request.
+const BATCH: usize = 512;
+
+pub(super) struct Alertmanager {
+    agent: Agent,
+    url: String,
+    resend: Duration,
+    told: Option<Instant>,
+    /// As which each alert that goes on was told.
+    severities: HashMap<AlertId, Severity>,
+}
+
+impl Alertmanager {
+    pub(super) fn new(url: &str, resend: Duration, timeout: Duration) -> Self {
+        let url = format!("{}/api/v2/alerts", url.trim_end_matches('/'));
+        Self { agent: agent(timeout), url, resend, told: None, severities: HashMap::new() }
+    }
+
+    /// Posts `notices`; none is of the same alert as another.
+    fn tell<'a>(
+        &mut self,
+        notices: impl Iterator<Item = &'a Notice> + Clone,
+    ) -> Result<(), Failure> {
+        let now = SystemTime::now();
+        let mut alerts = Vec::new();
+        for notice in notices.clone() {
+            let former = self.severities.get(&notice.id).copied().unwrap_or(notice.severity);
+            // What waited may be older than what was told.
+            let severity = notice.severity.max(former);
+            if severity != former {
+                alerts.push(alert(notice, former, now, now));
+            }
+            let ends = if notice.status == Status::End { now } else { now + 3 * self.resend };
+            alerts.push(alert(notice, severity, now, ends));
+        }
+        post(&self.agent, &self.url, &[], &alerts)?;
+        for notice in notices {
+            if notice.status == Status::End {
+                self.severities.remove(&notice.id);
+            } else {
+                let severity = self.severities.entry(notice.id).or_insert(notice.severity);
+                *severity = notice.severity.max(*severity);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime) -> Value {
+    let starts = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
+    let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
+    json!({
+        "labels": {
+            "alertname": "SrlgSuperPoint",
+            "rule": notice.rule,
+            "view": notice.view,
+            "direction": notice.direction,
+            "host": notice.subject(),
+            "severity": severity,
+        },
+        "annotations": {
+            "summary": notice.text,
+            "id": notice.id,
+            "kind": notice.kind,
+            "cardinality": format!("{:.0}", notice.cardinality),
+            "std_error": format!("{:.0}", notice.std_error),
+            "peak": format!("{:.0}", notice.peak),
+            "threshold": notice.threshold.to_string(),
+            "window": humantime::format_duration(Duration::from_millis(notice.window_ms)).to_string(),
+            "hosts": notice.hosts.to_string(),
+            "label": notice.label.as_deref().unwrap_or_default(),
+            "sampling": notice.sampling,
+            "peers": join(&notice.peers),
+            "top_ports": join(notice.top_ports.iter().map(|(port, _)| port)),
+            "exporters": join(&notice.exporters),
+        },
+        // Of a replay the clock of the data may be ahead.
+        "startsAt": time(starts.min(now)),
+        "endsAt": time(ends),
+    })
+}
+
+fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
+    list.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Channel for Alertmanager {
+    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
+        self.tell(std::iter::once(notice))
+    }
+
+    /// The server has silences and groups for that.
+    fn tell_held(&mut self, _count: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn tick(&mut self, open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
+        if self.told.is_some_and(|told| told.elapsed() < self.resend) {
+            return Ok(Vec::new());
+        }
+        let open = open()?;
+        for notices in open.chunks(BATCH) {
+            self.tell(notices.iter())?;
+        }
+        let ids: HashSet<AlertId> = open.iter().map(|notice| notice.id).collect();
+        // Of ends that were refused or dropped.
+        self.severities.retain(|id, _| ids.contains(id));
+        self.told = Some(Instant::now());
+        Ok(ids.into_iter().collect())
+    }
+}

@@ -1,0 +1,81 @@
+//! A program for each notice, one at a time.
+//!
+//! Invariant: a program that runs too long is killed, with all that it has started in its group.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Channel, Failure};
+use crate::notify::notice::Notice;
+
+pub(super) struct Exec {
+    command: Vec<String>,
+    timeout: Duration,
+}
+
+impl Exec {
+    pub(super) fn new(command: &[String], timeout: Duration) -> Result<Self> {
+        ensure!(!command.is_empty(), "the command is empty: give a program and its arguments");
+        Ok(Self { command: command.to_vec(), timeout })
+    }
+
+    fn run(&self, input: &impl Serialize) -> Result<()> {
+        let program = &self.command[0];
+        let input = serde_json::to_vec(input)?;
+        let mut child = Command::new(program)
+            .args(&self.command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        let pipe = child.stdin.take();
+        // A program that does not read would hold this thread up.
+        let writer = thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
+        let done = self.wait(&mut child);
+        if done.is_err() {
+            kill(&mut child);
+        }
+        // Whoever does not read all of it does not want it.
+        let _written = writer.join();
+        done
+    }
+
+    fn wait(&self, child: &mut Child) -> Result<()> {
+        let (program, until) = (&self.command[0], Instant::now() + self.timeout);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                ensure!(status.success(), "{program} ended with {status}");
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                bail!("{program} ran for more than {:?}, and was killed", self.timeout);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// All processes of the group. What is gone already is no error.
+fn kill(child: &mut Child) {
+    let group = rustix::process::Pid::from_child(child);
+    let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    let _gone = child.wait();
+}
+
+impl Channel for Exec {
+    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
+        Ok(self.run(notice)?)
+    }
+
+    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
+        Ok(self.run(&json!({ "held": count }))?)
+    }
+}

@@ -1,0 +1,222 @@
+//! Lines of JSON in a file, another file when it is large.
+//!
+//! Invariant: each notice is one line, once, whenever the program is killed: a line that was begun is cut off, and the
+//! last line tells where to go on, if its notice is one of this database. Numbers of another database tell nothing.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::alerts::{AlertId, Status};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Channel, Failure};
+use crate::notify::notice::Notice;
+use crate::notify::store::Store;
+
+/// Bytes of a line at most, of which the last is looked for.
+const LINE: u64 = 1 << 16;
+
+/// When a file makes room for another, and how many former ones are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rotation {
+    pub(super) bytes: u64,
+    pub(super) keep: u32,
+}
+
+pub(super) struct File {
+    path: PathBuf,
+    rotation: Rotation,
+    out: Out,
+    /// The number of the last notice that is in the file.
+    last: i64,
+}
+
+enum Out {
+    /// Standard output, a pipe or a device: no last line, no other file when it is large.
+    Stream(Box<dyn Write + Send>),
+    /// A file, and its bytes.
+    Regular(fs::File, u64),
+    /// To be opened again, after a failure.
+    Closed,
+}
+
+#[derive(Serialize)]
+struct NoticeLine<'a> {
+    number: i64,
+    #[serde(flatten)]
+    notice: &'a Notice,
+}
+
+/// What tells the notice of a line.
+#[derive(Deserialize)]
+struct Mark {
+    number: i64,
+    id: AlertId,
+    status: Status,
+}
+
+impl File {
+    /// Opens the file at `path`, which has the notices of `store` up to number `done`, or more.
+    pub(super) fn open(path: &Path, rotation: Rotation, done: i64, store: &Store) -> Result<Self> {
+        let path = path.to_owned();
+        let mut it = Self { path, rotation, out: Out::Closed, last: done };
+        if it.path == Path::new("-") {
+            it.out = Out::Stream(Box::new(io::stdout()));
+        } else if let Some(mark) = it.reopen()?
+            && mark.number > done
+            && let Some((_, notice)) = store.after(mark.number - 1, 1)?.first()
+            && (notice.id, notice.status) == (mark.id, mark.status)
+        {
+            it.last = mark.number;
+        }
+        Ok(it)
+    }
+
+    /// Opens the file, cuts off a line that was begun, and returns what the last line is about.
+    fn reopen(&mut self) -> Result<Option<Mark>> {
+        let path = &self.path;
+        let open = fs::File::options().create(true).read(true).append(true).open(path);
+        let mut file = open.with_context(|| format!("cannot write to {}", path.display()))?;
+        if !file.metadata()?.is_file() {
+            self.out = Out::Stream(Box::new(file));
+            return Ok(None);
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                bail!("{} is written by another program: give another file", path.display())
+            }
+            // Some file systems have no locks.
+            Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+        let read = last_line(&mut file).and_then(|(bytes, mark)| {
+            file.set_len(bytes)?;
+            Ok((bytes, mark))
+        });
+        let (bytes, mut mark) = read.with_context(|| format!("cannot read {}", path.display()))?;
+        if bytes == 0 {
+            // Another file was just begun.
+            mark = fs::File::open(self.former(1))
+                .ok()
+                .and_then(|mut file| last_line(&mut file).ok()?.1);
+        }
+        self.out = Out::Regular(file, bytes);
+        Ok(mark)
+    }
+
+    fn former(&self, number: u32) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
+    }
+
+    /// Moves the file away, and keeps the former ones with numbers.
+    fn move_away(&self) -> Result<()> {
+        for number in (1..self.rotation.keep).rev() {
+            let former = self.former(number);
+            if former.try_exists()? {
+                fs::rename(&former, self.former(number + 1))?;
+            }
+        }
+        if self.rotation.keep == 0 {
+            fs::remove_file(&self.path)?;
+        } else {
+            fs::rename(&self.path, self.former(1))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mut line: Vec<u8>) -> Result<()> {
+        line.push(b'\n');
+        if let Out::Regular(_, bytes) = &self.out
+            && *bytes >= self.rotation.bytes
+        {
+            let path = self.path.display();
+            self.move_away().with_context(|| format!("cannot make room for another {path}"))?;
+            self.out = Out::Closed;
+        }
+        if let Out::Closed = self.out {
+            self.reopen()?;
+        }
+        let written = match &mut self.out {
+            Out::Stream(out) => out.write_all(&line).and_then(|()| out.flush()),
+            Out::Regular(file, bytes) => {
+                *bytes += line.len() as u64;
+                // In one call, so that whoever reads along sees whole lines.
+                file.write_all(&line)
+            }
+            Out::Closed => Err(io::Error::other("the file is not open")),
+        };
+        if written.is_err() && !matches!(self.out, Out::Stream(_)) {
+            // Whatever came to the file is no line: that is cut off when the file is opened again.
+            self.out = Out::Closed;
+        }
+        written.with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+}
+
+impl Channel for File {
+    fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
+        if number > self.last {
+            self.write(serde_json::to_vec(&NoticeLine { number, notice })?)?;
+            self.last = number;
+        }
+        Ok(())
+    }
+
+    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
+        Ok(self.write(serde_json::to_vec(&json!({ "held": count }))?)?)
+    }
+}
+
+/// The bytes of all whole lines, and what the last one is about.
+fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
+    let bytes = file.seek(SeekFrom::End(0))?;
+    let from = bytes.saturating_sub(2 * LINE);
+    file.seek(SeekFrom::Start(from))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    let Some(end) = tail.iter().rposition(|byte| *byte == b'\n') else {
+        if from > 0 {
+            bail!(
+                "a line has more than {LINE} bytes, so the file is no file of alerts: give another path"
+            );
+        }
+        return Ok((0, None));
+    };
+    let start = tail[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    Ok((from + end as u64 + 1, serde_json::from_slice(&tail[start..end]).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Channel, File, Rotation, Store};
+
+    #[test]
+    fn a_file_that_could_not_be_opened_again_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("place");
+        fs::create_dir(&place).unwrap();
+        let path = place.join("alerts");
+        let rotation = Rotation { bytes: 1, keep: 8 };
+        let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
+        file.tell_held(1).unwrap();
+        // Where the file was there is a folder, just after it was moved away.
+        file.move_away().unwrap();
+        file.out = super::Out::Closed;
+        fs::create_dir(&path).unwrap();
+        assert!(file.tell_held(2).is_err() && file.tell_held(3).is_err());
+        fs::remove_dir(&path).unwrap();
+        file.tell_held(4).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"held\":4}\n");
+        assert_eq!(fs::read_to_string(place.join("alerts.1")).unwrap(), "{\"held\":1}\n");
+    }
+}

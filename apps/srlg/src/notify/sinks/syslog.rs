@@ -1,0 +1,208 @@
+//! Messages of syslog, RFC 5424, over UDP (RFC 5426), TCP (RFC 6587, octets counted) or a socket of this machine.
+//!
+//! The crate `syslog` frames messages over TCP by their ends, which receivers of counted octets do not read, and takes no
+//! IPv6 address of its own side; the form itself is one line.
+//!
+//! The fields of an alert are `key=value` in the message (logfmt). Structured data would need the enterprise number of an
+//! organisation in its name, and this project has none.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::alerts::{Severity, Status};
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::{Channel, Failure};
+use crate::notify::notice::Notice;
+
+/// local0, which is nobody else's.
+const FACILITY: u8 = 16;
+
+/// The longest that a connection or a write may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) struct Syslog {
+    to: To,
+    stream: Option<TcpStream>,
+}
+
+enum To {
+    Udp(String),
+    Tcp(String),
+    Unix(PathBuf),
+}
+
+impl Syslog {
+    pub(super) fn new(address: &str) -> Result<Self> {
+        let to = match address.split_once("://") {
+            Some(("udp", host)) => To::Udp(host.to_owned()),
+            Some(("tcp", host)) => To::Tcp(host.to_owned()),
+            Some(("unix", path)) => To::Unix(path.into()),
+            _ => bail!(
+                "the address is {address:?}: give udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH"
+            ),
+        };
+        if let To::Udp(host) | To::Tcp(host) = &to
+            && host.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err())
+        {
+            bail!("the address is {address:?}: give a port, as in udp://[2001:db8::1]:514");
+        }
+        Ok(Self { to, stream: None })
+    }
+
+    fn write(&mut self, message: &str) -> Result<()> {
+        match &self.to {
+            To::Udp(host) => {
+                let to =
+                    *resolve(host)?.first().with_context(|| format!("{host} has no address"))?;
+                let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+                UdpSocket::bind(any)?.send_to(message.as_bytes(), to)?;
+            }
+            To::Unix(path) => {
+                let socket = UnixDatagram::unbound()?;
+                // Where nobody reads, a socket that is full would hold this thread up.
+                socket.set_write_timeout(Some(TIMEOUT))?;
+                let sent = socket.send_to(message.as_bytes(), path);
+                sent.with_context(|| format!("cannot send to {}", path.display()))?;
+            }
+            To::Tcp(host) => {
+                let mut stream = match self.stream.take() {
+                    Some(stream) if is_open(&stream)? => stream,
+                    _ => connect(host)?,
+                };
+                let frame = format!("{} {message}", message.len());
+                stream.write_all(frame.as_bytes())?;
+                self.stream = Some(stream);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Channel for Syslog {
+    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
+        Ok(self.write(&message(notice, SystemTime::now()))?)
+    }
+
+    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
+        let text = format!("held={count} text=\"and {count} more notices in the last minute\"");
+        Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
+    }
+}
+
+fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
+    Ok(host.to_socket_addrs().with_context(|| format!("cannot find {host}"))?.collect())
+}
+
+/// Connects to the first address of `host` that answers.
+fn connect(host: &str) -> Result<TcpStream> {
+    let mut error = anyhow!("{host} has no address");
+    for address in resolve(host)? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => {
+                stream.set_write_timeout(Some(TIMEOUT))?;
+                return Ok(stream);
+            }
+            Err(failed) => error = failed.into(),
+        }
+    }
+    Err(error.context(format!("cannot connect to {host}")))
+}
+
+/// Whether the other side has not closed `stream`: what is written to one that is closed is lost without an error.
+fn is_open(stream: &TcpStream) -> Result<bool> {
+    stream.set_nonblocking(true)?;
+    let is_open = match stream.peek(&mut [0]) {
+        Ok(bytes) => bytes > 0,
+        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+    };
+    stream.set_nonblocking(false)?;
+    Ok(is_open)
+}
+
+fn message(notice: &Notice, now: SystemTime) -> String {
+    let severity = match (notice.status, notice.severity) {
+        (Status::End, _) => 5,
+        (_, Severity::Critical) => 2,
+        (_, Severity::Major) => 3,
+        _ => 4,
+    };
+    let status = notice.status.to_string();
+    let fields = [
+        ("id", notice.id.to_string()),
+        ("status", status.clone()),
+        ("severity", notice.severity.to_string()),
+        ("kind", notice.kind.to_string()),
+        ("view", notice.view.clone()),
+        ("rule", notice.rule.clone()),
+        ("host", notice.subject()),
+        ("cardinality", format!("{:.0}", notice.cardinality)),
+        ("peak", format!("{:.0}", notice.peak)),
+        ("threshold", notice.threshold.to_string()),
+        ("window_ms", notice.window_ms.to_string()),
+        ("text", notice.text.clone()),
+    ];
+    let pairs = fields.map(|(key, value)| format!("{key}={}", quoted(&value)));
+    form(severity, &status, &pairs.join(" "), now)
+}
+
+/// A value of logfmt: in quotes if it is empty, or has anything but letters, digits and `-._:/`.
+fn quoted(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/".contains(&byte);
+    if !value.is_empty() && value.bytes().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("{value:?}")
+    }
+}
+
+/// The form of RFC 5424, with the text marked as UTF-8.
+fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());
+    let host = if is_name { &host } else { "-" };
+    let time = humantime::format_rfc3339_millis(now);
+    let (priority, process) = (FACILITY * 8 + severity, std::process::id());
+    format!("<{priority}>1 {time} {host} srlg {process} {id} - \u{feff}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::{Syslog, form, quoted};
+
+    #[test]
+    fn messages_have_the_form_of_the_standard() {
+        let text = form(4, "start", "id=1", SystemTime::UNIX_EPOCH);
+        let parts: Vec<&str> = text.splitn(8, ' ').collect();
+        assert_eq!(parts[..2], ["<132>1", "1970-01-01T00:00:00.000Z"]);
+        assert_eq!((parts[3], parts[5]), ("srlg", "start"));
+        assert_eq!(parts[6..], ["-", "\u{feff}id=1"]);
+    }
+
+    #[test]
+    fn values_that_would_end_early_are_quoted() {
+        for (value, written) in [
+            ("2001:db8::/48", "2001:db8::/48"),
+            ("", "\"\""),
+            ("51 ± 3", "\"51 ± 3\""),
+            ("a=\"b\"\n\\", r#""a=\"b\"\n\\""#),
+        ] {
+            assert_eq!(quoted(value), written);
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_none_are_refused() {
+        for address in ["", "localhost:514", "udp://localhost", "http://localhost:1"] {
+            assert!(Syslog::new(address).is_err(), "{address}");
+        }
+        for address in ["udp://localhost:514", "tcp://[::1]:601", "unix:///dev/log"] {
+            assert!(Syslog::new(address).is_ok(), "{address}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The thread of a sink: what comes next, whether it may pass, and what becomes of it.
+//!
+//! Shape: notices in their order, the next when the one before is done. [`Hold`] says which of them may pass.
+
+use std::time::{Duration, Instant};
+
+use crate::alerts::Every;
+use anyhow::Result;
+use tracing::{info, warn};
+
+use super::hold::Hold;
+use super::wake::Wake;
+use super::{Channel, Failure, SinkOptions};
+use crate::notify::notice::Notice;
+use crate::notify::store::{Cursor, Store};
+use crate::now_ms;
+use crate::show::board::SinkBoard;
+
+/// Notices that are read at once.
+const BATCH: usize = 64;
+
+/// The shortest and the longest pause after a failure.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// A sink that has nothing to do looks after what is due so often.
+const TICK: Duration = Duration::from_secs(1);
+
+pub(super) struct Worker {
+    name: String,
+    channel: Box<dyn Channel>,
+    store: Store,
+    cursor: Cursor,
+    /// Notices that may wait.
+    queue: i64,
+    /// Attempts for one notice; without a number as many as it takes.
+    attempts: Option<u32>,
+    hold: Hold,
+    wake: Wake,
+    pause: Duration,
+    error: Option<String>,
+    /// Whether the database could not be read.
+    is_blind: bool,
+    log_dropped: Every,
+}
+
+impl Worker {
+    pub(super) fn new(
+        name: String,
+        channel: Box<dyn Channel>,
+        options: &SinkOptions,
+        store: Store,
+        cursor: Cursor,
+    ) -> Result<Self> {
+        let hold = Hold::new(options.gate(), &store, cursor.done)?;
+        let worker = Self {
+            name,
+            channel,
+            store,
+            cursor,
+            queue: i64::from(options.queue),
+            attempts: options.attempts(),
+            hold,
+            wake: Wake::default(),
+            pause: PAUSES[0],
+            error: None,
+            is_blind: false,
+            log_dropped: Every::new(PAUSES[1]),
+        };
+        worker.show(0);
+        Ok(worker)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn wake(&self) -> Wake {
+        self.wake.clone()
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            let is_late = self.is_late();
+            let step = if is_late { Ok(false) } else { self.step() };
+            let is_stopped = self.wake.until().is_some();
+            if step.is_ok() && std::mem::take(&mut self.is_blind) {
+                self.tell_success();
+            }
+            match step {
+                Ok(true) => {}
+                Ok(false) if is_stopped => break,
+                Ok(false) => self.wake.wait(TICK),
+                Err(error) => {
+                    self.is_blind = true;
+                    self.tell_failure(&error);
+                    self.show(self.wake.board().queue as i64);
+                    self.wake.pause(PAUSES[0]);
+                }
+            }
+        }
+        if !self.is_late() {
+            // Of the minute that is not over.
+            self.tell_held(u64::MAX);
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.wake.until().is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Takes the next notices; whether there were any.
+    fn step(&mut self) -> Result<bool> {
+        let waiting = self.store.last()? - self.cursor.done;
+        if waiting > self.queue {
+            self.drop_oldest(waiting - self.queue)?;
+        }
+        self.show(waiting.min(self.queue));
+        let batch = self.store.after(self.cursor.done, BATCH)?;
+        self.tell_held(now_ms());
+        let is_empty = batch.is_empty();
+        for (number, notice) in batch {
+            if !self.take(number, &notice)? {
+                return Ok(self.wake.until().is_none());
+            }
+        }
+        self.tick();
+        let left = self.store.last()? - self.cursor.done;
+        self.show(left);
+        Ok(!is_empty)
+    }
+
+    /// Lets the sink do what is due without any notice.
+    fn tick(&mut self) {
+        let store = self.store.clone();
+        let open = move || {
+            let open = store.open_alerts()?;
+            Ok(open.into_iter().map(|(_, notice)| notice).collect::<Vec<_>>())
+        };
+        match self.channel.tick(&open) {
+            Ok(told) if told.is_empty() => {}
+            Ok(told) => {
+                self.hold.told(told);
+                self.tell_success();
+            }
+            Err(Failure::Refused(error) | Failure::Failed(error)) => {
+                self.cursor.failed += 1;
+                self.tell_failure(&error);
+                self.back_off();
+            }
+        }
+    }
+
+    /// Takes a notice until it is done; false where an end came before, or too many others.
+    fn take(&mut self, number: i64, notice: &Notice) -> Result<bool> {
+        if !self.hold.may_pass(notice, now_ms()) {
+            self.cursor.dropped += 1;
+        } else if !self.send(number, notice)? {
+            return Ok(false);
+        }
+        self.hold.done(notice);
+        self.cursor.done = number;
+        self.store.set_cursor(&self.name, self.cursor)?;
+        Ok(true)
+    }
+
+    /// Sends a notice until it is taken or given up; false as [`take`](Self::take).
+    fn send(&mut self, number: i64, notice: &Notice) -> Result<bool> {
+        let mut attempts = 0;
+        loop {
+            let error = match self.channel.send(number, notice) {
+                Ok(()) => {
+                    self.cursor.sent += 1;
+                    self.tell_success();
+                    return Ok(true);
+                }
+                Err(Failure::Refused(error)) => {
+                    self.give_up(notice, &error);
+                    return Ok(true);
+                }
+                Err(Failure::Failed(error)) => error,
+            };
+            self.cursor.failed += 1;
+            attempts += 1;
+            if self.attempts.is_some_and(|most| attempts >= most) {
+                self.give_up(notice, &error);
+                return Ok(true);
+            }
+            self.tell_failure(&error);
+            self.show(self.store.last()? - self.cursor.done);
+            if self.is_late() {
+                self.store.set_cursor(&self.name, self.cursor)?;
+                return Ok(false);
+            }
+            self.back_off();
+            // What waits meanwhile may be too much.
+            if self.store.last()? - self.cursor.done > self.queue {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Tells the sink how many notices were held back in minutes that are over at `now_ms`; if it fails, the next time.
+    fn tell_held(&mut self, now_ms: u64) {
+        let held = self.hold.held(now_ms);
+        if held == 0 {
+            return;
+        }
+        match self.channel.tell_held(held) {
+            Err(Failure::Failed(error)) => {
+                self.cursor.failed += 1;
+                self.tell_failure(&error);
+                self.back_off();
+                return;
+            }
+            Err(Failure::Refused(error)) => {
+                warn!(
+                    "the sink {} was not told how many notices were held back: {error:#}",
+                    self.name
+                );
+            }
+            Ok(()) => self.tell_success(),
+        }
+        self.hold.told_held();
+        warn!("the sink {} was not told of {held} notices, beyond those of a minute", self.name);
+    }
+
+    /// Waits, the longer the more attempts have failed.
+    fn back_off(&mut self) {
+        self.wake.pause(self.pause);
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+    }
+
+    fn drop_oldest(&mut self, count: i64) -> Result<()> {
+        self.cursor.done += count;
+        self.cursor.dropped += count;
+        self.store.set_cursor(&self.name, self.cursor)?;
+        self.hold.dropped(&self.store, self.cursor.done)?;
+        if self.log_dropped.is_due() {
+            warn!(
+                "the queue of the sink {} is full, with {} notices: the oldest are dropped, {} so far",
+                self.name, self.queue, self.cursor.dropped
+            );
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, notice: &Notice, error: &anyhow::Error) {
+        self.cursor.dropped += 1;
+        let Notice { id, status, .. } = notice;
+        warn!("the sink {} does not take the alert {id} ({status:?}): {error:#}", self.name);
+    }
+
+    /// Says that the sink fails, once until it does not.
+    fn tell_failure(&mut self, error: &anyhow::Error) {
+        if self.error.replace(format!("{error:#}")).is_none() {
+            warn!("the sink {} fails, and is tried again: {error:#}", self.name);
+        }
+    }
+
+    fn tell_success(&mut self) {
+        self.pause = PAUSES[0];
+        if self.error.take().is_some() {
+            info!("the sink {} works again", self.name);
+        }
+    }
+
+    fn show(&self, queue: i64) {
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        self.wake.set_board(SinkBoard {
+            name: self.name.clone(),
+            sent: count(self.cursor.sent),
+            failed: count(self.cursor.failed),
+            dropped: count(self.cursor.dropped),
+            queue: count(queue),
+            error: self.error.clone(),
+        });
+    }
+}

@@ -1,0 +1,189 @@
+use std::fs;
+use std::path::Path;
+
+use crate::alerts::{Condition, Rule, Sighting, Terms, Tracker};
+use rusqlite::Connection;
+
+use super::{Cursor, Store};
+use crate::notify::notice::{Context, Direction, Notice};
+
+/// A start, an update and an end of each of `hosts`.
+pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
+    let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
+    let rule = Rule::new("r", terms).unwrap();
+    let mut tracker = Tracker::new("fan-in");
+    let points: Vec<Sighting> =
+        (0..hosts).map(|host| Sighting::new([10, host, 0, 1].into(), 2_000.0, 10.0)).collect();
+    let mut notices = Vec::new();
+    for (now_ms, points) in [(1_000, &points[..]), (2_000, &points), (3_000, &[])] {
+        let told = tracker.close(now_ms, points, |_| Some(&rule), Condition::default());
+        notices.extend(told.into_iter().map(|alert| {
+            let context = Context {
+                direction: Direction::FanIn,
+                is_inside: true,
+                window_ms: 60_000,
+                peers: vec![[192, 0, 2, 1].into()],
+                ..Context::default()
+            };
+            Notice::new(alert, context)
+        }));
+    }
+    notices
+}
+
+#[test]
+fn what_is_added_is_read_again_by_this_and_by_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let notices = notices(2);
+    assert_eq!(notices.len(), 6);
+    store.add(&notices[..4], &[("a".to_owned(), vec![1, 2])]).unwrap();
+    let other = Store::read(folder.path()).unwrap();
+    assert_eq!(other.last().unwrap(), 4);
+    let numbered: Vec<Notice> = other.after(1, 2).unwrap().into_iter().map(|it| it.1).collect();
+    assert_eq!(numbered, notices[1..3]);
+    assert_eq!(other.open_alerts().unwrap().len(), 2);
+    let error = other.add(&notices, &[]).unwrap_err();
+    // The text is SQLite's.
+    assert!(format!("{error:#}").ends_with("attempt to write a readonly database"), "{error:#}");
+    drop(store);
+    let store = Store::open(Some(folder.path())).unwrap();
+    assert_eq!((store.state("a").unwrap(), store.state("b").unwrap()), (Some(vec![1, 2]), None));
+    store.add(&notices[4..], &[("a".to_owned(), vec![3])]).unwrap();
+    assert_eq!(store.state("a").unwrap(), Some(vec![3]));
+    assert!(store.open_alerts().unwrap().is_empty());
+    let since: Vec<i64> = store.alerts_since(2_500).unwrap().into_iter().map(|it| it.0).collect();
+    assert_eq!(since, [6, 5]);
+    assert_eq!(store.alerts_since(3_001).unwrap(), []);
+}
+
+#[test]
+fn nothing_is_forgotten_that_a_sink_waits_for_or_that_goes_on() {
+    let store = Store::open(None).unwrap();
+    let notices = notices(2);
+    assert_eq!(store.cursor("file").unwrap(), Cursor::default());
+    store.add(&notices[..5], &[]).unwrap();
+    assert_eq!(store.cursor("new").unwrap().done, 5);
+    assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 0);
+    let cursor = Cursor { done: 4, sent: 3, failed: 2, dropped: 1 };
+    store.set_cursor("file", cursor).unwrap();
+    assert_eq!(store.cursor("file").unwrap(), cursor);
+    // Three notices of the first host, the last of which waits; the second goes on.
+    assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 2);
+    store.keep_sinks(&["new".to_owned()]).unwrap();
+    assert_eq!(store.forget(1).unwrap(), 0);
+    assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 1);
+    assert_eq!(store.after(0, 9).unwrap().len(), 2);
+    assert_eq!(store.alerts_since(0).unwrap().len(), 1);
+}
+
+fn refused(folder: &Path) -> String {
+    let error = format!("{:#}\n", Store::open(Some(folder)).unwrap_err());
+    error.replace(folder.to_str().unwrap(), "FOLDER")
+}
+
+#[test]
+fn a_file_that_is_no_database_of_this_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = super::path(folder.path());
+    fs::write(&path, [7; 8192]).unwrap();
+    let mut texts = refused(folder.path());
+    fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    texts += &refused(folder.path());
+    for version in [0, 1] {
+        fs::remove_file(&path).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute("CREATE TABLE theirs (a)", []).unwrap();
+        other.pragma_update(None, "user_version", version).unwrap();
+        drop(other);
+        texts += &refused(folder.path());
+    }
+    let none = format!("{:#}", Store::read(&folder.path().join("no")).unwrap_err());
+    texts += &none.replace(folder.path().to_str().unwrap(), "FOLDER");
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn a_database_has_one_who_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let clone = store.clone();
+    drop(store);
+    insta::assert_snapshot!(refused(folder.path()));
+    drop(clone);
+    Store::open(Some(folder.path())).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_half_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let state = [("a".to_owned(), vec![1])];
+    store.add(&notices(1), &state).unwrap();
+    // What SQLite says of a disk without space.
+    store.with(|it| Ok(it.pragma_update(None, "max_page_count", 16)?)).unwrap();
+    let error = store.add(&notices(100), &[("a".to_owned(), vec![2])]).unwrap_err();
+    let error = format!("{error:#}");
+    insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    assert_eq!((store.last().unwrap(), store.state("a").unwrap()), (3, Some(vec![1])));
+    store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
+    assert_eq!(store.add(&notices(100), &state).unwrap(), 303);
+}
+
+#[test]
+fn a_damaged_database_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    store.add(&notices(100), &[]).unwrap();
+    drop(store);
+    let path = super::path(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() > 100_000);
+    // All but the table of tables.
+    bytes[4096..].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let error = format!("{:#}", store.add(&notices(1), &[]).unwrap_err());
+    insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    assert!(store.alerts_since(0).is_err() && store.open_alerts().is_err());
+}
+
+#[test]
+fn no_number_is_given_twice_even_if_all_is_forgotten() {
+    let store = Store::open(None).unwrap();
+    assert_eq!(store.add(&notices(1), &[]).unwrap(), 3);
+    assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 3);
+    assert_eq!((store.last().unwrap(), store.cursor("new").unwrap().done), (3, 3));
+    assert_eq!(store.add(&[], &[]).unwrap(), 3);
+    assert_eq!(store.add(&notices(1), &[]).unwrap(), 6);
+}
+
+#[test]
+fn what_went_on_at_a_number_is_known() {
+    let store = Store::open(None).unwrap();
+    // Two starts, two updates, two ends.
+    store.add(&notices(2), &[]).unwrap();
+    let ids: Vec<_> = notices(2)[..2].iter().map(|notice| notice.id).collect();
+    let open = |number| -> Vec<bool> {
+        let open = store.open_at(number).unwrap();
+        ids.iter().map(|id| open.contains(id)).collect()
+    };
+    assert_eq!([open(0), open(1), open(2)], [[false, false], [true, false], [true, true]]);
+    assert_eq!([open(4), open(5), open(6)], [[true, true], [false, true], [false, false]]);
+}
+
+#[test]
+fn memory_keeps_the_last_notices_alone() {
+    let store = Store::open(None).unwrap();
+    let [start, update, end] = <[Notice; 3]>::try_from(notices(1)).unwrap();
+    let many = |notice: &Notice, count| vec![notice.clone(); count];
+    store.add(&[vec![start], many(&update, 3_000)].concat(), &[]).unwrap();
+    // Up to 1,001, but for the start of what goes on.
+    assert_eq!(store.forget(0).unwrap(), 1_000);
+    let left: Vec<i64> = store.after(0, 3).unwrap().into_iter().map(|it| it.0).collect();
+    assert_eq!(left, [1, 1_002, 1_003]);
+    store.add(&many(&end, 1), &[]).unwrap();
+    assert_eq!(store.forget(0).unwrap(), 2);
+    assert_eq!(store.after(0, 9_999).unwrap().len(), 2_000);
+}

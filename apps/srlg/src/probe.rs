@@ -1,0 +1,165 @@
+//! `srlg probe`: what one router sees, to the broker, a delta per slice.
+//!
+//! ```text
+//! input --contacts--> Measurement --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
+//!  [input]             [measure]                        [outbox], [spool]          [publish]
+//! ```
+//!
+//! Measuring is a thread, the way to the broker is asynchronous, and the outbox is between them.
+//! Invariant: a slice is in the spool before anybody hears of it, and stays there until it is on the
+//! collector's disk, or so old that nobody may use it. Nothing is sent that could not be sent again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use srlg_host::Device;
+use srlg_input::Status;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use crate::network::Network;
+use crate::network::connect::Access;
+
+mod input;
+mod measure;
+mod outbox;
+mod pace;
+mod publish;
+mod spool;
+pub mod traffic;
+
+use measure::{Measurement, Totals};
+use outbox::Outbox;
+use publish::Publisher;
+use spool::Spool;
+
+/// Options of `srlg probe`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// This probe's name, one of the network's
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// The network and its broker.
+    #[command(flatten)]
+    pub access: Access,
+
+    /// Folder in which each probe has a folder of its own, for what is not on the collector's disk yet
+    #[arg(long, value_name = "FOLDER", default_value = "spool")]
+    pub spool: PathBuf,
+
+    /// Slices that the spool keeps at most [default: the window]
+    #[arg(long, value_name = "SLICES", value_parser = clap::value_parser!(u32).range(2..))]
+    pub keep: Option<u32>,
+
+    /// Input of the probe.
+    #[command(flatten)]
+    pub input: input::Args,
+
+    /// How fast slices end: real, or this many per second [default: as fast as the input comes]
+    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface"])]
+    pub pace: Option<pace::Pace>,
+
+    /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
+    pub device: Device,
+
+    /// At the end, wait until the collector has everything on its disk
+    #[arg(long)]
+    pub wait_durable: bool,
+}
+
+/// The summary of an input.
+struct InputSummary {
+    totals: Totals,
+    status: Status,
+}
+
+/// Measures, spools and sends until the input ends or a signal comes.
+pub fn run(args: Args) -> Result<()> {
+    let network = args.access.network()?;
+    network.check_probe(&args.name)?;
+    let folder = args.spool.join(&args.name);
+    let (spool, damaged) = Spool::open(&folder)?;
+    damaged.iter().for_each(|damage| warn!("{damage}"));
+    if let Some(mark) = spool.mark() {
+        info!(
+            "the probe continues after slice {mark}, the last one in the spool {}",
+            folder.display()
+        );
+    }
+    let keep = args.keep.unwrap_or(network.config.window.max(2)) as usize;
+    let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("cannot start the threads of the probe")?;
+    let done = runtime.block_on(work(args, network, &outbox));
+    outbox.stop();
+    // A lookup of the broker's name may be on its way, and nobody can cut it short.
+    runtime.shutdown_background();
+    done
+}
+
+async fn work(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let whole = whole(args, network, outbox);
+    tokio::select! {
+        done = whole => return done,
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    let (slices, acked) = (outbox.len(), outbox.acked_len());
+    info!(
+        "the probe has stopped; {slices} slices are in the spool, of which the broker has {acked}"
+    );
+    Ok(())
+}
+
+/// From the input's first packet to the last acknowledgement.
+async fn whole(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> {
+    let wait_durable = args.wait_durable;
+    let link = args.access.connect(&args.name).await?;
+    let publisher = Publisher::new(link, &args.name, Arc::clone(outbox)).await?;
+    let measured = start_measuring(args, network, Arc::clone(outbox))?;
+    let measuring = async {
+        let measured =
+            measured.await.map_err(|_| anyhow!("the measuring thread ended early"))??;
+        outbox.end();
+        tell(&measured);
+        Ok(())
+    };
+    tokio::try_join!(measuring, publisher.run(wait_durable)).map(drop)
+}
+
+/// Measures in a thread of its own.
+fn start_measuring(
+    args: Args,
+    network: Network,
+    outbox: Arc<Outbox>,
+) -> Result<oneshot::Receiver<Result<InputSummary>>> {
+    let (sender, receiver) = oneshot::channel();
+    let work = move || {
+        let Args { pace, device, ref input, .. } = args;
+        let lateness = input.lateness(network.config.window);
+        let measurement = Measurement::new(&network, lateness, pace, device, outbox);
+        let measured = measurement.and_then(|measurement| input.read(&network, measurement));
+        // Whoever asked has gone when a signal came.
+        let _nobody_waits = sender.send(measured);
+    };
+    thread::Builder::new()
+        .name("measure".to_owned())
+        .spawn(work)
+        .context("cannot start a thread")?;
+    Ok(receiver)
+}
+
+fn tell(summary: &InputSummary) {
+    let InputSummary { totals, status } = summary;
+    status.to_string().lines().for_each(|line| info!("{line}"));
+    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
+    info!("{totals}");
+}

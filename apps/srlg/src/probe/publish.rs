@@ -1,0 +1,173 @@
+//! From the spool to the broker, until it says that it has everything.
+//!
+//! Shape: [`Publisher::run`] sends the slices of the spool in order, some of them ahead of the
+//! acknowledgements, and hears the collector's notices. Invariant: after every connection it begins
+//! with the oldest slice of the spool again, and whenever the collector asks for it. A broker may lose
+//! what it had acknowledged; sending again is harmless, as merging again changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result};
+use async_nats::jetstream::context::Context as JetStream;
+use async_nats::jetstream::{self, message::PublishMessage};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use super::outbox::Outbox;
+use super::spool::SpoolEntry;
+use crate::network::connect::{Link, LinkState};
+use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
+
+/// Slices that are on their way at once.
+const AHEAD: usize = 16;
+
+/// The broker may take so long to acknowledge.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two attempts.
+const RETRY: Duration = Duration::from_millis(250);
+
+pub(super) struct Publisher {
+    state: watch::Receiver<LinkState>,
+    stream: JetStream,
+    probe: String,
+    subject: String,
+    outbox: Arc<Outbox>,
+    /// The collector wants everything again.
+    again: Arc<Notify>,
+    notices: JoinHandle<()>,
+}
+
+impl Publisher {
+    /// A publisher of `probe`, which hears its notices from now on.
+    pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
+        let notices = link.client.subscribe(subjects::durable(probe)).await;
+        let mut notices = notices.context("cannot hear the collector's notices")?;
+        let (durable, again) = (Arc::clone(&outbox), Arc::new(Notify::new()));
+        let wanted = Arc::clone(&again);
+        let notices = tokio::spawn(async move {
+            while let Some(notice) = notices.next().await {
+                hear(&durable, &wanted, &notice.payload);
+            }
+        });
+        let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
+        let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
+        Ok(Self { state: link.state, stream, probe, subject, outbox, again, notices })
+    }
+
+    /// Sends until the input has ended and the broker has everything; with `durably`, until the
+    /// collector has it on its disk.
+    pub(super) async fn run(&self, durably: bool) -> Result<()> {
+        let mut link = self.state.clone();
+        let mut trouble = Trouble::default();
+        loop {
+            let up = link.wait_for(|link| link.up).await;
+            let LinkState { connects, .. } =
+                *up.context("the connection to the broker is gone for good")?;
+            let mut gone = link.clone();
+            tokio::select! {
+                () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
+                _ = gone.wait_for(|link| !link.up || link.connects != connects) => {}
+                () = self.again.notified() => info!("the broker has lost messages: what is in the spool is sent again"),
+            }
+        }
+    }
+
+    /// Sends everything in the spool, then what comes; ends when there is nothing left to do.
+    async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
+        let mut next = 0;
+        loop {
+            let slices = self.outbox.from(next, AHEAD);
+            if slices.is_empty() {
+                if self.outbox.is_done(next, durably) {
+                    return;
+                }
+                self.outbox.news().await;
+                continue;
+            }
+            let mut sent = stream::iter(slices).map(|slice| self.send(slice)).buffered(AHEAD);
+            loop {
+                match sent.try_next().await {
+                    Ok(None) => break,
+                    Ok(Some(slice)) => {
+                        trouble.is_over();
+                        self.outbox.ack(slice);
+                        next = slice + 1;
+                    }
+                    Err(error) => {
+                        trouble.is(&error);
+                        tokio::time::sleep(RETRY).await;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a slice, all its parts at once, and waits until the broker has them.
+    async fn send(&self, slice: u64) -> Result<u64> {
+        let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
+        let count = parts.len() as u32;
+        let mut acks = Vec::with_capacity(parts.len());
+        for (number, payload) in (1..).zip(parts) {
+            let part = Part { number, count };
+            let mut message = PublishMessage::build()
+                .message_id(subjects::message_id(&self.probe, slice, part, &payload))
+                .payload(payload)
+                .expected_stream(STREAM)
+                .header(PART_HEADER, part.to_string().as_str());
+            if !sampling.is_empty() {
+                message = message.header(SAMPLING_HEADER, sampling.to_string().as_str());
+            }
+            acks.push(self.stream.send_publish(self.subject.clone(), message).await?);
+        }
+        for ack in acks {
+            ack.await?;
+        }
+        Ok(slice)
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.notices.abort();
+    }
+}
+
+/// A notice that makes no sense is told, and nothing else comes of it.
+fn hear(outbox: &Outbox, again: &Notify, notice: &[u8]) {
+    if notice == AGAIN.as_bytes() {
+        return again.notify_one();
+    }
+    let number = std::str::from_utf8(notice).ok().and_then(|text| text.trim().parse().ok());
+    match number {
+        Some(slice) => outbox.durable(slice),
+        None => warn!(
+            "a notice is neither a slice's number nor {AGAIN:?}: {:?}",
+            String::from_utf8_lossy(notice)
+        ),
+    }
+}
+
+/// What stands in the way, told once.
+#[derive(Default)]
+struct Trouble(Option<String>);
+
+impl Trouble {
+    fn is(&mut self, error: &Error) {
+        let error = format!("{error:#}");
+        if self.0.as_ref() != Some(&error) {
+            warn!("slices are not sent yet, and stay in the spool: {error}");
+            self.0 = Some(error);
+        }
+    }
+
+    fn is_over(&mut self) {
+        if self.0.take().is_some() {
+            info!("the broker takes slices again");
+        }
+    }
+}

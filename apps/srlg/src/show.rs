@@ -1,0 +1,4 @@
+//! The state of the program, as a page, an API and metrics.
+
+pub mod board;
+pub mod web;

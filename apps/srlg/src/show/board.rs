@@ -1,0 +1,180 @@
+//! What is known now: for the page, the metrics and the interface of programs.
+//!
+//! Shape: the loop publishes a [`Board`] after every slice, whole, and whoever looks has the latest one. Nobody waits for
+//! anybody.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use srlg_input::contact::Sampling;
+use tokio::sync::watch;
+
+use crate::notify::notice::Notice;
+
+/// Hosts of a view that are shown.
+pub const TOP: usize = 50;
+
+/// Slices that a line of a host shows.
+pub const LINE: usize = 60;
+
+/// The latest board.
+pub type Boards = watch::Receiver<Arc<Board>>;
+
+/// Everything that is shown after a slice.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Board {
+    /// When the monitor started, milliseconds since the Unix epoch.
+    pub started_ms: u64,
+    /// The end of the last slice, milliseconds since the Unix epoch; of a replay by the clock of its data.
+    pub now_ms: u64,
+    /// Length of a slice.
+    pub slice_ms: u64,
+    /// Whether slices end by the clock of this machine.
+    pub is_live: bool,
+    /// Whether nothing has come for so long that alerts wait.
+    pub is_input_lost: bool,
+    /// Bytes of the recorders of all views.
+    pub memory_bytes: u64,
+    /// Views.
+    pub views: Vec<ViewBoard>,
+    /// The last notice of every alert that goes on, the one that started last first.
+    pub alerts: Vec<Arc<Notice>>,
+    /// What came in.
+    pub input: InputBoard,
+    /// Exporters by address.
+    pub exporters: Vec<ExporterBoard>,
+    /// Where notices go.
+    pub sinks: Vec<SinkBoard>,
+    /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
+    pub last_reload_ms: u64,
+    /// Whether the last reload of the configuration went well.
+    pub is_last_reload_good: bool,
+}
+
+/// A view.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ViewBoard {
+    /// Name of the view.
+    pub name: String,
+    /// Length of the longest window.
+    pub window_ms: u64,
+    /// Opposite hosts from which hosts are reported.
+    pub threshold: u32,
+    /// Hosts that are reported.
+    pub super_points: usize,
+    /// Up to [`TOP`] of them, those with the most opposite hosts first.
+    pub top: Vec<TopHost>,
+    /// Slices that were closed.
+    pub slices: u64,
+    /// Slices in which super points may have been missed.
+    pub overloads: u64,
+    /// Hosts at their threshold in the last slice that have no alert, as too many others have one.
+    pub left_out: usize,
+    /// Seconds that the last close took.
+    pub close_seconds: f64,
+    /// Distinct pairs of the window per recorder (docs/sizing.md).
+    pub load: f64,
+    /// Bytes of recorders.
+    pub memory_bytes: u64,
+    /// Contacts that came after their slice had ended, but within the window.
+    pub late: u64,
+    /// Contacts that came after the window.
+    pub too_late: u64,
+    /// Contacts of a time that has not come.
+    pub future: u64,
+    /// Alerts that go on, by severity: warning, major, critical.
+    pub alerts: [usize; 3],
+    /// Contacts that the allow lists took out.
+    pub allowed: u64,
+    /// What the allow lists took out, in the order of the configuration.
+    pub allows: Vec<AllowBoard>,
+}
+
+/// An allow-list entry.
+#[derive(Clone, Debug, Serialize)]
+pub struct AllowBoard {
+    /// Why it is there.
+    pub why: String,
+    /// Contacts that it took out; of allowed hosts slices in which one of them would have been at its threshold.
+    pub hits: u64,
+}
+
+/// A super point.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopHost {
+    /// The host.
+    pub host: IpAddr,
+    /// What the configuration calls its network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Opposite hosts within the longest window.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more than can be counted.
+    pub is_lower_bound: bool,
+    /// Whether an alert about the host goes on.
+    pub is_alert: bool,
+    /// `cardinality` of up to [`LINE`] last slices, the oldest first; 0 where the host was not reported.
+    pub line: Vec<u32>,
+}
+
+/// Counters of the input.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct InputBoard {
+    /// Contacts that were read.
+    pub contacts: u64,
+    /// Datagrams of permitted exporters.
+    pub received: u64,
+    /// Datagrams of other senders.
+    pub refused: u64,
+    /// Datagrams or packets that the kernel or the interface dropped.
+    pub dropped: u64,
+}
+
+/// An exporter.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExporterBoard {
+    /// Its address.
+    pub address: IpAddr,
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Records of flows.
+    pub records: u64,
+    /// Contacts that the records tell of.
+    pub contacts: u64,
+    /// Records, datagrams or flows that numbers in the exports say are missing.
+    pub lost: u64,
+    /// Templates that are known of NetFlow v9 and IPFIX.
+    pub templates: usize,
+    /// Data sets that could not be decoded.
+    pub undecodable_sets: u64,
+    /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
+    pub skew_ms: i64,
+    /// Packets one of which is looked at.
+    #[serde(serialize_with = "as_text")]
+    pub sampling: Sampling,
+}
+
+fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(sampling)
+}
+
+/// A sink.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SinkBoard {
+    /// Its name.
+    pub name: String,
+    /// Notices that the sink took.
+    pub sent: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Notices that were dropped, as the queue was full, or held back by the gate.
+    pub dropped: u64,
+    /// Notices that wait.
+    pub queue: u64,
+    /// Why the last attempt failed, while the sink fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! The latest board for Prometheus.
+//!
+//! Invariant: no label has an address of a host or a port: exporters, which somebody has permitted, are the only ones with
+//! many values, and 1,024 of them at most.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use metrics::{counter, gauge, with_local_recorder};
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+use super::shared::Shared;
+use crate::show::board::{Board, ExporterBoard, SinkBoard, ViewBoard};
+
+/// Exporters that have labels.
+const EXPORTERS: usize = 1_024;
+
+pub(super) async fn metrics(State(shared): State<Shared>) -> impl IntoResponse {
+    // A new one each time: what is gone from the board has no lines.
+    let recorder = PrometheusBuilder::new().build_recorder();
+    with_local_recorder(&recorder, || record(&shared.board()));
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], recorder.handle().render())
+}
+
+fn record(board: &Board) {
+    counter!("srlg_contacts_total").absolute(board.input.contacts);
+    counter!("srlg_datagrams_total").absolute(board.input.received);
+    for (reason, count) in [("sender", board.input.refused), ("kernel", board.input.dropped)] {
+        counter!("srlg_dropped_total", "reason" => reason).absolute(count);
+    }
+    gauge!("srlg_memory_bytes").set(board.memory_bytes as f64);
+    gauge!("srlg_input_lost").set(f64::from(u8::from(board.is_input_lost)));
+    gauge!("srlg_last_slice_seconds").set(board.now_ms as f64 / 1e3);
+    gauge!("srlg_config_last_reload_successful")
+        .set(f64::from(u8::from(board.is_last_reload_good)));
+    gauge!("srlg_config_last_reload_seconds").set(board.last_reload_ms as f64 / 1e3);
+    board.views.iter().for_each(view);
+    gauge!("srlg_live").set(f64::from(u8::from(board.is_live)));
+    // Where these are more than have labels, somebody may wonder about the rest.
+    gauge!("srlg_exporters").set(board.exporters.len() as f64);
+    board.exporters.iter().take(EXPORTERS).for_each(exporter);
+    board.sinks.iter().for_each(sink);
+}
+
+fn view(view: &ViewBoard) {
+    let of = || view.name.clone();
+    counter!("srlg_slices_total", "view" => of()).absolute(view.slices);
+    counter!("srlg_overloads_total", "view" => of()).absolute(view.overloads);
+    counter!("srlg_late_total", "view" => of()).absolute(view.late);
+    counter!("srlg_too_late_total", "view" => of()).absolute(view.too_late);
+    counter!("srlg_future_total", "view" => of()).absolute(view.future);
+    counter!("srlg_allowed_total", "view" => of()).absolute(view.allowed);
+    gauge!("srlg_super_points", "view" => of()).set(view.super_points as f64);
+    gauge!("srlg_left_out_hosts", "view" => of()).set(view.left_out as f64);
+    gauge!("srlg_slice_close_seconds", "view" => of()).set(view.close_seconds);
+    gauge!("srlg_health_load", "view" => of()).set(view.load);
+    for (severity, count) in ["warning", "major", "critical"].into_iter().zip(view.alerts) {
+        gauge!("srlg_alerts", "view" => of(), "severity" => severity).set(count as f64);
+    }
+}
+
+fn exporter(exporter: &ExporterBoard) {
+    let of = || exporter.address.to_string();
+    counter!("srlg_exporter_datagrams_total", "exporter" => of()).absolute(exporter.datagrams);
+    counter!("srlg_records_total", "exporter" => of()).absolute(exporter.records);
+    counter!("srlg_lost_total", "exporter" => of()).absolute(exporter.lost);
+    gauge!("srlg_templates", "exporter" => of()).set(exporter.templates as f64);
+    counter!("srlg_undecodable_sets_total", "exporter" => of()).absolute(exporter.undecodable_sets);
+    gauge!("srlg_clock_skew_seconds", "exporter" => of()).set(exporter.skew_ms as f64 / 1e3);
+    if let Some((_, rate)) = exporter.sampling.rates() {
+        gauge!("srlg_sampling_rate", "exporter" => of()).set(f64::from(rate.get()));
+    }
+}
+
+fn sink(sink: &SinkBoard) {
+    let of = || sink.name.clone();
+    for (result, count) in [("sent", sink.sent), ("failed", sink.failed), ("dropped", sink.dropped)]
+    {
+        counter!("srlg_notifications_total", "sink" => of(), "result" => result).absolute(count);
+    }
+    gauge!("srlg_sink_queue", "sink" => of()).set(sink.queue as f64);
+    gauge!("srlg_sink_failing", "sink" => of()).set(f64::from(u8::from(sink.error.is_some())));
+}

@@ -1,0 +1,155 @@
+//! Real attacks, as an exporter of Debian tells of them over loopback.
+//!
+//! Needs softflowd (scripts/exporters.sh), and the traffic of the folder that `SRLG_DATA` names; without them it says so,
+//! and fails where `SRLG_REQUIRE_EXPORTERS` is set and softflowd is missing.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use approx::assert_abs_diff_eq;
+use serde_json::Value;
+use srlg_cli::now_ms;
+use srlg_traffic::trace::{Record, Trace, data_dir};
+
+/// An attack on one host, and the threshold of a monitor.
+struct Attack {
+    /// File under the folder.
+    file: &'static str,
+    victim: Ipv4Addr,
+    threshold: f64,
+}
+
+const ATTACKS: [Attack; 5] = [
+    Attack {
+        file: "captures/pcap_usec_ddos_synack.pcap",
+        victim: Ipv4Addr::new(10, 10, 10, 10),
+        threshold: 1_024.0,
+    },
+    Attack {
+        file: "dev/ddos_synflood_spoofed.spt.zst",
+        victim: Ipv4Addr::new(10, 10, 10, 10),
+        threshold: 1_024.0,
+    },
+    Attack {
+        file: "dev/ddos_bacnet_iot.spt.zst",
+        victim: Ipv4Addr::new(10, 10, 10, 1),
+        threshold: 1_024.0,
+    },
+    Attack {
+        file: "dev/ddos_snmp_amp.spt.zst",
+        victim: Ipv4Addr::new(10, 10, 10, 10),
+        threshold: 1_024.0,
+    },
+    Attack {
+        file: "dev/ddos_dns_rrsig.spt.zst",
+        victim: Ipv4Addr::new(10, 10, 10, 10),
+        threshold: 100.0,
+    },
+];
+
+/// A pcap of `records`, a UDP packet each, a microsecond apart.
+fn pcap(records: &[Record]) -> Vec<u8> {
+    // Link type 101: the packets begin with the header of IP.
+    let mut file: Vec<u8> = [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 101]
+        .into_iter()
+        .flat_map(u32::to_be_bytes)
+        .collect();
+    for (number, record) in (0..).zip(records) {
+        let Record { source: from, destination: to, .. } = *record;
+        let record = [1_780_000_000, number, 28, 28];
+        let ip = [0x4500_001c, 0, 0x4011_0000, from, to];
+        let udp = [0x03e8_0035, 0x0008_0000];
+        file.extend(record.iter().chain(&ip).chain(&udp).flat_map(|word: &u32| word.to_be_bytes()));
+    }
+    file
+}
+
+/// The attack as a capture, and the hosts that sent to the victim, exact.
+fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
+    if path.extension().is_some_and(|extension| extension == "pcap") {
+        // Distinct sources, as every reader of captures finds.
+        return (path.to_owned(), 7_055.0);
+    }
+    let records: Vec<Record> = Trace::open(path).unwrap().map(Result::unwrap).collect();
+    let made = folder.join("attack.pcap");
+    fs::write(&made, pcap(&records)).unwrap();
+    let to_victim = records.iter().filter(|record| record.destination == u32::from(attack.victim));
+    let sources: HashSet<_> = to_victim.map(|record| record.source).collect();
+    (made, sources.len() as f64)
+}
+
+/// Whether the monitor told of `attack` in time, and counted right; what it said.
+fn told(attack: &Attack, path: &Path) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, truth) = capture(attack, path, folder.path());
+    let threshold = attack.threshold.to_string();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_srlg"))
+        .args(["run", "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"])
+        .args(["--timestamps", "received"])
+        .args(["--inside", "10.10.10.0/24", "--threshold", &threshold, "--window", "60s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let line = lines.find(|line| line.contains(" 127.0.0.1:")).unwrap();
+    let to = line.rsplit(' ').next().unwrap();
+    let before_ms = now_ms();
+    let status = Command::new("softflowd")
+        .args(["-d", "-a", "-v", "9", "-m", "100000", "-c", "none", "-n", to])
+        .arg("-p")
+        .arg(folder.path().join("pid"))
+        .arg("-r")
+        .arg(capture)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    let passed_ms = now_ms();
+    let mut alerts = BufReader::new(child.stdout.take().unwrap()).lines();
+    let start: Value = serde_json::from_str(&alerts.next().unwrap().unwrap()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let host = attack.victim.to_string();
+    assert_eq!((&start["status"], &start["host"]), (&"start".into(), &host.into()));
+    assert_eq!((&start["view"], &start["kind"]), (&"fan-in".into(), &"flood".into()));
+    // The slice that runs when the count passes is the first of three; a start has the time of a slice's end.
+    let start_ms = start["start_ms"].as_u64().unwrap();
+    let third_ends_ms = (passed_ms / 1_000 + 3) * 1_000;
+    assert!(start_ms <= third_ends_ms, "{start_ms}, the last export at {passed_ms}");
+    assert!(start_ms > before_ms);
+    let count = start["cardinality"].as_f64().unwrap();
+    assert_abs_diff_eq!(count / truth, 1.0, epsilon = 0.03);
+    assert!(count > attack.threshold, "{count} of {truth}");
+    let after_ms = start_ms.saturating_sub(passed_ms);
+    format!("| {} | {after_ms} ms | {count:.0} | {truth} |", attack.file)
+}
+
+#[test]
+fn attacks_are_told_within_three_slices_and_counted() {
+    let has = Command::new("softflowd").arg("-h").output().is_ok();
+    assert!(has || std::env::var("SRLG_REQUIRE_EXPORTERS").is_err(), "softflowd is missing");
+    let Some(data) = data_dir().filter(|_| has) else {
+        eprintln!("skipped: softflowd, or the folder that SRLG_DATA names, is missing");
+        return;
+    };
+    thread::scope(|scope| {
+        let paths = ATTACKS.iter().map(|attack| (attack, data.join(attack.file)));
+        let (there, missing): (Vec<_>, Vec<_>) = paths.partition(|(_, path)| path.exists());
+        missing.iter().for_each(|(_, path)| eprintln!("skipped: {} is missing", path.display()));
+        let runs: Vec<_> = there
+            .into_iter()
+            .map(|(attack, path)| scope.spawn(move || told(attack, &path)))
+            .collect();
+        println!(
+            "\n| attack | started after the last export | counted | truth |\n|---|---|---|---|"
+        );
+        runs.into_iter().for_each(|run| println!("{}", run.join().unwrap()));
+    });
+}

@@ -1,0 +1,51 @@
+//! `srlg contacts`: what comes out of files of every kind, and what it says of the rest.
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use crate::srlg;
+
+const LIST: &str =
+    "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501.25,2001:db8::1,[2001:db8::2]\n";
+const LOG: &str =
+    "srcaddr dstaddr end packets\n10.0.0.1 10.0.0.2 7 1\n- - 8 -\n10.0.0.3 10.0.0.4 9 0\n";
+
+/// What the program makes of `input` on its standard input.
+fn contacts(input: &str) -> (bool, String, String) {
+    let mut command = srlg("contacts");
+    command.args(["--input", "-"]).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.success(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_list_comes_out_as_it_went_in() {
+    let (_, printed, told) = contacts(LIST);
+    let expected =
+        "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501.250000,2001:db8::1,2001:db8::2\n";
+    assert_eq!(printed, expected);
+    insta::assert_snapshot!(told);
+    assert_eq!(contacts(&printed).1, printed);
+}
+
+#[test]
+fn rows_of_a_log_are_contacts_or_counted() {
+    let (_, printed, told) = contacts(LOG);
+    assert_eq!(printed, "time_ms,src,dst\n7000,10.0.0.1,10.0.0.2\n");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_no_input_is_one_line_and_a_failure() {
+    let output = srlg("contacts").args(["--input", "/no/such/file"]).output().unwrap();
+    let no_file =
+        (output.status.success(), String::new(), String::from_utf8(output.stderr).unwrap());
+    let texts = [contacts(""), contacts("hello\n"), no_file].map(|(succeeds, _, told)| {
+        assert!(!succeeds && told.lines().count() == 1, "{told}");
+        told
+    });
+    insta::assert_snapshot!(texts.concat());
+}

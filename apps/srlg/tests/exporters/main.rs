@@ -1,0 +1,81 @@
+//! What exporters make of traffic, and srlg of what they export, is what was in the packets.
+//!
+//! - `same_hosts`: traffic that is made here, as packets and as exports of every format.
+//! - `captures`: packets that others captured, and what exporters made of them. They are not part of this repository;
+//!   `SRLG_DATA` names their folder.
+//! - `softflowd`, `pmacctd`, `fprobe`: exporters of Debian (`scripts/exporters.sh`), live on loopback, each test in
+//!   namespaces of its own, which takes root.
+//!
+//! Where something lacks, a test says so and passes; with `SRLG_REQUIRE_EXPORTERS=1` the last ones fail.
+
+mod captures;
+mod collector;
+mod exports;
+mod flows;
+mod fprobe;
+mod namespace;
+mod packets;
+mod pmacctd;
+#[path = "../program/mod.rs"]
+mod program;
+mod programs;
+mod received;
+mod same_hosts;
+mod softflowd;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use program::{srlg, steady};
+
+/// Source and destination of contacts.
+type Pairs = BTreeSet<(String, String)>;
+
+/// Says a line aloud: what is printed of a test that passes nobody sees.
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// Waits until something `is` so; whether it came to that in a minute.
+fn becomes(mut is: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while !is() {
+        if started.elapsed() > Duration::from_secs(60) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// The pairs of a contact list.
+fn pairs(list: &str) -> Pairs {
+    let mut lines = list.lines();
+    assert_eq!(lines.next(), Some("time_ms,src,dst"));
+    let pair = |line: &str| {
+        let mut columns = line.split(',').skip(1).map(str::to_owned);
+        (columns.next().unwrap(), columns.next().unwrap())
+    };
+    lines.map(pair).collect()
+}
+
+/// What `command` prints, when it succeeds with these arguments, and what it tells.
+fn output(command: &str, args: &[&str]) -> (String, String) {
+    let output = srlg(command).args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (printed, told) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{command} {args:?}: {told}");
+    (printed, told)
+}
+
+/// Host and cardinality of the last line of each host, in the digits that `detect` prints.
+fn last_points(ndjson: &str) -> BTreeSet<(String, String)> {
+    let mut points = std::collections::BTreeMap::new();
+    for line in ndjson.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        points.insert(line["host"].as_str().unwrap().to_owned(), line["cardinality"].to_string());
+    }
+    points.into_iter().collect()
+}

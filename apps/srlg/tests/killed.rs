@@ -1,0 +1,112 @@
+//! A monitor that is killed again and again: each alert starts once and ends once.
+//!
+//! `SRLG_KILLS=50` sets how often; 8 times without.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use srlg_cli::now_ms;
+
+/// Hosts, and how long each is flooded, and not.
+const HOSTS: u64 = 8;
+const PHASE_MS: u64 = 2_500;
+
+fn start(folder: &Path) -> Child {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    let config = path("srlg.toml");
+    Command::new(env!("CARGO_BIN_EXE_srlg"))
+        .args(["run", "--config", &config, "--input", "-", "--live", "--alerts", &path("alerts")])
+        .stdin(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+/// What goes on now: hosts take turns, and with `is_calm` there is none but the one that always talks a little.
+fn contacts(is_calm: bool) -> String {
+    let now = now_ms();
+    let mut lines = format!("{now},192.0.2.1,10.1.0.1\n");
+    for host in (0..HOSTS).filter(|host| !is_calm && (now / PHASE_MS + host).is_multiple_of(2)) {
+        for peer in 0..100 {
+            writeln!(lines, "{now},198.51.100.{peer},10.{host}.0.7").unwrap();
+        }
+    }
+    lines
+}
+
+/// Feeds a monitor for `time`; whether it took everything.
+fn feed(child: &mut Child, time: Duration, is_calm: bool) {
+    let until = Instant::now() + time;
+    let pipe = child.stdin.as_mut().unwrap();
+    while Instant::now() < until {
+        pipe.write_all(contacts(is_calm).as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(40));
+    }
+}
+
+#[test]
+fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
+    let kills: u64 = std::env::var("SRLG_KILLS").map_or(8, |kills| kills.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let config = format!(
+        "state = '{}'\nslice = '100ms'\ncheckpoint = '300ms'\n[[view]]\nname = 'in'\nrole = 'destination'\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 500ms = 50 }}\nhold = '300ms'\n",
+        state.display()
+    );
+    std::fs::write(folder.path().join("srlg.toml"), config).unwrap();
+    let seed = now_ms();
+    println!("{kills} kills, seed {seed}");
+    let mut random = seed;
+    for _ in 0..kills {
+        let mut child = start(folder.path());
+        child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        feed(&mut child, Duration::from_millis(200 + (random >> 33) % 2_500), false);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let mut child = start(folder.path());
+    child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
+    feed(&mut child, Duration::from_secs(3), false);
+    feed(&mut child, Duration::from_secs(3), true);
+    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let alerts = || std::fs::read_to_string(folder.path().join("alerts")).unwrap();
+    let count = |status: &str| alerts().matches(&format!("\"status\":\"{status}\"")).count();
+    // On a busy machine the last ones end later.
+    let until = Instant::now() + Duration::from_secs(60);
+    while count("end") < count("start") {
+        assert!(Instant::now() < until, "an alert has no end\n{}", log());
+        feed(&mut child, Duration::from_millis(100), true);
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success(), "{}", log());
+    let text = alerts();
+    let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
+    for (at, line) in text.lines().enumerate() {
+        let notice: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(notice["number"], at + 1, "{line}");
+        let [id, host] = ["id", "host"].map(|name| notice[name].as_str().unwrap().to_owned());
+        match notice["status"].as_str().unwrap() {
+            "start" => {
+                assert_eq!(ids.insert(id.clone(), 0), None, "started twice: {line}");
+                assert_eq!(open.insert(host, id), None, "two alerts of one host: {line}");
+            }
+            "update" => assert_eq!(open.get(&host), Some(&id), "{line}"),
+            _ => {
+                assert_eq!(open.remove(&host), Some(id.clone()), "{line}");
+                *ids.get_mut(&id).unwrap() += 1;
+            }
+        }
+    }
+    assert!(open.is_empty(), "without an end: {open:?}\n{}", log());
+    assert!(ids.len() as u64 >= HOSTS && ids.values().all(|ends| *ends == 1), "{ids:?}");
+    println!("{} alerts, each with one start and one end", ids.len());
+}

@@ -1,0 +1,148 @@
+//! A monitor without its process: what it tells of contacts, and after it was started again.
+
+use std::path::Path;
+
+use srlg_cli::alerts::{Status, Why};
+use srlg_cli::config::Config;
+use srlg_cli::measure::monitor::Monitor;
+use srlg_cli::measure::saved::Saved;
+use srlg_cli::notify::notice::{Kind, Notice};
+use srlg_cli::now_ms;
+use srlg_input::Contact;
+
+/// Of `views` that go on now, with a state in `folder`.
+fn config(folder: &Path, views: &[&str]) -> Config {
+    let views = views.iter().map(|name| {
+        format!(
+            "[[view]]\nname = '{name}'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n"
+        )
+    });
+    let views: String = views.collect();
+    Config::parse(&format!(
+        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
+         {views}[[rule]]\nname = 'r'\nthresholds = {{ 5s = 50 }}\nhold = '5s'\n",
+        folder.display()
+    ))
+    .unwrap()
+}
+
+/// Seconds from `start_ms` on, in each of which `peers` hosts contact 10.0.0.1; what is told.
+fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notice> {
+    let mut told = Vec::new();
+    for second in 0..seconds {
+        let time_ns = (start_ms + second * 1_000) * 1_000_000;
+        monitor.pass(time_ns).unwrap();
+        for peer in 0..peers {
+            let peer = (0xc633_0000 + peer).to_be_bytes();
+            monitor.take(&Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into())).unwrap();
+        }
+        told.extend(monitor.notices().unwrap());
+    }
+    told
+}
+
+#[test]
+fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |views: &[&str]| Saved::open(&config(folder.path(), views)).unwrap();
+    let start_ms = now_ms() - 200_000;
+    let (saved, mut monitor, _) = open(&["a", "b"]);
+    let told = feed(&mut monitor, start_ms, 10, 100);
+    assert_eq!(told.len(), 2);
+    saved.keep(&mut monitor, &told).unwrap();
+    saved.finish(&mut monitor).unwrap();
+
+    let (saved, mut monitor, ended) = open(&["a"]);
+    let [end] = &ended[..] else { panic!("{ended:?}") };
+    assert_eq!((end.view.as_str(), end.status, end.why), ("b", Status::End, Why::Rule));
+    saved.keep(&mut monitor, &ended).unwrap();
+    saved.finish(&mut monitor).unwrap();
+
+    let (_saved, mut monitor, ended) = open(&["a", "b"]);
+    assert_eq!(ended, []);
+    let told = feed(&mut monitor, start_ms + 20_000, 60, 1);
+    let told: Vec<_> = told.iter().map(|notice| (notice.view.as_str(), notice.status)).collect();
+    assert_eq!(told, [("a", Status::End)]);
+}
+
+#[test]
+fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), &["a"]);
+    let (saved, mut monitor, _) = Saved::open(&config).unwrap();
+    let told = feed(&mut monitor, now_ms() + 3_600_000, 10, 100);
+    saved.keep(&mut monitor, &told).unwrap();
+    saved.finish(&mut monitor).unwrap();
+
+    let (_saved, mut monitor, _) = Saved::open(&config).unwrap();
+    let ends = feed(&mut monitor, now_ms(), 30, 1);
+    assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
+}
+
+/// Of `text` beside two views, in and out of 10.0.0.0/8, of a replay.
+fn replay(text: &str) -> Monitor {
+    let views = [("in", "destination"), ("out", "source")].map(|(name, role)| {
+        format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
+    });
+    let text = format!("inside = ['10.0.0.0/8']\n{}{text}", views.concat());
+    Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap()
+}
+
+const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
+
+fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
+    Contact::new((1_750_000_000 + second) * 1_000_000_000, source.into(), destination.into())
+}
+
+/// 100 hosts that contact 10.0.0.1 in each of `seconds`.
+fn flood(monitor: &mut Monitor, seconds: std::ops::Range<u64>) {
+    for second in seconds {
+        (0..100).for_each(|peer| {
+            monitor.take(&contact(second, [192, 0, 2, peer], [10, 0, 0, 1])).unwrap();
+        });
+    }
+}
+
+#[test]
+fn silence_in_a_file_is_no_end_as_it_is_none_of_what_goes_on() {
+    let mut monitor = replay(&RULE.replace("hold = '5s'", "hold = '2m'"));
+    flood(&mut monitor, 0..10);
+    let mut told = Vec::new();
+    // Below since second 14; for ten minutes nobody knows.
+    for second in [15].into_iter().chain(600..730) {
+        monitor.take(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+        let notices = monitor.notices().unwrap().into_iter();
+        told.extend(notices.filter(|notice| notice.status != Status::Update));
+    }
+    let [start, end] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((start.status, end.status), (Status::Start, Status::End));
+    let second = (end.now_ms - 1_750_000_000_000) / 1_000;
+    assert!((720..725).contains(&second), "{second}");
+}
+
+#[test]
+fn one_time_far_from_now_lets_no_contact_of_a_file_be_too_late() {
+    let mut monitor = replay(RULE);
+    flood(&mut monitor, 0..2);
+    monitor.take(&contact(1 << 32, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+    flood(&mut monitor, 2..10);
+    assert_eq!(monitor.notices().unwrap().len(), 1);
+}
+
+#[test]
+fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
+    let views = |of: &str, window: &str| {
+        format!("[[rule]]\nname = '{of}'\nviews = ['{of}']\nthresholds = {{ {window} = 50 }}\n")
+    };
+    let mut monitor = replay(&(views("in", "5s") + &views("out", "1h")));
+    for peer in 0..100 {
+        let peer = [198, 51, 100, peer];
+        monitor.take(&contact(0, [10, 0, 0, 1], peer)).unwrap();
+    }
+    monitor.take(&contact(59, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+    monitor.notices().unwrap();
+    flood(&mut monitor, 60..70);
+    let told = monitor.notices().unwrap();
+    let flood = told.iter().find(|it| it.view == "in").unwrap();
+    assert_eq!(flood.kind, Kind::Flood, "{flood:?}");
+}

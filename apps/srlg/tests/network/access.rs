@@ -1,0 +1,203 @@
+//! Who may do what: TLS, keys, and the permissions that `setup` writes.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use async_nats::{ConnectErrorKind, ConnectOptions, jetstream};
+use futures_util::{FutureExt, StreamExt};
+use srlg_cli::network::broker::Broker;
+use srlg_cli::network::connect::Access;
+
+use crate::net::{Net, run};
+use crate::node::Node;
+
+/// Nothing is in the stream. One message of `a` that is acknowledged now comes after all that was sent
+/// before, so nothing of that is on its way any more.
+fn assert_nothing_came_in(net: &Net) {
+    run(async {
+        let stream = jetstream::new(net.link("a").await.client);
+        stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+    });
+    let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"]);
+}
+
+#[test]
+fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second_time() {
+    if Net::start().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
+        command.args(["setup", "--probes", "x,y", "--host", "localhost,broker.example,192.0.2.7"]);
+        command.arg(folder.path()).output().unwrap()
+    };
+    let done = setup();
+    let (out, err) =
+        (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(done.status.success(), "{out}{err}");
+    insta::assert_snapshot!(out.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    Broker::start(folder.path()).unwrap();
+    let again = setup();
+    assert_eq!(again.status.code(), Some(2));
+    let told = String::from_utf8(again.stderr).unwrap();
+    assert!(told.lines().count() == 1 && told.contains("network.json"), "{told}");
+}
+
+#[test]
+fn a_client_without_credentials_gets_nothing_in_or_out() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        net.stream().await;
+        let options = ConnectOptions::new().require_tls(true);
+        let options = options.add_root_certificates(net.folder().join("ca.pem"));
+        let error = options.connect(net.broker.address()).await.unwrap_err();
+        assert_eq!(error.kind(), ConnectErrorKind::AuthorizationViolation);
+    });
+    assert_nothing_came_in(&net);
+}
+
+#[test]
+fn a_client_without_tls_is_shown_the_door() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let mut stream = TcpStream::connect(net.broker.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let hello = "CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPUB srlg.delta.a 1\r\nx\r\nPING\r\n";
+    stream.write_all(hello.as_bytes()).unwrap();
+    let mut said = String::new();
+    // Until the broker hangs up; a reset connection is hung up as well.
+    let _hung_up = stream.read_to_string(&mut said);
+    assert!(!said.contains("PONG") && !said.contains("MSG"), "{said}");
+    assert_nothing_came_in(&net);
+}
+
+#[test]
+fn a_key_of_another_network_ends_the_probe_with_one_line() {
+    let (Some(net), Some(other)) = (Net::start(), Net::start()) else { return };
+    fs::copy(other.folder().join("a.nk"), net.folder().join("a.nk")).unwrap();
+    let Access { folder, broker } = net.access();
+    let args = ["probe", "a", "--generate", "1000", "--broker", &broker];
+    let mut probe = Node::start(args.map(Into::into).into_iter().chain([
+        "--folder".into(),
+        folder.into_os_string(),
+        "--spool".into(),
+        net.spool().into_os_string(),
+    ]));
+    let (code, said) = probe.end();
+    assert_eq!(code, Some(2), "{said}");
+    let last = said.lines().last().unwrap();
+    insta::assert_snapshot!(last.replace(&broker, "BROKER"));
+}
+
+#[test]
+fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
+    let (Some(net), Some(other)) = (Net::start(), Net::start()) else { return };
+    fs::copy(other.folder().join("ca.pem"), net.folder().join("ca.pem")).unwrap();
+    run(async {
+        let link = net.access().connect("a").await.unwrap();
+        // The broker tells of two attempts; whoever is let in does not try again.
+        let log = net.folder().join("nats.log");
+        let refused = |text: &str| text.matches("TLS handshake error").count() >= 2;
+        while !fs::read_to_string(&log).is_ok_and(|text| refused(&text)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(link.state.borrow().connects, 0);
+    });
+}
+
+#[test]
+fn a_probe_writes_to_its_own_subject_only() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        net.stream().await;
+        let a = net.link("a").await.client;
+        for subject in [
+            "srlg.delta.b",
+            "srlg.durable.a",
+            "srlg.durable.b",
+            "$JS.API.STREAM.DELETE.SRLG",
+            "other",
+        ] {
+            a.publish(subject, "x".into()).await.unwrap();
+        }
+        a.flush().await.unwrap();
+    });
+    assert_nothing_came_in(&net);
+}
+
+/// The broker sends an acknowledgement to whatever subject a message names for it, also to one that the sender
+/// may not publish to. One of those would purge the stream.
+#[test]
+fn a_probe_cannot_make_the_broker_speak_for_it() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        net.stream().await;
+        let (a, b) = (net.link("a").await.client, net.link("b").await.client);
+        let collector = net.link("collector").await.client;
+        let mut heard = b.subscribe("srlg.durable.b").await.unwrap();
+        b.flush().await.unwrap();
+        for reply in [
+            "srlg.durable.b",
+            "srlg.delta.b",
+            "$JS.API.STREAM.PURGE.SRLG",
+            "$JS.API.STREAM.DELETE.SRLG",
+        ] {
+            a.publish_with_reply("srlg.delta.a", reply, "x".into()).await.unwrap();
+        }
+        // Acknowledgements go out in order.
+        jetstream::new(a).publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        collector.publish("srlg.durable.b", "8".into()).await.unwrap();
+        assert_eq!(heard.next().await.unwrap().payload, "8");
+    });
+    let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
+}
+
+#[test]
+fn a_probe_hears_neither_the_deltas_of_others_nor_their_notices_nor_their_inboxes() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        let (a, b) = (net.link("a").await.client, net.link("b").await.client);
+        let collector = net.link("collector").await.client;
+        let mut heard = Vec::new();
+        for subject in
+            [">", "srlg.delta.b", "srlg.durable.b", "srlg.durable.*", "_INBOX_b.>", "_INBOX.>"]
+        {
+            heard.push(a.subscribe(subject).await.unwrap());
+        }
+        let mut own = a.subscribe("srlg.durable.a").await.unwrap();
+        // Once this subscription works, the broker has dealt with those before it.
+        while own.next().now_or_never().is_none() {
+            collector.publish("srlg.durable.a", "0".into()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        b.publish("srlg.delta.b", "secret".into()).await.unwrap();
+        b.flush().await.unwrap();
+        collector.publish("srlg.durable.b", "7".into()).await.unwrap();
+        collector.publish("srlg.durable.a", "8".into()).await.unwrap();
+        // What the broker had for `a`, it has sent in order, and this comes last.
+        while own.next().await.unwrap().payload != "8" {}
+        a.flush().await.unwrap();
+        for mut subscriber in heard {
+            let nothing = subscriber.next().now_or_never().flatten();
+            assert_eq!(nothing.map(|message| message.subject), None);
+        }
+    });
+}
+
+#[test]
+fn a_collector_does_not_write_deltas() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        net.stream().await;
+        let collector = net.link("collector").await.client;
+        collector.publish("srlg.delta.a", "x".into()).await.unwrap();
+        collector.flush().await.unwrap();
+    });
+    assert_nothing_came_in(&net);
+}

@@ -1,0 +1,186 @@
+//! The collector's disk, its end and its beginning.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use srlg_cli::network::subjects::STREAM;
+
+use crate::collecting::{Collector, start_probe};
+use crate::input::Random;
+use crate::messages::{publish, publish_slowly, whole};
+use crate::net::{Net, PROBES, run};
+use crate::network_traffic::OneNode;
+
+const SLICES: std::ops::Range<u64> = 1000..1040;
+
+fn one() -> OneNode {
+    OneNode::of(&[0, 1, 2], SLICES)
+}
+
+fn until(slice: u64) -> [String; 2] {
+    ["--until-slice".to_owned(), slice.to_string()]
+}
+
+/// Runs a collector until a slice has closed.
+fn collect_until(net: &Net, slice: u64) -> (Collector, String) {
+    let mut collector = Collector::start(net, &until(slice).each_ref().map(|arg| &arg[..]));
+    let (code, said) = collector.end();
+    assert_eq!(code, Some(0), "{said}");
+    (collector, said)
+}
+
+#[test]
+fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (mut random, mut kills) = (Random(5), 0);
+    let until = until(SLICES.end - 1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(publish_slowly(&net, &messages)));
+        loop {
+            let every = (1 + random.below(5)).to_string();
+            let more = ["--checkpoint-every", &every, &until[0], &until[1]];
+            let mut collector = Collector::start(&net, &more);
+            // Longer every time: on a busy machine too it gets further at last.
+            let patience = Duration::from_millis(20 + random.below(30 + 30 * kills));
+            if collector.ends_within(patience) {
+                collector.assert_is(&net, &one());
+                break;
+            }
+            collector.kill();
+            kills += 1;
+        }
+    });
+    assert!(kills > 1, "the collector ended before two kills");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    run(publish(&net, &whole(SLICES)));
+    drop(collect_until(&net, 1017));
+    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))
+        .collect();
+    checkpoints.sort();
+    assert_eq!(checkpoints.len(), 2);
+    let mut bytes = fs::read(&checkpoints[1]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&checkpoints[1], bytes).unwrap();
+    let (mut collector, said) = collect_until(&net, SLICES.end - 1);
+    let damaged = checkpoints[1].with_extension("damaged");
+    assert!(damaged.exists() && said.contains(damaged.to_str().unwrap()), "{said}");
+    collector.assert_is(&net, &one());
+}
+
+#[test]
+fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
+    let Some(mut net) = Net::start() else { return };
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (before, after) = messages.split_at(91);
+    run(publish(&net, before));
+    let mut collector = Collector::start(&net, &["--http", "0"]);
+    collector.status(|status| status["running"] == SLICES.start + 30);
+    run(async {
+        let link = net.link("collector").await;
+        jetstream::new(link.client).delete_stream(STREAM).await.unwrap();
+        net.stream().await;
+    });
+    net.broker.restart().unwrap();
+    collector.status(|status| status["sequence"] == 0);
+    run(publish(&net, after));
+    collector.wait_for_slice(SLICES.end - 1);
+    collector.assert_is(&net, &one());
+}
+
+/// Nobody connects anew: what was read from it, the collector alone can tell.
+#[test]
+fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (before, after) = messages.split_at(60);
+    run(publish(&net, before));
+    let mut collector = Collector::start(&net, &["--http", "0"]);
+    collector.status(|status| status["sequence"] == 60);
+    run(async {
+        let link = net.link("collector").await;
+        jetstream::new(link.client).delete_stream(STREAM).await.unwrap();
+    });
+    // The collector makes it.
+    collector.status(|status| status["sequence"] == 0);
+    run(publish(&net, after));
+    collector.wait_for_slice(SLICES.end - 1);
+    collector.assert_is(&net, &one());
+}
+
+#[test]
+fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    // An estimate reads what the last two windows touched. Whether the collector has what is before its first slice, and
+    // was lost too, depends on who is quicker: that has to be older.
+    let slices = SLICES.start..SLICES.end + 20;
+    let mut probes: Vec<_> = (0..PROBES.len())
+        .map(|probe| start_probe(&net, probe, slices.clone(), &["--wait-durable", "--keep", "100"]))
+        .collect();
+    run(net.wait_for_messages(3 * 60));
+    run(async {
+        let mut stream = net.stream().await;
+        // So few that some probe's slices begin before the last two windows, in whatever order they came: 19 of each.
+        stream.purge().sequence(58).await.unwrap();
+        assert_eq!(stream.info().await.unwrap().state.first_sequence, 58);
+    });
+    let mut collector = Collector::start(&net, &["--checkpoint-every", "1"]);
+    collector.wait_for_numbers(&[1, 57]);
+    collector.wait_for_slice(slices.end - 1);
+    for probe in &mut probes {
+        let (code, said) = probe.end();
+        assert_eq!(code, Some(0), "{said}");
+    }
+    for probe in PROBES {
+        let slices_in_stream = run(net.deltas(probe)).into_keys().map(|(slice, _)| slice);
+        assert!(slices_in_stream.eq(slices.clone()), "what was lost is sent again");
+    }
+    // Not the state: slices before the first one that it heard of are no longer there.
+    collector.assert_last_report_is(&OneNode::of(&[0, 1, 2], slices));
+}
+
+#[test]
+fn two_collectors_cannot_have_the_same_folder() {
+    let Some(net) = Net::start() else { return };
+    let mut first = Collector::start(&net, &["--http", "0"]);
+    first.wait();
+    let (code, said) = Collector::start(&net, &[]).end();
+    assert_eq!(code, Some(2));
+    insta::assert_snapshot!(said.replace(net.folder().to_str().unwrap(), "FOLDER"));
+}
+
+#[test]
+fn a_collector_that_is_told_to_stop_goes_on_where_it_was() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    for part in whole(SLICES).chunks(17) {
+        run(publish(&net, part));
+        let mut collector = Collector::start(&net, &["--http", "0"]);
+        collector.status(|status| status["reading"] == true && status["unread"] == 0);
+        let (code, said) = collector.stop();
+        assert_eq!(code, Some(0), "{said}");
+        // Stopped before it has read anything: it must not pass over what it had not merged.
+        let mut early = Collector::start(&net, &["--broker", "localhost:1"]);
+        early.wait_for_broker("localhost:1");
+        assert_eq!(early.stop().0, Some(0));
+    }
+    let (mut collector, _) = collect_until(&net, SLICES.end - 1);
+    collector.assert_is(&net, &one());
+    // Nothing is left to do.
+    collect_until(&net, SLICES.end - 1);
+}

@@ -1,0 +1,78 @@
+//! What is wrong is said in one line, which a snapshot has, and the exit code is 2.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use srlg_cli::network::setup;
+
+use crate::net::Net;
+use crate::node::Node;
+
+/// A network without a broker.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    setup::make(folder.path(), &Net::network(), &["localhost".to_owned()], 4222).unwrap();
+    folder
+}
+
+/// A probe that waits for its standard input; nobody answers at its broker's address.
+fn start(folder: &Path, name: &str, input: &str) -> Node {
+    let spool = folder.join("spool");
+    let paths = [folder, &spool].map(|path| path.to_str().unwrap());
+    let [folder, spool] = paths;
+    let broker = "localhost:1";
+    let options = ["--folder", folder, "--spool", spool, "--broker", broker, "--input", input];
+    Node::start(["probe", name].into_iter().chain(options))
+}
+
+/// The last line of a probe that is refused, without its folder.
+fn refusal(mut node: Node, folder: &tempfile::TempDir) -> String {
+    let (code, said) = node.end();
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(last.starts_with("srlg: "), "{said}");
+    last.replace(folder.path().to_str().unwrap(), "FOLDER")
+}
+
+#[test]
+fn a_folder_without_a_network_or_a_key_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    let no_network = refusal(start(empty.path(), "a", "-"), &empty);
+    let folder = folder();
+    fs::remove_file(folder.path().join("a.nk")).unwrap();
+    let no_key = refusal(start(folder.path(), "a", "-"), &folder);
+    insta::assert_snapshot!(format!("{no_network}\n{no_key}"));
+}
+
+#[test]
+fn a_probe_that_is_none_of_the_network_is_refused() {
+    let folder = folder();
+    insta::assert_snapshot!(refusal(start(folder.path(), "d", "-"), &folder));
+}
+
+#[test]
+fn a_key_that_everybody_may_read_is_refused() {
+    let folder = folder();
+    fs::set_permissions(folder.path().join("a.nk"), Permissions::from_mode(0o644)).unwrap();
+    insta::assert_snapshot!(refusal(start(folder.path(), "a", "-"), &folder));
+}
+
+#[test]
+fn an_input_that_is_none_is_named() {
+    let folder = folder();
+    let nowhere = refusal(start(folder.path(), "a", "/nowhere.pcap"), &folder);
+    let conf = folder.path().join("nats.conf");
+    let unknown = refusal(start(folder.path(), "a", conf.to_str().unwrap()), &folder);
+    insta::assert_snapshot!(format!("{nowhere}\n{unknown}"));
+}
+
+#[test]
+fn a_second_probe_on_a_spool_is_refused_as_long_as_the_first_one_runs() {
+    let folder = folder();
+    let mut first = start(folder.path(), "a", "-");
+    first.wait_for("localhost:1");
+    let second = refusal(start(folder.path(), "a", "-"), &folder);
+    let other = refusal(start(folder.path(), "b", "/nowhere.pcap"), &folder);
+    insta::assert_snapshot!(format!("{second}\n{other}"));
+}

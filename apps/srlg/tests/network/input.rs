@@ -1,0 +1,77 @@
+//! Traffic of which every delta is known: a file for a probe, and what it makes of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use srlg_cli::network::Network;
+use srlg_host::state::Delta;
+use srlg_host::{Device, IpPair, SlidingDetector};
+
+/// splitmix64: equal numbers on every machine.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ (x >> 31)) % bound
+    }
+}
+
+/// The pairs of a slice: 200 contacts of 40 inside hosts.
+pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
+    let mut random = Random(seed << 32 | slice);
+    let mut pair = |_| {
+        let inside = 0x0A00_0000 + random.below(40) as u32;
+        IpPair { inside, opposite: 0xC000_0000 + random.below(1 << 20) as u32 }
+    };
+    (0..200).map(&mut pair).collect()
+}
+
+/// Writes the pairs of `slices`, of a second each, as CSV.
+pub fn csv(
+    folder: &Path,
+    name: &str,
+    pairs: impl Fn(u64) -> Vec<IpPair>,
+    slices: Range<u64>,
+) -> PathBuf {
+    let mut text = "time_ms,src,dst\n".to_owned();
+    for slice in slices {
+        for (ms, IpPair { inside, opposite }) in (0..).zip(pairs(slice)) {
+            let (inside, opposite) = (Ipv4Addr::from_bits(inside), Ipv4Addr::from_bits(opposite));
+            writeln!(text, "{},{inside},{opposite}", slice * 1000 + ms).unwrap();
+        }
+    }
+    let path = folder.join(format!("{name}.csv"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Merges deltas slice by slice: after each of them the detector has seen what one has that was given
+/// the pairs, bit for bit.
+pub fn assert_deltas_are(
+    deltas: &BTreeMap<(u64, String), Vec<u8>>,
+    network: &Network,
+    pairs: impl Fn(u64) -> Vec<IpPair>,
+    slices: Range<u64>,
+) {
+    let detector = || SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    let (mut merged, mut told) = (detector(), detector());
+    for slice in slices.clone() {
+        merged.skip_to(slice).unwrap();
+        told.skip_to(slice).unwrap();
+        told.ingest(&pairs(slice)).unwrap();
+        for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
+            merged.merge_delta(&Delta::from_bytes(payload.1, merged.params()).unwrap()).unwrap();
+        }
+        assert!(merged.snapshot().unwrap() == told.snapshot().unwrap(), "slice {slice} differs");
+    }
+    let mut found: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
+    found.dedup();
+    assert_eq!(found, slices.collect::<Vec<_>>());
+}

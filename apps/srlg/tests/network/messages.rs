@@ -1,0 +1,90 @@
+//! Messages that the test itself sends, in whatever order.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream;
+use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
+use srlg_host::{Config, Device, IpPair, SlidingDetector};
+
+use crate::net::{Net, PROBES, config};
+use crate::network_traffic::seen;
+
+/// A part of a delta of a probe.
+#[derive(Clone)]
+pub struct Message {
+    pub probe: usize,
+    pub slice: u64,
+    pub part: String,
+    pub payload: Vec<u8>,
+}
+
+/// What `probe` of a network with this configuration sends of a slice that it calls `called`, in parts of so many
+/// bytes.
+pub fn of_slice(
+    config: Config,
+    probe: usize,
+    slice: u64,
+    called: u64,
+    bytes: usize,
+) -> Vec<Message> {
+    of_pairs(config, probe, called, &seen(probe, slice), bytes)
+}
+
+/// What `probe` sends of a slice in which it sees `pairs`.
+pub fn of_pairs(
+    config: Config,
+    probe: usize,
+    called: u64,
+    pairs: &[IpPair],
+    bytes: usize,
+) -> Vec<Message> {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.skip_to(called).unwrap();
+    detector.ingest(pairs).unwrap();
+    let parts = detector.delta(1).unwrap().into_parts(bytes).unwrap();
+    let count = parts.len() as u32;
+    let message = |(number, payload)| {
+        let part = Part { number, count }.to_string();
+        Message { probe, slice: called, part, payload }
+    };
+    (1..).zip(parts).map(message).collect()
+}
+
+/// What all probes send of `slices`, slice by slice, in parts of so many bytes.
+pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
+    let of_probes = |slice| {
+        (0..PROBES.len()).flat_map(move |probe| of_slice(config(), probe, slice, slice, bytes))
+    };
+    slices.flat_map(of_probes).collect()
+}
+
+/// The same, each delta in one message.
+pub fn whole(slices: Range<u64>) -> Vec<Message> {
+    in_parts(slices, 1 << 20)
+}
+
+/// Publishes in this order, over a second, so that no collector is fast enough to end before it was killed twice.
+pub async fn publish_slowly(net: &Net, messages: &[Message]) {
+    for some in messages.chunks(messages.len().div_ceil(40)) {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+        publish(net, some).await;
+    }
+}
+
+/// Publishes in this order. Messages have no names: the broker drops no repetition.
+pub async fn publish(net: &Net, messages: &[Message]) {
+    let mut streams = Vec::new();
+    for probe in PROBES {
+        streams.push(jetstream::new(net.link(probe).await.client));
+    }
+    for message in messages {
+        let mut headers = HeaderMap::new();
+        headers.insert(PART_HEADER, message.part.as_str());
+        let subject = delta(PROBES[message.probe]);
+        let payload = message.payload.clone().into();
+        let ack = streams[message.probe].publish_with_headers(subject, headers, payload).await;
+        ack.unwrap().await.unwrap();
+    }
+}

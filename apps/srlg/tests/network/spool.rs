@@ -1,0 +1,158 @@
+//! Whatever dies, everything that was in the input is in the stream afterwards, and nothing else.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use srlg_cli::network::Network;
+
+use crate::full_disk::SmallDisk;
+use crate::input::{Random, assert_deltas_are, csv, pairs};
+use crate::net::{Net, run};
+use crate::node::{Node, numbers};
+
+const SLICES: std::ops::Range<u64> = 1000..1060;
+
+/// Probe `a` with a spool at `spool`, on a file.
+pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
+    let mut args: Vec<OsString> = vec!["probe".into(), "a".into()];
+    for (option, value) in [
+        ("--folder", net.folder().as_os_str()),
+        ("--broker", net.broker.address().as_ref()),
+        ("--spool", spool.as_os_str()),
+        ("--input", input.as_os_str()),
+        ("--inside", "10.0.0.0/8".as_ref()),
+    ] {
+        args.extend([option.into(), value.to_owned()]);
+    }
+    args.extend(more.iter().map(OsString::from));
+    Node::start(args)
+}
+
+fn file(net: &Net) -> PathBuf {
+    csv(net.folder(), "a", |slice| pairs(1, slice), SLICES)
+}
+
+/// The stream has what the input had.
+fn assert_complete(net: &Net) {
+    assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
+}
+
+#[test]
+fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
+    for part_bytes in [1024, 1 << 20] {
+        let Some(net) = Net::of(Network { part_bytes, ..Net::network() }) else { return };
+        run(net.stream());
+        let (code, said) = probe(&net, &net.spool(), &file(&net), &[]).end();
+        assert_eq!(code, Some(0), "{said}");
+        assert_complete(&net);
+        let has_parts = run(net.deltas("a")).keys().any(|(_, part)| part.starts_with("2/"));
+        assert_eq!(has_parts, part_bytes == 1024);
+    }
+}
+
+#[test]
+fn a_probe_that_is_killed_again_and_again_loses_nothing() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let (input, mut random) = (file(&net), Random(1));
+    let mut kills = 0;
+    loop {
+        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
+        // Longer every time: on a busy machine too it gets further at last.
+        let patience = Duration::from_millis(20 + random.below(80 + 10 * kills));
+        if let Some(status) = probe.wait(patience) {
+            assert_eq!(status.code(), Some(0), "{}", probe.end().1);
+            break;
+        }
+        probe.kill();
+        kills += 1;
+    }
+    assert!(kills > 1, "the probe ended before two kills");
+    assert_complete(&net);
+}
+
+#[test]
+fn a_broker_that_is_killed_again_and_again_costs_nothing() {
+    let Some(mut net) = Net::start() else { return };
+    run(net.stream());
+    let (input, mut random) = (file(&net), Random(2));
+    let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
+    let mut kills = 0;
+    let status = loop {
+        if let Some(status) = probe.wait(Duration::from_millis(100 + random.below(200))) {
+            break status;
+        }
+        net.broker.restart().unwrap();
+        kills += 1;
+    };
+    assert!(status.success() && kills > 1, "{kills} kills: {}", probe.end().1);
+    assert_complete(&net);
+}
+
+#[test]
+fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
+    let Some(mut net) = Net::start() else { return };
+    run(net.stream());
+    net.broker.kill().unwrap();
+    let (input, spool) = (file(&net), net.spool());
+    let mut first = probe(&net, &spool, &input, &["--keep", "100"]);
+    first.wait_for(" 12000 ");
+    first.terminate();
+    let (code, said) = first.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.lines().any(|line| numbers(line) == [60, 0]),
+        "60 slices, and none is sent: {said}"
+    );
+    net.broker.restart().unwrap();
+    let (code, said) = probe(&net, &spool, &input, &["--keep", "100"]).end();
+    assert_eq!(code, Some(0), "{said}");
+    let nothing_new = [12_000, 0, 0, 60, 0, 0, 0];
+    assert!(said.lines().any(|line| numbers(line) == nothing_new), "60 are passed over: {said}");
+    assert_complete(&net);
+}
+
+#[test]
+fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
+    let Some(net) = Net::start() else { return };
+    let Some(disk) = SmallDisk::new("256k") else { return };
+    run(net.stream());
+    let filler = disk.folder().join("filler");
+    fs::write(&filler, vec![0; 200_000]).unwrap();
+    let mut probe = probe(&net, disk.folder(), &file(&net), &["--keep", "100"]);
+    let line = probe.wait_for("No space left on device");
+    let slice = *numbers(&line).last().unwrap();
+    fs::remove_file(&filler).unwrap();
+    let (code, said) = probe.end();
+    assert_eq!(code, Some(0), "{said}");
+    let is_again = |line: &str| line.contains(" INFO ") && numbers(line) == [slice];
+    assert!(said.lines().any(is_again), "slice {slice} is in the spool: {said}");
+    assert_complete(&net);
+}
+
+#[test]
+fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
+    let Some(net) = Net::of(Network { slice_ms: 100, ..Net::network() }) else { return };
+    run(net.stream());
+    let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
+    // One packet, and no end of the input: time alone ends these slices.
+    let first = u64::try_from(now).unwrap() / 100;
+    let deltas = loop {
+        let deltas = run(net.deltas("a"));
+        if deltas.len() >= 5 {
+            break deltas;
+        }
+    };
+    let slices: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
+    // The first one is that in which the probe began.
+    let began = slices[0];
+    assert!(began.abs_diff(first) < 100, "{began}, {first}");
+    assert_eq!(slices, (began..).take(slices.len()).collect::<Vec<_>>());
+    probe.hang_up();
+    let (code, said) = probe.end();
+    assert_eq!(code, Some(0), "{said}");
+}

@@ -1,0 +1,22 @@
+//! The program as a process.
+
+use std::process::Command;
+
+/// The program with `command`: `detect`, `contacts`.
+pub(crate) fn srlg(command: &str) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    program.arg(command);
+    program
+}
+
+/// `text` without what differs from run to run and between machines: decimal fractions, which are times, rates and the
+/// memory of a process, the folder of the test's files, and the device.
+pub(crate) fn steady(text: &str) -> String {
+    let text = text.replace(env!("CARGO_TARGET_TMPDIR"), "TMP").replace(" cuda:0,", " cpu,");
+    let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
+    let steady = |word: &str| match is_fraction(word.trim_end()) {
+        true => word.replace(word.trim_end(), "#"),
+        false => word.to_owned(),
+    };
+    text.split_inclusive(' ').map(steady).collect()
+}

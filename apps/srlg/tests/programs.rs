@@ -1,0 +1,210 @@
+//! The monitor as a process.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use approx::assert_abs_diff_eq;
+use serde_json::Value;
+
+fn run(args: &[&str]) -> (Output, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_srlg")).args(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (printed, told) = (text(&output.stdout), text(&output.stderr));
+    (output, printed, told)
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn attacks_over_loopback_are_told_once_from_start_to_end() {
+    let alerts = file("demo.ndjson");
+    let (output, printed, told) = run(&["demo", "--alerts", alerts.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{printed}{told}");
+    let alerts = lines(&std::fs::read_to_string(alerts).unwrap());
+    let of = |status: &str| alerts.iter().filter(|alert| alert["status"] == status).count();
+    assert_eq!((of("start"), of("end")), (4, 4));
+    for (kind, view, count) in [("flood", "fan-in", 3), ("scan", "outside", 1)] {
+        let is_it =
+            |it: &&Value| it["status"] == "start" && it["kind"] == kind && it["view"] == view;
+        assert_eq!(alerts.iter().filter(is_it).count(), count, "{kind}");
+    }
+}
+
+/// A minute in which 2,000 hosts talk to 10.0.0.1 for 20 seconds, and what else goes on until `seconds`.
+fn attack(seconds: u64) -> String {
+    let mut list = "time_ms,src,dst\n".to_owned();
+    for second in 0..seconds {
+        if (10..30).contains(&second) {
+            for peer in 0..2_000 {
+                let ms = (1_750_000_000 + second) * 1_000 + peer % 1_000;
+                writeln!(list, "{ms},192.168.{}.{},10.0.0.1", peer / 250, peer % 250).unwrap();
+            }
+        }
+        writeln!(list, "{},10.0.0.2,192.0.2.1", (1_750_000_000 + second) * 1_000 + 999).unwrap();
+    }
+    list
+}
+
+#[test]
+fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
+    let list = file("attack.csv");
+    std::fs::write(&list, attack(200)).unwrap();
+    let options = ["--inside", "10.0.0.0/8", "--window", "30s", "--threshold", "1000"];
+    let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
+    let (output, printed, told) = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let [start, end] = &lines(&printed)[..] else { panic!("{printed}") };
+    let ms = |second: u64| (1_750_000_000 + second) * 1_000;
+    assert_eq!((&start["status"], start["start_ms"].as_u64()), (&"start".into(), Some(ms(13))));
+    assert_eq!((&start["host"], &start["kind"]), (&"10.0.0.1".into(), &"flood".into()));
+    let count = start["cardinality"].as_f64().unwrap();
+    assert_abs_diff_eq!(count / 2_000.0, 1.0, epsilon = 0.03);
+    assert_eq!(
+        (start["peers"].as_array().unwrap().len(), &start["sampling"]),
+        (32, &"none".into())
+    );
+    let text = start["text"].as_str().unwrap();
+    let estimate = format!("{count:.0} ± {:.0} ", start["std_error"].as_f64().unwrap());
+    insta::assert_snapshot!(text.replace(&estimate, "COUNT ± ERROR "));
+    // In the window until second 60, and below for a minute since.
+    assert_eq!((&end["status"], end["now_ms"].as_u64()), (&"end".into(), Some(ms(120))));
+    assert_eq!((end["until_ms"].as_u64(), &end["id"]), (Some(ms(60)), &start["id"]));
+}
+
+/// Ten seconds in which `contacts` hosts, by their numbers, talk to a host of IPv6.
+fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
+    let line = |number: u64| {
+        let ms = 1_750_000_000_000 + number * 10_000 / contacts;
+        format!("{ms},{},2001:db8::1\n", from(number))
+    };
+    ["time_ms,src,dst\n".to_owned()].into_iter().chain((0..contacts).map(line)).collect()
+}
+
+#[test]
+fn a_machine_with_all_addresses_of_a_64_is_one_opposite_host() {
+    let one = |number: u64| format!("2a00:1:2:3:{:x}:{:x}::7", number % 251, number / 251);
+    let many = |number: u64| format!("2a00:1:2:{:x}::7", number % 2_000);
+    for (name, list, alerts) in
+        [("one", flood_of_ipv6(one, 50_000), 0), ("many", flood_of_ipv6(many, 50_000), 1)]
+    {
+        let path = file(&format!("{name}-64.csv"));
+        std::fs::write(&path, list).unwrap();
+        let args = ["--inside", "2001:db8::/32", "--threshold", "1000", "--window", "5s"];
+        let (output, printed, told) =
+            run(&[&["run", "--input", path.to_str().unwrap()], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        let is_start = |it: &&Value| it["status"] == "start";
+        assert_eq!(lines(&printed).iter().filter(is_start).count(), alerts, "{name}: {printed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_one_line_and_exit_code_2() {
+    let mut texts = String::new();
+    for args in [
+        &["run", "--input", "/no/such/file"][..],
+        &["run"],
+        &["run", "--input", "-", "--window", "1500ms"],
+        &["run", "--input", "-", "--slice", "0s"],
+        &["run", "--input", "-", "--threshold", "0"],
+        &["run", "--input", "-", "--alerts", "/no/such/folder/file"],
+        &["demo", "--seconds", "5"],
+    ] {
+        let (output, printed, told) = run(args);
+        assert_eq!((output.status.code(), printed.as_str()), (Some(2), ""), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        texts += &told;
+    }
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("attack.csv"), attack(200)).unwrap();
+    let config = format!(
+        "state = '{}'\ninside = ['10.0.0.0/8']\n[[rule]]\nname = 'all'\nthresholds = {{ 30s = 1000 }}\n\
+         [[rule]]\nname = 'quiet'\nnetworks = ['10.9.0.0/16']\nthresholds = {{ 30s = 100 }}\n\
+         [[network]]\nlabel = 'shop'\nnetworks = ['10.0.0.0/24']\n\
+         [[sink]]\ntype = 'file'\npath = '{}'\n",
+        path("state"),
+        path("alerts")
+    );
+    std::fs::write(path("srlg.toml"), config).unwrap();
+    let config = path("srlg.toml");
+    for args in [&["alerts", "--state", &path("state")][..], &["suggest", "--config", &config]] {
+        let (output, _, told) = run(args);
+        assert_eq!(output.status.code(), Some(2));
+        insta::assert_snapshot!("no_state", told.replace(&path("state"), "STATE"));
+    }
+    let (output, printed, told) =
+        run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
+    let notices = lines(&std::fs::read_to_string(path("alerts")).unwrap());
+    let [start, end] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((&start["label"], &end["number"]), (&"shop".into(), &2.into()));
+    let (_, printed, _) = run(&["alerts", "--state", &path("state"), "--since", "100y"]);
+    let id = end["id"].as_str().unwrap();
+    assert!(printed.starts_with("2025-06-15T15:06:53Z") && printed.contains(id), "{printed}");
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    let (_, printed, _) = run(&["alerts", "--state", &path("state"), "--since", "100y", "--json"]);
+    assert_eq!(lines(&printed)[0]["id"], id);
+    let (_, printed, _) = run(&["alerts", "--state", &path("state")]);
+    insta::assert_snapshot!("no_alert", printed);
+    let (_, printed, _) = run(&["suggest", "--config", &config]);
+    // Some 2,000 hosts, and half as many again in two digits.
+    let count = |word: &str| match word.trim_end_matches([':', '\n']).parse() {
+        Ok(1_900..2_100) => "COUNT ".to_owned(),
+        _ => format!("{word} "),
+    };
+    let masked: String = printed.replace("3100", "3000").split(' ').map(count).collect();
+    insta::assert_snapshot!("suggestions", masked);
+    // Older data than the state has seen.
+    let (output, _, told) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!("old_data", told.lines().last().unwrap());
+}
+
+#[test]
+fn a_configuration_is_checked_and_explained() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/srlg.example.toml");
+    let (output, printed, told) = run(&["check", "--config", example]);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    insta::assert_snapshot!("check", printed.replace(example, "EXAMPLE"));
+    let (_, printed, _) = run(&["explain", "198.51.100.3", "--config", example]);
+    insta::assert_snapshot!("explain", printed);
+    let bad = file("bad.toml");
+    std::fs::write(&bad, "slice = '1s'\nthreshold = 7\n").unwrap();
+    let (output, _, told) = run(&["check", "--config", bad.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!("bad", told.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
+}
+
+/// All commands but `man`.
+const COMMANDS: [&str; 11] = [
+    "run", "probe", "collect", "detect", "contacts", "setup", "check", "explain", "suggest",
+    "alerts", "demo",
+];
+
+#[test]
+fn the_manual_page_has_all_subcommands() {
+    let (output, printed, _) = run(&["man"]);
+    assert!(output.status.success() && printed.contains(".TH srlg"));
+    for name in COMMANDS {
+        assert!(printed.contains(&format!(".SH {}\n", name.to_uppercase())), "{name}");
+    }
+}
+
+#[test]
+fn texts_of_help() {
+    let texts = COMMANDS.map(|command| run(&[command, "--help"]).1).concat();
+    insta::assert_snapshot!(run(&["--help"]).1 + &texts);
+}

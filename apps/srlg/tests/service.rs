@@ -1,0 +1,119 @@
+//! A monitor under a service manager: signs of life, and a reload that loses nothing; Linux alone.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn config(slice: &str, threshold: &str, label: &str) -> String {
+    format!(
+        "slice = '{slice}'\n[[view]]\nname = 'in'\nrole = 'destination'\n[[rule]]\nname = 'r'\n\
+         thresholds = {{ 500ms = 50 }}\nhold = '1m'\n[[rule]]\nname = 'far'\nnetworks = ['10.2.0.0/16']\n\
+         thresholds = {{ 500ms = {threshold} }}\n[[network]]\nlabel = '{label}'\nnetworks = ['10.0.0.0/8']\n"
+    )
+}
+
+/// Feeds contacts of 100 hosts with 10.1.0.1 and with 10.2.0.1, until `is_done`.
+#[track_caller]
+fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_done() {
+        assert!(Instant::now() < until, "what was waited for has not come");
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+        let mut lines = String::new();
+        for peer in 0..100 {
+            for host in 1..3 {
+                writeln!(lines, "{now},198.51.100.{peer},10.{host}.0.1").unwrap();
+            }
+        }
+        child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(40));
+    }
+}
+
+fn alerts(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Hears what a monitor tells its manager, all the time, for a manager that does not listen holds it up.
+fn listen(manager: UnixDatagram) -> impl Fn() -> String {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let all = Arc::clone(&heard);
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(length) = manager.recv(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..length]);
+            writeln!(all.lock().unwrap(), "{text}").unwrap();
+        }
+    });
+    move || heard.lock().unwrap().clone()
+}
+
+#[test]
+fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let heard = listen(UnixDatagram::bind(path("notify")).unwrap());
+    fs::write(path("srlg.toml"), config("100ms", "100000", "old")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_srlg"))
+        .args(["run", "--input", "-", "--live", "--config"])
+        .arg(path("srlg.toml"))
+        .arg("--alerts")
+        .arg(path("alerts"))
+        .env("NOTIFY_SOCKET", path("notify"))
+        .env("WATCHDOG_USEC", "400000")
+        .stdin(Stdio::piped())
+        .stderr(fs::File::create(path("log")).unwrap())
+        .spawn()
+        .unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
+    let process = child.id().to_string();
+    let reload = |text: &str| {
+        fs::write(path("srlg.toml"), text).unwrap();
+        assert!(Command::new("kill").args(["-HUP", &process]).status().unwrap().success());
+    };
+    let log = || fs::read_to_string(path("log")).unwrap();
+    feed(&mut child, || !alerts(&path("alerts")).is_empty());
+    feed(&mut child, || heard().contains("WATCHDOG=1"));
+    assert!(heard().starts_with("READY=1\n"), "{}", heard());
+
+    let is_ready = |times: usize| heard().matches("READY=1").count() == times;
+    // What is wrong changes nothing, and is told with its line.
+    reload(&config("100ms", "many", "new"));
+    feed(&mut child, || is_ready(2));
+
+    // A threshold and a label are taken over, and what has started goes on; a slice needs a restart.
+    reload(&config("250ms", "60", "new"));
+    feed(&mut child, || is_ready(3));
+    reload(&config("100ms", "60", "new"));
+    feed(&mut child, || alerts(&path("alerts")).len() > 1);
+    let reloads = heard().matches("RELOADING=1\nMONOTONIC_USEC=").count();
+    assert_eq!((reloads, heard().matches("READY=1").count()), (3, 4), "{}", heard());
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let [first, second] = &alerts(&path("alerts"))[..] else { panic!("{}", log()) };
+    let log = log();
+    let warnings = log
+        .lines()
+        .filter_map(|line| Some(line.split_once("  WARN ")?.1))
+        .collect::<Vec<_>>()
+        .join("\n");
+    insta::assert_snapshot!(warnings.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    let facts = |alert: &Value| -> Vec<String> {
+        ["status", "host", "rule", "label"].map(|name| alert[name].as_str().unwrap().into()).into()
+    };
+    assert_eq!(facts(first), ["start", "10.1.0.1", "r", "old"]);
+    assert_eq!(facts(second), ["start", "10.2.0.1", "far", "new"]);
+}

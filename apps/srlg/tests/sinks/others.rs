@@ -1,0 +1,155 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::made::{is_done, notices, started, wait};
+
+/// The parts of a message of RFC 5424, with its fields.
+fn check(message: &str, status: &str) {
+    let (head, data) = message.split_once(" - \u{feff}id=").unwrap();
+    let parts: Vec<&str> = head.split(' ').collect();
+    assert_eq!(parts.len(), 6, "{message}");
+    assert_eq!(
+        (parts[0], parts[3], parts[5]),
+        (if status == "end" { "<133>1" } else { "<132>1" }, "srlg", status)
+    );
+    assert!(humantime::parse_rfc3339(parts[1]).is_ok());
+    assert!(data.contains(" rule=\"r\\\"] x\" host=10.0.0.1 "), "{message}");
+    assert!(data.contains(" text=\"10.0.0.1") && data.ends_with('"'), "{message}");
+}
+
+#[test]
+fn syslog_has_messages_over_datagrams_of_both_families() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let socket = UdpSocket::bind(address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let to = socket.local_addr().unwrap();
+        let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'udp://{to}'"));
+        store.add(&notices(1), &[]).unwrap();
+        sinks.wake();
+        let mut buffer = [0; 4096];
+        for status in ["start", "end"] {
+            let length = socket.recv(&mut buffer).unwrap();
+            check(std::str::from_utf8(&buffer[..length]).unwrap(), status);
+        }
+        sinks.finish(Duration::ZERO);
+    }
+}
+
+#[test]
+fn syslog_counts_octets_over_tcp() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
+    store.add(&notices(1), &[]).unwrap();
+    sinks.wake();
+    let (mut stream, _) = listener.accept().unwrap();
+    wait(&sinks, is_done);
+    sinks.finish(Duration::ZERO);
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    for status in ["start", "end"] {
+        let (length, rest) = text.split_once(' ').unwrap();
+        let (message, rest) = rest.split_at(length.parse().unwrap());
+        check(message, status);
+        text = rest.to_owned();
+    }
+    assert_eq!(text, "");
+}
+
+#[test]
+fn syslog_connects_again_and_loses_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
+    let told = notices(1);
+    for (at, notice) in told.iter().enumerate() {
+        store.add(std::slice::from_ref(notice), &[]).unwrap();
+        sinks.wake();
+        let (mut stream, _) = listener.accept().unwrap();
+        wait(&sinks, |board| board.sent == at as u64 + 1);
+        let mut buffer = [0; 4096];
+        let length = stream.read(&mut buffer).unwrap();
+        let (_, message) = std::str::from_utf8(&buffer[..length]).unwrap().split_once(' ').unwrap();
+        check(message, ["start", "end"][at]);
+        // Both sides are done with the connection: the server closes it.
+    }
+    sinks.finish(Duration::ZERO);
+}
+
+#[test]
+fn syslog_finds_the_address_that_answers() {
+    // localhost is ::1 first on most machines.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://localhost:{port}'"));
+    store.add(&notices(1), &[]).unwrap();
+    sinks.wake();
+    assert_eq!(wait(&sinks, is_done).sent, 2);
+    sinks.finish(Duration::ZERO);
+}
+
+#[test]
+fn syslog_of_this_machine_may_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let (store, sinks) =
+        started(&format!("type = 'syslog'\naddress = 'unix://{}'", path.display()));
+    store.add(&notices(1), &[]).unwrap();
+    sinks.wake();
+    let board = wait(&sinks, |board| board.failed > 0);
+    let error = board.error.unwrap();
+    insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let mut buffer = [0; 4096];
+    let length = socket.recv(&mut buffer).unwrap();
+    check(std::str::from_utf8(&buffer[..length]).unwrap(), "start");
+    wait(&sinks, is_done);
+    sinks.finish(Duration::ZERO);
+}
+
+#[test]
+fn a_program_reads_each_notice_and_is_killed_with_its_children() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, child) = (folder.path().join("out"), folder.path().join("child"));
+    let script = folder.path().join("hook.sh");
+    let mut file = std::fs::File::create(&script).unwrap();
+    let text =
+        "if [ ! -e CHILD ]; then sleep 300 & echo $! > CHILD; wait; fi\ncat >> OUT; echo >> OUT\n";
+    let text = text.replace("CHILD", child.to_str().unwrap()).replace("OUT", out.to_str().unwrap());
+    file.write_all(text.as_bytes()).unwrap();
+    let text =
+        format!("type = 'exec'\ntimeout = '500ms'\ncommand = ['sh', '{}']", script.display());
+    let (store, sinks) = started(&text);
+    let told = notices(1);
+    store.add(&told, &[]).unwrap();
+    sinks.wake();
+    let board = wait(&sinks, is_done);
+    assert_eq!((board.sent, board.failed, board.dropped), (2, 1, 0));
+    sinks.finish(Duration::ZERO);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, told.iter().map(|it| serde_json::to_value(it).unwrap()).collect::<Vec<_>>());
+    let pid = std::fs::read_to_string(&child).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}
+
+#[test]
+fn a_program_that_fails_is_given_up_after_three_attempts() {
+    let (store, sinks) = started("type = 'exec'\ncommand = ['false']");
+    store.add(&notices(1)[..1], &[]).unwrap();
+    sinks.wake();
+    let board = wait(&sinks, is_done);
+    assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
+    sinks.finish(Duration::ZERO);
+    let (store, sinks) = started("type = 'exec'\ncommand = ['/no/such/program']");
+    store.add(&notices(1)[..1], &[]).unwrap();
+    sinks.wake();
+    let board = wait(&sinks, |board| board.failed > 0);
+    assert!(board.error.unwrap().contains("/no/such/program"));
+    sinks.finish(Duration::ZERO);
+}

@@ -1,0 +1,300 @@
+//! What is told, whatever counts do: one start and one end of what people would call an attack.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proptest::prelude::*;
+use srlg_cli::alerts::{
+    Alert, AlertId, Condition, Rule, Severity, Sighting, Status, Subject, Terms, Tracker, Why,
+};
+
+const THRESHOLD: f64 = 1024.0;
+const HOST: [u8; 4] = [192, 0, 2, 7];
+
+fn rule() -> Rule {
+    Rule::new("r", Terms { threshold: THRESHOLD, hold_ms: 5_000, ..Terms::default() }).unwrap()
+}
+
+fn sighting(host: impl Into<IpAddr>, cardinality: f64) -> Sighting {
+    Sighting::new(host.into(), cardinality, cardinality * 0.005)
+}
+
+/// A tracker whose slices are a second long.
+struct Run {
+    tracker: Tracker,
+    rule: Rule,
+    second: u64,
+    told: Vec<Alert>,
+}
+
+impl Run {
+    fn new() -> Self {
+        Self { tracker: Tracker::new("v"), rule: rule(), second: 0, told: Vec::new() }
+    }
+
+    fn close_with(&mut self, points: &[Sighting], condition: Condition) -> Vec<Alert> {
+        self.second += 1;
+        let now_ms = self.second * 1_000;
+        let told = self.tracker.close(now_ms, points, |_| Some(&self.rule), condition);
+        self.told.extend(told.clone());
+        told
+    }
+
+    fn close(&mut self, points: &[Sighting]) -> Vec<Alert> {
+        self.close_with(points, Condition::default())
+    }
+
+    /// Slices with the host at so many.
+    fn host(&mut self, slices: usize, cardinality: f64) -> &mut Self {
+        for _ in 0..slices {
+            let points = [sighting(HOST, cardinality)];
+            self.close(if cardinality > 0.0 { &points } else { &[] });
+        }
+        self
+    }
+
+    fn told(&self) -> Vec<(u64, Status, Why)> {
+        self.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
+    }
+
+    /// The same tracker, as it comes back from a file.
+    fn restart(&mut self) {
+        let bytes = serde_json::to_vec(&self.tracker).unwrap();
+        self.tracker = serde_json::from_slice(&bytes).unwrap();
+    }
+}
+
+#[test]
+fn an_attack_starts_once_and_ends_once_with_the_same_id() {
+    let mut run = Run::new();
+    run.host(2, 2_000.0).host(1, 0.0).host(4, 2_000.0).host(4, 500.0).host(3, 2_000.0);
+    run.host(20, 0.0);
+    let expected = [(4, Status::Start, Why::Threshold), (20, Status::End, Why::Below)];
+    assert_eq!(run.told(), expected);
+    let [start, end] = &run.told.clone()[..] else { panic!() };
+    assert_eq!((start.id, start.start_ms), (end.id, end.start_ms));
+    assert_eq!((end.until_ms, end.peak, end.cardinality), (Some(15_000), 2_000.0, 0.0));
+    assert_eq!(run.tracker.active(), 0);
+    assert_eq!(run.tracker.hosts().count(), 0, "nothing is remembered");
+    run.host(3, 2_000.0);
+    assert_ne!(run.told[2].id, end.id, "another attack");
+}
+
+#[test]
+fn updates_tell_of_peaks_severity_and_time() {
+    let mut run = Run::new();
+    run.host(3, 1_500.0).host(1, 2_999.0).host(1, 3_000.0).host(1, 4_200.0).host(1, 16_500.0);
+    run.host(400, 16_600.0);
+    let why: Vec<_> = run.told.iter().map(|it| (it.now_ms / 1_000, it.why, it.severity)).collect();
+    let (warning, major, critical) = (Severity::Warning, Severity::Major, Severity::Critical);
+    let expected = [
+        (3, Why::Threshold, warning),
+        (5, Why::Peak, warning),
+        (6, Why::Severity, major),
+        (7, Why::Severity, critical),
+        (307, Why::Repeat, critical),
+    ];
+    assert_eq!(why, expected);
+}
+
+#[test]
+fn more_than_can_be_counted_is_critical_and_no_end() {
+    let mut run = Run::new();
+    let beyond = |cardinality| {
+        let mut point = sighting(HOST, cardinality);
+        point.is_lower_bound = true;
+        point
+    };
+    (0..3).for_each(|_| drop(run.close(&[beyond(10.0)])));
+    (0..20).for_each(|_| drop(run.close(&[beyond(10.0)])));
+    assert_eq!(run.told(), [(3, Status::Start, Why::Threshold)]);
+    assert_eq!(run.told[0].severity, Severity::Critical);
+}
+
+#[test]
+fn silence_of_the_input_ends_nothing_and_overload_neither() {
+    for condition in [
+        Condition { is_input_lost: true, ..Condition::default() },
+        Condition { is_overloaded: true, ..Condition::default() },
+    ] {
+        let mut run = Run::new();
+        run.host(3, 2_000.0).host(4, 0.0);
+        (0..100).for_each(|_| drop(run.close_with(&[], condition)));
+        assert_eq!(run.told.len(), 1, "{condition:?}");
+        run.host(5, 0.0);
+        assert_eq!(run.told.len(), 1, "the time below begins anew: {condition:?}");
+        run.host(1, 0.0);
+        assert_eq!(run.told[1].status, Status::End);
+    }
+}
+
+#[test]
+fn a_host_that_no_rule_is_about_any_more_ends() {
+    let mut run = Run::new();
+    run.host(3, 2_000.0);
+    let told = run.tracker.close(4_000, &[sighting(HOST, 2_000.0)], |_| None, Condition::default());
+    assert_eq!((told.len(), told[0].status, told[0].why), (1, Status::End, Why::Rule));
+    assert!(run.tracker.close(5_000, &[], |_| None, Condition::default()).is_empty());
+}
+
+/// Hosts of 198.51.100.0/24 at 2,000.
+fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
+    hosts.map(|host| sighting([198, 51, 100, host], 2_000.0 + f64::from(host))).collect()
+}
+
+#[test]
+fn many_hosts_of_a_network_are_one_alert() {
+    let mut run = Run::new();
+    (0..3).for_each(|_| drop(run.close(&carpet(0..200))));
+    // More of them, each of which would have started.
+    (0..5).for_each(|_| drop(run.close(&carpet(0..255))));
+    (0..20).for_each(|_| drop(run.close(&[])));
+    let [start, end] = &run.told[..] else { panic!("{:?}", run.told()) };
+    assert_eq!((start.status, end.status, start.id), (Status::Start, Status::End, end.id));
+    let Subject::Network { network, hosts, largest } = &start.subject else { panic!() };
+    assert_eq!((network.to_string().as_str(), *hosts, largest.len()), ("198.51.100.0/24", 200, 20));
+    assert_eq!((largest[0].1, start.cardinality), (2_199.0, 2_199.0));
+    assert_eq!(run.tracker.hosts().count(), 0);
+}
+
+#[test]
+fn hosts_that_were_told_alone_end_when_their_network_is_told() {
+    let mut run = Run::new();
+    (0..3).for_each(|_| drop(run.close(&carpet(0..8))));
+    assert_eq!(run.told.len(), 8, "so many may be told alone");
+    (0..3).for_each(|_| drop(run.close(&carpet(0..9))));
+    let later: Vec<_> = run.told[8..].iter().map(|it| (it.status, it.why)).collect();
+    let mut expected = vec![(Status::End, Why::Group); 8];
+    expected.push((Status::Start, Why::Threshold));
+    assert_eq!(later, expected);
+    assert_eq!(run.tracker.active(), 1);
+}
+
+#[test]
+fn the_first_of_many_waits_for_no_other() {
+    let mut run = Run::new();
+    // One host is a slice ahead of the others.
+    run.close(&carpet(0..1));
+    (0..20).for_each(|_| drop(run.close(&carpet(0..100))));
+    let expected = [(3, Status::Start, Why::Threshold), (4, Status::Update, Why::Peak)];
+    assert_eq!(run.told(), expected, "of the network, and that the others joined");
+    assert!(run.told.iter().all(|it| it.subject.to_string() == "198.51.100.0/24"));
+}
+
+#[test]
+fn a_minute_apart_they_are_told_alone() {
+    let mut run = Run::new();
+    for host in 0..20 {
+        (0..8).for_each(|_| drop(run.close(&carpet(0..host + 1))));
+    }
+    assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
+}
+
+/// Forged senders, each of another network, of which more come every slice while nothing may end.
+#[test]
+fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
+    let mut run = Run::new();
+    let overload = Condition { is_overloaded: true, ..Condition::default() };
+    let forged = |number: u32| {
+        let host = IpAddr::from((0x0100_0000 + (number << 8)).to_be_bytes());
+        sighting(host, 2_000.0 + f64::from(number))
+    };
+    let most = Tracker::MOST_HOSTS as u32;
+    for slice in 0..10 {
+        let points: Vec<_> = (0..5_000).map(|at| forged(slice * 5_000 + at)).collect();
+        (0..3).for_each(|_| drop(run.close_with(&points, overload)));
+        assert!(run.tracker.hosts().count() <= Tracker::MOST_HOSTS);
+    }
+    assert_eq!(run.tracker.left_out(), 5_000);
+    assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each that is followed started once");
+    let of_last: Vec<_> = run.told.iter().filter(|it| it.now_ms > 9_000).collect();
+    let last = 20_000 - (most - 15_000);
+    assert!(of_last.iter().all(|it| it.cardinality >= 2_000.0 + f64::from(last)));
+    // What is followed ends, and others have its place.
+    (0..20).for_each(|_| drop(run.close(&[])));
+    assert_eq!((run.tracker.hosts().count(), run.tracker.left_out()), (0, 0));
+    assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
+}
+
+/// Numbers that look random, equal on every machine: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Of mean 0 and variance 1 (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+/// Plateaus of 120 slices at `distance` standard errors from θ: how many have not exactly `starts` starts, each with an end.
+fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
+    let mut random = Random(seed);
+    (0..10_000)
+        .filter(|_| {
+            let mut run = Run::new();
+            let std_error = THRESHOLD * 0.005;
+            for _ in 0..120 {
+                let cardinality = THRESHOLD + (distance + random.normal()) * std_error;
+                run.close(&[Sighting::new(HOST.into(), cardinality, std_error)]);
+            }
+            (0..10).for_each(|_| drop(run.close(&[])));
+            let of = |status| run.told.iter().filter(|it| it.status == status).count();
+            (of(Status::Start), of(Status::End)) != (starts, starts)
+        })
+        .count()
+}
+
+/// Noise alone starts nothing 3 σ below θ, and ends nothing 3 σ above. A start needs θ less than the count less σ in three
+/// of five slices: at -3 σ each has a chance of 3.2e-5, and three of five some 3e-13; at +3 σ each has one of .977.
+#[test]
+fn plateaus_near_the_threshold_do_not_flap() {
+    let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
+    println!("of 10,000 plateaus {below} flap at -3 sigma and {above} at +3 sigma");
+    assert!(below < 100 && above < 100);
+}
+
+/// Counts of four hosts, of two networks, and what the slice is worth.
+fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
+    prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
+}
+
+proptest! {
+    /// Whatever comes: starts and ends alternate for each id, with restarts anywhere, which change nothing.
+    #[test]
+    fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
+        let (mut run, mut other) = (Run::new(), Run::new());
+        for (counts, worth, restarts) in slices {
+            let points: Vec<_> = (0..).zip(counts)
+                .map(|(host, count)| sighting([10, 0, host / 2, host], f64::from(count % 3_000)))
+                .filter(|point| point.cardinality > 200.0)
+                .collect();
+            let condition = Condition { is_input_lost: worth == 0, is_overloaded: worth == 1 };
+            run.close_with(&points, condition);
+            if restarts {
+                other.restart();
+            }
+            other.close_with(&points, condition);
+        }
+        (0..20).for_each(|_| drop((run.close(&[]), other.close(&[]))));
+        prop_assert_eq!(&run.told, &other.told);
+        let mut open: BTreeMap<AlertId, bool> = BTreeMap::new();
+        for alert in &run.told {
+            match alert.status {
+                Status::Start => prop_assert_eq!(open.insert(alert.id, true), None),
+                Status::Update => prop_assert_eq!(open.get(&alert.id), Some(&true)),
+                Status::End => prop_assert_eq!(open.insert(alert.id, false), Some(true)),
+            }
+        }
+        prop_assert!(open.values().all(|is_open| !is_open));
+        prop_assert_eq!((run.tracker.active(), run.tracker.hosts().count()), (0, 0));
+    }
+}

@@ -1,0 +1,43 @@
+//! The files of the page, and those for Prometheus and Grafana.
+
+use std::collections::BTreeSet;
+
+use srlg_cli::now_ms;
+
+use crate::made::{answer, board, get, send, start};
+
+const RULES: &str = include_str!("../../service/alerts.rules.yml");
+const DASHBOARD: &str = include_str!("../../service/grafana.json");
+
+#[test]
+fn files_of_the_page_are_sent_again_only_when_they_change() {
+    let (web, _boards) = start(board(now_ms()));
+    let (_, _, page) = get(&web, "/");
+    for path in ["/", "/icon.svg", "/page.css", "/page.js", "/uplot.css", "/uplot.js"] {
+        assert!(path == "/" || page.contains(&format!("\"{}\"", &path[1..])), "{path}");
+        let (status, head, body) = get(&web, path);
+        assert_eq!((status, body.is_empty()), (200, false), "{path}");
+        assert!(head.contains("cache-control: no-cache"), "{head}");
+        let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+        for (known, expected) in [(tag, 304), ("\"x\"", 200), (&format!("\"x\", {tag}"), 304)] {
+            let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {known}");
+            assert_eq!(answer(send(web.address(), &head)).0, expected, "{path} {known}");
+        }
+    }
+}
+
+#[test]
+fn rules_and_dashboard_ask_for_metrics_that_there_are() {
+    let (web, _boards) = start(board(now_ms()));
+    let (_, _, text) = get(&web, "/metrics");
+    let there: BTreeSet<&str> = text.split([' ', '{', '\n']).collect();
+    for (name, file, least) in [("rules", RULES, 9), ("dashboard", DASHBOARD, 12)] {
+        let asked: BTreeSet<&str> = file
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .filter(|word| word.starts_with("srlg_"))
+            .collect();
+        assert!(asked.len() >= least, "{name}: {asked:?}");
+        let missing: Vec<&&str> = asked.difference(&there).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
+}

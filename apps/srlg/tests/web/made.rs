@@ -1,0 +1,90 @@
+//! Made-up boards, and a small client.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use srlg_cli::show::board::{Board, ExporterBoard, SinkBoard, TopHost, ViewBoard};
+use srlg_cli::show::web::Web;
+use tokio::sync::watch::{Sender, channel};
+
+pub(crate) fn board(now_ms: u64) -> Board {
+    let top = TopHost {
+        host: "192.0.2.7".parse().unwrap(),
+        label: Some("<b>shop</b>".to_owned()),
+        cardinality: 2_000.0,
+        std_error: 9.0,
+        is_lower_bound: false,
+        is_alert: true,
+        line: vec![0, 1_000, 2_000],
+    };
+    let view = ViewBoard {
+        name: "fan-in".to_owned(),
+        super_points: 2,
+        top: vec![top.clone(), top],
+        slices: 7,
+        alerts: [0, 1, 0],
+        ..ViewBoard::default()
+    };
+    let exporter = ExporterBoard {
+        address: "198.51.100.1".parse().unwrap(),
+        datagrams: 3,
+        records: 90,
+        contacts: 80,
+        lost: 5,
+        templates: 2,
+        undecodable_sets: 1,
+        skew_ms: -1_500,
+        sampling: "1:10".parse().unwrap(),
+    };
+    let sink = SinkBoard { name: "hook".to_owned(), failed: 4, ..SinkBoard::default() };
+    Board {
+        started_ms: now_ms,
+        now_ms,
+        slice_ms: 1_000,
+        is_live: true,
+        views: vec![view],
+        exporters: vec![exporter],
+        sinks: vec![sink],
+        is_last_reload_good: true,
+        ..Board::default()
+    }
+}
+
+pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
+    let (boards, latest) = channel(Arc::new(board));
+    (Web::start("127.0.0.1:0".parse().unwrap(), false, latest).unwrap(), boards)
+}
+
+/// Sends the head of a request, whose last line ends here.
+pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    stream
+}
+
+pub(crate) fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
+    send(address, &format!("GET {path} HTTP/1.1\r\nHost: {host}"))
+}
+
+/// The status, the headers in small letters, and the body.
+pub(crate) fn answer(mut stream: TcpStream) -> (u16, String, String) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+}
+
+pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
+    get_as(web, path, &format!("localhost:{}", web.address().port()))
+}
+
+pub(crate) fn get_as(web: &Web, path: &str, host: &str) -> (u16, String, String) {
+    get_at(web.address(), path, host)
+}
+
+pub(crate) fn get_at(address: SocketAddr, path: &str, host: &str) -> (u16, String, String) {
+    answer(ask(address, path, host))
+}

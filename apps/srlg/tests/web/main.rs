@@ -1,0 +1,152 @@
+//! The page, the metrics and the interface of programs over real HTTP.
+
+mod connections;
+mod files;
+mod made;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::Value;
+use srlg_cli::now_ms;
+use srlg_cli::show::board::Board;
+use srlg_cli::show::web::{Web, WebOptions};
+use tokio::sync::watch::channel;
+
+use made::{answer, board, get, get_as, get_at, send, start};
+
+#[test]
+fn programs_read_alerts_super_points_and_the_status() {
+    let (web, _boards) = start(board(now_ms()));
+    let json = |path: &str| -> Value { serde_json::from_str(&get(&web, path).2).unwrap() };
+    assert_eq!(json("/api/v1/alerts"), Value::Array(Vec::new()));
+    assert_eq!(json("/api/v1/status")["views"][0]["super_points"], 2);
+    assert_eq!(json("/api/v1/top?view=fan-in").as_array().unwrap().len(), 2);
+    let top = json("/api/v1/top?view=fan-in&limit=1");
+    assert_eq!((top.as_array().unwrap().len(), &top[0]["host"]), (1, &"192.0.2.7".into()));
+    let mut texts = String::new();
+    for (path, status) in
+        [("/api/v1/top?view=x", 404), ("/api/v2", 404), ("/api/v1/top", 400), ("/healthz", 200)]
+    {
+        let (found, head, body) = get(&web, path);
+        assert_eq!(found, status, "{path}");
+        texts += &format!("{path} {body}\n");
+        assert!(head.contains("cache-control: no-store"), "{head}");
+    }
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn metrics_have_no_address_but_those_of_exporters() {
+    let (web, boards) = start(board(now_ms()));
+    let (_, _, text) = get(&web, "/metrics");
+    for line in [
+        "srlg_slices_total{view=\"fan-in\"} 7",
+        "srlg_alerts{view=\"fan-in\",severity=\"major\"} 1",
+        "srlg_lost_total{exporter=\"198.51.100.1\"} 5",
+        "srlg_templates{exporter=\"198.51.100.1\"} 2",
+        "srlg_clock_skew_seconds{exporter=\"198.51.100.1\"} -1.5",
+        "srlg_notifications_total{sink=\"hook\",result=\"failed\"} 4",
+        "srlg_sampling_rate{exporter=\"198.51.100.1\"} 10",
+        "srlg_config_last_reload_successful 1",
+        "srlg_exporters 1",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
+    }
+    assert!(!text.contains("192.0.2.7"));
+    boards.send_replace(Arc::new(Board { exporters: Vec::new(), ..board(now_ms()) }));
+    assert!(!get(&web, "/metrics").2.contains("198.51.100.1"), "what is gone has no line");
+}
+
+#[test]
+fn metrics_have_labels_of_1024_exporters_at_most() {
+    let mut many = board(now_ms());
+    many.exporters = vec![many.exporters[0].clone(); 1_500];
+    for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
+        exporter.address = std::net::Ipv4Addr::from(address).into();
+    }
+    let sampling = ["1:4 to 1:2000, of some unknown", "unknown", "none"];
+    for (exporter, sampling) in many.exporters.iter_mut().zip(sampling) {
+        exporter.sampling = sampling.parse().unwrap();
+    }
+    let (web, _boards) = start(many);
+    let (_, _, text) = get(&web, "/metrics");
+    let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(lines("srlg_records_total{"), 1_024);
+    assert_eq!(lines("srlg_exporters 1500"), 1);
+    assert_eq!(lines("srlg_sampling_rate{"), 1_022, "of two it is not known");
+    assert_eq!(lines("srlg_sampling_rate{exporter=\"10.0.0.0\"} 2000"), 1);
+}
+
+#[test]
+fn a_monitor_that_stands_still_is_not_healthy() {
+    let (web, boards) = start(board(now_ms() - 11_000));
+    let (status, _, body) = get(&web, "/healthz");
+    let seconds: Option<u64> = body.split(' ').find_map(|word| word.parse().ok());
+    assert!(status == 503 && seconds >= Some(11), "{body}");
+    boards.send_replace(Arc::new(Board { is_live: false, ..board(now_ms() - 11_000) }));
+    assert_eq!(get(&web, "/healthz").0, 200);
+}
+
+#[test]
+fn others_than_this_machine_are_refused() {
+    let (web, _boards) = start(board(now_ms()));
+    let port = web.address().port();
+    for host in ["localhost", &format!("127.0.0.1:{port}"), "[::1]:1", "127.9.9.9"] {
+        assert_eq!(get_as(&web, "/", host).0, 200, "{host}");
+    }
+    for host in ["evil.example", "192.0.2.1", "localhost.evil.example:80", ""] {
+        assert_eq!(get_as(&web, "/api/v1/status", host).0, 421, "{host}");
+    }
+    let (_, head, page) = get(&web, "/");
+    assert!(
+        head.contains("content-security-policy: default-src 'none'") && head.contains("nosniff")
+    );
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    let (_, latest) = channel(Arc::new(Board::default()));
+    let error = Web::start("0.0.0.0:0".parse().unwrap(), false, latest.clone()).unwrap_err();
+    insta::assert_snapshot!(error);
+    let open = Web::start("0.0.0.0:0".parse().unwrap(), true, latest.clone()).unwrap();
+    let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
+    assert_eq!(get_at(at, "/", "any.example").0, 200, "no names were given");
+    let error = Web::start(web.address(), false, latest).unwrap_err().to_string();
+    assert!(error.contains(&web.address().to_string()), "{error}");
+}
+
+#[test]
+fn a_public_monitor_is_asked_at_the_names_that_it_was_given() {
+    let (_boards, latest) = channel(Arc::new(board(now_ms())));
+    let names = vec!["monitor.example.net".to_owned()];
+    let address = "0.0.0.0:0".parse().unwrap();
+    let web = Web::open(WebOptions { address, is_public: true, names }, latest).unwrap();
+    let at = SocketAddr::from(([127, 0, 0, 1], web.address().port()));
+    // An address is no name that may mean another machine a minute later.
+    for host in ["Monitor.Example.net:8462", "localhost", "192.0.2.1:80", "[2001:db8::1]"] {
+        assert_eq!(get_at(at, "/healthz", host).0, 200, "{host}");
+    }
+    for host in ["evil.example", "monitor.example.net.evil.example", "", "a b"] {
+        assert_eq!(get_at(at, "/healthz", host).0, 421, "{host}");
+    }
+}
+
+#[test]
+fn every_refusal_is_json() {
+    let (web, _boards) = start(board(now_ms()));
+    let mut texts = String::new();
+    for (request, status) in [
+        ("GET /x HTTP/1.1\r\nHost: localhost", 404),
+        ("POST /api/v1/status HTTP/1.1\r\nHost: localhost", 405),
+        ("GET /api/v1/top?view=fan-in&limit=x HTTP/1.1\r\nHost: localhost", 400),
+        ("GET /api/v1/top?view=x HTTP/1.1\r\nHost: localhost", 404),
+        ("GET / HTTP/1.1\r\nHost: x.example", 421),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: x.example", 421),
+    ] {
+        let (found, head, body) = answer(send(web.address(), request));
+        assert_eq!(found, status, "{request}");
+        assert!(head.contains("content-type: application/json"), "{head}");
+        assert!(head.contains("nosniff") && head.contains("no-store"), "{head}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        texts += &format!("{}\n", body["error"].as_str().unwrap());
+    }
+    insta::assert_snapshot!(texts);
+}
