@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-quick=(anything::anything_in_any_order::cuda odd::last_recorder_of_an_odd_array::cuda
+quick=(anything::anything_in_any_order::cuda merging::last_recorder_of_an_odd_array::cuda
     windows::hosts_leave_after_exactly_k_slices::cuda)
 
 case "$*" in
