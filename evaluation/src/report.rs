@@ -223,7 +223,7 @@ const SECTIONS: &[Section] = &[
         "cargo test -p srlg-cli --test memory -- --nocapture",
     ]),
     Section::table("monitor-attacks", "recorded attacks, exported by softflowd", &[
-        "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test attacks -- --nocapture",
+        "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",
     ]),
     Section::table("speed", "pairs per second and closes, beside what users have today", &[
         "cargo run --release -p srlg-evaluation -- speed --device cpu --loads 2M,5M,10M",

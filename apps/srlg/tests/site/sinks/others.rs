@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::made::{is_done, notices, started, wait};
+use super::made::{is_done, notices, started, wait};
 
 /// The parts of a message of RFC 5424, with its fields.
 fn check(message: &str, status: &str) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::{Cursor, Store};
 
-use crate::made::{notices, sink, wait};
+use super::made::{notices, sink, wait};
 
 const MOST: Duration = Duration::from_secs(60);
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use srlg_cli::now_ms;
 
-use crate::made::{answer, board, get, send, start};
+use super::made::{answer, board, get, send, start};
 
-const RULES: &str = include_str!("../../service/alerts.rules.yml");
-const DASHBOARD: &str = include_str!("../../service/grafana.json");
+const RULES: &str = include_str!("../../../service/alerts.rules.yml");
+const DASHBOARD: &str = include_str!("../../../service/grafana.json");
 
 #[test]
 fn files_of_the_page_are_sent_again_only_when_they_change() {

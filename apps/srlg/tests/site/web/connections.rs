@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use srlg_cli::show::board::Board;
 
-use crate::made::{answer, ask, board, get, send, start};
+use super::made::{answer, ask, board, get, send, start};
 
 /// Reads events until one has at least `least` as `now_ms`.
 fn next(reader: &mut impl BufRead, least: u64) -> u64 {

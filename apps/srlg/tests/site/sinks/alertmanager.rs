@@ -13,7 +13,7 @@ use srlg_cli::alerts::{Severity, Status};
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
 
-use crate::made::{Request, notices, serve, sink, wait};
+use super::made::{Request, notices, serve, sink, wait};
 
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
 const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
