@@ -121,19 +121,28 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let largest: Vec<(String, f64)> =
         (0..network.map_or(0, |_| 20)).map(|it| (format!("198.51.100.{it}"), 2e3)).collect();
     let cardinality = 61_234.0 / f64::from(at + 1) * wave(second, at.into());
-    json!({
+    let window = |window_ms: u64, cardinality: f64, threshold: f64| {
+        json!({
+            "window_ms": window_ms, "cardinality": cardinality, "std_error": cardinality / 240.0,
+            "is_lower_bound": at == 0, "peak": 80_000.0, "peak_ms": now_ms - 40_000, "threshold": threshold,
+            "unsampled_most": cardinality * 10.0,
+        })
+    };
+    let windows = [window(60_000, cardinality, 1_024.0), window(3_600_000, 70_000.0, 8_192.0)];
+    let mut alert = json!({
         "id": format!("{at:016x}"), "status": "update", "why": "repeat", "kind": "flood", "severity": severity,
         "view": "fan-in", "direction": "fan-in", "is_inside": true, "rule": "default", "host": host,
         "network": network, "hosts": if at == 3 { 212 } else { 1 }, "largest": largest, "label": "web shop",
         "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
-        "cardinality": cardinality, "std_error": cardinality / 240.0, "is_lower_bound": at == 0,
-        "peak": 80_000.0, "peak_ms": now_ms - 40_000, "threshold": 1_024.0, "window_ms": 60_000, "opposite": 12.0,
-        "sampling": "1:10", "unsampled_most": cardinality * 10.0, "data_age_ms": 1_200,
+        "windows": windows, "opposite": 12.0, "sampling": "1:10", "data_age_ms": 1_200,
         "exporters": ["192.0.2.1", "192.0.2.2"], "peers": peers, "detail_since_ms": now_ms - 80_000,
         "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]],
         "top_prefixes": [["203.0.113.0/24", 0.07], ["203.0.112.0/24", 0.06]], "syn_only": 0.97,
         "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443", cardinality / 240.0),
-    })
+    });
+    let main = windows[0].as_object().expect("an object").clone();
+    alert.as_object_mut().expect("an object").extend(main);
+    alert
 }
 
 fn exporter(at: u8, second: u32) -> ExporterBoard {

@@ -15,11 +15,12 @@ mod alert;
 mod group;
 mod host;
 mod quiet;
-pub(crate) mod rules;
+pub mod rules;
 mod terms;
 mod tracker;
 
-pub use alert::{Alert, AlertId, Severity, Status, Subject, Why};
+pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 pub use quiet::{Every, Gate, OnChange};
-pub use terms::{BadTerms, Rule, Terms};
-pub use tracker::{Condition, Sighting, Tracker};
+pub use rules::Rule;
+pub use terms::{BadTerms, Terms};
+pub use tracker::{Condition, Sighting, Sightings, Tracker};

@@ -40,6 +40,8 @@ pub enum Why {
     Peak,
     /// It is more severe.
     Severity,
+    /// The count within another window has passed its threshold.
+    Window,
     /// It has not been told for long.
     Repeat,
     /// There are fewer opposite hosts, and have been for a while.
@@ -51,10 +53,11 @@ pub enum Why {
 }
 
 /// The severity of an alert: how far the count is above the threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// At the threshold or above.
+    #[default]
     Warning,
     /// At 4 times the threshold or above.
     Major,
@@ -132,18 +135,50 @@ pub struct Alert {
     pub now_ms: u64,
     /// The same, up to which there were as many opposite hosts; of what ended.
     pub until_ms: Option<u64>,
-    /// Opposite hosts now; of a network those of its largest host; 0 where there are fewer than are reported.
+    /// Counts in the windows that have passed their threshold, the most severe one first. There is at least one.
+    pub windows: Vec<WindowCount>,
+}
+
+/// The peers of a host within one window; of a network those of its largest host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowCount {
+    /// Length of the window, in slices.
+    pub slices: u32,
+    /// Peers now; 0 if there are fewer than are reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether there are more than can be counted.
+    /// Whether there are more peers than can be counted.
     pub is_lower_bound: bool,
-    /// The most opposite hosts so far.
-    pub peak: f64,
-    /// When that was.
-    pub peak_ms: u64,
-    /// θ of the rule.
+    /// θ of the rule for this window.
     pub threshold: f64,
+    /// The highest severity within this window.
+    pub severity: Severity,
+    /// The largest count so far.
+    pub peak: f64,
+    /// The time of `peak`, milliseconds since the Unix epoch.
+    pub peak_ms: u64,
+}
+
+impl WindowCount {
+    /// Takes over the larger count, the larger peak and the higher severity of another host.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let severity = self.severity.max(other.severity);
+        let higher = if other.peak > self.peak { *other } else { *self };
+        if other.cardinality > self.cardinality {
+            *self = *other;
+        }
+        (self.peak, self.peak_ms, self.severity) = (higher.peak, higher.peak_ms, severity);
+    }
+}
+
+impl Alert {
+    /// Returns the counts in the most severe window, of several the shortest.
+    #[must_use]
+    pub fn main(&self) -> WindowCount {
+        // Only an alert that was changed outside has no window.
+        self.windows.first().copied().unwrap_or_default()
+    }
 }
 
 /// The id of an alert: a hash of its subject, its rule and its start.

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::alerts::alert::{Severity, Why};
+use crate::alerts::alert::{Severity, Why, WindowCount};
+use crate::alerts::host::by_severity;
 
 /// Starts in one network, within [`TOGETHER_MS`], beyond which they are one alert.
 pub(crate) const MOST_ALONE: usize = 8;
@@ -29,10 +30,9 @@ pub(crate) fn network(host: IpAddr) -> IpNet {
 pub(crate) struct Group {
     pub(crate) rule: String,
     pub(crate) start_ms: u64,
-    pub(crate) threshold: f64,
     pub(crate) severity: Severity,
-    pub(crate) peak: f64,
-    pub(crate) peak_ms: u64,
+    /// The largest counts of members, by the length of the window in slices.
+    windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
     /// Up to when the last member that ended had as many.
     pub(crate) until_ms: u64,
@@ -77,14 +77,12 @@ impl Starts {
 }
 
 impl Group {
-    pub(crate) fn new(rule: &str, threshold: f64, now_ms: u64, members: BTreeSet<IpAddr>) -> Self {
+    pub(crate) fn new(rule: &str, now_ms: u64, members: BTreeSet<IpAddr>) -> Self {
         Self {
             rule: rule.to_owned(),
             start_ms: now_ms,
-            threshold,
             severity: Severity::Warning,
-            peak: 0.0,
-            peak_ms: now_ms,
+            windows: BTreeMap::new(),
             told_members: members.len(),
             members,
             until_ms: now_ms,
@@ -92,16 +90,20 @@ impl Group {
         }
     }
 
-    /// Takes the most opposite hosts of a member, and the most severe one; why that is to be told, if it is.
+    /// Takes the largest counts of members and the highest severity of one. Returns the reason to report that, if any.
     pub(crate) fn step(
         &mut self,
-        most: f64,
+        counts: &[WindowCount],
         severity: Severity,
         repeat_ms: u64,
         now_ms: u64,
     ) -> Option<Why> {
-        if most > self.peak {
-            (self.peak, self.peak_ms) = (most, now_ms);
+        // A window in which no member is left keeps its peak.
+        for former in self.windows.values_mut() {
+            (former.cardinality, former.std_error, former.is_lower_bound) = (0.0, 0.0, false);
+        }
+        for count in counts {
+            self.windows.entry(count.slices).or_insert(*count).merge(count);
         }
         let why = if severity > self.severity {
             Why::Severity
@@ -115,5 +117,10 @@ impl Group {
         self.severity = self.severity.max(severity);
         (self.told_ms, self.told_members) = (now_ms, self.told_members.max(self.members.len()));
         Some(why)
+    }
+
+    /// Returns the largest counts of members in each window, the most severe one first.
+    pub(crate) fn counts(&self) -> Vec<WindowCount> {
+        by_severity(self.windows.values().copied().collect())
     }
 }

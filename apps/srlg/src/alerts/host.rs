@@ -1,35 +1,57 @@
-//! The states of one host under one rule.
+//! The state of one host of a view, in all windows of its rule.
 //!
-//! Invariant: an alert starts once, then may be told again, and ends once.
+//! Invariant: an alert starts once, when the first window passes its threshold; it may be reported again, and ends once,
+//! when no window is active any more.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::alerts::alert::{Severity, Why};
+use crate::alerts::alert::{Severity, Why, WindowCount};
+use crate::alerts::rules::Rule;
 use crate::alerts::terms::Terms;
 use crate::alerts::tracker::Sighting;
 
-/// A host that is pending, or the alert of which goes on.
+/// A host that is pending, or has an active alert.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Host {
-    /// The last slices, the newest in the lowest bit: whether the threshold was passed.
-    hits: u32,
+    /// By the length of the window in slices.
+    windows: BTreeMap<u32, Window>,
     pub(crate) active: Option<Active>,
 }
 
-/// An alert that goes on.
+/// An active alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Active {
     pub(crate) rule: String,
-    /// θ when the alert was told last.
-    pub(crate) threshold: f64,
     pub(crate) start_ms: u64,
+    /// The highest so far.
     pub(crate) severity: Severity,
-    pub(crate) peak: f64,
-    pub(crate) peak_ms: u64,
-    /// When it was told last, and the count then.
     told_ms: u64,
+    /// The time until which the last window that ended had its count; 0 if none has ended.
+    until_ms: u64,
+}
+
+/// A window of a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Window {
+    /// The last slices, the newest in the lowest bit: whether the threshold was passed.
+    hits: u32,
+    /// The counts, if the window has been active since the alert started.
+    course: Option<Course>,
+}
+
+/// The counts of an alert within one window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Course {
+    is_active: bool,
+    threshold: f64,
+    severity: Severity,
+    peak: f64,
+    peak_ms: u64,
+    /// The largest count that was reported.
     told: f64,
-    /// Since when the count is below the one at which it ends.
+    /// The time since which the count is below the one at which the window ends.
     below_since_ms: Option<u64>,
 }
 
@@ -38,90 +60,189 @@ pub(crate) struct Active {
 pub(crate) enum Step {
     Start,
     Update(Why),
-    /// And up to when there were as many.
+    /// With the time until which the counts were there.
+    End(u64, Why),
+}
+
+/// A change of one window.
+enum Turn {
+    Start,
+    /// The time until which the count was there.
     End(u64),
 }
 
 impl Host {
-    /// Whether the threshold was passed lately, and the alert has not started.
+    /// Returns whether a threshold was passed lately, and the alert has not started.
     pub(crate) fn is_pending(&self) -> bool {
-        self.hits != 0 && self.active.is_none()
+        self.active.is_none() && !self.is_idle()
     }
 
-    /// Whether nothing is to be remembered.
+    /// Returns whether there is nothing to remember.
     pub(crate) fn is_idle(&self) -> bool {
-        self.hits == 0 && self.active.is_none()
+        self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Takes a slice that ended at `now_ms`. Where `may_fall` is false what is missing may be the fault of the
-    /// measurement, and nothing ends.
+    /// Takes a slice of which nothing is known: the time below begins anew.
+    pub(crate) fn hold(&mut self) {
+        self.courses_mut().for_each(|course| course.below_since_ms = None);
+    }
+
+    /// Takes a slice that ended at `now_ms`, with the sighting in each window. If not `may_fall`, missing counts may be the
+    /// fault of the measurement, and nothing ends.
     pub(crate) fn step(
         &mut self,
-        rule: &str,
+        rule: &Rule,
+        sighting: impl Fn(u32) -> Sighting,
+        now_ms: u64,
+        may_fall: bool,
+    ) -> Option<Step> {
+        self.windows.retain(|length, _| rule.windows.contains_key(length));
+        let (mut has_joined, mut until_ms) = (false, 0);
+        for (length, terms) in &rule.windows {
+            let window = self.windows.entry(*length).or_default();
+            match window.step(terms, sighting(*length), now_ms, may_fall) {
+                Some(Turn::Start) => has_joined = true,
+                Some(Turn::End(since_ms)) => until_ms = until_ms.max(since_ms),
+                None => {}
+            }
+        }
+        let is_active = self.courses_mut().any(|course| course.is_active);
+        let severity = self.courses_mut().map(|course| course.severity).max();
+        let step = match &mut self.active {
+            None => {
+                let (rule, start_ms, severity) = (rule.name.clone(), now_ms, severity?);
+                self.active =
+                    Some(Active { rule, start_ms, severity, told_ms: now_ms, until_ms: 0 });
+                Step::Start
+            }
+            Some(active) => {
+                active.until_ms = active.until_ms.max(until_ms);
+                if !is_active {
+                    return Some(match severity {
+                        Some(_) => Step::End(active.until_ms.max(active.start_ms), Why::Below),
+                        // The rule has none of the windows any more.
+                        None => Step::End(now_ms, Why::Rule),
+                    });
+                }
+                let severity = severity.unwrap_or(active.severity);
+                let doubled = |(length, window): (&u32, &Window)| {
+                    let course = window.course.as_ref();
+                    course.is_some_and(|it| sighting(*length).cardinality >= 2.0 * it.told)
+                };
+                let why = if severity > active.severity {
+                    Why::Severity
+                } else if has_joined {
+                    Why::Window
+                } else if self.windows.iter().any(doubled) {
+                    Why::Peak
+                } else if now_ms.saturating_sub(active.told_ms) >= rule.repeat_ms() {
+                    Why::Repeat
+                } else {
+                    return None;
+                };
+                active.severity = active.severity.max(severity);
+                active.told_ms = now_ms;
+                Step::Update(why)
+            }
+        };
+        for (length, window) in &mut self.windows {
+            if let Some(course) = &mut window.course {
+                course.told = course.told.max(sighting(*length).cardinality);
+            }
+        }
+        Some(step)
+    }
+
+    /// Returns the counts in all windows that have been active, the most severe one first.
+    pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
+        let windows = self.windows.iter();
+        let courses =
+            windows.filter_map(|(length, window)| Some((*length, window.course.as_ref()?)));
+        let counts = courses.map(|(length, course)| course.count(length, sighting(length)));
+        by_severity(counts.collect())
+    }
+
+    fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
+        self.windows.values_mut().filter_map(|window| window.course.as_mut())
+    }
+}
+
+/// Sorts counts of windows: the most severe one first, of several the shortest.
+pub(crate) fn by_severity(mut counts: Vec<WindowCount>) -> Vec<WindowCount> {
+    counts.sort_by_key(|count| (std::cmp::Reverse(count.severity), count.slices));
+    counts
+}
+
+impl Window {
+    fn step(
+        &mut self,
         terms: &Terms,
         sighting: Sighting,
         now_ms: u64,
         may_fall: bool,
-    ) -> Option<Step> {
+    ) -> Option<Turn> {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
         self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
         self.hits &= u32::MAX >> (32 - terms.of_slices);
-        let Some(active) = &mut self.active else {
-            if self.hits.count_ones() < terms.for_slices {
-                return None;
-            }
-            let severity = Severity::of(cardinality, is_lower_bound, terms.threshold);
-            self.active = Some(Active {
-                rule: rule.to_owned(),
-                threshold: terms.threshold,
-                start_ms: now_ms,
-                severity,
-                peak: cardinality,
-                peak_ms: now_ms,
-                told_ms: now_ms,
-                told: cardinality,
-                below_since_ms: None,
-            });
-            return Some(Step::Start);
-        };
+        let starts = self.hits.count_ones() >= terms.for_slices;
+        if let Some(course) = &mut self.course {
+            course.take(terms.threshold, sighting, now_ms);
+        } else if starts {
+            self.course = Some(Course::new(terms.threshold, sighting, now_ms));
+        }
+        let course = self.course.as_mut()?;
+        if !course.is_active {
+            course.is_active = starts;
+            course.below_since_ms = None;
+            return starts.then_some(Turn::Start);
+        }
         let down = (terms.down * terms.threshold).min(terms.threshold - 4.0 * std_error);
         if is_lower_bound || cardinality >= down || !may_fall {
-            active.below_since_ms = None;
-        } else {
-            let since = *active.below_since_ms.get_or_insert(now_ms);
-            if now_ms.saturating_sub(since) >= terms.hold_ms {
-                return Some(Step::End(since));
-            }
+            course.below_since_ms = None;
+            return None;
         }
-        active.tell(terms, sighting, now_ms).map(Step::Update)
+        let since_ms = *course.below_since_ms.get_or_insert(now_ms);
+        course.is_active = now_ms.saturating_sub(since_ms) < terms.hold_ms;
+        (!course.is_active).then_some(Turn::End(since_ms))
     }
 }
 
-impl Active {
-    /// Nothing is known of this slice: the time below begins anew.
-    pub(crate) fn hold(&mut self) {
-        self.below_since_ms = None;
+impl Course {
+    /// Makes the course of a window that has not been active yet.
+    pub(crate) fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
+        let Sighting { cardinality, is_lower_bound, .. } = sighting;
+        Self {
+            is_active: false,
+            threshold,
+            severity: Severity::of(cardinality, is_lower_bound, threshold),
+            peak: cardinality,
+            peak_ms: now_ms,
+            told: 0.0,
+            below_since_ms: None,
+        }
     }
 
-    /// Why the alert is to be told again, if it is.
-    fn tell(&mut self, terms: &Terms, sighting: Sighting, now_ms: u64) -> Option<Why> {
+    /// Takes the count of a slice that ended at `now_ms`.
+    pub(crate) fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
             (self.peak, self.peak_ms) = (cardinality, now_ms);
         }
-        self.threshold = terms.threshold;
-        let severity = Severity::of(cardinality, is_lower_bound, terms.threshold);
-        let why = if severity > self.severity {
-            self.severity = severity;
-            Why::Severity
-        } else if cardinality >= 2.0 * self.told {
-            Why::Peak
-        } else if now_ms.saturating_sub(self.told_ms) >= terms.repeat_ms {
-            Why::Repeat
-        } else {
-            return None;
-        };
-        (self.told_ms, self.told) = (now_ms, self.told.max(cardinality));
-        Some(why)
+        self.threshold = threshold;
+        self.severity = self.severity.max(Severity::of(cardinality, is_lower_bound, threshold));
+    }
+
+    /// Returns the count within the last `slices`, of which `sighting` is the newest.
+    pub(crate) fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
+        WindowCount {
+            slices,
+            cardinality: sighting.cardinality,
+            std_error: sighting.std_error,
+            is_lower_bound: sighting.is_lower_bound,
+            threshold: self.threshold,
+            severity: self.severity,
+            peak: self.peak,
+            peak_ms: self.peak_ms,
+        }
     }
 }

@@ -6,19 +6,27 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::alerts::Rule;
+use crate::alerts::Terms;
 use ipnet::IpNet;
 use srlg_input::contact::{Contact, Networks};
 
-/// A rule, with its terms for each of its windows.
+/// A rule: when hosts of some networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RuleSet {
+pub struct Rule {
     /// Name of the rule in the configuration.
     pub name: String,
-    /// Networks of hosts that the rule is about.
+    /// Networks of hosts that the rule applies to.
     pub networks: Vec<IpNet>,
-    /// By the length of the window in slices. Rules of several windows have the window in their names.
-    pub windows: BTreeMap<u32, Rule>,
+    /// Terms of each window, by its length in slices.
+    pub windows: BTreeMap<u32, Terms>,
+}
+
+impl Rule {
+    /// Returns the milliseconds after which an active alert is reported again.
+    #[must_use]
+    pub fn repeat_ms(&self) -> u64 {
+        self.windows.values().map(|terms| terms.repeat_ms).min().unwrap_or(u64::MAX)
+    }
 }
 
 /// An entry of an allow list: contacts or hosts that raise no alert.
@@ -44,7 +52,7 @@ pub enum AllowTarget {
 /// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    sets: Vec<RuleSet>,
+    rules: Vec<Rule>,
     by_network: Networks<(IpNet, usize)>,
     allows: Vec<Allow>,
     /// Indices into `allows`.
@@ -59,18 +67,18 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
     /// The rule, with the longest of its networks that holds the host.
-    pub rule: Option<(&'a RuleSet, IpNet)>,
+    pub rule: Option<(&'a Rule, IpNet)>,
     /// Other rules with a network that holds the host, which is shorter.
-    pub others: Vec<(&'a RuleSet, IpNet)>,
+    pub others: Vec<(&'a Rule, IpNet)>,
     /// What is allowed of the host, or of contacts with the host.
     pub allows: Vec<&'a Allow>,
 }
 
 impl Rules {
-    /// Makes the rules of a view out of `sets` and `allows`.
+    /// Makes the rules of a view from `rules` and `allows`.
     #[must_use]
-    pub fn new(sets: Vec<RuleSet>, allows: Vec<Allow>) -> Self {
-        let networks = sets.iter().enumerate().flat_map(|(at, set)| {
+    pub fn new(rules: Vec<Rule>, allows: Vec<Allow>) -> Self {
+        let networks = rules.iter().enumerate().flat_map(|(at, set)| {
             set.networks.iter().map(move |network| (*network, (*network, at)))
         });
         let by_network = Networks::new(networks);
@@ -98,15 +106,15 @@ impl Rules {
             hosts: Networks::new(hosts),
             peers: Networks::new(peers),
             ports: Networks::new(ports.iter().map(|(network, _)| (*network, around(network)))),
-            sets,
+            rules,
             allows,
         }
     }
 
     /// Returns all rules.
     #[must_use]
-    pub fn sets(&self) -> &[RuleSet] {
-        &self.sets
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Returns the allow lists.
@@ -119,7 +127,7 @@ impl Rules {
     #[must_use]
     pub fn windows(&self) -> Vec<u32> {
         let mut windows: Vec<u32> =
-            self.sets.iter().flat_map(|set| set.windows.keys().copied()).collect();
+            self.rules.iter().flat_map(|set| set.windows.keys().copied()).collect();
         windows.sort_unstable();
         windows.dedup();
         windows
@@ -128,28 +136,25 @@ impl Rules {
     /// Returns the least count that any rule looks at: where alerts of `window` end, or of all windows.
     #[must_use]
     pub fn least(&self, window: Option<u32>) -> f64 {
-        let rules = self.sets.iter().flat_map(|set| set.windows.iter());
+        let rules = self.rules.iter().flat_map(|set| set.windows.iter());
         let rules = rules.filter(|(of, _)| window.is_none_or(|window| window == **of));
-        rules
-            .map(|(_, rule)| rule.terms().threshold * rule.terms().down)
-            .fold(f64::INFINITY, f64::min)
+        rules.map(|(_, terms)| terms.threshold * terms.down).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the rule of `host` for `window` slices; none where the host is allowed, or its rule has no such window.
+    /// Returns the rule of `host`; none if the host is ignored (allow list).
     #[must_use]
-    pub fn rule(&self, host: IpAddr, window: u32) -> Option<&Rule> {
+    pub fn rule(&self, host: IpAddr) -> Option<&Rule> {
         let (_, at) = self.by_network.get(host)?;
-        let rule = self.sets[*at].windows.get(&window)?;
-        self.hosts.get(host).is_none().then_some(rule)
+        self.hosts.get(host).is_none().then_some(&self.rules[*at])
     }
 
     /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
     /// `window` slices, and these would have started an alert.
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
-        let rule =
-            self.by_network.get(host).and_then(|(_, at)| self.sets[*at].windows.get(&window));
+        let terms =
+            self.by_network.get(host).and_then(|(_, at)| self.rules[*at].windows.get(&window));
         if let Some(at) = self.hosts.get(host)
-            && rule.is_some_and(|rule| peers >= rule.terms().threshold)
+            && terms.is_some_and(|terms| peers >= terms.threshold)
         {
             hits[*at] += 1;
         }
@@ -202,12 +207,12 @@ impl Rules {
     /// Tells which rule `host` has, and why.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
-        let rule = self.by_network.get(host).map(|(network, at)| (&self.sets[*at], *network));
-        let longest = |set: &'_ RuleSet| {
+        let rule = self.by_network.get(host).map(|(network, at)| (&self.rules[*at], *network));
+        let longest = |set: &'_ Rule| {
             let holding = set.networks.iter().filter(|network| network.contains(&host));
             holding.max_by_key(|network| network.prefix_len()).copied()
         };
-        let holding = self.sets.iter().filter_map(|set| Some((set, longest(set)?)));
+        let holding = self.rules.iter().filter_map(|set| Some((set, longest(set)?)));
         let others = holding.filter(|(set, _)| rule.is_none_or(|(chosen, _)| chosen != *set));
         let allows = self.allows.iter().filter(|allow| {
             let networks = match &allow.what {

@@ -47,20 +47,10 @@ pub struct BadTerms {
     pub range: &'static str,
 }
 
-/// Terms with a name, which alerts carry.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    name: String,
-    terms: Terms,
-}
-
-impl Rule {
-    /// Makes the rule `name` of `terms`.
-    ///
-    /// # Errors
-    /// [`BadTerms`] when a number is out of range.
-    pub fn new(name: impl Into<String>, terms: Terms) -> Result<Self, BadTerms> {
-        let Terms { threshold, down, for_slices, of_slices, .. } = terms;
+impl Terms {
+    /// Checks all numbers, and returns the terms.
+    pub fn checked(self) -> Result<Self, BadTerms> {
+        let Self { threshold, down, for_slices, of_slices, .. } = self;
         for (name, value, is_good, range) in [
             ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "of at least 1"),
             ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
@@ -76,25 +66,13 @@ impl Rule {
                 return Err(BadTerms { name, value, range });
             }
         }
-        Ok(Self { name: name.into(), terms })
-    }
-
-    /// Returns the name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the terms.
-    #[must_use]
-    pub fn terms(&self) -> &Terms {
-        &self.terms
+        Ok(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Rule, Terms};
+    use super::Terms;
 
     #[test]
     fn terms_out_of_range_are_named() {
@@ -108,11 +86,11 @@ mod tests {
             (Terms { for_slices: 0, ..terms }, "for_slices"),
         ]
         .map(|(bad, name)| {
-            let error = Rule::new("r", bad).unwrap_err();
+            let error = bad.checked().unwrap_err();
             assert_eq!(error.name, name);
             format!("{error}\n")
         });
         insta::assert_snapshot!(errors.concat());
-        assert!(Rule::new("r", terms).is_ok());
+        assert_eq!(terms.checked(), Ok(terms));
     }
 }

@@ -10,10 +10,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why};
+use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Active, Host, Step};
-use crate::alerts::terms::{Rule, Terms};
+use crate::alerts::host::{Host, Step};
+use crate::alerts::rules::Rule;
+use crate::alerts::terms::Terms;
+
+/// The super points of a slice, by the length of the window in slices.
+pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
 
 /// A super point in one slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,14 +69,16 @@ pub struct Tracker {
 /// A slice, as it is worked on.
 struct Slice {
     now_ms: u64,
-    sightings: BTreeMap<IpAddr, Sighting>,
+    /// By the length of the window in slices.
+    sightings: BTreeMap<u32, BTreeMap<IpAddr, Sighting>>,
     alerts: Vec<Alert>,
 }
 
 impl Slice {
-    /// The sighting of `host`, which has no peers if it was not reported.
-    fn of(&self, host: IpAddr) -> Sighting {
-        self.sightings.get(&host).copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
+    /// Returns the sighting of `host` in a window, in which it has no peers if it was not reported.
+    fn of(&self, window: u32, host: IpAddr) -> Sighting {
+        let sighting = self.sightings.get(&window).and_then(|points| points.get(&host));
+        sighting.copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
     }
 }
 
@@ -114,23 +120,27 @@ impl Tracker {
         self.left_out
     }
 
-    /// Takes the super points `points` of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and
-    /// returns the alerts to be told; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
+    /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
+    /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
     ///
-    /// Hosts that are not among `points` have too few opposite hosts to be reported. Where `condition` says that input
-    /// was lost, no alert is returned; where super points may be missing, no alert ends for want of opposite hosts.
+    /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert is
+    /// returned; if super points may be missing, no alert ends for want of peers.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
-        points: &[Sighting],
+        sightings: &Sightings,
         rule: impl Fn(IpAddr) -> Option<&'a Rule>,
         condition: Condition,
     ) -> Vec<Alert> {
         if condition.is_input_lost {
-            self.hosts.values_mut().filter_map(|host| host.active.as_mut()).for_each(Active::hold);
+            self.hosts.values_mut().for_each(Host::hold);
             return Vec::new();
         }
-        let sightings = points.iter().map(|point| (point.host.to_canonical(), *point)).collect();
+        let by_host = |points: &Vec<Sighting>| {
+            points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
+        };
+        let sightings =
+            sightings.iter().map(|(window, points)| (*window, by_host(points))).collect();
         let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
         self.starts.forget_before(now_ms);
         let new = self.new_hosts(&slice, &rule);
@@ -152,18 +162,25 @@ impl Tracker {
         slice: &Slice,
         rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
     ) -> Vec<IpAddr> {
-        let is_new = |(host, sighting): &(&IpAddr, &Sighting)| {
-            !self.hosts.contains_key(host)
-                && rule(**host).is_some_and(|rule| sighting.is_hit(rule.terms()))
-        };
-        let mut new: Vec<(&IpAddr, &Sighting)> = slice.sightings.iter().filter(is_new).collect();
+        let mut new: BTreeMap<IpAddr, f64> = BTreeMap::new();
+        for (window, points) in &slice.sightings {
+            let is_new = |(host, sighting): &(&IpAddr, &Sighting)| {
+                let terms = rule(**host).and_then(|rule| rule.windows.get(window));
+                !self.hosts.contains_key(host) && terms.is_some_and(|terms| sighting.is_hit(terms))
+            };
+            for (host, sighting) in points.iter().filter(is_new) {
+                let most = new.entry(*host).or_insert(0.0);
+                *most = most.max(sighting.cardinality);
+            }
+        }
         let room = Self::MOST_HOSTS.saturating_sub(self.hosts.len());
         self.left_out = new.len().saturating_sub(room);
+        let mut new: Vec<(IpAddr, f64)> = new.into_iter().collect();
         if self.left_out > 0 {
-            new.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
+            new.sort_by(|a, b| b.1.total_cmp(&a.1));
             new.truncate(room);
         }
-        new.into_iter().map(|(host, _)| *host).collect()
+        new.into_iter().map(|(host, _)| host).collect()
     }
 
     /// Takes the slice for one host; whether its alert starts, which is not told yet.
@@ -181,10 +198,10 @@ impl Tracker {
         };
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
-        match state.step(rule.name(), rule.terms(), slice.of(host), now_ms, may_fall) {
+        match state.step(rule, |window| slice.of(window, host), now_ms, may_fall) {
             Some(Step::Start) => return true,
             Some(Step::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
-            Some(Step::End(until_ms)) => self.end(host, until_ms, Why::Below, slice),
+            Some(Step::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Step::Update(_)) => {}
             None if state.is_idle() => drop(self.hosts.remove(&host)),
             None => {}
@@ -235,10 +252,9 @@ impl Tracker {
             for &host in members.iter().filter(|host| !started.contains(host)) {
                 self.tell_end(host, now_ms, Why::Group, slice);
             }
-            let threshold = first.terms().threshold;
-            let mut group = Group::new(first.name(), threshold, now_ms, members);
-            let (most, severity) = self.largest(&group, slice);
-            group.step(most, severity, u64::MAX, now_ms);
+            let mut group = Group::new(&first.name, now_ms, members);
+            let (counts, severity) = self.largest(&group, slice);
+            group.step(&counts, severity, u64::MAX, now_ms);
             slice.alerts.push(self.of_network(
                 network,
                 &group,
@@ -262,9 +278,9 @@ impl Tracker {
                 slice.alerts.push(ended);
                 return false;
             };
-            let repeat_ms = rule(*first).map_or(u64::MAX, |rule| rule.terms().repeat_ms);
-            let (most, severity) = self.largest(group, slice);
-            if let Some(why) = group.step(most, severity, repeat_ms, slice.now_ms) {
+            let repeat_ms = rule(*first).map_or(u64::MAX, Rule::repeat_ms);
+            let (counts, severity) = self.largest(group, slice);
+            if let Some(why) = group.step(&counts, severity, repeat_ms, slice.now_ms) {
                 let told = self.of_network(*network, group, Status::Update, why, slice);
                 slice.alerts.push(told);
             }
@@ -277,17 +293,23 @@ impl Tracker {
         self.groups.get(&network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
-    /// The most opposite hosts of a member, and the most severe one.
-    fn largest(&self, group: &Group, slice: &Slice) -> (f64, Severity) {
-        let counts = group.members.iter().map(|host| slice.of(*host).cardinality);
-        let most = counts.fold(0.0, f64::max);
-        let active = group.members.iter().filter_map(|host| self.hosts.get(host)?.active.as_ref());
-        (most, active.map(|active| active.severity).max().unwrap_or(Severity::Warning))
+    /// Returns the largest counts of members in each of their windows, and the highest severity.
+    fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
+        let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
+        let mut severity = Severity::Warning;
+        for host in &group.members {
+            let Some(state) = self.hosts.get(host) else { continue };
+            severity = severity.max(state.active.as_ref().map_or(severity, |it| it.severity));
+            for count in state.counts(|window| slice.of(window, *host)) {
+                largest.entry(count.slices).or_insert(count).merge(&count);
+            }
+        }
+        (largest.into_values().collect(), severity)
     }
 
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
-        let Some(active) = self.hosts.get(&host).and_then(|it| it.active.as_ref()) else { return };
-        let Sighting { cardinality, std_error, is_lower_bound, .. } = slice.of(host);
+        let Some(state) = self.hosts.get(&host) else { return };
+        let Some(active) = state.active.as_ref() else { return };
         let name = host.to_string();
         slice.alerts.push(Alert {
             id: AlertId::of(&[&self.view, &active.rule, &name], active.start_ms),
@@ -300,12 +322,7 @@ impl Tracker {
             start_ms: active.start_ms,
             now_ms: slice.now_ms,
             until_ms: None,
-            cardinality,
-            std_error,
-            is_lower_bound,
-            peak: active.peak,
-            peak_ms: active.peak_ms,
-            threshold: active.threshold,
+            windows: state.counts(|window| slice.of(window, host)),
         });
     }
 
@@ -324,17 +341,14 @@ impl Tracker {
         why: Why,
         slice: &Slice,
     ) -> Alert {
-        let mut hosts: Vec<(IpAddr, Sighting)> =
-            group.members.iter().map(|host| (*host, slice.of(*host))).collect();
-        hosts.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality));
-        let largest = hosts.iter().take(NAMED).map(|(host, it)| (*host, it.cardinality));
-        let Sighting { cardinality, std_error, is_lower_bound, .. } =
-            hosts.first().map_or(Sighting::new(network.addr(), 0.0, 0.0), |(_, it)| *it);
-        let subject = Subject::Network {
-            network,
-            hosts: group.members.len() as u32,
-            largest: largest.collect(),
-        };
+        let windows = group.counts();
+        let main = windows.first().map_or(0, |count| count.slices);
+        let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));
+        let mut largest: Vec<(IpAddr, f64)> = counts.collect();
+        largest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        largest.truncate(NAMED);
+        let hosts = group.members.len() as u32;
+        let subject = Subject::Network { network, hosts, largest };
         Alert {
             id: AlertId::of(&[&self.view, &group.rule, &network.to_string()], group.start_ms),
             status,
@@ -346,12 +360,7 @@ impl Tracker {
             start_ms: group.start_ms,
             now_ms: slice.now_ms,
             until_ms: (status == Status::End).then_some(group.until_ms),
-            cardinality,
-            std_error,
-            is_lower_bound,
-            peak: group.peak,
-            peak_ms: group.peak_ms,
-            threshold: group.threshold,
+            windows,
         }
     }
 }

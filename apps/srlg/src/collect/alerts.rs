@@ -11,13 +11,13 @@ mod tests;
 
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, Condition, Rule, Sighting, Status, Subject, Tracker};
+use crate::alerts::{Alert, Condition, Rule, Sighting, Subject, Terms, Tracker};
+use crate::notify::notice::{Context, Notice};
 use anyhow::Result;
 use metrics::counter;
 use serde::{Deserialize, Serialize};
 use srlg_host::SuperPoint;
-use srlg_host::report::{EstimateRange, SamplePeer};
-use srlg_input::contact::Sampling;
+use srlg_host::report::EstimateRange;
 
 use super::lines::{LineFile, Lines};
 use super::reports::{ClosedSlice, named};
@@ -45,9 +45,16 @@ pub(super) struct FollowerState {
 }
 
 impl Follower {
-    /// Makes a follower that tells by `rule`, in windows of `window` slices, and goes on from what was `kept`.
-    pub(super) fn new(rule: Rule, window: u32, lines: Lines, kept: Option<&FollowerState>) -> Self {
+    /// Makes a follower that reports by `terms`, in windows of `window` slices, and continues from what was `kept`.
+    pub(super) fn new(
+        terms: Terms,
+        window: u32,
+        lines: Lines,
+        kept: Option<&FollowerState>,
+    ) -> Self {
         let tracker = kept.map_or_else(|| Tracker::new(VIEW), |kept| kept.tracker.clone());
+        let windows = [(window, terms)].into();
+        let rule = Rule { name: "default".to_owned(), networks: Vec::new(), windows };
         Self { tracker, rule, window, lines }
     }
 
@@ -57,11 +64,11 @@ impl Follower {
         let end_ms = number.saturating_add(1).saturating_mul(slice.slice_ms);
         let points: Vec<_> = slice.report.super_points.iter().map(sighting).collect();
         let rule = |_: IpAddr| Some(&self.rule);
-        let changes = self.tracker.close(end_ms, &points, rule, condition(slice));
-        let window_ms = slice.slice_ms.saturating_mul(self.window.into());
-        for alert in &changes {
+        let sightings = [(self.window, points)].into();
+        let changes = self.tracker.close(end_ms, &sightings, rule, condition(slice));
+        for alert in changes {
             counter!("srlg_alerts_total", "status" => alert.status.to_string()).increment(1);
-            self.lines.write(number, &line(alert, slice, window_ms))?;
+            self.lines.write(number, &line(alert, slice))?;
         }
         Ok(())
     }
@@ -108,74 +115,36 @@ fn sighting(point: &SuperPoint) -> Sighting {
     }
 }
 
-/// The largest number of sample peers of an alert.
-const MOST_PEERS: usize = 32;
-
 /// A line of the file of alerts.
 #[derive(Debug, Serialize)]
 struct AlertLine<'a> {
     #[serde(flatten)]
-    alert: &'a Alert,
+    notice: Notice,
     slice: u64,
-    window_ms: u64,
     /// Probes that have not delivered this slice, but were heard of recently.
     late: Vec<&'a str>,
     /// Probes that have not delivered this slice, and are silent.
     missing: Vec<&'a str>,
     /// Whether all probes have delivered every slice of the window.
     is_window_whole: bool,
-    /// Sampling rates, if exporters stated them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sampling: Option<Sampling>,
-    /// Lower and upper limit of the count without sampling; no upper limit if a rate is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unsampled: Option<(f64, Option<f64>)>,
-    /// Sample peers of the host, or of the largest host of a network, if it is in the report.
-    peers: &'a [SamplePeer],
-    /// The alert as a sentence.
-    text: String,
 }
 
-/// The line of `alert`, which has changed in `slice`.
-fn line<'a>(alert: &'a Alert, slice: &ClosedSlice<'a>, window_ms: u64) -> AlertLine<'a> {
-    let ClosedSlice { names, close, report, .. } = *slice;
+/// Returns the line of `alert`, which has changed in `slice`.
+fn line<'a>(alert: Alert, slice: &ClosedSlice<'a>) -> AlertLine<'a> {
+    let ClosedSlice { names, close, report, slice_ms, sampling, .. } = *slice;
     let host = match &alert.subject {
         Subject::Host(host) => Some(*host),
         Subject::Network { largest, .. } => largest.first().map(|(host, _)| *host),
     };
     let mut points = report.super_points.iter();
     let point = points.find(|point| Some(point.host.to_canonical()) == host);
+    let peers = point.into_iter().flat_map(|point| &point.peers);
+    let peers = peers.map(|peer| peer.host).collect();
     AlertLine {
-        alert,
+        notice: Notice::new(alert, Context { slice_ms, sampling, peers, ..Context::default() }),
         slice: close.slice,
-        window_ms,
         late: named(names, &close.late),
         missing: named(names, &close.missing),
         is_window_whole: close.is_window_whole,
-        sampling: slice.sampling(),
-        unsampled: slice.unsampled(alert.cardinality, alert.is_lower_bound),
-        peers: point.map_or(&[], |point| &point.peers[..point.peers.len().min(MOST_PEERS)]),
-        text: text(alert, window_ms),
     }
-}
-
-fn text(alert: &Alert, window_ms: u64) -> String {
-    let Alert { subject, cardinality, std_error, threshold, peak, .. } = alert;
-    if alert.status == Status::End {
-        let until_ms = alert.until_ms.unwrap_or(alert.now_ms);
-        let lasted = until_ms.saturating_sub(alert.start_ms) / 1_000;
-        return format!("{subject}: over after {lasted} s, at most {peak:.0} hosts were counted");
-    }
-    let whom = match subject {
-        Subject::Host(host) => host.to_string(),
-        Subject::Network { network, hosts, .. } => {
-            format!("the busiest of {hosts} hosts of {network}")
-        }
-    };
-    let at_least = if alert.is_lower_bound { "at least " } else { "" };
-    let seconds = window_ms as f64 / 1e3;
-    format!(
-        "{whom} was in contact with {at_least}{cardinality:.0} ± {std_error:.0} hosts in the last {seconds} s (threshold \
-         {threshold})"
-    )
 }

@@ -42,7 +42,7 @@ pub fn check(args: &CheckArgs) -> Result<String> {
         all += memory;
         let windows: Vec<String> =
             rules.windows().into_iter().map(|slices| time(config.general.slice * slices)).collect();
-        let names: Vec<&str> = rules.sets().iter().map(|set| set.name.as_str()).collect();
+        let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
         writeln!(
             text,
             "view {name}: rules {}; windows of {}; counts from {} on; {:.1} MB",
@@ -96,14 +96,14 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
     }
     let told = rules.explain(host);
     match told.rule {
-        Some((set, network)) => {
+        Some((rule, network)) => {
             writeln!(
                 text,
                 "  rule {}: {network} is the longest of its networks with {host}",
-                set.name
+                rule.name
             )?;
-            for (slices, rule) in &set.windows {
-                let (terms, window) = (rule.terms(), time(slice * *slices));
+            for (slices, terms) in &rule.windows {
+                let window = time(slice * *slices);
                 writeln!(
                     text,
                     "    {} opposite hosts in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
@@ -117,8 +117,8 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         }
         None => writeln!(text, "  no rule holds {host}: no alert")?,
     }
-    for (set, network) in told.others {
-        writeln!(text, "  not rule {}: its network {network} is shorter", set.name)?;
+    for (rule, network) in told.others {
+        writeln!(text, "  not rule {}: its network {network} is shorter", rule.name)?;
     }
     for allow in told.allows {
         let what = match &allow.what {

@@ -71,21 +71,21 @@ fn suggest_of(
         "view {}, window {length}, {hours:.1} h of today and the day before:",
         view.name
     )?;
-    for set in view.rules.sets() {
-        let Some(rule) = set.windows.get(&window) else { continue };
+    for rule in view.rules.rules() {
+        let Some(terms) = rule.windows.get(&window) else { continue };
         let is_of = |host| {
             let told = view.rules.explain(host).rule;
-            told.is_some_and(|(of, _)| of.name == set.name)
+            told.is_some_and(|(of, _)| of.name == rule.name)
         };
         let mut of: Vec<_> = counts.iter().filter(|(host, _)| is_of(*host)).copied().collect();
         of.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let threshold = rule.terms().threshold;
+        let threshold = terms.threshold;
         if of.is_empty() {
             let least = view.rules.least(Some(window));
             writeln!(
                 text,
                 "  rule {}: no host had {least:.0}; its threshold is {threshold}, and may be less",
-                set.name
+                rule.name
             )?;
             continue;
         }
@@ -96,7 +96,7 @@ fn suggest_of(
         writeln!(
             text,
             "  rule {}: {} hosts were reported, {above} of them above its threshold of {threshold}; the largest: {}",
-            set.name,
+            rule.name,
             of.len(),
             named.join(", ")
         )?;

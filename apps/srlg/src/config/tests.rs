@@ -77,15 +77,17 @@ fn a_whole_configuration_is_read() {
     assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
     // θ of 1024, down to .8, and a tenth below.
     assert_eq!((victims.sizes.window, victims.sizes.threshold), (7200, 737));
-    let threshold =
-        |of: &str, window| victims.rules.rule(host(of), window).map(|rule| rule.terms().threshold);
+    let threshold = |of: &str, window| {
+        let rule = victims.rules.rule(host(of)).unwrap();
+        rule.windows.get(&window).map(|terms| terms.threshold)
+    };
     assert_eq!(threshold("198.51.100.99", 7200), Some(8192.0));
     assert_eq!(threshold("198.51.100.1", 120), Some(4096.0));
     assert_eq!(threshold("198.51.100.1", 7200), None, "the longest network alone counts");
     assert_eq!(threshold("2001:db8::1", 120), Some(1024.0));
-    let rule = victims.rules.rule(host("198.51.100.99"), 120).unwrap();
-    assert_eq!((rule.name(), rule.terms().hold_ms), ("all/60s", 120_000));
-    assert_eq!(victims.rules.rule(host("198.51.100.1"), 120).unwrap().name(), "servers");
+    let rule = victims.rules.rule(host("198.51.100.99")).unwrap();
+    assert_eq!((rule.name.as_str(), rule.windows[&120].hold_ms), ("all", 120_000));
+    assert_eq!(victims.rules.rule(host("198.51.100.1")).unwrap().name, "servers");
     assert!(scanners.sizes.validate().unwrap().recorder_bytes() <= 16_000_000);
     assert_eq!((scanners.view.prefixes.host6, scanners.view.prefixes.peer6), (64, 64));
 }
@@ -95,8 +97,8 @@ fn an_empty_configuration_is_the_usual_one() {
     let config = Config::parse("").unwrap();
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
     assert_eq!(names, ["fan-in", "fan-out"]);
-    let rule = config.views[0].rules.rule(host("192.0.2.1"), 60).unwrap();
-    assert_eq!((rule.name(), rule.terms().threshold), ("default", 1024.0));
+    let rule = config.views[0].rules.rule(host("192.0.2.1")).unwrap();
+    assert_eq!((rule.name.as_str(), rule.windows[&60].threshold), ("default", 1024.0));
     let inside = Config::parse("inside = ['10.0.0.0/8']").unwrap();
     assert_eq!(inside.views[2].name, "outside");
 }
@@ -171,7 +173,7 @@ fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
         [[allow]]\nwhy = 'ours'\nhosts = ['2a00:1:2:4::9']\n";
     let config = Config::parse(text).unwrap();
     let rule = |view: usize, of: &str| {
-        config.views[view].rules.rule(host(of), 60).map(|rule| rule.name().to_owned())
+        config.views[view].rules.rule(host(of)).map(|rule| rule.name.clone())
     };
     assert_eq!(config.views[2].name, "outside");
     for (of, outside, inside) in [
@@ -189,8 +191,8 @@ fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
 fn what_needs_a_restart_is_told_and_the_rest_is_taken_over() {
     let before = Config::parse(WHOLE).unwrap();
     let threshold = |config: &Config| {
-        let rule = config.views[0].rules.rule(host("198.51.100.99"), 120);
-        rule.map(|rule| rule.terms().threshold)
+        let rule = config.views[0].rules.rule(host("198.51.100.99"));
+        rule.map(|rule| rule.windows[&120].threshold)
     };
     let mut texts = String::new();
     for (from, to) in [

@@ -164,7 +164,7 @@ impl Monitor {
         };
         if let Some(opposite) = self.opposite(view) {
             // Of as much time: what a host does within an hour is no answer to a flood of a minute.
-            let slices = context.window_ms / self.slice_ms;
+            let slices = alert.main().slices.into();
             context.opposite = Some(opposite.cardinality_within(host, slices)?.cardinality);
         }
         context.direction = Direction::from(view.role);

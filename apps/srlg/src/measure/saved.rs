@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::alerts::{Every, OnChange};
+use crate::alerts::{Every, OnChange, Tracker};
 use anyhow::{Context, Result};
 use srlg_host::Error as HostError;
 use srlg_host::config::random_seed;
@@ -126,7 +126,8 @@ impl Saved {
     pub fn keep(&self, monitor: &mut Monitor, notices: &[Notice]) -> Result<()> {
         let books = monitor.watches().map(|watch| watch.book());
         let states = books.map(|book| Ok((key(&book.name), book.state()?)));
-        let gone = self.gone.iter().map(|view| Ok((key(view), b"{}".to_vec())));
+        let ended = |view| Ok((key(view), serde_json::to_vec(&Tracker::new(view))?));
+        let gone = self.gone.iter().map(|view| ended(view));
         self.store.add(notices, &states.chain(gone).collect::<Result<Vec<_>>>()?)?;
         Ok(())
     }

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, AlertId, Severity, Status, Subject, Why};
+use crate::alerts::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Role;
@@ -104,29 +104,16 @@ pub struct Notice {
     pub until_ms: Option<u64>,
     /// From `start_ms` until `until_ms`, or until now.
     pub duration_ms: u64,
-    /// Opposite hosts within the window; of a network those of its largest host; 0 where there are fewer than are reported.
-    pub cardinality: f64,
-    /// Standard error of `cardinality`.
-    pub std_error: f64,
-    /// Whether there are more than can be counted.
-    pub is_lower_bound: bool,
-    /// The most opposite hosts so far.
-    pub peak: f64,
-    /// When that was.
-    pub peak_ms: u64,
-    /// θ of the rule.
-    pub threshold: f64,
-    /// Length of the window.
-    pub window_ms: u64,
+    /// Counts within the most severe window, of several the shortest.
+    #[serde(flatten)]
+    pub main: WindowNotice,
+    /// Counts within all windows that have passed their threshold, the most severe one first.
+    pub windows: Vec<WindowNotice>,
     /// Opposite hosts in the other direction, within the longest window; absent where that is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
     /// How the contacts were sampled.
     pub sampling: String,
-    /// The most opposite hosts that there may be without sampling; there are `cardinality` at least. Absent where a rate
-    /// is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsampled_most: Option<f64>,
     /// Milliseconds between the newest contact that was read and `now_ms`.
     pub data_age_ms: u64,
     /// Up to 8 exporters that told of the host since `detail_since_ms`.
@@ -150,6 +137,47 @@ pub struct Notice {
     pub text: String,
 }
 
+/// The peers of a host within one window; of a network those of its largest host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowNotice {
+    /// Length of the window.
+    pub window_ms: u64,
+    /// Peers now; 0 if there are fewer than are reported.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether there are more peers than can be counted.
+    pub is_lower_bound: bool,
+    /// θ of the rule for this window.
+    pub threshold: f64,
+    /// The largest count so far.
+    pub peak: f64,
+    /// The time of `peak`, milliseconds since the Unix epoch.
+    pub peak_ms: u64,
+    /// The most peers that there may be without sampling; there are at least `cardinality`. Absent if a rate is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsampled_most: Option<f64>,
+}
+
+impl WindowNotice {
+    fn new(count: WindowCount, context: &Context) -> Self {
+        let WindowCount { cardinality, is_lower_bound, .. } = count;
+        // Nothing is known above a lower bound.
+        let unsampled_most =
+            context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
+        Self {
+            window_ms: u64::from(count.slices) * context.slice_ms,
+            cardinality,
+            std_error: count.std_error,
+            is_lower_bound,
+            threshold: count.threshold,
+            peak: count.peak,
+            peak_ms: count.peak_ms,
+            unsampled_most,
+        }
+    }
+}
+
 /// Everything that is known of an alert besides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
@@ -159,8 +187,8 @@ pub struct Context {
     pub is_inside: bool,
     /// What the configuration calls the network of the host.
     pub label: Option<String>,
-    /// Length of the window.
-    pub window_ms: u64,
+    /// Length of a slice.
+    pub slice_ms: u64,
     /// Opposite hosts in the other direction.
     pub opposite: Option<f64>,
     /// How contacts were sampled.
@@ -205,8 +233,11 @@ impl Notice {
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
         let text = text(&alert, &context);
-        let Context { direction, is_inside, window_ms, opposite, .. } = context;
-        let count = if alert.status == Status::End { alert.peak } else { alert.cardinality };
+        let Context { direction, is_inside, opposite, .. } = context;
+        let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let windows: Vec<_> = windows.collect();
+        let main = windows.first().copied().unwrap_or_default();
+        let count = if alert.status == Status::End { main.peak } else { main.cardinality };
         let kind = match opposite {
             // Replies of a busy server go to many ports, and have no SYN alone.
             None if direction == Direction::FanOut && context.is_like_scan() => Kind::Scan,
@@ -247,20 +278,10 @@ impl Notice {
             now_ms: alert.now_ms,
             until_ms: alert.until_ms,
             duration_ms: alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms),
-            cardinality: alert.cardinality,
-            std_error: alert.std_error,
-            is_lower_bound: alert.is_lower_bound,
-            peak: alert.peak,
-            peak_ms: alert.peak_ms,
-            threshold: alert.threshold,
-            window_ms,
+            main,
+            windows,
             opposite,
             sampling: context.sampling.to_string(),
-            // Of a lower bound nothing is known above.
-            unsampled_most: context
-                .sampling
-                .unsampled_most(alert.cardinality)
-                .filter(|_| !alert.is_lower_bound),
             data_age_ms: context.data_age_ms,
             exporters: detail.exporters,
             peers: peers.into_iter().take(MOST_PEERS).collect(),
@@ -294,7 +315,8 @@ const MOST_PEERS: usize = 32;
 const MOSTLY: f64 = 0.5;
 
 fn text(alert: &Alert, context: &Context) -> String {
-    let Alert { subject, cardinality, std_error, threshold, peak, .. } = alert;
+    let Alert { subject, .. } = alert;
+    let WindowCount { cardinality, std_error, threshold, peak, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
@@ -314,8 +336,8 @@ fn text(alert: &Alert, context: &Context) -> String {
             format!("the busiest of {hosts} hosts of {network}{label}")
         }
     };
-    let seconds = context.window_ms as f64 / 1e3;
-    let at_least = if alert.is_lower_bound { "at least " } else { "" };
+    let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
+    let at_least = if is_lower_bound { "at least " } else { "" };
     let port = context.detail.as_ref().and_then(|detail| detail.ports.first());
     let mostly = port.filter(|(_, share)| *share >= MOSTLY);
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();

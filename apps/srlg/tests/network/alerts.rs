@@ -64,7 +64,7 @@ fn assert_told_once(lines: &[Value]) {
     let told =
         |status: &str| lines.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
     let ([start], [end]) = (&told("start")[..], &told("end")[..]) else { panic!("{lines:?}") };
-    assert!(start["subject"]["host"] == "10.0.0.1" && lines[0] == **start, "{lines:?}");
+    assert!(start["host"] == "10.0.0.1" && lines[0] == **start, "{lines:?}");
     assert!(lines.iter().all(|line| line["id"] == start["id"]), "{lines:?}");
     assert!(*lines.last().unwrap() == **end, "{lines:?}");
 }

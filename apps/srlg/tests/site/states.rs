@@ -5,14 +5,20 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use srlg_cli::alerts::{
-    Alert, AlertId, Condition, Rule, Severity, Sighting, Status, Subject, Terms, Tracker, Why,
+    Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Subject, Terms,
+    Tracker, Why,
 };
 
 const THRESHOLD: f64 = 1024.0;
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
+/// The windows of the rule, in slices.
+const SHORT: u32 = 60;
+const LONG: u32 = 3_600;
+
 fn rule() -> Rule {
-    Rule::new("r", Terms { threshold: THRESHOLD, hold_ms: 5_000, ..Terms::default() }).unwrap()
+    let terms = Terms { threshold: THRESHOLD, hold_ms: 5_000, ..Terms::default() };
+    Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(SHORT, terms)].into() }
 }
 
 fn sighting(host: impl Into<IpAddr>, cardinality: f64) -> Sighting {
@@ -33,9 +39,13 @@ impl Run {
     }
 
     fn close_with(&mut self, points: &[Sighting], condition: Condition) -> Vec<Alert> {
+        self.close_windows(&[(SHORT, points.to_vec())].into(), condition)
+    }
+
+    fn close_windows(&mut self, sightings: &Sightings, condition: Condition) -> Vec<Alert> {
         self.second += 1;
         let now_ms = self.second * 1_000;
-        let told = self.tracker.close(now_ms, points, |_| Some(&self.rule), condition);
+        let told = self.tracker.close(now_ms, sightings, |_| Some(&self.rule), condition);
         self.told.extend(told.clone());
         told
     }
@@ -73,7 +83,10 @@ fn an_attack_starts_once_and_ends_once_with_the_same_id() {
     assert_eq!(run.told(), expected);
     let [start, end] = &run.told.clone()[..] else { panic!() };
     assert_eq!((start.id, start.start_ms), (end.id, end.start_ms));
-    assert_eq!((end.until_ms, end.peak, end.cardinality), (Some(15_000), 2_000.0, 0.0));
+    assert_eq!(
+        (end.until_ms, end.main().peak, end.main().cardinality),
+        (Some(15_000), 2_000.0, 0.0)
+    );
     assert_eq!(run.tracker.active(), 0);
     assert_eq!(run.tracker.hosts().count(), 0, "nothing is remembered");
     run.host(3, 2_000.0);
@@ -132,9 +145,66 @@ fn silence_of_the_input_ends_nothing_and_overload_neither() {
 fn a_host_that_no_rule_is_about_any_more_ends() {
     let mut run = Run::new();
     run.host(3, 2_000.0);
-    let told = run.tracker.close(4_000, &[sighting(HOST, 2_000.0)], |_| None, Condition::default());
+    let sightings = [(SHORT, vec![sighting(HOST, 2_000.0)])].into();
+    let told = run.tracker.close(4_000, &sightings, |_| None, Condition::default());
     assert_eq!((told.len(), told[0].status, told[0].why), (1, Status::End, Why::Rule));
-    assert!(run.tracker.close(5_000, &[], |_| None, Condition::default()).is_empty());
+    assert!(run.tracker.close(5_000, &Sightings::new(), |_| None, Condition::default()).is_empty());
+}
+
+#[test]
+fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
+    let mut run = Run::new();
+    let terms = run.rule.windows[&SHORT];
+    run.rule.windows.insert(LONG, Terms { threshold: 1_000.0, ..terms });
+    let mut close = |slices, short: f64, long: f64| {
+        for _ in 0..slices {
+            let of = |cardinality| vec![sighting(HOST, cardinality)];
+            run.close_windows(&[(SHORT, of(short)), (LONG, of(long))].into(), Condition::default());
+        }
+    };
+    // A slow scan: the long window alone. Then a flood, in both; then nothing new.
+    close(3, 100.0, 1_500.0);
+    close(3, 5_000.0, 3_500.0);
+    close(10, 100.0, 3_500.0);
+    close(10, 0.0, 0.0);
+    let told: Vec<_> =
+        run.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why, it.severity)).collect();
+    let expected = [
+        (3, Status::Start, Why::Threshold, Severity::Warning),
+        (4, Status::Update, Why::Peak, Severity::Warning),
+        (6, Status::Update, Why::Severity, Severity::Major),
+        (22, Status::End, Why::Below, Severity::Major),
+    ];
+    assert_eq!(told, expected);
+    assert!(run.told.iter().all(|it| it.id == run.told[0].id));
+    let windows = |at: usize| -> Vec<_> {
+        run.told[at].windows.iter().map(|it| (it.slices, it.cardinality, it.peak)).collect()
+    };
+    assert_eq!(windows(0), [(LONG, 1_500.0, 1_500.0)]);
+    assert_eq!(windows(2), [(SHORT, 5_000.0, 5_000.0), (LONG, 3_500.0, 3_500.0)]);
+    assert_eq!(windows(3), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 3_500.0)]);
+    // From then on the long window was below.
+    assert_eq!(run.told[3].until_ms, Some(17_000));
+    assert_eq!(run.tracker.hosts().count(), 0);
+}
+
+#[test]
+fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
+    let mut run = Run::new();
+    let terms = run.rule.windows[&SHORT];
+    run.rule.windows.insert(LONG, terms);
+    let points = || vec![sighting(HOST, 1_500.0)];
+    let short = || [(SHORT, points()), (LONG, Vec::new())].into();
+    (0..3).for_each(|_| drop(run.close_windows(&short(), Condition::default())));
+    let both = || [(SHORT, points()), (LONG, points())].into();
+    (0..3).for_each(|_| drop(run.close_windows(&both(), Condition::default())));
+    run.rule.windows.remove(&SHORT);
+    run.close_windows(&both(), Condition::default());
+    assert_eq!(run.told(), [(3, Status::Start, Why::Threshold), (6, Status::Update, Why::Window)]);
+    run.rule.windows = [(7, terms)].into();
+    run.close_windows(&both(), Condition::default());
+    let end = &run.told[2];
+    assert_eq!((end.status, end.why, end.until_ms), (Status::End, Why::Rule, Some(8_000)));
 }
 
 /// Hosts of 198.51.100.0/24 at 2,000.
@@ -153,7 +223,7 @@ fn many_hosts_of_a_network_are_one_alert() {
     assert_eq!((start.status, end.status, start.id), (Status::Start, Status::End, end.id));
     let Subject::Network { network, hosts, largest } = &start.subject else { panic!() };
     assert_eq!((network.to_string().as_str(), *hosts, largest.len()), ("198.51.100.0/24", 200, 20));
-    assert_eq!((largest[0].1, start.cardinality), (2_199.0, 2_199.0));
+    assert_eq!((largest[0].1, start.main().cardinality), (2_199.0, 2_199.0));
     assert_eq!(run.tracker.hosts().count(), 0);
 }
 
@@ -209,7 +279,7 @@ fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each that is followed started once");
     let of_last: Vec<_> = run.told.iter().filter(|it| it.now_ms > 9_000).collect();
     let last = 20_000 - (most - 15_000);
-    assert!(of_last.iter().all(|it| it.cardinality >= 2_000.0 + f64::from(last)));
+    assert!(of_last.iter().all(|it| it.main().cardinality >= 2_000.0 + f64::from(last)));
     // What is followed ends, and others have its place.
     (0..20).for_each(|_| drop(run.close(&[])));
     assert_eq!((run.tracker.hosts().count(), run.tracker.left_out()), (0, 0));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::alerts::{Rule, Terms};
+use crate::alerts::Terms;
 use anyhow::{Context, Result, ensure};
 use tracing::warn;
 
@@ -36,8 +36,8 @@ pub struct AlertOptions {
 }
 
 impl AlertOptions {
-    /// Makes the rule of all hosts of `network`.
-    pub(in crate::collect) fn rule(&self, network: &Network) -> Result<Rule> {
+    /// Returns the terms for all hosts of `network`.
+    pub(in crate::collect) fn terms(&self, network: &Network) -> Result<Terms> {
         let reported = network.config.threshold;
         let threshold = self.alert_threshold.map_or_else(|| f64::from(reported) * TIMES, f64::from);
         ensure!(
@@ -51,7 +51,7 @@ impl AlertOptions {
             repeat_ms: milliseconds("--repeat", self.repeat)?,
             ..Terms::default()
         };
-        Ok(Rule::new("default", terms)?)
+        Ok(terms.checked()?)
     }
 
     /// Opens the file of alerts of `network`, if there is to be one, and goes on from what was `kept`.
@@ -70,14 +70,14 @@ impl AlertOptions {
             }
             return Ok(None);
         };
-        let rule = self.rule(network)?;
-        let ends = rule.terms().down * rule.terms().threshold;
+        let terms = self.terms(network)?;
+        let ends = terms.down * terms.threshold;
         let reported = network.config.threshold;
         if ends < f64::from(reported) {
             warn!(
                 "alerts end below {ends:.0} opposite hosts, and fewer than {reported} are not reported: a host near {reported} \
                  may end and start again; give at least {} as --alert-threshold",
-                (f64::from(reported) / rule.terms().down).ceil()
+                (f64::from(reported) / terms.down).ceil()
             );
         }
         let lines = Lines::open("alert", path, kept.and_then(|kept| kept.file.as_ref()))?;
@@ -86,7 +86,7 @@ impl AlertOptions {
             "--alerts and --reports are both {}: give each a file of its own",
             path.display()
         );
-        Ok(Some(Follower::new(rule, network.config.window, lines, kept)))
+        Ok(Some(Follower::new(terms, network.config.window, lines, kept)))
     }
 }
 

@@ -134,9 +134,9 @@ fn an_alert_starts_once_and_ends_once_with_one_id_however_often_its_collector_is
     let lines = run.lines();
     assert_eq!(run.told(), told(&[(1002, "start"), (1010, "end")]), "{lines:?}");
     assert_eq!(lines[0]["id"], lines[1]["id"]);
-    assert_eq!(lines[0]["subject"]["host"], "0.0.0.7");
+    assert_eq!(lines[0]["host"], "0.0.0.7");
     assert_eq!((&lines[0]["start_ms"], &lines[0]["window_ms"]), (&1_003_000.into(), &3000.into()));
-    assert_eq!((&lines[0]["threshold"], &lines[0]["sampling"]["most"]), (&96.0.into(), &10.into()));
+    assert_eq!((&lines[0]["threshold"], &lines[0]["sampling"]), (&96.0.into(), &"1:10".into()));
     assert_eq!(lines[0]["peers"].as_array().unwrap().len(), 32);
     assert_eq!(lines[1]["peers"], Value::Array(vec![]));
     insta::assert_snapshot!(format!("{}\n{}", lines[0]["text"], lines[1]["text"]));
@@ -170,7 +170,7 @@ fn alerts_start_while_probes_are_missing_which_the_line_names() {
 fn a_threshold_below_that_of_reports_and_a_file_for_both_are_refused() {
     let run = Run::new(&[]);
     let low = options(run.folder.path(), &["--alert-threshold", "63"]);
-    let too_low = low.rule(&network()).unwrap_err();
+    let too_low = low.terms(&network()).unwrap_err();
     let both = options(run.folder.path(), &[]);
     let lines = Lines::open("report", &run.path(), None).unwrap();
     let shared = both.follower(&network(), &lines, None).unwrap_err();

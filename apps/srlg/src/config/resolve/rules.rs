@@ -8,16 +8,16 @@ use crate::alerts::{Rule, Terms};
 use ipnet::IpNet;
 
 use super::{LEAST_THRESHOLD, Resolver};
-use crate::alerts::rules::{Allow, AllowTarget, RuleSet};
+use crate::alerts::rules::{Allow, AllowTarget};
 use crate::config::file::{AllowTable, RuleTable, Window};
 
 impl Resolver<'_, '_> {
     /// Two rules of a view for one network: nobody could tell which counts.
-    pub(super) fn check_networks(&mut self, view: &str, sets: &[(usize, &RuleSet)]) {
+    pub(super) fn check_networks(&mut self, view: &str, rules: &[(usize, &Rule)]) {
         let mut seen: BTreeMap<IpNet, &str> = BTreeMap::new();
-        for (at, set) in sets {
-            for network in &set.networks {
-                if let Some(other) = seen.insert(network.trunc(), &set.name) {
+        for (at, rule) in rules {
+            for network in &rule.networks {
+                if let Some(other) = seen.insert(network.trunc(), &rule.name) {
                     let of = if self.file.tables.rules[*at].networks.is_empty() {
                         "all hosts".to_owned()
                     } else {
@@ -25,7 +25,7 @@ impl Resolver<'_, '_> {
                     };
                     let text = format!(
                         "the rules {other} and {} are both for {of} in the view {view}: give one of them other networks or views",
-                        set.name
+                        rule.name
                     );
                     self.add("rule", *at, "name", text);
                     break;
@@ -34,7 +34,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    pub(super) fn rule(&mut self, at: usize, rule: &RuleTable) -> RuleSet {
+    pub(super) fn rule(&mut self, at: usize, rule: &RuleTable) -> Rule {
         let RuleTable { name, thresholds, networks, .. } = rule;
         self.require("rule", at, "name", name.is_empty());
         let terms = terms(rule);
@@ -48,14 +48,13 @@ impl Resolver<'_, '_> {
                 continue;
             };
             let Window { text: window, .. } = window;
-            let of = if thresholds.len() > 1 { format!("{name}/{window}") } else { name.clone() };
-            let problem = match Rule::new(of, Terms { threshold: *threshold, ..terms }) {
+            let problem = match (Terms { threshold: *threshold, ..terms }).checked() {
                 Ok(_) if *threshold < f64::from(LEAST_THRESHOLD) => {
                     format!(
                         "threshold is {threshold}: give {LEAST_THRESHOLD} or more, as less is not counted"
                     )
                 }
-                Ok(rule) => match windows.insert(slices, rule) {
+                Ok(terms) => match windows.insert(slices, terms) {
                     None => continue,
                     Some(_) => format!("two thresholds are for {window}: give one"),
                 },
@@ -68,7 +67,7 @@ impl Resolver<'_, '_> {
             self.add("rule", at, "thresholds", text);
         }
         let networks = if networks.is_empty() { all() } else { networks.clone() };
-        RuleSet { name: name.clone(), networks, windows }
+        Rule { name: name.clone(), networks, windows }
     }
 
     /// The length of a window in slices.
@@ -77,12 +76,10 @@ impl Resolver<'_, '_> {
         u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
     }
 
-    pub(super) fn usual_rule(&mut self) -> RuleSet {
+    pub(super) fn usual_rule(&mut self) -> Rule {
         let window = self.slices(Duration::from_secs(60)).unwrap_or(60);
-        // The default terms are right.
-        let rule = Rule::new("default", Terms::default()).ok();
-        let windows = rule.into_iter().map(|rule| (window, rule)).collect();
-        RuleSet { name: "default".to_owned(), networks: all(), windows }
+        let windows = [(window, Terms::default())].into();
+        Rule { name: "default".to_owned(), networks: all(), windows }
     }
 
     pub(super) fn allow(&mut self, at: usize, allow: &AllowTable) -> Option<Allow> {

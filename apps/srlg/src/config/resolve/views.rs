@@ -6,7 +6,8 @@ use srlg_input::contact::{IpNet, Prefixes, Role, Side};
 use srlg_input::{View, ViewOptions};
 
 use super::{LEAST_THRESHOLD, Resolver};
-use crate::alerts::rules::{Allow, AllowTarget, RuleSet, Rules};
+use crate::alerts::Rule;
+use crate::alerts::rules::{Allow, AllowTarget, Rules};
 use crate::config::ViewConfig;
 use crate::config::file::{PREFIXES, Tables, ViewTable};
 use crate::measure::watch::BELOW_DOWN;
@@ -21,7 +22,7 @@ impl Resolver<'_, '_> {
         let usual = usual(&self.file.general.inside);
         let views = if views.is_empty() { &usual } else { views };
         self.check_names(views);
-        let sets: Vec<RuleSet> =
+        let resolved: Vec<Rule> =
             rules.iter().enumerate().map(|(at, rule)| self.rule(at, rule)).collect();
         let targets: Vec<Option<Allow>> =
             allows.iter().enumerate().map(|(at, allow)| self.allow(at, allow)).collect();
@@ -29,22 +30,24 @@ impl Resolver<'_, '_> {
         let mut configs = Vec::new();
         for (at, view) in views.iter().enumerate() {
             let ViewTable { name, pairs, memory, options } = view;
-            let of_view = sets.iter().enumerate().filter(|(at, _)| is_of(&rules[*at].views, name));
-            let of_view: Vec<(usize, &RuleSet)> = of_view.collect();
+            let of_view =
+                resolved.iter().enumerate().filter(|(at, _)| is_of(&rules[*at].views, name));
+            let of_view: Vec<(usize, &Rule)> = of_view.collect();
             self.check_networks(name, &of_view);
-            let mut sets: Vec<RuleSet> = of_view.into_iter().map(|(_, set)| set.clone()).collect();
-            sets.iter_mut().for_each(|set| shorten(&mut set.networks, &options.prefixes));
+            let mut of_view: Vec<Rule> =
+                of_view.into_iter().map(|(_, rule)| rule.clone()).collect();
+            of_view.iter_mut().for_each(|rule| shorten(&mut rule.networks, &options.prefixes));
             if rules.is_empty() {
-                sets.push(self.usual_rule());
+                of_view.push(self.usual_rule());
             }
-            let of_view = targets.iter().zip(allows).filter(|(_, of)| is_of(&of.views, name));
-            let mut allows: Vec<Allow> = of_view.filter_map(|(allow, _)| allow.clone()).collect();
+            let allowed = targets.iter().zip(allows).filter(|(_, of)| is_of(&of.views, name));
+            let mut allows: Vec<Allow> = allowed.filter_map(|(allow, _)| allow.clone()).collect();
             for allow in &mut allows {
                 if let AllowTarget::Hosts(networks) = &mut allow.what {
                     shorten(networks, &options.prefixes);
                 }
             }
-            let rules = Rules::new(sets, allows);
+            let rules = Rules::new(of_view, allows);
             if let Some(sizes) = self.sizes(at, view, &rules) {
                 let (name, view) = (name.clone(), options.clone());
                 let (pairs, memory) = (*pairs, *memory);

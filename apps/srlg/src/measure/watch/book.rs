@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, Condition, Sighting, Status, Subject, Tracker};
+use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
 use anyhow::{Context as _, Result};
 use srlg_host::report::{Closing, EstimateRange};
 use srlg_host::{SliceReport, SuperPoint};
@@ -25,16 +25,13 @@ const MOST_SILENT: u64 = 4_096;
 /// Hosts are reported to a tracker from below the count at which alerts end.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
-/// The hosts of a slice that a tracker looks at, by the length of its window in slices.
-pub(super) type Sightings = BTreeMap<u32, Vec<Sighting>>;
-
 pub(crate) struct Book {
     /// Name of the view.
     pub(crate) name: String,
     /// The longest window.
     window: u32,
+    tracker: Tracker,
     /// By the length of the window in slices.
-    trackers: BTreeMap<u32, Tracker>,
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
     /// How often each allowance of the rules took something out.
@@ -60,10 +57,10 @@ pub(crate) struct Book {
 
 impl Book {
     pub(super) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
-        let mut book = Self {
+        Self {
             name: name.to_owned(),
             window,
-            trackers: BTreeMap::new(),
+            tracker: Tracker::new(name),
             maxima: BTreeMap::new(),
             hits: vec![0; rules.allows().len()],
             rules,
@@ -78,25 +75,16 @@ impl Book {
             shown: TopHosts::default(),
             closed: 0,
             overloads: 0,
-        };
-        book.make_trackers();
-        book
+        }
     }
 
     /// Follows `rules` from the next slice on. Alerts whose rule is gone end then.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.hits = rules.hits_after(&self.rules, &self.hits);
         self.rules = rules;
-        self.make_trackers();
     }
 
-    fn make_trackers(&mut self) {
-        for window in self.rules.windows() {
-            self.trackers.entry(window).or_insert_with(|| Tracker::new(&self.name));
-        }
-    }
-
-    /// The end of the last slice that the trackers know, milliseconds since the Unix epoch.
+    /// The end of the last slice that the tracker knows, milliseconds since the Unix epoch.
     pub(crate) fn now_ms(&self) -> u64 {
         self.next.saturating_mul(self.slice_ms)
     }
@@ -131,14 +119,13 @@ impl Book {
 
     /// Returns the states of all alerts, as JSON.
     pub(crate) fn state(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(&self.trackers)?)
+        Ok(serde_json::to_vec(&self.tracker)?)
     }
 
     /// Takes over a [`state`](Self::state). Counts are too low until a whole window has passed.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<()> {
-        self.trackers = serde_json::from_slice(state)
+        self.tracker = serde_json::from_slice(state)
             .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
-        self.make_trackers();
         // How long nothing was seen is known when the first slice starts.
         self.whole_from = u64::MAX;
         Ok(())
@@ -184,14 +171,14 @@ impl Book {
         }
     }
 
-    /// The hosts of the slice that is being closed, for the trackers.
+    /// Returns the hosts of the slice that is being closed, for the tracker.
     pub(super) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
-        let sightings = |window: &u32| {
-            let least = self.rules.least(Some(*window)) * BELOW_DOWN;
-            let points = closing.super_points_within(*window, least)?.into_iter();
-            Ok((*window, points.map(|point| sighting(&point)).collect()))
+        let sightings = |window| {
+            let least = self.rules.least(Some(window)) * BELOW_DOWN;
+            let points = closing.super_points_within(window, least)?.into_iter();
+            Ok((window, points.map(|point| sighting(&point)).collect()))
         };
-        self.trackers.keys().map(sightings).collect()
+        self.rules.windows().into_iter().map(sightings).collect()
     }
 
     pub(super) fn close(&mut self, report: &SliceReport, sightings: &Sightings) {
@@ -212,10 +199,9 @@ impl Book {
         }
         let hosts = self.hosts_with_alerts(report);
         self.details.look_at(&hosts, now_ms);
-        let active = |host: IpAddr| self.trackers.values().any(|tracker| tracker.is_active(host));
-        self.shown.close(report, active);
+        self.shown.close(report, |host| self.tracker.is_active(host));
         let sampling = self.sampling.at(report.slice);
-        for (window, alert) in alerts {
+        for alert in alerts {
             let hosts: Vec<IpAddr> = match &alert.subject {
                 Subject::Host(host) => vec![*host],
                 Subject::Network { largest, .. } => largest.iter().map(|(host, _)| *host).collect(),
@@ -228,40 +214,25 @@ impl Book {
                 peers: peers.map(|peer| peer.host).collect(),
                 detail: if is_end { None } else { self.details.of(&hosts) },
                 sampling,
-                ..self.context(window, &alert)
+                ..self.context(&alert)
             };
             self.changes.push((alert, context));
         }
-        // Alerts that are over have been told with all that was known of them.
-        let windows = self.rules.windows();
-        self.trackers.retain(|window, it| it.active() > 0 || windows.contains(window));
     }
 
-    /// Takes a slice to the trackers; the changes of alerts, each with its window.
-    fn track(
-        &mut self,
-        slice: u64,
-        sightings: &Sightings,
-        is_overloaded: bool,
-    ) -> Vec<(u32, Alert)> {
+    /// Takes a slice to the tracker, and returns the changes of alerts.
+    fn track(&mut self, slice: u64, sightings: &Sightings, is_overloaded: bool) -> Vec<Alert> {
         self.next = slice + 1;
         let now_ms = self.now_ms();
         self.is_input_lost = now_ms.saturating_sub(self.newest_input_ms) >= LOST_MS;
         let is_overloaded = is_overloaded || slice < self.whole_from;
         let condition = Condition { is_input_lost: self.is_input_lost, is_overloaded };
-        let mut alerts = Vec::new();
-        for (window, tracker) in &mut self.trackers {
-            let points = sightings.get(window).map_or(&[][..], Vec::as_slice);
-            let rule = |host| self.rules.rule(host, *window);
-            let changes = tracker.close(now_ms, points, rule, condition);
-            alerts.extend(changes.into_iter().map(|alert| (*window, alert)));
-        }
-        alerts
+        self.tracker.close(now_ms, sightings, |host| self.rules.rule(host), condition)
     }
 
-    fn context(&self, window: u32, alert: &Alert) -> Context {
+    fn context(&self, alert: &Alert) -> Context {
         Context {
-            window_ms: u64::from(window) * self.slice_ms,
+            slice_ms: self.slice_ms,
             data_age_ms: alert.now_ms.saturating_sub(self.newest_input_ms),
             ..Context::default()
         }
@@ -269,9 +240,7 @@ impl Book {
 
     /// Hosts with an alert, or about to have one; those with the most peers first.
     fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
-        let mut hosts: Vec<IpAddr> = self.trackers.values().flat_map(Tracker::hosts).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
+        let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
         let points = report.super_points.iter();
         let counts: BTreeMap<IpAddr, f64> =
             points.map(|point| (point.host, point.cardinality)).collect();
@@ -284,8 +253,8 @@ impl Book {
     pub(super) fn silence_until(&mut self, slice: u64) {
         self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
         while self.next < slice {
-            for (window, alert) in self.track(self.next, &Sightings::new(), false) {
-                let context = self.context(window, &alert);
+            for alert in self.track(self.next, &Sightings::new(), false) {
+                let context = self.context(&alert);
                 self.changes.push((alert, context));
             }
             self.shown.silence();
@@ -302,7 +271,7 @@ impl Book {
             allows: allows
                 .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits: *hits })
                 .collect(),
-            left_out: self.trackers.values().map(Tracker::left_out).sum(),
+            left_out: self.tracker.left_out(),
             ..self.shown.board()
         }
     }

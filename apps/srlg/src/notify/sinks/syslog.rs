@@ -139,10 +139,10 @@ fn message(notice: &Notice, now: SystemTime) -> String {
         ("view", notice.view.clone()),
         ("rule", notice.rule.clone()),
         ("host", notice.subject()),
-        ("cardinality", format!("{:.0}", notice.cardinality)),
-        ("peak", format!("{:.0}", notice.peak)),
-        ("threshold", notice.threshold.to_string()),
-        ("window_ms", notice.window_ms.to_string()),
+        ("cardinality", format!("{:.0}", notice.main.cardinality)),
+        ("peak", format!("{:.0}", notice.main.peak)),
+        ("threshold", notice.main.threshold.to_string()),
+        ("window_ms", notice.main.window_ms.to_string()),
         ("text", notice.text.clone()),
     ];
     let pairs = fields.map(|(key, value)| format!("{key}={}", quoted(&value)));

@@ -10,18 +10,20 @@ use crate::notify::notice::{Context, Direction, Notice};
 /// A start, an update and an end of each of `hosts`.
 pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
-    let rule = Rule::new("r", terms).unwrap();
+    let windows = [(60, terms)].into();
+    let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows };
     let mut tracker = Tracker::new("fan-in");
     let points: Vec<Sighting> =
         (0..hosts).map(|host| Sighting::new([10, host, 0, 1].into(), 2_000.0, 10.0)).collect();
     let mut notices = Vec::new();
     for (now_ms, points) in [(1_000, &points[..]), (2_000, &points), (3_000, &[])] {
-        let told = tracker.close(now_ms, points, |_| Some(&rule), Condition::default());
+        let sightings = [(60, points.to_vec())].into();
+        let told = tracker.close(now_ms, &sightings, |_| Some(&rule), Condition::default());
         notices.extend(told.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
-                window_ms: 60_000,
+                slice_ms: 1_000,
                 peers: vec![[192, 0, 2, 1].into()],
                 ..Context::default()
             };

@@ -15,7 +15,8 @@ use srlg_cli::show::board::SinkBoard;
 /// A start and an end of each of `hosts`, all starts first.
 pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
-    let rule = Rule::new("r\"] x", terms).unwrap();
+    let windows = [(60, terms)].into();
+    let rule = Rule { name: "r\"] x".to_owned(), networks: Vec::new(), windows };
     let mut tracker = Tracker::new("fan-in");
     let point = |host: u16| {
         let [high, low] = host.to_be_bytes();
@@ -24,12 +25,13 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let points: Vec<Sighting> = (0..hosts).map(point).collect();
     let mut notices = Vec::new();
     for (now_ms, points) in [(1_700_000_000_000, &points[..]), (1_700_000_060_000, &[])] {
-        let told = tracker.close(now_ms, points, |_| Some(&rule), Condition::default());
+        let sightings = [(60, points.to_vec())].into();
+        let told = tracker.close(now_ms, &sightings, |_| Some(&rule), Condition::default());
         notices.extend(told.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
-                window_ms: 60_000,
+                slice_ms: 1_000,
                 opposite: Some(1.0),
                 peers: vec![[192, 0, 2, 1].into()],
                 ..Context::default()

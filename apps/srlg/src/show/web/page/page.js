@@ -81,6 +81,10 @@ function withoutSampling(notice) {
   return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} hosts`;
 }
 
+function windowFact(count) {
+  return `${lasting(count.window_ms)}: ${round(count.cardinality)} hosts, ${round(count.peak)} at most, threshold ${round(count.threshold)}`;
+}
+
 function facts(notice) {
   return [
     ["probably", notice.kind],
@@ -88,6 +92,7 @@ function facts(notice) {
     ["network", notice.label],
     ["since", moment(notice.start_ms)],
     ["peak", `${round(notice.peak)} hosts at ${clock.format(new Date(notice.peak_ms))}`],
+    ["windows", notice.windows.length > 1 ? notice.windows.map(windowFact).join("; ") : ""],
     ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
