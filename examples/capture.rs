@@ -15,6 +15,9 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
+/// Time stamps further ahead of the system clock are rejected: one of them would make all that follow too late.
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// A detector whose reports are printed.
 struct Printer(SlidingDetector);
 
@@ -53,7 +56,7 @@ fn main() -> Result<()> {
     let config = Config { threshold: 256, window: WINDOW, ..Config::default() };
     let mut printer = Printer(SlidingDetector::new(config, Device::Auto)?);
     // A packet may come late by what is left of the window.
-    let clock = SliceClock::new(Duration::from_secs(1), WINDOW - 1, Duration::MAX)?;
+    let clock = SliceClock::new(Duration::from_secs(1), WINDOW - 1, Duration::MAX)?.with_skew(DAY);
     let mut slicer = Slicer::new(clock);
     while let Some(contact) = reader.next_contact()? {
         slicer.take(contact.time_ns, view.pairs(&contact), &mut printer)?;

@@ -1,7 +1,7 @@
 //! [`Backend`]: what a device does for a detector. Integers only; no estimator maths.
 //!
 //! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
-//! `candidates`, `tally` of these, `age`.
+//! `candidates`, `tally` of these, `age` or `count_and_age`.
 
 use std::collections::HashSet;
 use std::net::IpAddr;

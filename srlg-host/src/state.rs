@@ -1,4 +1,4 @@
-//! StateKind and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
+//! Saved and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
 //!
 //! A [`Snapshot`] holds all of a detector, a [`Delta`] what was touched in the last slices. Both merge late, repeated, and in
 //! any order. [`Checkpoints`] are snapshots in a folder, the last complete one of which survives a kill. Detectors that merge
@@ -6,7 +6,7 @@
 //! window after a restart needs none of this.
 //!
 //! Both have a format in bytes (docs/format.md). A snapshot takes at most some 32 MB by default, a delta some 4 bytes for each
-//! new pair. DamagedCheckpoint bytes are rejected with a [`FormatError`]; state that does not fit the detector with
+//! new pair. Damaged bytes are rejected with a [`FormatError`]; state that does not fit the detector with
 //! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
 //!
 //! ```

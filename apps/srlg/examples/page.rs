@@ -123,7 +123,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let cardinality = 61_234.0 / f64::from(at + 1) * wave(second, at.into());
     let window = |window_ms: u64, cardinality: f64, threshold: f64| {
         json!({
-            "window_ms": window_ms, "cardinality": cardinality, "std_error": cardinality / 240.0,
+            "window_ms": window_ms, "is_active": true, "cardinality": cardinality, "std_error": cardinality / 240.0,
             "is_lower_bound": at == 0, "peak": 80_000.0, "peak_ms": now_ms - 40_000, "threshold": threshold,
             "unsampled_most": cardinality * 10.0,
         })

@@ -1,4 +1,4 @@
-//! Pairs per second out of a capture file, parsing included, as the example `detect` takes them.
+//! Pairs per second out of a capture file, parsing included, as `srlg detect` takes them.
 //!
 //! The file is of the backbone model with repeats, in the folder for temporary files and gone
 //! with the process; it is read from the memory of the system, not from a disk. Both ends of a

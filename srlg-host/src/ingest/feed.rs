@@ -105,7 +105,7 @@ impl Feed {
     ///
     /// Pairs that are [`Late`](Arrival::Late) are recorded as
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late) does. Those of a slice that
-    /// is being closed are late by one, and those of the next are [`RunningSlice`](Arrival::Running): both are
+    /// is being closed are late by one, and those of the next are [`Running`](Arrival::Running): both are
     /// buffered as in [`ingest`](Self::ingest), and the call blocks where that does.
     ///
     /// Where a close comes in the midst of many pairs, the answer is that of the last; nothing more is

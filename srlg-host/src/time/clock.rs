@@ -75,7 +75,7 @@ pub struct SliceClock {
     grace: u64,
     /// How far a timestamp may be ahead of the system clock, in nanoseconds, if that is bounded.
     skew: Option<u64>,
-    /// Timestamps up to this one need no look at the system clock.
+    /// Timestamps up to this one need no look at the system clock. With a skew, it is looked up once per slice.
     latest: u64,
     /// The running slice, as `[start, end)` in nanoseconds; empty before the first timestamp.
     running: Option<(u64, u64)>,
@@ -170,6 +170,9 @@ impl SliceClock {
         let slice = self.slice_of(time_ns);
         let Range { start, end } = self.bounds(slice);
         self.running = Some((start, end));
+        if self.skew.is_some() {
+            self.latest = 0;
+        }
         slice
     }
 

@@ -1,6 +1,6 @@
 //! The reader: finds the format, drives its decoder, keeps the counts.
 //!
-//! Shape: decoders turn an [`Stream`] into packets and know nothing of counts; this module is the
+//! Shape: decoders turn a [`Stream`] into packets and know nothing of counts; this module is the
 //! only one that counts and that remembers how reading ended.
 //! Invariant: once reading has ended, well or not, no further byte is read.
 

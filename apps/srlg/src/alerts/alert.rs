@@ -135,7 +135,8 @@ pub struct Alert {
     pub now_ms: u64,
     /// The same, up to which there were as many opposite hosts; of what ended.
     pub until_ms: Option<u64>,
-    /// Counts in the windows that have passed their threshold, the most severe one first. There is at least one.
+    /// Counts in the windows that have passed their threshold: active ones first, of these the most severe one. There is at
+    /// least one.
     pub windows: Vec<WindowCount>,
 }
 
@@ -144,6 +145,8 @@ pub struct Alert {
 pub struct WindowCount {
     /// Length of the window, in slices.
     pub slices: u32,
+    /// Whether the window is active: at its threshold, or not below for long.
+    pub is_active: bool,
     /// Peers now; 0 if there are fewer than are reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
@@ -164,16 +167,19 @@ impl WindowCount {
     /// Takes over the larger count, the larger peak and the higher severity of another host.
     pub(crate) fn merge(&mut self, other: &Self) {
         let severity = self.severity.max(other.severity);
+        let is_active = self.is_active | other.is_active;
         let higher = if other.peak > self.peak { *other } else { *self };
         if other.cardinality > self.cardinality {
             *self = *other;
         }
-        (self.peak, self.peak_ms, self.severity) = (higher.peak, higher.peak_ms, severity);
+        (self.peak, self.peak_ms) = (higher.peak, higher.peak_ms);
+        (self.severity, self.is_active) = (severity, is_active);
     }
 }
 
 impl Alert {
-    /// Returns the counts in the most severe window, of several the shortest.
+    /// Returns the counts in the most severe active window, of several the shortest; without an active one, in the most
+    /// severe.
     #[must_use]
     pub fn main(&self) -> WindowCount {
         // Only an alert that was changed outside has no window.

@@ -100,7 +100,8 @@ impl Group {
     ) -> Option<Why> {
         // A window in which no member is left keeps its peak.
         for former in self.windows.values_mut() {
-            (former.cardinality, former.std_error, former.is_lower_bound) = (0.0, 0.0, false);
+            (former.cardinality, former.std_error) = (0.0, 0.0);
+            (former.is_lower_bound, former.is_active) = (false, false);
         }
         for count in counts {
             self.windows.entry(count.slices).or_insert(*count).merge(count);

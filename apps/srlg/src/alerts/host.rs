@@ -3,6 +3,7 @@
 //! Invariant: an alert starts once, when the first window passes its threshold; it may be reported again, and ends once,
 //! when no window is active any more.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -96,8 +97,13 @@ impl Host {
         now_ms: u64,
         may_fall: bool,
     ) -> Option<Step> {
-        self.windows.retain(|length, _| rule.windows.contains_key(length));
-        let (mut has_joined, mut until_ms) = (false, 0);
+        let (mut has_joined, mut has_lost, mut until_ms) = (false, false, 0);
+        self.windows.retain(|length, window| {
+            let is_of_rule = rule.windows.contains_key(length);
+            has_lost |= !is_of_rule && window.stop();
+            // The counts of a window that the rule has lost are part of the alert until its end.
+            is_of_rule || window.course.is_some()
+        });
         for (length, terms) in &rule.windows {
             let window = self.windows.entry(*length).or_default();
             match window.step(terms, sighting(*length), now_ms, may_fall) {
@@ -118,16 +124,18 @@ impl Host {
             Some(active) => {
                 active.until_ms = active.until_ms.max(until_ms);
                 if !is_active {
-                    return Some(match severity {
-                        Some(_) => Step::End(active.until_ms.max(active.start_ms), Why::Below),
-                        // The rule has none of the windows any more.
-                        None => Step::End(now_ms, Why::Rule),
+                    // A window that the rule has lost had its count until now.
+                    return Some(match has_lost {
+                        true => Step::End(now_ms, Why::Rule),
+                        false => Step::End(active.until_ms, Why::Below),
                     });
                 }
                 let severity = severity.unwrap_or(active.severity);
                 let doubled = |(length, window): (&u32, &Window)| {
                     let course = window.course.as_ref();
-                    course.is_some_and(|it| sighting(*length).cardinality >= 2.0 * it.told)
+                    course.is_some_and(|it| {
+                        it.is_active && sighting(*length).cardinality >= 2.0 * it.told
+                    })
                 };
                 let why = if severity > active.severity {
                     Why::Severity
@@ -167,13 +175,21 @@ impl Host {
     }
 }
 
-/// Sorts counts of windows: the most severe one first, of several the shortest.
+/// Sorts counts of windows: active ones first, of these the most severe one, of several the shortest.
 pub(crate) fn by_severity(mut counts: Vec<WindowCount>) -> Vec<WindowCount> {
-    counts.sort_by_key(|count| (std::cmp::Reverse(count.severity), count.slices));
+    counts.sort_by_key(|count| (Reverse((count.is_active, count.severity)), count.slices));
     counts
 }
 
 impl Window {
+    /// Stops the window. Returns whether it was active.
+    fn stop(&mut self) -> bool {
+        self.hits = 0;
+        let Some(course) = &mut self.course else { return false };
+        course.below_since_ms = None;
+        std::mem::take(&mut course.is_active)
+    }
+
     fn step(
         &mut self,
         terms: &Terms,
@@ -184,11 +200,13 @@ impl Window {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
         self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
         self.hits &= u32::MAX >> (32 - terms.of_slices);
-        let starts = self.hits.count_ones() >= terms.for_slices;
-        if let Some(course) = &mut self.course {
-            course.take(terms.threshold, sighting, now_ms);
-        } else if starts {
-            self.course = Some(Course::new(terms.threshold, sighting, now_ms));
+        let starts = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
+        match &mut self.course {
+            None if starts => self.course = Some(Course::new(terms.threshold, sighting, now_ms)),
+            Some(course) if starts || course.is_active => {
+                course.take(terms.threshold, sighting, now_ms);
+            }
+            _ => {}
         }
         let course = self.course.as_mut()?;
         if !course.is_active {
@@ -202,8 +220,8 @@ impl Window {
             return None;
         }
         let since_ms = *course.below_since_ms.get_or_insert(now_ms);
-        course.is_active = now_ms.saturating_sub(since_ms) < terms.hold_ms;
-        (!course.is_active).then_some(Turn::End(since_ms))
+        let ends = now_ms.saturating_sub(since_ms) >= terms.hold_ms;
+        (ends && self.stop()).then_some(Turn::End(since_ms))
     }
 }
 
@@ -236,6 +254,7 @@ impl Course {
     pub(crate) fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
         WindowCount {
             slices,
+            is_active: self.is_active,
             cardinality: sighting.cardinality,
             std_error: sighting.std_error,
             is_lower_bound: sighting.is_lower_bound,

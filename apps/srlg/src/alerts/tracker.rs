@@ -274,6 +274,7 @@ impl Tracker {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
             let Some(first) = group.members.first() else {
+                group.step(&[], Severity::Warning, u64::MAX, slice.now_ms);
                 let ended = self.of_network(*network, group, Status::End, Why::Below, slice);
                 slice.alerts.push(ended);
                 return false;

@@ -17,7 +17,7 @@ use super::rule::RuleState;
 use super::stream::{Position, Witness};
 
 /// Version of this module's JSON.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The part of a checkpoint beside the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,15 +92,20 @@ pub(super) fn restore(
     Ok(Some(attachment))
 }
 
+/// The version of an attachment, whatever else is in it.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 fn read(snapshot: &Snapshot) -> Result<Attachment> {
-    let attachment: Attachment = serde_json::from_slice(snapshot.attachment()).context(
-        "the checkpoint is not one of a collector: give a folder of its own with --state",
-    )?;
+    let foreign = "the checkpoint is not one of a collector: give a folder of its own with --state";
+    let Version { version } = serde_json::from_slice(snapshot.attachment()).context(foreign)?;
     ensure!(
-        attachment.version == VERSION,
-        "the checkpoint is of version {}, and this collector reads {VERSION}: update the collector",
-        attachment.version
+        version == VERSION,
+        "the checkpoint has version {version}, and this collector reads {VERSION}: give another folder with --state"
     );
+    let attachment: Attachment = serde_json::from_slice(snapshot.attachment()).context(foreign)?;
     if let Some(running) = attachment.rule.running {
         ensure!(
             running == snapshot.slice(),
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_of_a_collector_that_knew_no_alerts_is_read() {
-        let text = r#"{"version":1,"rule":{"running":7,"silent":0,"probes":{}},"replay_after":9,"witness":null,"reports":null}"#;
+        let text = r#"{"version":2,"rule":{"running":7,"silent":0,"probes":{}},"replay_after":9,"witness":null,"reports":null}"#;
         let attachment: Attachment = serde_json::from_str(text).unwrap();
         assert_eq!((attachment.replay_after, &attachment.alerts), (9, &None));
         let alerts = r#","alerts":{"tracker":{"view":"network","hosts":{},"starts":{},"groups":{}},"file":null}}"#;

@@ -1,10 +1,10 @@
 //! One view of the traffic: its pairs, its detector, its alerts.
 //!
 //! ```text
-//! contact --allowed?--> pair --slice--> detector --report--> Book: a tracker per window, details, what is shown
+//! contact --allowed?--> pair --slice--> detector --report--> Book: a tracker, details, what is shown
 //! ```
 //!
-//! Invariant: the trackers get every slice in order, those of a long silence included as far as they matter.
+//! Invariant: the tracker gets every slice in order, those of a long silence included as far as they matter.
 
 mod book;
 mod details;

@@ -104,10 +104,10 @@ pub struct Notice {
     pub until_ms: Option<u64>,
     /// From `start_ms` until `until_ms`, or until now.
     pub duration_ms: u64,
-    /// Counts within the most severe window, of several the shortest.
+    /// Counts within the most severe active window, of several the shortest; of an end, within the most severe window.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Counts within all windows that have passed their threshold, the most severe one first.
+    /// Counts within all windows that have passed their threshold: active ones first, of these the most severe one.
     pub windows: Vec<WindowNotice>,
     /// Opposite hosts in the other direction, within the longest window; absent where that is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +142,8 @@ pub struct Notice {
 pub struct WindowNotice {
     /// Length of the window.
     pub window_ms: u64,
+    /// Whether the window is active: at its threshold, or not below for long.
+    pub is_active: bool,
     /// Peers now; 0 if there are fewer than are reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
@@ -167,6 +169,7 @@ impl WindowNotice {
             context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
         Self {
             window_ms: u64::from(count.slices) * context.slice_ms,
+            is_active: count.is_active,
             cardinality,
             std_error: count.std_error,
             is_lower_bound,
@@ -316,10 +319,11 @@ const MOSTLY: f64 = 0.5;
 
 fn text(alert: &Alert, context: &Context) -> String {
     let Alert { subject, .. } = alert;
-    let WindowCount { cardinality, std_error, threshold, peak, is_lower_bound, .. } = alert.main();
+    let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
+        let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);
         return format!(
             "{subject}{label}: over after {lasted} s, in which at most {peak:.0} hosts were counted"
         );

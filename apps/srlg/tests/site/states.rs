@@ -166,6 +166,8 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
     close(3, 100.0, 1_500.0);
     close(3, 5_000.0, 3_500.0);
     close(10, 100.0, 3_500.0);
+    // One slice of the short window at its threshold is no start of it, and not more severe.
+    close(1, 20_000.0, 7_000.0);
     close(10, 0.0, 0.0);
     let told: Vec<_> =
         run.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why, it.severity)).collect();
@@ -173,7 +175,8 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
         (3, Status::Start, Why::Threshold, Severity::Warning),
         (4, Status::Update, Why::Peak, Severity::Warning),
         (6, Status::Update, Why::Severity, Severity::Major),
-        (22, Status::End, Why::Below, Severity::Major),
+        (17, Status::Update, Why::Peak, Severity::Major),
+        (23, Status::End, Why::Below, Severity::Major),
     ];
     assert_eq!(told, expected);
     assert!(run.told.iter().all(|it| it.id == run.told[0].id));
@@ -182,9 +185,15 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
     };
     assert_eq!(windows(0), [(LONG, 1_500.0, 1_500.0)]);
     assert_eq!(windows(2), [(SHORT, 5_000.0, 5_000.0), (LONG, 3_500.0, 3_500.0)]);
-    assert_eq!(windows(3), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 3_500.0)]);
+    assert_eq!(windows(3), [(LONG, 7_000.0, 7_000.0), (SHORT, 20_000.0, 5_000.0)]);
+    assert_eq!(
+        run.told[3].windows.iter().map(|it| it.is_active).collect::<Vec<_>>(),
+        [true, false]
+    );
+    // Without an active window the most severe one is first, of several the shortest.
+    assert_eq!(windows(4), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 7_000.0)]);
     // From then on the long window was below.
-    assert_eq!(run.told[3].until_ms, Some(17_000));
+    assert_eq!(run.told[4].until_ms, Some(18_000));
     assert_eq!(run.tracker.hosts().count(), 0);
 }
 
@@ -205,6 +214,8 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     run.close_windows(&both(), Condition::default());
     let end = &run.told[2];
     assert_eq!((end.status, end.why, end.until_ms), (Status::End, Why::Rule, Some(8_000)));
+    let windows: Vec<_> = end.windows.iter().map(|it| (it.slices, it.peak)).collect();
+    assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
 }
 
 /// Hosts of 198.51.100.0/24 at 2,000.
@@ -365,6 +376,7 @@ proptest! {
             }
         }
         prop_assert!(open.values().all(|is_open| !is_open));
+        prop_assert!(run.told.iter().all(|it| !it.windows.is_empty()));
         prop_assert_eq!((run.tracker.active(), run.tracker.hosts().count()), (0, 0));
     }
 }

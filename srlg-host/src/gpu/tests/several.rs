@@ -23,7 +23,7 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// SimulatedGpu devices, each with a world of its own and a detector.
+/// Simulated devices, each with a world of its own and a detector.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();

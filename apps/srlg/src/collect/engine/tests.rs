@@ -60,7 +60,7 @@ fn delta(config: Config, slice: u64, probe: u32) -> Delta {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test -p srlg --lib engine -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test -p srlg-cli --lib engine -- --ignored --nocapture"]
 fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let probes: Vec<String> = (0..200).map(|probe| format!("p{probe}")).collect();
     let config = Config::default();

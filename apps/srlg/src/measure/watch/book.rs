@@ -37,7 +37,7 @@ pub(crate) struct Book {
     /// How often each allowance of the rules took something out.
     hits: Vec<u64>,
     slice_ms: u64,
-    /// The next slice for the trackers.
+    /// The next slice for the tracker.
     next: u64,
     /// Before this slice counts are too low, as nothing was seen for a while.
     whole_from: u64,

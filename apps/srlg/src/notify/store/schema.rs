@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use rusqlite::Connection;
 
-/// Of the tables below.
-const VERSION: i64 = 1;
+/// Version of the tables below, and of the notices in them.
+const VERSION: i64 = 2;
 
 /// Tells databases of this program from others: `srlg`.
 const APPLICATION: i64 = 0x73_72_6c_67;
