@@ -1,6 +1,6 @@
 //! [`Scheme`]: which finder and which counter a detector has.
 //!
-//! The only file that asks. Everything else is written over the [`SchemeTypes`] that
+//! The only file of this crate that asks. Everything else is written over the [`SchemeTypes`] that
 //! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
 
 use core::iter;

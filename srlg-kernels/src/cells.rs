@@ -10,7 +10,7 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// The bit of an entry of a list of candidates that is the number of a [`KeptHost`] host, not the [key](Owner::key) of an
+/// The bit of an entry of a list of candidates that is the number of a kept host, not the [key](Owner::key) of an
 /// owner.
 pub const KEPT: u64 = 1 << 63;
 

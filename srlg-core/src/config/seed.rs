@@ -12,7 +12,7 @@ pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Er
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    // Requirement for a text alone, readers of text refuse numbers themselves, and repeat them.
+    // Asked for a text alone, readers of text would refuse numbers themselves, and repeat them in the error.
     match from.is_human_readable() {
         true => from.deserialize_any(Digits),
         false => from.deserialize_str(Digits),
