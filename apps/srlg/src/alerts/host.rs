@@ -15,9 +15,9 @@ use crate::alerts::tracker::Sighting;
 
 /// A host that is pending, or has an active alert.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Host {
+pub(crate) struct HostState {
     /// By the length of the window in slices.
-    windows: BTreeMap<u32, Window>,
+    windows: BTreeMap<u32, WindowState>,
     pub(crate) active: Option<Active>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Active {
 
 /// A window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Window {
+struct WindowState {
     /// The last slices, the newest in the lowest bit: whether the threshold was passed.
     hits: u32,
     /// The counts, if the window has been active since the alert started.
@@ -72,7 +72,7 @@ enum Turn {
     End(u64),
 }
 
-impl Host {
+impl HostState {
     /// Returns whether a threshold was passed lately, and the alert has not started.
     pub(crate) fn is_pending(&self) -> bool {
         self.active.is_none() && !self.is_idle()
@@ -131,7 +131,7 @@ impl Host {
                     });
                 }
                 let severity = severity.unwrap_or(active.severity);
-                let doubled = |(length, window): (&u32, &Window)| {
+                let doubled = |(length, window): (&u32, &WindowState)| {
                     let course = window.course.as_ref();
                     course.is_some_and(|it| {
                         it.is_active && sighting(*length).cardinality >= 2.0 * it.told
@@ -181,7 +181,7 @@ pub(crate) fn by_severity(mut counts: Vec<WindowCount>) -> Vec<WindowCount> {
     counts
 }
 
-impl Window {
+impl WindowState {
     /// Stops the window. Returns whether it was active.
     fn stop(&mut self) -> bool {
         self.hits = 0;

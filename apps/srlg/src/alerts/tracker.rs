@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Host, Step};
+use crate::alerts::host::{HostState, Step};
 use crate::alerts::rules::Rule;
 use crate::alerts::terms::Terms;
 
@@ -58,7 +58,7 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracker {
     view: String,
-    hosts: BTreeMap<IpAddr, Host>,
+    hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
     /// Of the last slice, see [`Tracker::left_out`].
@@ -133,7 +133,7 @@ impl Tracker {
         condition: Condition,
     ) -> Vec<Alert> {
         if condition.is_input_lost {
-            self.hosts.values_mut().for_each(Host::hold);
+            self.hosts.values_mut().for_each(HostState::hold);
             return Vec::new();
         }
         let by_host = |points: &Vec<Sighting>| {

@@ -1,4 +1,4 @@
-//! From a message to an [`Arrival`], or to the reason why it is none.
+//! From a message to an [`DeltaArrival`], or to the reason why it is none.
 //!
 //! Shape: [`read`] believes nothing but the broker's word for the subject, which tells the probe.
 //! Invariant: what comes out is a delta of this network's sizes and seed, and of no time that is far from coming.
@@ -13,7 +13,7 @@ use srlg_host::state::Delta;
 use srlg_input::contact::{BadSampling, Sampling};
 
 use super::reader::Message;
-use super::rule::{Arrival, Refusal};
+use super::rule::{DeltaArrival, Refusal};
 use crate::measure::SKEW;
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
@@ -94,7 +94,7 @@ pub(super) fn read(
     probe: usize,
     params: &Params,
     latest: u64,
-) -> Result<Arrival<SampledDelta>, Rejection> {
+) -> Result<DeltaArrival<SampledDelta>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let sampling = message.headers.get(SAMPLING_HEADER).map(|text| text.as_str().parse());
@@ -106,7 +106,7 @@ pub(super) fn read(
     }
     let bytes = delta.recorders() * size_of::<u64>() + FRAME;
     let delta = SampledDelta { delta, sampling };
-    Ok(Arrival { probe, slice, part, sequence: message.sequence, bytes, delta })
+    Ok(DeltaArrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
 
 #[cfg(test)]

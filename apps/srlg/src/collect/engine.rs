@@ -28,7 +28,7 @@ use super::checkpoint::{self, Attachment};
 use super::lines::Lines;
 use super::reader::{Event, Message};
 use super::reports::{self, ClosedSlice, named};
-use super::rule::{Arrival, Close, CloseRule, Moment, Step, Verdict};
+use super::rule::{DeltaArrival, Close, CloseRule, Moment, Step, Verdict};
 use super::status::{CollectorStatus, LastReport, ProbeStatus};
 use super::stream::{Position, Witness};
 use super::tally::Tally;
@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    fn deliver(&mut self, arrival: Arrival<SampledDelta>) -> Result<()> {
+    fn deliver(&mut self, arrival: DeltaArrival<SampledDelta>) -> Result<()> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
@@ -211,7 +211,7 @@ impl Engine {
         Ok(())
     }
 
-    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<SampledDelta>>) -> Result<()> {
+    fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SampledDelta>>) -> Result<()> {
         info!("slice {slice} is the first one");
         self.detector.skip_to(slice)?;
         waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))

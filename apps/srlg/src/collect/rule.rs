@@ -39,7 +39,7 @@ pub(super) struct CloseRule<T> {
     /// The running slice; none until there is a first one.
     running: Option<u64>,
     /// What arrived before there was a running slice.
-    waiting: Vec<Arrival<T>>,
+    waiting: Vec<DeltaArrival<T>>,
     /// When the first of these did.
     waiting_since: Option<Moment>,
     /// What was delivered of slices that are not closed.
@@ -72,10 +72,10 @@ impl<T> CloseRule<T> {
     }
 
     /// Takes what has arrived.
-    pub(super) fn deliver(&mut self, now: Moment, arrival: Arrival<T>) -> Verdict<T> {
+    pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
         self.front.hear(arrival.probe, arrival.slice, now);
         let Some(running) = self.running else { return self.wait(now, arrival) };
-        let Arrival { slice, part, .. } = arrival;
+        let DeltaArrival { slice, part, .. } = arrival;
         let refused = if slice.saturating_add(self.limits.window) <= running {
             Some(Refusal::Old { slice, running })
         } else {
@@ -88,7 +88,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    fn wait(&mut self, now: Moment, arrival: Arrival<T>) -> Verdict<T> {
+    fn wait(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
         self.waiting_since.get_or_insert(now);
         self.pending += arrival.bytes;
         self.waiting.push(arrival);
@@ -104,8 +104,8 @@ impl<T> CloseRule<T> {
         (skew > max_skew || takes_room).then_some(Refusal::Ahead { slice, skew, front })
     }
 
-    fn deliver_late(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
-        let Arrival { probe, slice, part, delta, .. } = arrival;
+    fn deliver_late(&mut self, running: u64, arrival: DeltaArrival<T>) -> Verdict<T> {
+        let DeltaArrival { probe, slice, part, delta, .. } = arrival;
         let late = running - slice;
         if slice < self.known_from[probe] {
             return Verdict::Merge { delta, late };
@@ -118,8 +118,8 @@ impl<T> CloseRule<T> {
         if is_new { Verdict::Merge { delta, late } } else { Verdict::Repeated }
     }
 
-    fn deliver_open(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
-        let Arrival { probe, slice, part, sequence, bytes, delta } = arrival;
+    fn deliver_open(&mut self, running: u64, arrival: DeltaArrival<T>) -> Verdict<T> {
+        let DeltaArrival { probe, slice, part, sequence, bytes, delta } = arrival;
         let slot = self.open.entry(slice).or_default();
         if !slot.add(probe, part, sequence) {
             return Verdict::Repeated;
@@ -255,7 +255,7 @@ pub(super) struct Limits {
 
 /// A part of a delta, as it arrives. `T` is the delta itself: the rule never looks into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Arrival<T> {
+pub(super) struct DeltaArrival<T> {
     /// Number of the probe.
     pub(super) probe: usize,
     pub(super) slice: u64,
@@ -299,7 +299,7 @@ pub(super) enum Refusal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step<T> {
     /// The first slice runs: skip to it, and deliver what waited for it.
-    Begin { slice: u64, waiting: Vec<Arrival<T>> },
+    Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
     /// The first slice after a long silence runs: skip to it, and `merge`.
     Skip { slice: u64, merge: Vec<T> },
     /// The running slice closes; then `merge` is of the next one.

@@ -23,12 +23,12 @@ const LIMITS: Limits = Limits {
     window: 30,
 };
 
-fn arrival(probe: usize, slice: u64, sequence: u64) -> Arrival<Token> {
+fn arrival(probe: usize, slice: u64, sequence: u64) -> DeltaArrival<Token> {
     part_of(probe, slice, Part { number: 1, count: 1 }, sequence)
 }
 
-fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> Arrival<Token> {
-    Arrival { probe, slice, part, sequence, bytes: 1, delta: (probe, slice, part.number) }
+fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> DeltaArrival<Token> {
+    DeltaArrival { probe, slice, part, sequence, bytes: 1, delta: (probe, slice, part.number) }
 }
 
 /// A collector without a detector: it remembers what it was told to merge.
@@ -51,13 +51,13 @@ impl Collector {
         Self { rule, merged, closed: vec![], refused: vec![], repeated: 0, last: 0 }
     }
 
-    fn take(&mut self, now: Moment, arrival: Arrival<Token>) {
+    fn take(&mut self, now: Moment, arrival: DeltaArrival<Token>) {
         self.last = self.last.max(arrival.sequence);
         self.deliver(now, arrival);
         self.pass(now);
     }
 
-    fn deliver(&mut self, now: Moment, arrival: Arrival<Token>) {
+    fn deliver(&mut self, now: Moment, arrival: DeltaArrival<Token>) {
         match self.rule.deliver(now, arrival) {
             Verdict::Merge { delta, late } => {
                 assert_eq!(Some(delta.1 + late), self.rule.running());
@@ -97,7 +97,7 @@ impl Collector {
 }
 
 /// All parts of all deltas of so many slices, in any order; each probe cuts as it likes.
-fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<Arrival<Token>>> {
+fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArrival<Token>>> {
     prop::collection::vec(1u32..4, probes * slices as usize)
         .prop_map(move |counts| {
             let delta = move |(i, count): (usize, u32)| {
@@ -114,7 +114,7 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<Arrival<T
 }
 
 /// The same for a network of any size, with the number of its probes.
-fn networks() -> impl Strategy<Value = (usize, Vec<Arrival<Token>>)> {
+fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))
 }
