@@ -28,7 +28,7 @@ use super::checkpoint::{self, Attachment};
 use super::lines::Lines;
 use super::reader::{Event, Message};
 use super::reports::{self, ClosedSlice, named};
-use super::rule::{DeltaArrival, Close, CloseRule, Moment, Step, Verdict};
+use super::rule::{Close, CloseRule, DeltaArrival, Moment, Step, Verdict};
 use super::status::{CollectorStatus, LastReport, ProbeStatus};
 use super::stream::{Position, Witness};
 use super::tally::Tally;
