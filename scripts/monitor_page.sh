@@ -31,5 +31,5 @@ wait "$shown" || true
 
 show "$target/srlg" demo --seconds 30
 # By then the attacks have started, and they have not ended when the last screenshot is made.
-sleep 5
+sleep 4
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo
