@@ -117,7 +117,7 @@ impl fmt::Display for Subject {
 pub struct Alert {
     /// The same from start to end, and over restarts.
     pub id: AlertId,
-    /// What has become of it.
+    /// Whether it starts, is active or ends.
     pub status: Status,
     /// Why it is told.
     pub why: Why,

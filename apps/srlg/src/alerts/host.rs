@@ -44,7 +44,7 @@ struct WindowState {
 
 /// The counts of an alert within one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Course {
+struct Course {
     is_active: bool,
     threshold: f64,
     severity: Severity,
@@ -227,7 +227,7 @@ impl WindowState {
 
 impl Course {
     /// Makes the course of a window that has not been active yet.
-    pub(crate) fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
+    fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
             is_active: false,
@@ -241,7 +241,7 @@ impl Course {
     }
 
     /// Takes the count of a slice that ended at `now_ms`.
-    pub(crate) fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
+    fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
             (self.peak, self.peak_ms) = (cardinality, now_ms);
@@ -251,7 +251,7 @@ impl Course {
     }
 
     /// Returns the count within the last `slices`, of which `sighting` is the newest.
-    pub(crate) fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
+    fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
         WindowCount {
             slices,
             is_active: self.is_active,

@@ -9,6 +9,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use srlg_host::SuperPoint;
+use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
@@ -42,6 +44,13 @@ impl Sighting {
     /// Whether the threshold is passed.
     pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
         self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
+    }
+}
+
+impl From<&SuperPoint> for Sighting {
+    fn from(point: &SuperPoint) -> Self {
+        let is_lower_bound = point.range == EstimateRange::Beyond;
+        Self { is_lower_bound, ..Self::new(point.host, point.cardinality, point.std_error) }
     }
 }
 

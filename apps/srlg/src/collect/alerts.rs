@@ -16,8 +16,6 @@ use crate::notify::notice::{Context, Notice};
 use anyhow::Result;
 use metrics::counter;
 use serde::{Deserialize, Serialize};
-use srlg_host::SuperPoint;
-use srlg_host::report::EstimateRange;
 
 use super::lines::{LineFile, Lines};
 use super::reports::{ClosedSlice, named};
@@ -62,7 +60,7 @@ impl Follower {
     pub(super) fn follow(&mut self, slice: &ClosedSlice<'_>) -> Result<()> {
         let number = slice.close.slice;
         let end_ms = number.saturating_add(1).saturating_mul(slice.slice_ms);
-        let points: Vec<_> = slice.report.super_points.iter().map(sighting).collect();
+        let points: Vec<_> = slice.report.super_points.iter().map(Sighting::from).collect();
         let rule = |_: IpAddr| Some(&self.rule);
         let sightings = [(self.window, points)].into();
         let changes = self.tracker.close(end_ms, &sightings, rule, condition(slice));
@@ -103,15 +101,6 @@ fn condition(slice: &ClosedSlice<'_>) -> Condition {
         is_input_lost: slice.close.delivered.is_empty(),
         is_overloaded: !slice.close.is_window_whole
             || slice.report.health.finder.overload.is_some(),
-    }
-}
-
-fn sighting(point: &SuperPoint) -> Sighting {
-    Sighting {
-        host: point.host,
-        cardinality: point.cardinality,
-        std_error: point.std_error,
-        is_lower_bound: point.range == EstimateRange::Beyond,
     }
 }
 

@@ -38,15 +38,15 @@ pub(super) struct CloseRule<T> {
     front: Front,
     /// The running slice; none until there is a first one.
     running: Option<u64>,
-    /// What arrived before there was a running slice.
+    /// Deltas that arrived before there was a running slice.
     waiting: Vec<DeltaArrival<T>>,
     /// When the first of these did.
     waiting_since: Option<Moment>,
-    /// What was delivered of slices that are not closed.
+    /// Deltas of slices that are not closed.
     open: BTreeMap<u64, Slot<T>>,
     /// Bytes of all that waits.
     pending: usize,
-    /// What closed slices of the window still lack, by slice and probe.
+    /// Parts that closed slices of the window still lack, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
     /// Per probe the first slice since which `owed` is known.
     known_from: Vec<u64>,

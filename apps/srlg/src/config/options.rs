@@ -1,4 +1,4 @@
-//! What `srlg run` takes: a configuration, or the simple case by options alone.
+//! Options of `srlg run`: a configuration file, or the simple case by options alone.
 
 use std::path::PathBuf;
 use std::time::Duration;

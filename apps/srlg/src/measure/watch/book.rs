@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
 use anyhow::{Context as _, Result};
-use srlg_host::report::{Closing, EstimateRange};
-use srlg_host::{SliceReport, SuperPoint};
+use srlg_host::SliceReport;
+use srlg_host::report::Closing;
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use super::details::Details;
@@ -176,7 +176,7 @@ impl Book {
         let sightings = |window| {
             let least = self.rules.least(Some(window)) * BELOW_DOWN;
             let points = closing.super_points_within(window, least)?.into_iter();
-            Ok((window, points.map(|point| sighting(&point)).collect()))
+            Ok((window, points.map(|point| Sighting::from(&point)).collect()))
         };
         self.rules.windows().into_iter().map(sightings).collect()
     }
@@ -274,14 +274,5 @@ impl Book {
             left_out: self.tracker.left_out(),
             ..self.shown.board()
         }
-    }
-}
-
-fn sighting(point: &SuperPoint) -> Sighting {
-    Sighting {
-        host: point.host,
-        cardinality: point.cardinality,
-        std_error: point.std_error,
-        is_lower_bound: point.range == EstimateRange::Beyond,
     }
 }
