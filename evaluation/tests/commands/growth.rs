@@ -13,10 +13,7 @@ fn a_page_has_a_table_and_plots_of_every_sweep_and_keeps_prose() {
     let sweeps = [("load", &of_closes[..]), ("window", &of_closes), ("threads", &of_closes[..1])];
     let text = page(QUICK, &folder, &sweeps) + "\nA reading.\n";
     fs::write(folder.join("README.md"), &text).unwrap();
-    let text = page(QUICK, &folder, &sweeps);
-    assert!(
-        text.ends_with("\nA reading.\n") && text.contains("--closes 1 --family 4 --seed 1 --quick")
-    );
+    assert!(page(QUICK, &folder, &sweeps).ends_with("\nA reading.\n"));
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The page in a folder, after a run that succeeds: it has a place for each sweep, and shows its plots, which are there.
+/// Runs a command that succeeds, and returns its page in `folder`, which has a table of each sweep and shows its plots. A
+/// snapshot has the command lines of the page.
 pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
     let output = program(line).arg("--output").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -38,6 +39,8 @@ pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> Str
             assert!(fs::read_to_string(folder.join(file)).unwrap().starts_with("<svg"));
         }
     }
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("cargo run")).collect();
+    insta::assert_snapshot!(format!("commands_of_{}", sweeps[0].0), lines.join("\n"));
     // What is printed has the same tables.
     let tables = |text: &str| text.lines().filter(|line| line.starts_with('|')).count();
     assert_eq!(tables(&String::from_utf8(output.stdout).unwrap()), tables(&text));

@@ -17,8 +17,7 @@ fn a_page_has_a_table_and_plots_of_every_sweep() {
         ("nodes", &["collector-bytes", "collector-merge-ms"]),
         ("tree", &["tree-root-bytes", "tree-latency-ms"]),
     ];
-    let text = page(QUICK, &fresh("scale"), &sweeps);
-    assert!(text.contains("--repeat 1 --family 4 --seed 1 --quick"));
+    page(QUICK, &fresh("scale"), &sweeps);
 }
 
 #[test]
