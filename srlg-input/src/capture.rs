@@ -8,7 +8,7 @@
 //! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC 5655), for a
 //! decoder of flow exports.
 //!
-//! A packet or row that is not a contact is counted by reason ([`Counts`], [`Skip`]) and is never an error. A file that ends
+//! A packet or row that is not a contact is counted by reason ([`PacketCounts`], [`Skip`]) and is never an error. A file that ends
 //! inside a record, or whose framing is damaged, ends there with a [`Truncation`]: all whole records before it have been delivered.
 //!
 //! Memory is bounded for any content: one buffer of 512 KiB, for gzip another and the state of the inflater, for pcapng a table of
@@ -42,7 +42,7 @@ mod pcapng;
 pub(crate) mod reader;
 mod stream;
 
-pub use counts::Counts;
+pub use counts::PacketCounts;
 pub use error::{CaptureError, Cause, Truncation};
 pub use reader::{Datagram, Format, Reader};
 

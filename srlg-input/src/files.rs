@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
-use crate::capture::{CaptureError, Counts, Reader};
+use crate::capture::{CaptureError, PacketCounts, Reader};
 
 use crate::error::InputError;
 use crate::exports::Exports;
@@ -25,7 +25,7 @@ pub(crate) struct Files {
     /// The decoder, if the datagrams of captures are exports.
     exports: Option<Exports>,
     /// Of the files that have been read.
-    packets: Counts,
+    packets: PacketCounts,
     read: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -48,7 +48,7 @@ impl Files {
             file: None,
             waiting: options.input.clone().into_iter(),
             exports: options.exports.then(|| Exports::new(&options.decoding)).transpose()?,
-            packets: Counts::default(),
+            packets: PacketCounts::default(),
             read: Arc::default(),
             bytes,
         };

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::capture::Counts as Packets;
+use crate::capture::PacketCounts;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::files::Files;
@@ -200,7 +200,7 @@ impl fmt::Debug for Input {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Packets of captures and interfaces, rows of lists and logs; datagrams, where captures hold exports.
-    pub packets: Option<Packets>,
+    pub packets: Option<PacketCounts>,
     /// Exports.
     #[cfg(feature = "flow")]
     pub flows: Option<Flows>,

@@ -145,18 +145,18 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum Action {
         Touch(IpPair),
         Close,
         Skip(u64),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = Action> {
         let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
         prop_oneof![
-            12 => pair.prop_map(Step::Touch),
-            4 => Just(Step::Close),
-            1 => (0..12_u64).prop_map(Step::Skip),
+            12 => pair.prop_map(Action::Touch),
+            4 => Just(Action::Close),
+            1 => (0..12_u64).prop_map(Action::Skip),
         ]
     }
 
@@ -169,16 +169,16 @@ mod tests {
             let (mut exact, mut naive) = (ExactWindow::new(window), Naive::default());
             for step in steps {
                 match step {
-                    Step::Touch(pair) => {
+                    Action::Touch(pair) => {
                         exact.touch(pair);
                         naive.touches.push((naive.now, pair));
                     }
-                    Step::Close => {
+                    Action::Close => {
                         let expected = exact.super_points(2);
                         prop_assert_eq!(exact.close_slice(2), expected);
                         naive.now += 1;
                     }
-                    Step::Skip(slices) => {
+                    Action::Skip(slices) => {
                         exact.skip(slices);
                         naive.now += slices as i64;
                     }

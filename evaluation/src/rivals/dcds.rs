@@ -78,12 +78,12 @@ pub(crate) struct Remainders {
     offset: u32,
     /// What `factor` times is 1.
     inverse: u32,
-    steps: Vec<Step>,
+    congruences: Vec<Congruence>,
 }
 
 /// One array in the Chinese remainder theorem.
 #[derive(Clone, Copy)]
-struct Step {
+struct Congruence {
     modulus: u64,
     /// Product of the moduli before this one, as far as it takes to reach [`NAMES`].
     product: u64,
@@ -100,7 +100,7 @@ impl Remainders {
     }
 }
 
-impl Step {
+impl Congruence {
     fn new(modulus: u64, product: &mut u64) -> Self {
         let before = *product;
         let inverse = (0..modulus).find(|&inverse| before % modulus * inverse % modulus == 1);
@@ -130,14 +130,14 @@ impl Reversal for Remainders {
             inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
         });
         let mut product = 1;
-        let steps = moduli.iter().map(|&modulus| Step::new(modulus.into(), &mut product));
-        let steps = steps.collect();
-        (Self { factor, offset: hash(1, key), inverse, steps }, moduli.clone())
+        let congruence = |&modulus: &u32| Congruence::new(modulus.into(), &mut product);
+        let congruences = moduli.iter().map(congruence).collect();
+        (Self { factor, offset: hash(1, key), inverse, congruences }, moduli.clone())
     }
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32> {
         let name = self.name(host);
-        self.steps.iter().map(move |step| name % step.modulus as u32)
+        self.congruences.iter().map(move |it| name % it.modulus as u32)
     }
 
     fn nothing(&self) -> u64 {
@@ -145,12 +145,12 @@ impl Reversal for Remainders {
     }
 
     fn only(&self, array: usize, known: u64) -> Option<u32> {
-        let Step { modulus, product, .. } = self.steps[array];
+        let Congruence { modulus, product, .. } = self.congruences[array];
         (product >= NAMES).then_some((known % modulus) as u32)
     }
 
     fn join(&self, array: usize, vector: u32, known: u64) -> Option<u64> {
-        let Step { modulus, product, inverse } = self.steps[array];
+        let Congruence { modulus, product, inverse } = self.congruences[array];
         if let Some(only) = self.only(array, known) {
             return (only == vector).then_some(known);
         }

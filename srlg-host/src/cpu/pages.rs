@@ -20,16 +20,16 @@ use crate::state::{Coder, Section, StateWord, Words, code};
 /// A recorder that can live in a mapping.
 pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
     /// A mapping and its bytes as recorders.
-    type Mapped: Send + Sync;
+    type Mapping: Send + Sync;
 
     /// The bytes of `map` as recorders; an error where they are no whole number of them.
-    fn map(map: MmapMut) -> std::io::Result<Self::Mapped>;
+    fn map(map: MmapMut) -> std::io::Result<Self::Mapping>;
 
     /// The recorders, for everybody.
-    fn shared(mapped: &Self::Mapped) -> &[Self];
+    fn shared(mapped: &Self::Mapping) -> &[Self];
 
     /// The recorders, for one.
-    fn exclusive<T>(mapped: &mut Self::Mapped, change: impl FnOnce(&mut [Self]) -> T) -> T;
+    fn exclusive<T>(mapped: &mut Self::Mapping, change: impl FnOnce(&mut [Self]) -> T) -> T;
 }
 
 // self_cell ties no generic types.
@@ -46,7 +46,7 @@ macro_rules! mappable {
         );
 
         impl Mappable for $recorder {
-            type Mapped = $mapped;
+            type Mapping = $mapped;
 
             fn map(map: MmapMut) -> std::io::Result<$mapped> {
                 $mapped::try_new(MutBorrow::new(map), |map| {
@@ -66,13 +66,13 @@ macro_rules! mappable {
     };
 }
 
-mappable!(Recorder8, Mapped8, Slice8);
-mappable!(Recorder16, Mapped16, Slice16);
-mappable!(Recorder32, Mapped32, Slice32);
-mappable!(Recorder64, Mapped64, Slice64);
+mappable!(Recorder8, Mapping8, Slice8);
+mappable!(Recorder16, Mapping16, Slice16);
+mappable!(Recorder32, Mapping32, Slice32);
+mappable!(Recorder64, Mapping64, Slice64);
 
 /// A fixed number of recorders, untouched at first.
-pub(crate) struct Pages<R: Mappable>(R::Mapped);
+pub(crate) struct Pages<R: Mappable>(R::Mapping);
 
 impl<R: Mappable> Pages<R> {
     /// Maps `recorders` untouched recorders.

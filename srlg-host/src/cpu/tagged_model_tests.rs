@@ -11,7 +11,7 @@ use node::Node;
 
 /// What happens to one of two nodes, the first or the second.
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     /// Contacts come in, `late` slices late, by `threads` threads.
     Ingest { contacts: Vec<Contact>, late: u32, threads: usize },
     /// Slices are skipped.
@@ -27,7 +27,7 @@ enum Step {
     MergeLast(u32),
 }
 
-fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
+fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     // Some hosts have many more peers than others: where θ is in the hundreds, too, hosts are below,
     // around and above it.
     let host = prop_oneof![4 => 0usize..2, 2 => 2usize..4, 1 => 4..HOSTS.len() - 1];
@@ -40,16 +40,16 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
         1 => prop::collection::vec(stranger, 1000..4000),
     ];
     let late = prop_oneof![3 => Just(0u32), 1 => 1u32..4, 1 => 0u32..700];
-    let ingest = (contacts, late, 1usize..4).prop_map(|(contacts, late, threads)| Step::Ingest {
+    let ingest = (contacts, late, 1usize..4).prop_map(|(contacts, late, threads)| Action::Ingest {
         contacts,
         late,
         threads,
     });
-    let skip = prop_oneof![2 => 1u64..5, 2 => 1u64..300, 1 => Just(1 << 40)].prop_map(Step::Skip);
-    let merge_last = prop_oneof![0u32..4, any::<u32>()].prop_map(Step::MergeLast);
+    let skip = prop_oneof![2 => 1u64..5, 2 => 1u64..300, 1 => Just(1 << 40)].prop_map(Action::Skip);
+    let merge_last = prop_oneof![0u32..4, any::<u32>()].prop_map(Action::MergeLast);
     let step = prop_oneof![
-        5 => ingest, 1 => skip, 3 => Just(Step::Close), 1 => Just(Step::Keep),
-        2 => Just(Step::Merge), 2 => merge_last,
+        5 => ingest, 1 => skip, 3 => Just(Action::Close), 1 => Just(Action::Keep),
+        2 => Just(Action::Merge), 2 => merge_last,
     ];
     prop::collection::vec((any::<bool>(), step), 1..16)
 }
@@ -114,18 +114,18 @@ fn glimpsing_configs() -> impl Strategy<Value = Config> {
 }
 
 /// Two nodes of `config` do all `steps`, each as its model does.
-fn follow(config: Config, steps: Vec<(bool, Step)>) {
+fn follow(config: Config, steps: Vec<(bool, Action)>) {
     let mut nodes = [Node::new(config), Node::new(config)];
     for (of_second, step) in steps {
         let [first, second] = &mut nodes;
         let (node, other) = if of_second { (second, first) } else { (first, second) };
         match step {
-            Step::Ingest { contacts, late, threads } => node.ingest(&contacts, late, threads),
-            Step::Skip(slices) => node.skip_to(node.detector.slice() + slices),
-            Step::Close => _ = node.close(),
-            Step::Keep => node.keep(),
-            Step::Merge => node.merge(other),
-            Step::MergeLast(more) => node.merge_last(other, 1 + more % config.window),
+            Action::Ingest { contacts, late, threads } => node.ingest(&contacts, late, threads),
+            Action::Skip(slices) => node.skip_to(node.detector.slice() + slices),
+            Action::Close => _ = node.close(),
+            Action::Keep => node.keep(),
+            Action::Merge => node.merge(other),
+            Action::MergeLast(more) => node.merge_last(other, 1 + more % config.window),
         }
         node.assert_equal();
     }

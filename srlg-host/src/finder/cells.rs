@@ -17,7 +17,7 @@ use super::{FinderFill, FinderHealth, Overload};
 
 /// Counts of the cells in a window.
 #[derive(Clone, Copy)]
-pub(crate) struct Counts<'a> {
+pub(crate) struct CellCounts<'a> {
     /// All of them by their age.
     pub(crate) histogram: AgeHistogram<'a>,
     /// The fewest cells of a candidate, [`AgeHistogram::c_min`].
@@ -26,7 +26,7 @@ pub(crate) struct Counts<'a> {
     v6: u32,
 }
 
-impl<'a> Counts<'a> {
+impl<'a> CellCounts<'a> {
     /// Counts over `span` the cells of `by_family`, which are those of IPv4 hosts by their age, and behind them those of
     /// IPv6 hosts. The former become the sums of both.
     pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
@@ -70,7 +70,7 @@ pub(crate) struct Shortlist {
 /// `held` are the cells that IPv6 hosts hold, at least all of those that may be candidates. Reorders `held`.
 pub(crate) fn candidates(
     params: &CellsParams,
-    counts: Counts<'_>,
+    counts: CellCounts<'_>,
     v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [HeldCell],
 ) -> Shortlist {
@@ -151,16 +151,16 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
 
 /// The health where nothing was touched, over a `span` of one age.
 pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
-    health_of_all(Counts::new(params, &mut [0, 0], span))
+    health_of_all(CellCounts::new(params, &mut [0, 0], span))
 }
 
 /// Returns the health of a search that found all hosts with at least c_min cells.
-pub(crate) fn health_of_all(counts: Counts<'_>) -> FinderHealth {
+pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
     health(counts, counts.c_min.into())
 }
 
-fn health(counts: Counts<'_>, asked: Requirement) -> FinderHealth {
-    let Counts { histogram, c_min, v6 } = counts;
+fn health(counts: CellCounts<'_>, asked: Requirement) -> FinderHealth {
+    let CellCounts { histogram, c_min, v6 } = counts;
     let threshold = histogram.threshold();
     let miss_probability = histogram.miss(threshold, asked);
     let is_raised = asked != c_min.into() && miss_probability > ACCEPTED_MISS;

@@ -6,7 +6,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{Counts, HeldCell, Shortlist, candidates, holders, least_v6, untouched};
+use super::cells::{CellCounts, HeldCell, Shortlist, candidates, holders, least_v6, untouched};
 use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::vectors::for_wider_vectors;
 
@@ -116,7 +116,7 @@ impl CpuSearch<u64> for CellSearch {
         // Without those of no age of the window.
         ages.swap_remove(2 * of_window + 1);
         ages.remove(of_window);
-        let counts = Counts::new(params, ages, span);
+        let counts = CellCounts::new(params, ages, span);
         let c_min = counts.c_min;
         owners.clear();
         held.clear();

@@ -15,11 +15,11 @@ use srlg_kernels::{CountCells, ListHeld, ListHolders, ListKept, owners};
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part, Pinned, values};
+use super::device::{Gpu, HostMemory, Memory, Part, values};
 use super::questions::{LIST_ROOM, row_weights, sums_bytes};
 use super::scheme::start_count;
 use crate::error::Error;
-use crate::finder::cells::{Counts, HeldCell, Shortlist, candidates, least_v6};
+use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates, least_v6};
 
 /// Memory of searches.
 pub(super) struct GpuCellSearch<G: Gpu> {
@@ -38,7 +38,7 @@ pub(super) struct GpuCellSearch<G: Gpu> {
     words: G::Memory,
     /// Hosts that are candidates in any case.
     kept: G::Memory,
-    kept_copy: G::Pinned,
+    kept_copy: G::HostMemory,
 }
 
 impl<G: Gpu> GpuCellSearch<G> {
@@ -74,7 +74,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         &self,
         ctx: GpuCtx<'_, G>,
         span: Span,
-        by: &G::Pinned,
+        by: &G::HostMemory,
     ) -> Result<(Vec<u32>, Vec<u32>), Error> {
         let end = 2 * span.finder_ages as usize * size_of::<u32>();
         let (ages, both) = (self.ages.part(0..end), 0..end + sums_bytes(ctx.params));
@@ -187,7 +187,7 @@ impl<G: Gpu> GpuCellSearch<G> {
     pub(super) fn held(
         &self,
         ctx: GpuCtx<'_, G>,
-        by: &G::Pinned,
+        by: &G::HostMemory,
         count: usize,
     ) -> Result<Vec<HeldCell>, Error> {
         let (mut places, mut words) = (Vec::<u32>::new(), Vec::<u64>::new());
@@ -237,7 +237,7 @@ impl HostList {
     pub(super) fn candidates(
         &self,
         params: &CellsParams,
-        counts: Counts<'_>,
+        counts: CellCounts<'_>,
         held: &mut [HeldCell],
     ) -> Shortlist {
         candidates(params, counts, self.holders.iter().copied(), held)

@@ -13,13 +13,13 @@ use srlg_core::{HostId, Span};
 
 use super::cells::{GpuCellSearch, HostList};
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Pinned, values};
+use super::device::{Gpu, HostMemory, values};
 use super::looks::{Giant, HostLook, LookMemory};
 use super::questions::{LIST_ROOM, Questions};
 use super::records::{PART, Total, Totals, Turn, records_in};
 use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
-use crate::finder::cells::{Counts, Shortlist, health_of_all};
+use crate::finder::cells::{CellCounts, Shortlist, health_of_all};
 
 /// Memory with which a device closes slices.
 pub(super) trait Close<G: Gpu>: Send + Sync {
@@ -78,7 +78,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         self.pending = None;
         let params = self.search.params;
         let (mut ages, row_weights) = self.search.count(ctx, span, &self.looks.copies[0])?;
-        let counts = Counts::new(&params, &mut ages, span);
+        let counts = CellCounts::new(&params, &mut ages, span);
 
         let is_known = kept.len() <= LIST_ROOM;
         let known = if is_known { kept } else { &[] };
@@ -135,7 +135,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
 
 impl<G: Gpu> TaggedClose<G> {
     /// Allocates what closes need, and starts filling what does not change any more through the pinned memory `by`.
-    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::Pinned) -> Result<Self, Error> {
+    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (search, looks) = (GpuCellSearch::new(ctx)?, LookMemory::new(ctx, by)?);
         Ok(Self { search, looks, last: Totals::default(), pending: None })
     }
@@ -145,7 +145,7 @@ impl<G: Gpu> TaggedClose<G> {
         &mut self,
         ctx: GpuCtx<'_, G>,
         span: Span,
-        counts: Counts<'_>,
+        counts: CellCounts<'_>,
         kept: &[IpAddr],
     ) -> Result<Turn, Error> {
         let Self { search, looks: memory, last, .. } = self;

@@ -4,7 +4,7 @@ use srlg_core::{ARRAYS, Params};
 use srlg_kernels::Kernel;
 use zerocopy::{FromBytes, Immutable};
 
-use super::device::{Gpu, Memory, On, Part, Pinned, values};
+use super::device::{Gpu, HostMemory, Memory, On, Part, values};
 use crate::error::Error;
 
 /// Blocks that fill a processor.
@@ -73,7 +73,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
     pub(super) fn download(
         self,
         from: Part<'_, G::Memory>,
-        to: &G::Pinned,
+        to: &G::HostMemory,
         start: usize,
     ) -> Result<(), Error> {
         self.gpu.download(self.queue, from, to, start)
@@ -82,7 +82,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
     /// Copies `bytes`, as many as `to` has, through the pinned memory `by`.
     pub(super) fn send(
         self,
-        by: &mut G::Pinned,
+        by: &mut G::HostMemory,
         bytes: &[u8],
         to: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
@@ -98,7 +98,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
     pub(super) fn fetch(
         self,
         from: Part<'_, G::Memory>,
-        by: &G::Pinned,
+        by: &G::HostMemory,
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), Error> {
         for run in from.pieces(by.bytes()) {
@@ -112,7 +112,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
     pub(super) fn fetch_into<T: FromBytes + Immutable + Copy>(
         self,
         from: Part<'_, G::Memory>,
-        by: &G::Pinned,
+        by: &G::HostMemory,
         all: &mut Vec<T>,
     ) -> Result<(), Error> {
         self.fetch(from, by, |bytes| all.extend_from_slice(values(bytes)))

@@ -25,7 +25,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Memory of the device; its drop waits for work that uses it.
     type Memory: Memory;
     /// Memory of the host that the device copies from and to.
-    type Pinned: Pinned;
+    type HostMemory: HostMemory;
     /// Work that happens in order.
     type Queue: Send + Sync;
     /// A point in a queue.
@@ -38,7 +38,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
 
     /// Allocates pinned memory of `bytes`, all zero.
-    fn pin(&self, bytes: usize) -> Result<Self::Pinned, Error>;
+    fn pin(&self, bytes: usize) -> Result<Self::HostMemory, Error>;
 
     /// Makes an empty queue.
     fn queue(&self) -> Result<Self::Queue, Error>;
@@ -58,7 +58,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     fn upload(
         &self,
         queue: &Self::Queue,
-        from: &Self::Pinned,
+        from: &Self::HostMemory,
         start: usize,
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
@@ -68,7 +68,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         &self,
         queue: &Self::Queue,
         from: Part<'_, Self::Memory>,
-        to: &Self::Pinned,
+        to: &Self::HostMemory,
         start: usize,
     ) -> Result<(), Error>;
 
@@ -131,7 +131,7 @@ pub(crate) trait Memory: Send + Sync + Sized {
 }
 
 /// Memory of the host. Access waits for copies from and to it.
-pub(crate) trait Pinned: Send + Sync + 'static {
+pub(crate) trait HostMemory: Send + Sync + 'static {
     /// Returns its length.
     fn bytes(&self) -> usize;
 

@@ -17,7 +17,7 @@ use srlg_kernels::{Glimpse, Reach, Record, Regroup};
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part, Pinned};
+use super::device::{Gpu, HostMemory, Memory, Part};
 use super::questions::{LIST_ROOM, Threads};
 use super::records::{
     HostRecord, PART, Records, TOTALS_BYTES, Total, Totals, Turn, bin_bytes, record_bytes,
@@ -48,12 +48,12 @@ pub(super) struct LookMemory<G: Gpu> {
     reached: G::Memory,
     records: G::Memory,
     /// Where answers arrive in turn: counts, records, listed hosts.
-    pub(super) copies: [G::Pinned; 2],
+    pub(super) copies: [G::HostMemory; 2],
 }
 
 impl<G: Gpu> LookMemory<G> {
     /// Allocates the memory of looks, and starts filling what does not change any more through the pinned memory `by`.
-    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::Pinned) -> Result<Self, Error> {
+    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *TaggedCounter::params(ctx.params.counter()));
         let longest = Span::whole(params.echo_delay(), 1);
         // A window of fewer ages may have more groups.

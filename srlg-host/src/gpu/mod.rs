@@ -85,7 +85,7 @@ use crate::ingest::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
 use close::{Close, TaggedClose};
 use ctx::{Arrays, GpuCtx};
-use device::{Gpu, Pinned, Scan};
+use device::{Gpu, HostMemory, Scan};
 use paper::PaperClose;
 use questions::Questions;
 use scheme::for_array;
@@ -197,7 +197,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         let plain = |pairs: PairSlice<'_>| self.uploads.scan(self.ctx(), pairs, ages);
         self.unless_lost(|| match pairs {
             Pairs::Plain(pairs) => plain(pairs),
-            Pairs::Pinned(pairs) => match pairs.memory::<PinnedBytes<G::Pinned>>() {
+            Pairs::Pinned(pairs) => match pairs.memory::<PinnedBytes<G::HostMemory>>() {
                 Some((PinnedBytes(memory), bytes)) => {
                     self.uploads.scan_pinned(self.ctx(), family, memory, bytes, ages)
                 }
@@ -309,7 +309,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
 /// Pinned memory of pairs.
 struct PinnedBytes<P>(P);
 
-impl<P: Pinned> PairMemory for PinnedBytes<P> {
+impl<P: HostMemory> PairMemory for PinnedBytes<P> {
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         self.0.read(look)
     }

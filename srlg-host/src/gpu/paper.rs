@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 use super::close::Close;
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Pinned, values};
+use super::device::{Gpu, HostMemory, Memory, values};
 use super::questions::Questions;
 use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub(super) struct PaperClose<G: Gpu> {
     layout: CountsLayout,
     /// Counts and hosts, as the layout says.
     counts: G::Memory,
-    counts_copy: G::Pinned,
+    counts_copy: G::HostMemory,
     masks: G::Memory,
     columns: [G::Memory; 2],
     /// The arrays of a [`HighTable`](srlg_core::finder::regain::HighTable).
@@ -92,7 +92,7 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
 
 impl<G: Gpu> PaperClose<G> {
     /// Allocates what closes need, and starts filling the table through the pinned memory `by`.
-    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::Pinned) -> Result<Self, Error> {
+    pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, layout) = (ctx.gpu, CountsLayout::new(ctx.params));
         let params = *RsraFinder::params(ctx.params.finder());
         let columns = || gpu.allocate(params.columns() as usize * size_of::<u32>());

@@ -10,7 +10,7 @@ use srlg_kernels::survey::SUMS;
 use zerocopy::IntoBytes;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Pinned, values};
+use super::device::{Gpu, HostMemory, Memory, values};
 use super::scheme::{List, answer_bytes, start_count, start_tallies, tally};
 use crate::error::Error;
 use crate::share::share;
@@ -38,7 +38,7 @@ pub(super) struct Questions<G: Gpu> {
     pub(super) threads: Threads,
     /// Tallies, or anything else that passes between host and device.
     pub(super) results: G::Memory,
-    pub(super) results_copy: G::Pinned,
+    pub(super) results_copy: G::HostMemory,
     pub(super) hosts: HostBuffer<G>,
 }
 
@@ -165,7 +165,7 @@ impl Threads {
 /// The hosts of a question, up to [`LIST_ROOM`], as a [`List`] of all of them.
 pub(super) struct HostBuffer<G: Gpu> {
     pub(super) memory: G::Memory,
-    pub(super) copy: G::Pinned,
+    pub(super) copy: G::HostMemory,
 }
 
 impl<G: Gpu> HostBuffer<G> {

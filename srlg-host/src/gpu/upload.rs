@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use srlg_core::Ages;
 
 use super::ctx::GpuCtx;
-use super::device::{Gpu, Memory, Part, Pinned};
+use super::device::{Gpu, HostMemory, Memory, Part};
 use super::scheme::start_touches;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
@@ -45,7 +45,7 @@ pub(super) struct Uploads<G: Gpu> {
 /// One upload buffer. Invariant: the pairs in it, the first `filled` bytes of `staging`, are all of `family` and have `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
     // Dropped in this order: memory before the queue whose work uses it.
-    staging: G::Pinned,
+    staging: G::HostMemory,
     filled: usize,
     family: Family,
     ages: Ages,
@@ -100,7 +100,7 @@ impl<G: Gpu> Uploads<G> {
         &self,
         ctx: GpuCtx<'_, G>,
         family: Family,
-        pinned: &G::Pinned,
+        pinned: &G::HostMemory,
         bytes: usize,
         ages: Ages,
     ) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! What became of every packet of a capture.
 //!
-//! Invariant: `packets == contacts + sum of skips`; only [`Counts::record`] changes a count.
+//! Invariant: `packets == contacts + sum of skips`; only [`PacketCounts::record`] changes a count.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -10,7 +10,7 @@ use crate::reason::write_counts;
 
 /// Counters of the packets that a reader has seen so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PacketCounts {
     /// Whole frames, messages or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
     /// own.
     pub packets: u64,
@@ -19,7 +19,7 @@ pub struct Counts {
     skips: [u64; Skip::ALL.len()],
 }
 
-impl Counts {
+impl PacketCounts {
     /// Returns the number of packets skipped for `reason`.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skips[reason as usize]
@@ -38,7 +38,7 @@ impl Counts {
 }
 
 /// Adds those of another reader.
-impl AddAssign<&Self> for Counts {
+impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
         self.contacts += other.contacts;
@@ -49,7 +49,7 @@ impl AddAssign<&Self> for Counts {
 }
 
 /// One line: totals, then the reasons that occurred.
-impl fmt::Display for Counts {
+impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
         write!(f, "{packets} packets, {contacts} contacts, {} skipped", packets - contacts)?;
@@ -59,12 +59,12 @@ impl fmt::Display for Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::PacketCounts;
     use crate::packet::Skip;
 
     #[test]
     fn every_reason_has_its_own_count_and_name() {
-        let mut counts = Counts::default();
+        let mut counts = PacketCounts::default();
         for reason in Skip::ALL {
             assert_eq!(counts.record::<()>(Err(reason)), None);
             assert_eq!(counts.skipped(reason), 1);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn summary_names_only_the_reasons_that_occurred() {
-        let mut counts = Counts::default();
+        let mut counts = PacketCounts::default();
         counts.record(Ok(()));
         let first = counts.to_string();
         counts.record::<()>(Err(Skip::CutHeader));

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::capture::counts::Counts;
+use crate::capture::counts::PacketCounts;
 use crate::capture::csv::{BYTE_ORDER_MARK, Csv};
 use crate::capture::error::{CaptureError, Halt, Truncation};
 use crate::capture::ipfix;
@@ -127,7 +127,7 @@ pub struct Reader {
     decoder: Decoder,
     /// Of the last datagram.
     payload: Vec<u8>,
-    counts: Counts,
+    counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
 }
@@ -147,7 +147,7 @@ impl Reader {
             input,
             decoder,
             payload: Vec::new(),
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
             ended: false,
             truncation: None,
         })
@@ -241,7 +241,7 @@ impl Reader {
     }
 
     /// Returns the counts of the packets read so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &PacketCounts {
         &self.counts
     }
 

@@ -151,14 +151,14 @@ pub(crate) struct Field {
 
 /// A field that matters, or all fixed fields in a row that do not.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct LayoutStep {
     /// What it is, and how it is written.
     element: Option<(Element, FieldDataType)>,
     length: u16,
 }
 
 /// Bytes that a field takes, of four or more in its definition.
-pub(crate) const STEP_BYTES: usize = size_of::<Step>();
+pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 
 /// Bytes that the templates of a datagram of 64 kB may take.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4 + 32);
@@ -166,7 +166,7 @@ pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4
 /// The steps of a record, which takes at least one byte, as does every step: reading a set takes no more steps than it has bytes.
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
-    steps: Box<[Step]>,
+    steps: Box<[LayoutStep]>,
     /// Bytes of a record, at least.
     least: usize,
 }
@@ -175,7 +175,7 @@ impl RecordLayout {
     /// Compiles `fields`; nothing where their records have no length or may be longer than `most`
     /// bytes, a field of a length of its own taken for its least.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<LayoutStep> = Vec::new();
         let mut least = 0;
         // A field without length is in no record.
         for field in fields.filter(|field| field.length > 0) {
@@ -183,7 +183,7 @@ impl RecordLayout {
             if least > most {
                 return None;
             }
-            let step = Step::of(field);
+            let step = LayoutStep::of(field);
             match steps.last_mut() {
                 Some(last) if last.is_passed() && step.is_passed() => last.length += step.length,
                 _ => steps.push(step),
@@ -229,7 +229,7 @@ impl RecordLayout {
     }
 }
 
-impl Step {
+impl LayoutStep {
     fn of(Field { number, enterprise, length }: Field) -> Self {
         let kind = || IPFixField::new(number, enterprise).into();
         let element = Element::of(number, enterprise).map(|element| (element, kind()));

@@ -10,7 +10,7 @@ use pcap::{Active, PacketHeader};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::capture::Counts;
+use crate::capture::PacketCounts;
 use crate::capture::reader::RawContact;
 use crate::contact::Contact;
 use crate::error::InputError;
@@ -46,7 +46,7 @@ pub struct Capture {
     interface: String,
     handle: pcap::Capture<Active>,
     link_type: u16,
-    counts: Counts,
+    counts: PacketCounts,
     drops: [Sum; 2],
     /// When the interface is looked at next, if it is quiet then.
     next_look: Instant,
@@ -68,7 +68,7 @@ impl Capture {
             interface: interface.to_owned(),
             handle,
             link_type,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
             drops: Default::default(),
             next_look: Instant::now() + LOOK,
             ended: None,
@@ -91,7 +91,7 @@ impl Capture {
     }
 
     /// Returns the counts of the packets that have been taken so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &PacketCounts {
         &self.counts
     }
 

@@ -1,6 +1,6 @@
 //! The driver of CUDA: all the unsafe code of this crate.
 //!
-//! [`Code`], [`Memory`] and [`Pinned`] own what the driver handed out, in the primary context of
+//! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own what the driver handed out, in the primary context of
 //! one device, which they keep open. What is started in a queue continues after the call: so each
 //! of them waits for the device before it gives anything back. Where even that fails the device
 //! is lost, and what it may still be working with is left alone.
@@ -107,14 +107,14 @@ impl Drop for Code {
 }
 
 /// Memory of the device.
-pub(crate) struct Memory {
+pub(crate) struct CudaMemory {
     address: sys::CUdeviceptr,
     bytes: usize,
     /// Who gets it back: nobody, if it is lent.
     owner: Option<Arc<CudaContext>>,
 }
 
-impl Memory {
+impl CudaMemory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         context.bind_to_thread()?;
         // SAFETY: all that read it take any bytes.
@@ -135,7 +135,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for CudaMemory {
     fn drop(&mut self) {
         if let Some(context) = &self.owner {
             // SAFETY: allocated once, freed once, and nothing works with it.
@@ -145,7 +145,7 @@ impl Drop for Memory {
     }
 }
 
-impl device::Memory for Memory {
+impl device::Memory for CudaMemory {
     type Address = sys::CUdeviceptr;
 
     fn bytes(&self) -> usize {
@@ -157,17 +157,17 @@ impl device::Memory for Memory {
     }
 }
 
-impl Part<'_, Memory> {
+impl Part<'_, CudaMemory> {
     /// Where the device finds it.
     pub(super) fn address(self) -> sys::CUdeviceptr {
-        let Memory { address, bytes, .. } = self.memory;
+        let CudaMemory { address, bytes, .. } = self.memory;
         assert!(self.start <= *bytes && self.bytes <= bytes - self.start, "a part of memory");
         address + self.start as u64
     }
 }
 
 /// Memory of the host that the device copies from and to.
-pub(crate) struct Pinned {
+pub(crate) struct CudaHostMemory {
     context: Arc<CudaContext>,
     address: *mut u8,
     bytes: usize,
@@ -175,11 +175,11 @@ pub(crate) struct Pinned {
 }
 
 // SAFETY: plain bytes; the driver frees them in any thread.
-unsafe impl Send for Pinned {}
+unsafe impl Send for CudaHostMemory {}
 // SAFETY: `copies` keeps copies and looks apart, and changes need `&mut`.
-unsafe impl Sync for Pinned {}
+unsafe impl Sync for CudaHostMemory {}
 
-impl Pinned {
+impl CudaHostMemory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         let copies = Copies::none(context)?;
         context.bind_to_thread()?;
@@ -204,7 +204,7 @@ impl Pinned {
         &self,
         stream: &CudaStream,
         start: usize,
-        to: Part<'_, Memory>,
+        to: Part<'_, CudaMemory>,
     ) -> Result<(), Error> {
         let (host, device, bytes) = (self.at(start, to.bytes), to.address(), to.bytes);
         // SAFETY: both have `bytes` bytes, and no drop frees them before the copy is done.
@@ -217,7 +217,7 @@ impl Pinned {
     pub(super) fn download(
         &self,
         stream: &CudaStream,
-        from: Part<'_, Memory>,
+        from: Part<'_, CudaMemory>,
         start: usize,
     ) -> Result<(), Error> {
         let (host, device, bytes) = (self.at(start, from.bytes), from.address(), from.bytes);
@@ -227,7 +227,7 @@ impl Pinned {
     }
 }
 
-impl device::Pinned for Pinned {
+impl device::HostMemory for CudaHostMemory {
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -244,7 +244,7 @@ impl device::Pinned for Pinned {
     }
 }
 
-impl Drop for Pinned {
+impl Drop for CudaHostMemory {
     fn drop(&mut self) {
         // SAFETY: allocated once, freed once, and no copy is under way.
         self.copies.end(&self.context, || unsafe { result::free_host(self.address.cast()) });
@@ -271,7 +271,7 @@ pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result
 pub(super) fn lend<T, const WORDS: usize>(
     pairs: &CudaView<'_, [u32; WORDS]>,
     queue: &CudaStream,
-    scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
+    scan: impl FnOnce(Part<'_, CudaMemory>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let (stream, theirs) = (pairs.stream(), pairs.stream().context());
     if theirs != queue.context() {
@@ -287,7 +287,7 @@ pub(super) fn lend<T, const WORDS: usize>(
     let (address, reading) = pairs.device_ptr(&queue);
     theirs.check_err().doing(WAIT)?;
     let bytes = pairs.len() * size_of::<[u32; WORDS]>();
-    let memory = Memory { address, bytes, owner: None };
+    let memory = CudaMemory { address, bytes, owner: None };
     let scanned = check_alignment(address, WORDS).and_then(|()| scan(memory.all()));
     drop(reading);
     let ordered = stream.join(&queue).and_then(|()| theirs.check_err()).doing(WAIT);
@@ -299,10 +299,10 @@ pub(super) fn lend<T, const WORDS: usize>(
 pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     pairs: &cust::memory::DeviceSlice<P>,
     queue: &CudaStream,
-    scan: impl FnOnce(Part<'_, Memory>) -> Result<T, Error>,
+    scan: impl FnOnce(Part<'_, CudaMemory>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     if pairs.is_empty() {
-        return scan(Memory { address: 0, bytes: 0, owner: None }.all());
+        return scan(CudaMemory { address: 0, bytes: 0, owner: None }.all());
     }
     queue.context().synchronize().doing(WAIT)?;
     let address = pairs.as_device_ptr().as_raw();
@@ -319,7 +319,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
         return Err(other_device(queue, ordinal as usize));
     }
     check_alignment(address, size_of::<P>() / size_of::<u32>())?;
-    let memory = Memory { address, bytes: pairs.len() * size_of::<P>(), owner: None };
+    let memory = CudaMemory { address, bytes: pairs.len() * size_of::<P>(), owner: None };
     let scanned = scan(memory.all());
     queue.synchronize().doing(WAIT).and(scanned)
 }

@@ -23,8 +23,8 @@ use srlg_kernels::Kernel;
 
 use super::device::{Gpu, On, Part, Scan};
 use crate::error::Error;
-use driver::{Code, Memory, Pinned};
-use pairs::{DevicePairs, View};
+use driver::{Code, CudaHostMemory, CudaMemory};
+use pairs::{DevicePairs, PairsView};
 
 /// The kernels, as text that ends with NUL.
 const PTX: &CStr = match CStr::from_bytes_with_nul(
@@ -95,8 +95,8 @@ fn count() -> Result<u32, Error> {
 }
 
 impl Gpu for Cuda {
-    type Memory = Memory;
-    type Pinned = Pinned;
+    type Memory = CudaMemory;
+    type HostMemory = CudaHostMemory;
     type Queue = Arc<CudaStream>;
     type Mark = CudaEvent;
 
@@ -104,8 +104,8 @@ impl Gpu for Cuda {
         self.processors
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
-        Memory::allocate(&self.context, bytes).or_else(|error| {
+    fn allocate(&self, bytes: usize) -> Result<CudaMemory, Error> {
+        CudaMemory::allocate(&self.context, bytes).or_else(|error| {
             if !is_full(error) {
                 return Err(error).doing("allocate memory of the device");
             }
@@ -114,8 +114,8 @@ impl Gpu for Cuda {
         })
     }
 
-    fn pin(&self, bytes: usize) -> Result<Pinned, Error> {
-        Pinned::allocate(&self.context, bytes).or_else(|error| match is_full(error) {
+    fn pin(&self, bytes: usize) -> Result<CudaHostMemory, Error> {
+        CudaHostMemory::allocate(&self.context, bytes).or_else(|error| match is_full(error) {
             true => Err(Error::PinnedMemory { bytes }),
             false => Err(error).doing("allocate page-locked memory"),
         })
@@ -129,16 +129,21 @@ impl Gpu for Cuda {
         self.context.new_event(None).doing("make an event")
     }
 
-    fn fill(&self, queue: &Arc<CudaStream>, part: Part<'_, Memory>, byte: u8) -> Result<(), Error> {
-        Memory::fill(part, queue, byte).doing("fill memory of the device")
+    fn fill(
+        &self,
+        queue: &Arc<CudaStream>,
+        part: Part<'_, CudaMemory>,
+        byte: u8,
+    ) -> Result<(), Error> {
+        CudaMemory::fill(part, queue, byte).doing("fill memory of the device")
     }
 
     fn upload(
         &self,
         queue: &Arc<CudaStream>,
-        from: &Pinned,
+        from: &CudaHostMemory,
         start: usize,
-        to: Part<'_, Memory>,
+        to: Part<'_, CudaMemory>,
     ) -> Result<(), Error> {
         from.upload(queue, start, to)
     }
@@ -146,8 +151,8 @@ impl Gpu for Cuda {
     fn download(
         &self,
         queue: &Arc<CudaStream>,
-        from: Part<'_, Memory>,
-        to: &Pinned,
+        from: Part<'_, CudaMemory>,
+        to: &CudaHostMemory,
         start: usize,
     ) -> Result<(), Error> {
         to.download(queue, from, start)
@@ -165,15 +170,15 @@ impl Gpu for Cuda {
     fn lend(
         queue: &Arc<CudaStream>,
         pairs: &dyn DevicePairs,
-        scan: Scan<'_, Memory>,
+        scan: Scan<'_, CudaMemory>,
     ) -> Result<(), Error> {
         match pairs.view() {
-            View::Cudarc(view) => driver::lend(&view, queue, scan),
-            View::Cudarc6(view) => driver::lend(&view, queue, scan),
+            PairsView::Cudarc(view) => driver::lend(&view, queue, scan),
+            PairsView::Cudarc6(view) => driver::lend(&view, queue, scan),
             #[cfg(feature = "cust")]
-            View::Cust(slice) => driver::lend_cust(slice, queue, scan),
+            PairsView::Cust(slice) => driver::lend_cust(slice, queue, scan),
             #[cfg(feature = "cust")]
-            View::Cust6(slice) => driver::lend_cust(slice, queue, scan),
+            PairsView::Cust6(slice) => driver::lend_cust(slice, queue, scan),
         }
     }
 

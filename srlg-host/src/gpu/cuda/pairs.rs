@@ -24,12 +24,12 @@ pub trait DevicePairs: Sealed {}
 /// Keeps [`DevicePairs`] from being implemented elsewhere.
 pub trait Sealed {
     /// Returns the pairs, under the name of their crate.
-    fn view(&self) -> View<'_>;
+    fn view(&self) -> PairsView<'_>;
 }
 
 /// Holds pairs in the memory of a device, as a type of one crate or another.
 #[derive(Debug)]
-pub enum View<'a> {
+pub enum PairsView<'a> {
     /// Of cudarc, of IPv4.
     Cudarc(CudaView<'a, [u32; 2]>),
     /// Of cudarc, of any two addresses.
@@ -42,7 +42,7 @@ pub enum View<'a> {
     Cust6(&'a cust::memory::DeviceSlice<srlg_core::Ip6Pair>),
 }
 
-impl View<'_> {
+impl PairsView<'_> {
     pub(crate) fn family(&self) -> Family {
         match self {
             Self::Cudarc(_) => Family::V4,
@@ -62,9 +62,9 @@ macro_rules! device_pairs {
             impl DevicePairs for $type {}
 
             impl Sealed for $type {
-                fn view(&self) -> View<'_> {
+                fn view(&self) -> PairsView<'_> {
                     let $self = self;
-                    View::$variant($view)
+                    PairsView::$variant($view)
                 }
             }
         )*

@@ -11,7 +11,7 @@ use srlg_traffic::family::ip;
 use zerocopy::IntoBytes;
 
 use super::super::GpuBackend;
-use super::super::device::{Gpu, Memory, Pinned};
+use super::super::device::{Gpu, HostMemory, Memory};
 use super::simulated::SimulatedGpu;
 use super::{contacts, cpu, on, small, small_paper};
 use crate::backend::{Backend, Pairs};

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::gpu::cuda::pairs::DevicePairs;
 #[cfg(feature = "cuda")]
 use crate::gpu::device::Scan;
-use crate::gpu::device::{Gpu, Memory, On, Part, Pinned};
+use crate::gpu::device::{Gpu, HostMemory, Memory, On, Part};
 
 pub(super) use world::Operation;
 use world::{Work, World};
@@ -104,7 +104,7 @@ impl SimulatedGpu {
 
 impl Gpu for SimulatedGpu {
     type Memory = Bytes;
-    type Pinned = Pages;
+    type HostMemory = Pages;
     type Queue = usize;
     type Mark = usize;
 
@@ -259,7 +259,7 @@ impl Pages {
     }
 }
 
-impl Pinned for Pages {
+impl HostMemory for Pages {
     fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,9 +1,9 @@
 //! Rows of every log: directions, times, and what is no contact.
 
-use crate::capture::{Counts, Format, Reader, Skip};
+use crate::capture::{Format, PacketCounts, Reader, Skip};
 use crate::contact::Contact;
 
-fn read(log: &str) -> (Format, Vec<Contact>, Counts) {
+fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     let mut reader = Reader::new(std::io::Cursor::new(log.to_owned())).unwrap();
     let contacts = std::iter::from_fn(|| reader.next_contact().unwrap()).collect();
     assert_eq!(reader.truncation(), None);

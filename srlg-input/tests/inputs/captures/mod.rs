@@ -9,7 +9,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
-use srlg_input::capture::{CaptureError, Cause, Counts, Format, Reader, Skip, Truncation};
+use srlg_input::capture::{CaptureError, Cause, Format, PacketCounts, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
 
 use crate::folder;
@@ -160,7 +160,7 @@ fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
     (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())
 }
 
-fn read_log(name: &str) -> Option<(Vec<Contact>, Counts)> {
+fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
     let text = fs::read_to_string(folder("flows/logs")?.join(name)).unwrap();
     // These logs are baselines of tests, in which all times were made alike.
     let text = text.replace("XXXXXXXXXX.XXXXXX", "1500000000.000000");

@@ -6,7 +6,7 @@ mod formats;
 mod hostile;
 mod truncation;
 
-use srlg_input::capture::{Counts, Format, Reader, Skip, Truncation};
+use srlg_input::capture::{Format, PacketCounts, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
 
 /// All that a reader tells about one input.
@@ -14,7 +14,7 @@ use srlg_input::contact::Contact;
 struct Outcome {
     format: Format,
     contacts: Vec<Contact>,
-    counts: Counts,
+    counts: PacketCounts,
     truncation: Option<Truncation>,
 }
 
