@@ -11,7 +11,7 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector, SuperPoint};
 use srlg_traffic::family::{Family, number};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::Score;
-use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
+use srlg_traffic::synthetic::{Backbone, Kind, PlantedHost, inside_host};
 
 const SLICES: u32 = 60;
 
@@ -80,7 +80,7 @@ impl Run {
     fn print_hosts(&self) {
         let truth: HashMap<u32, u32> = self.truth.iter().copied().collect();
         println!("\nplanted host          kind          true   estimate          error");
-        for Planted { host, kind, .. } in planted() {
+        for PlantedHost { host, kind, .. } in planted() {
             let exact = truth.get(&host).copied().unwrap_or(0);
             let (host, kind) = (family(host).host(host), format!("{kind:?}"));
             match self.last.iter().find(|point| point.host == host) {
@@ -124,10 +124,10 @@ fn family(host: u32) -> Family {
 }
 
 /// Nine super points of known cardinality.
-fn planted() -> Vec<Planted> {
+fn planted() -> Vec<PlantedHost> {
     let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
     let cardinalities = [1100, 1300, 1600, 2000, 3000, 5000, 8000, 12_000, 20_000];
-    let plant = |(cardinality, index)| Planted {
+    let plant = |(cardinality, index)| PlantedHost {
         host: inside_host(index),
         cardinality,
         kind: kinds[index as usize % kinds.len()],

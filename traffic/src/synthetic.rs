@@ -52,7 +52,7 @@ pub struct Backbone {
     /// Mean number of packets of a pair: 46 in model A.
     pub packets_per_pair: u32,
     /// Hosts of known cardinality, each at most once; the background does not use them.
-    pub planted: Vec<Planted>,
+    pub planted: Vec<PlantedHost>,
 }
 
 impl Default for Backbone {
@@ -73,9 +73,9 @@ impl Default for Backbone {
 ///
 /// It contacts each of its peers once in every `min(period, slices)` slices, at
 /// the same place of each: its cardinality in any window of so many slices, and
-/// in the whole stream, is exactly [`Planted::cardinality`].
+/// in the whole stream, is exactly [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
-pub struct Planted {
+pub struct PlantedHost {
     /// The host, for example an [`inside_host`]: then no opposite host equals it.
     pub host: Address,
     /// Number of its distinct opposite hosts.

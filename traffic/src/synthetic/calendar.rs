@@ -133,7 +133,7 @@ fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
 }
 
 fn planted_pairs(model: &Backbone) -> Vec<Vec<IpPair>> {
-    let pairs = |(number, point): (usize, &super::Planted)| {
+    let pairs = |(number, point): (usize, &super::PlantedHost)| {
         let mut rng = Rng::new(model.seed, PLANTED_STREAM + number as u64);
         let mut peers = Peers::new(point.kind, &mut rng);
         let draw = |_| IpPair { inside: point.host, opposite: peers.draw(&mut rng) };

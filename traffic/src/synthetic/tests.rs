@@ -19,10 +19,10 @@ pub(super) fn cardinalities(pairs: impl Iterator<Item = IpPair>) -> FxHashMap<Ad
     counts
 }
 
-fn three_planted() -> Vec<Planted> {
+fn three_planted() -> Vec<PlantedHost> {
     let kinds = [(Kind::FloodVictim, 5000), (Kind::Scanner, 1024), (Kind::Server, 3001)];
     let planted =
-        |(index, (kind, cardinality))| Planted { host: inside_host(index), cardinality, kind };
+        |(index, (kind, cardinality))| PlantedHost { host: inside_host(index), cardinality, kind };
     (0..).zip(kinds).map(planted).collect()
 }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use srlg_host::IpPair;
 use srlg_input::number;
 use srlg_traffic::family::Family;
-use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
+use srlg_traffic::synthetic::{Backbone, Kind, PlantedHost, inside_host};
 
 /// Cardinalities of the planted hosts.
 pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_000];
@@ -113,9 +113,9 @@ impl Traffic {
 
 /// The planted hosts.
 #[must_use]
-pub fn planted() -> Vec<Planted> {
+pub fn planted() -> Vec<PlantedHost> {
     let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
-    let plant = |(index, &cardinality): (usize, &u32)| Planted {
+    let plant = |(index, &cardinality): (usize, &u32)| PlantedHost {
         host: inside_host(index as u32),
         cardinality,
         kind: kinds[index % kinds.len()],
