@@ -15,7 +15,7 @@ use core::ops::Range;
 use crate::epoch::Span;
 use crate::ids::{Batch, HostId};
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::view::{ArrayParams, View};
+use crate::view::{ArrayParams, ArrayView};
 
 use tagged::{GROUP, Histograms, InWindow, Selection, Words};
 
@@ -54,7 +54,7 @@ pub trait Counter: Send + Sync + 'static {
     /// counter either touches them at once, as any number of threads may, or calls `later` with each touch, which
     /// [`apply_exclusive`](Self::apply_exclusive) then applies. A counter may touch the remaining pairs of the batch too.
     fn touch(
-        array: View<'_, Self::Params, Self::Recorder>,
+        array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
         count: usize,
         age: u32,
@@ -66,7 +66,7 @@ pub trait Counter: Send + Sync + 'static {
     fn place(touch: Self::Touch) -> u32;
 
     /// Applies `touches` to `array`, while no other thread changes recorders of their lines.
-    fn apply_exclusive(array: View<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
+    fn apply_exclusive(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// What is counted of one host on a CPU.
     type Accumulator: Accumulator<Params = Self::Params>;
@@ -78,7 +78,7 @@ pub trait Counter: Send + Sync + 'static {
     /// # Panics
     /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
     fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
-        array: View<'_, Self::Params, R>,
+        array: ArrayView<'_, Self::Params, R>,
         look: &Look,
         ahead: impl Fn(usize),
         pick: impl Fn(&[Words; GROUP], Selection, &mut InWindow),
@@ -90,7 +90,7 @@ pub trait Counter: Send + Sync + 'static {
     /// # Panics
     /// As [`count`](Self::count).
     fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
-        array: View<'_, Self::Params, R>,
+        array: ArrayView<'_, Self::Params, R>,
         host: HostId,
         span: Span,
         positions: Range<u32>,

@@ -14,7 +14,7 @@ mod rsra;
 
 use crate::ids::Batch;
 use crate::recorder::Recorder;
-use crate::view::{ArrayParams, View};
+use crate::view::{ArrayParams, ArrayView};
 
 pub use cells::{CellsFinder, CellsParams};
 pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
@@ -50,5 +50,5 @@ pub trait Finder: Send + Sync + 'static {
 
     /// Updates in `array` the recorders of `pairs`, which were in contact `age` epochs ago, while any other
     /// threads may.
-    fn touch(array: View<'_, Self::Params, Self::Recorder>, pairs: &impl Batch, age: u32);
+    fn touch(array: ArrayView<'_, Self::Params, Self::Recorder>, pairs: &impl Batch, age: u32);
 }

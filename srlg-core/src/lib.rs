@@ -88,6 +88,6 @@ pub use scheme::{CounterSizes, SchemeTypes};
 #[doc(hidden)]
 pub use sizes::{SCHEME, SIZES, Size};
 #[doc(hidden)]
-pub use view::{ArrayParams, View};
+pub use view::{ArrayParams, ArrayView};
 #[doc(hidden)]
 pub use word::{Width, Word};

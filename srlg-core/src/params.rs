@@ -79,12 +79,6 @@ impl Params {
     pub fn host_order(&self, host: IpAddr) -> u32 {
         self.hash.of(self.host_id(host).lo, self.seed_key)
     }
-
-    /// Returns the family of every hash.
-    #[must_use]
-    pub const fn hash_family(&self) -> HashFamily {
-        self.hash
-    }
 }
 
 hashing!(Params);

@@ -1,4 +1,4 @@
-//! [`View`]: the recorders of an array, seen with the params that say what they mean.
+//! [`ArrayView`]: the recorders of an array, seen with the params that say what they mean.
 
 /// Marks the params of an array, which tell the number of its recorders.
 pub trait ArrayParams {
@@ -6,22 +6,22 @@ pub trait ArrayParams {
     fn recorders(&self) -> usize;
 }
 
-/// Shows the recorders of an array, with the params that say what their words mean; a copy copies two pointers.
+/// The recorders of an array, with the params that say what their words mean; a copy copies two pointers.
 #[derive(Debug)]
-pub struct View<'a, P, R> {
+pub struct ArrayView<'a, P, R> {
     pub(crate) params: &'a P,
     pub(crate) recorders: &'a [R],
 }
 
-impl<P, R> Clone for View<'_, P, R> {
+impl<P, R> Clone for ArrayView<'_, P, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P, R> Copy for View<'_, P, R> {}
+impl<P, R> Copy for ArrayView<'_, P, R> {}
 
-impl<'a, P: ArrayParams, R> View<'a, P, R> {
+impl<'a, P: ArrayParams, R> ArrayView<'a, P, R> {
     /// Returns a view of `recorders` as those of `params`.
     ///
     /// # Panics
@@ -33,7 +33,7 @@ impl<'a, P: ArrayParams, R> View<'a, P, R> {
     }
 }
 
-impl<'a, P, R> View<'a, P, R> {
+impl<'a, P, R> ArrayView<'a, P, R> {
     /// Returns the recorders.
     #[inline(always)]
     #[must_use]

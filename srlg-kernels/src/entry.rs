@@ -27,10 +27,10 @@ fn grid() -> Grid {
     Grid { block, blocks, thread, threads }
 }
 
-/// Memory of the device, as the host launches with it.
-struct Memory;
+/// The place of arguments of kernels as the host launches them: pointers to memory of the device.
+struct DevicePointers;
 
-impl Place for Memory {
+impl Place for DevicePointers {
     type Buffer<T: Element> = Buffer<T>;
 }
 
@@ -55,7 +55,7 @@ impl<T> Length for Buffer<T> {
 /// Makes slices of the buffers of a launch; only entry points have one.
 struct Launch;
 
-impl<'a> Carry<'a, Memory, Slices<'a>> for Launch {
+impl<'a> Carry<'a, DevicePointers, Slices<'a>> for Launch {
     #[inline(always)]
     fn reads<T: Element>(&mut self, buffer: &'a mut Buffer<T>) -> &'a [T] {
         // SAFETY: the contract of a launch. Arguments live as long as their kernel runs.
@@ -76,10 +76,10 @@ macro_rules! entry_points {
 
 macro_rules! entry_point {
     ($name:literal $kernel:ident) => {
-        entry_point!(@ $name, crate::$kernel<Memory>);
+        entry_point!(@ $name, crate::$kernel<DevicePointers>);
     };
     ($name:literal $kernel:ident $($bits:tt)+) => {
-        $(entry_point!(@ concat!($name, $bits), crate::$kernel<Memory, recorder!($bits)>);)+
+        $(entry_point!(@ concat!($name, $bits), crate::$kernel<DevicePointers, recorder!($bits)>);)+
     };
     (@ $name:expr, $kernel:ty) => {
         const _: () = {

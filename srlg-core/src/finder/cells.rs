@@ -62,7 +62,7 @@ mod word;
 use super::{Finder, FinderPart};
 use crate::ids::Batch;
 use crate::recorder::Recorder64;
-use crate::view::View;
+use crate::view::ArrayView;
 
 pub use params::{CellsParams, SLOTS};
 pub use peers::Peer;
@@ -70,7 +70,7 @@ pub use touch::touch_cells;
 pub use word::{Owner, Spot};
 
 /// The recorders of an array of cells.
-pub type CellArray<'a, R> = View<'a, CellsParams, R>;
+pub type CellArray<'a, R> = ArrayView<'a, CellsParams, R>;
 
 /// Finds hosts by an array of cells: the finder of the default scheme.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl Finder for CellsFinder {
     }
 
     #[inline(always)]
-    fn touch(array: View<'_, CellsParams, Recorder64>, pairs: &impl Batch, age: u32) {
+    fn touch(array: ArrayView<'_, CellsParams, Recorder64>, pairs: &impl Batch, age: u32) {
         array.touch_all(pairs, age);
     }
 }

@@ -32,20 +32,8 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
 }
 
 /// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width` recorders, sampling with
-/// τ = `lsb_threshold`, a weight of `hot_weight` or more: Eq. 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign
-/// host helping.
-#[must_use]
-pub fn detection_probability(
-    cardinality: u32,
-    width: u32,
-    lsb_threshold: u32,
-    hot_weight: u32,
-) -> f64 {
-    1.0 - miss_probability(cardinality, width, lsb_threshold, hot_weight)
-}
-
-/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width` recorders, sampling with
-/// τ = `lsb_threshold`, a weight below `hot_weight`, to some 1e-13.
+/// τ = `lsb_threshold`, a weight below `hot_weight`, to some 1e-13: the complement of Eq. 5
+/// (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign host helping.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
@@ -153,7 +141,7 @@ mod tests {
             reached[..=mask.count_ones() as usize].iter_mut().for_each(|n| *n += 1);
         }
         for weight in 1..=8 {
-            let expected = detection_probability(cardinality, 8, 7, weight);
+            let expected = 1.0 - miss_probability(cardinality, 8, 7, weight);
             let measured = f64::from(reached[weight as usize]) / f64::from(trials);
             let deviation = libm::sqrt(expected * (1.0 - expected) / f64::from(trials));
             assert_abs_diff_eq!(measured, expected, epsilon = 5.0 * deviation);

@@ -11,10 +11,10 @@ use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder16, gathered};
-use crate::view::View;
+use crate::view::ArrayView;
 
 /// The recorders of an RSRA.
-pub type Rsra<'a, R> = View<'a, RsraParams, R>;
+pub type Rsra<'a, R> = ArrayView<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
     /// Returns which recorders of the rough estimator of `column` in `row` have one of the least `ages` ages:

@@ -2,7 +2,7 @@
 
 use srlg_core::counter::Counter;
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
-use srlg_core::{Params, SchemeTypes, View};
+use srlg_core::{ArrayView, Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
 use super::shards::{Array, Shards};
@@ -32,6 +32,6 @@ impl<S: CpuScheme> Arrays<S> {
     /// The counter's array, for updates by any number of threads.
     #[inline(always)]
     pub(super) fn counter(&self) -> Array<'_, S::Counter> {
-        View::new(S::Counter::params(self.params.counter()), self.counter.shared())
+        ArrayView::new(S::Counter::params(self.params.counter()), self.counter.shared())
     }
 }

@@ -1,7 +1,7 @@
 //! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
 
 use srlg_core::finder::Finder;
-use srlg_core::{Ages, BATCH, View};
+use srlg_core::{Ages, ArrayView, BATCH};
 
 use super::arrays::{Arrays, CpuScheme};
 use super::recent::{LanePair, RecentPairs};
@@ -20,7 +20,8 @@ impl<S: CpuScheme> Target<'_, S> {
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let arrays = self.arrays;
         let batch = &P::ids(&arrays.params, pairs);
-        let finder = View::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
+        let finder =
+            ArrayView::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
         S::Finder::touch(finder, batch, ages.finder);
         self.buckets.touch(arrays.counter(), &arrays.shards, batch, count, ages.counter);
     }

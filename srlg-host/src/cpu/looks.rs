@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use srlg_core::counter::{Accumulator, Counter, Look};
-use srlg_core::{HostId, Params, ReadRecorder, Span, Tally, View};
+use srlg_core::{ArrayView, HostId, Params, ReadRecorder, Span, Tally};
 
 use super::sweep::look_at;
 
 /// A counter's array while nobody changes it.
 type Frozen<'a, C> =
-    View<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
+    ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
 /// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse dismisses.
 pub(super) fn tally<C: Counter>(

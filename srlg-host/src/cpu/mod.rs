@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use srlg_core::counter::{Counter, Tally};
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{
-    ARRAYS, Ages, COUNTER, HostId, Params, ReadRecorder, RecentRange, Span, View, count_below,
+    ARRAYS, Ages, ArrayView, COUNTER, HostId, Params, ReadRecorder, RecentRange, Span, count_below,
     for_scheme,
 };
 
@@ -217,7 +217,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
         counter.frozen(|recorders| {
-            let array = View::new(S::Counter::params(params.counter()), recorders);
+            let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
             let Candidates { span, hosts, .. } = candidates;
             let ids: Vec<HostId> = hosts.iter().map(|&host| params.host_id(host)).collect();
             let pieces: Vec<_> =
@@ -242,7 +242,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             }
             false => Vec::new(),
         };
-        let array = View::new(S::Counter::params(params.counter()), recorders);
+        let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
         let mut regions = params.regions();
         let tally = |positions| S::Counter::tally(array, host, span, positions);
         let mut tallies: Vec<Tally> = regions.next().map(tally).into_iter().collect();

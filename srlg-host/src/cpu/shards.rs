@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use srlg_core::counter::Counter;
 use srlg_core::counter::tagged::LINE;
-use srlg_core::{BATCH, Batch, View};
+use srlg_core::{ArrayView, BATCH, Batch};
 
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 16;
@@ -38,7 +38,7 @@ impl Shards {
 }
 
 /// A counter's array.
-pub(super) type Array<'a, C> = View<'a, <C as Counter>::Params, <C as Counter>::Recorder>;
+pub(super) type Array<'a, C> = ArrayView<'a, <C as Counter>::Params, <C as Counter>::Recorder>;
 
 /// The touches of one thread that wait, by shard.
 pub(super) struct Buckets<C: Counter> {

@@ -6,7 +6,7 @@
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
 use srlg_core::counter::{Counter, Look, tagged};
-use srlg_core::{ReadRecorder, Recorder, View, age_all, count_below};
+use srlg_core::{ArrayView, ReadRecorder, Recorder, age_all, count_below};
 
 #[cfg(target_arch = "x86_64")]
 use super::picking;
@@ -28,7 +28,7 @@ for_wider_vectors! {
 
     /// Counts the positions of `look` into `counted`.
     pub(super) fn look_at<C: Counter>(
-        array: View<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
+        array: ArrayView<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         look: &Look,
         counted: &mut C::Accumulator,
     ) {

@@ -9,14 +9,14 @@ use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
 use crate::pair::{Address, BATCH};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
-use crate::view::View;
+use crate::view::ArrayView;
 
 /// Positions of a union that are looked at together, row after row: few enough for the first
 /// cache, many enough for full vectors.
 const POSITIONS_PER_BLOCK: usize = 1024;
 
 /// The rows of the paper's counter.
-pub type Rows<'a, R> = View<'a, RowsParams, R>;
+pub type Rows<'a, R> = ArrayView<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
     /// Returns `|USLE|^k` of `inside`, of `positions` alone: those at which every row is within `span`.
@@ -24,7 +24,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
     #[must_use]
     pub fn tally(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
         let Self { params, recorders } = self;
-        by_family!(params, |params| View { params, recorders }
+        by_family!(params, |params| ArrayView { params, recorders }
             .union_weight(inside, span, positions))
     }
 

@@ -3,6 +3,7 @@
 
 use super::histograms::Kind;
 use super::params::TaggedParams;
+use super::tag::TagPair;
 
 /// Reads the two words of a position.
 #[derive(Clone, Copy, Debug)]
@@ -36,16 +37,16 @@ impl PositionDecoder {
     ///
     /// All values are 16 bits wide and all choices are selections, so that loops vectorise.
     #[inline(always)]
-    pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: (u16, u16)) -> (u16, u16) {
+    pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: TagPair) -> (u16, u16) {
         let oldest = Self::oldest(touch, echo, self.delay);
         let short = ((u32::from(oldest) * u32::from(self.reciprocal)) >> 16) as u16;
         let rest = oldest.wrapping_sub(short.wrapping_mul(self.tags));
         let is_short = rest >= self.tags;
         let age = short + u16::from(is_short);
         let base = oldest - if is_short { rest.wrapping_sub(self.tags) } else { rest };
-        let own = base.saturating_add(tags.0);
+        let own = base.saturating_add(tags.touch);
         let echo_base = base.saturating_add(self.delay);
-        let own_echo = echo_base.saturating_add(tags.1);
+        let own_echo = echo_base.saturating_add(tags.echo);
         let shown = (touch == own) | (echo == own_echo);
         let (excludes, echo_excludes) = (touch > own, echo > own_echo);
         let allowed = !(excludes | echo_excludes);

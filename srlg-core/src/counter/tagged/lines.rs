@@ -13,10 +13,10 @@ use crate::counter::Look;
 use crate::hash::by_family;
 use crate::ids::PairIds;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::view::View;
+use crate::view::ArrayView;
 
 /// The lines of the tagged counter.
-pub type Lines<'a, R> = View<'a, TaggedParams, R>;
+pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// Counts the positions of `look` over the span of `bins` into `bins`. Calls `ahead` with the number of a
@@ -36,7 +36,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         let ends = [look.positions.start, look.positions.end];
         assert!(ends.map(|end| end % LINE) == [0; 2], "positions of a tally");
         let Self { params, recorders } = self;
-        by_family!(params, |params| View { params, recorders }
+        by_family!(params, |params| ArrayView { params, recorders }
             .count_positions(look, ahead, pick, bins));
     }
 }

@@ -8,6 +8,13 @@
 use super::params::TaggedParams;
 use crate::ids::HostId;
 
+/// The tags of one position, each below the number of tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TagPair {
+    pub(super) touch: u16,
+    pub(super) echo: u16,
+}
+
 /// Makes the tags of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tagger {
@@ -31,14 +38,14 @@ impl Tagger {
         }
     }
 
-    /// The tags at `position` of a touch and of its echo, each below the number of tags.
+    /// Returns the tags of a touch at `position` and of its echo.
     #[inline(always)]
-    pub(super) fn tags(self, position: u16) -> (u16, u16) {
+    pub(super) fn tags(self, position: u16) -> TagPair {
         let mut x = (position ^ self.flip).wrapping_mul(0x9e6d);
         x = (x ^ (x >> 7)).wrapping_mul(self.factor);
         x = (x ^ (x >> 9)).wrapping_add(self.offset).wrapping_mul(0xa2b5);
         let echo = (x ^ (x >> 8)).wrapping_mul(self.factor);
-        (self.reduce(x), self.reduce(echo ^ (echo >> 7)))
+        TagPair { touch: self.reduce(x), echo: self.reduce(echo ^ (echo >> 7)) }
     }
 
     /// Multiply-high: a uniform word to a uniform tag.
@@ -61,17 +68,14 @@ mod tests {
     // Expected values: an independent Python implementation (seed 0, Config::default()).
     #[test]
     fn tags_equal_the_pinned_vectors() {
-        for (inside, position, tags) in [
-            (0x0a00_0001, 0, (9, 106)),
-            (0x0a00_0001, 1, (72, 107)),
-            (0x0a00_0001, 16383, (105, 60)),
-            (0xffff_ffff, 777, (71, 53)),
+        for (inside, position, touch, echo) in [
+            (0x0a00_0001, 0, 9, 106),
+            (0x0a00_0001, 1, 72, 107),
+            (0x0a00_0001, 16383, 105, 60),
+            (0xffff_ffff, 777, 71, 53),
         ] {
-            assert_eq!(
-                Tagger::new(&params(), inside.into()).tags(position),
-                tags,
-                "{inside:#x} {position}"
-            );
+            let tags = Tagger::new(&params(), inside.into()).tags(position);
+            assert_eq!(tags, TagPair { touch, echo }, "{inside:#x} {position}");
         }
     }
 
@@ -79,11 +83,15 @@ mod tests {
     /// of echoes, and at which the touch's equals the other's echo's.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
-        let count = |equal: &dyn Fn((u16, u16), (u16, u16)) -> bool| {
+        let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {
             let equal = |&z: &u16| equal(a.tags(z), b.tags(z.wrapping_add(distance)));
             (0..16_384).filter(equal).count() as f64
         };
-        [count(&|a, b| a.0 == b.0), count(&|a, b| a.1 == b.1), count(&|a, b| a.0 == b.1)]
+        [
+            count(&|a, b| a.touch == b.touch),
+            count(&|a, b| a.echo == b.echo),
+            count(&|a, b| a.touch == b.echo),
+        ]
     }
 
     // 16384 positions match by chance with probability 1/109 each, 150.3 in the mean. Over
@@ -120,7 +128,7 @@ mod tests {
         for host in 0..40u32 {
             let tagger = Tagger::new(&params, params.hash.of(host, params.line_key).into());
             for position in 0..=u16::MAX {
-                let (touch, echo) = tagger.tags(position);
+                let TagPair { touch, echo } = tagger.tags(position);
                 bins[usize::from(touch)][usize::from(echo)] += 1;
             }
         }

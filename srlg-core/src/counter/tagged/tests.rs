@@ -38,9 +38,11 @@ fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> 
         // No own touch of the position is more recent than these.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
-        let (tag, echo_tag) = Tagger::new(params, inside.into()).tags(position as u16);
-        let (own, own_echo) =
-            (age * tags + u32::from(tag), (age + delay) * tags + u32::from(echo_tag));
+        let own_tags = Tagger::new(params, inside.into()).tags(position as u16);
+        let (own, own_echo) = (
+            age * tags + u32::from(own_tags.touch),
+            (age + delay) * tags + u32::from(own_tags.echo),
+        );
         let can_be = touch <= own && echo <= own_echo;
         let is_own = can_be && (touch == own || echo == own_echo);
         let age = age as usize;
@@ -127,7 +129,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
             let places = TouchLayout::new(&params, pair.inside.into());
             let position = places.own_position(params.position(pair.opposite));
             let place = places.of(&params, position)[0] as usize;
-            let (tag, _) = Tagger::new(&params, pair.inside.into()).tags(position as u16);
+            let tag = Tagger::new(&params, pair.inside.into()).tags(position as u16).touch;
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
         }
         for (word, alone) in recorders.iter().map(ReadRecorder::word).zip(alone) {

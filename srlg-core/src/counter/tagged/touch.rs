@@ -28,10 +28,11 @@ impl Touch {
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
         let position = places.own_position(params.position(pair.opposite()));
-        let (tag, echo_tag) = tagger.tags(position as u16);
+        let tags = tagger.tags(position as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
-        let words = u32::from(word(aged, tag)) | u32::from(word(aged + delay, echo_tag)) << 16;
+        let words =
+            u32::from(word(aged, tags.touch)) | u32::from(word(aged + delay, tags.echo)) << 16;
         Self { places: places.of(params, position), words }
     }
 

@@ -75,7 +75,7 @@ proptest! {
         let (span, positions) = (params.span(77, slices), 32 * lines.0..32 * lines.0.max(lines.1));
         for_scheme!(&params, Types => {
             type Of = <Types as SchemeTypes>::Counter;
-            let array = View::new(Of::params(params.counter()), &words[..len]);
+            let array = ArrayView::new(Of::params(params.counter()), &words[..len]);
             let most = params.regions().last().expect("a region").end;
             let positions = positions.start.min(most)..positions.end.min(most);
             let tally = on_all_levels!(look_at<Of> as level => {
