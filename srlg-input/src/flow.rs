@@ -3,7 +3,7 @@
 //! A [`Decoder`] takes the payloads of UDP datagrams, from any number of exporters, and returns a [`Contact`](crate::Contact) for
 //! each direction of each flow that had packets. The protocol is detected per datagram.
 //!
-//! A record that is not a contact is counted by reason and by exporter ([`Counts`], [`Reason`]) and is never an error: exports are
+//! A record that is not a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is never an error: exports are
 //! unauthenticated datagrams, some of them cut, damaged or malicious. Memory is bounded for any content
 //! ([`Decoder::memory_bound`]).
 //!
@@ -35,7 +35,7 @@ mod source;
 mod state;
 mod templates;
 
-pub use counts::{Counts, Reason};
+pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
 pub use exporter::{Exporter, ExporterStatus, Undecodable};
 pub use options::{BadOptions, DecoderOptions};

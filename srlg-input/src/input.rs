@@ -10,7 +10,7 @@ use crate::contact::Contact;
 use crate::error::InputError;
 use crate::files::Files;
 #[cfg(feature = "flow")]
-use crate::flow::{Counts as Flows, ExporterStatus};
+use crate::flow::{ExporterStatus, FlowCounts};
 use crate::live::Live;
 use crate::options::InputOptions;
 
@@ -203,7 +203,7 @@ pub struct Status {
     pub packets: Option<PacketCounts>,
     /// Exports.
     #[cfg(feature = "flow")]
-    pub flows: Option<Flows>,
+    pub flows: Option<FlowCounts>,
     /// Sockets that exports are received at.
     pub sockets: Option<SocketStatus>,
     /// Packets that the kernel or the interface dropped, as this program was too slow.

@@ -46,7 +46,7 @@ reasons! {
 
 /// Counts what was decoded, of one exporter or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct FlowCounts {
     /// Payloads that were given, of any kind.
     pub datagrams: u64,
     /// Flow records, options records and samples.
@@ -56,7 +56,7 @@ pub struct Counts {
     reasons: [u64; Reason::ALL.len()],
 }
 
-impl Counts {
+impl FlowCounts {
     /// Returns how often `reason` occurred.
     pub fn of(&self, reason: Reason) -> u64 {
         self.reasons[reason as usize]
@@ -68,7 +68,7 @@ impl Counts {
 }
 
 /// Adds those of another exporter, or of another decoder.
-impl AddAssign<&Self> for Counts {
+impl AddAssign<&Self> for FlowCounts {
     fn add_assign(&mut self, other: &Self) {
         self.datagrams += other.datagrams;
         self.records += other.records;
@@ -80,7 +80,7 @@ impl AddAssign<&Self> for Counts {
 }
 
 /// One line: totals, then the reasons that occurred.
-impl fmt::Display for Counts {
+impl fmt::Display for FlowCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { datagrams, records, contacts, .. } = self;
         write!(f, "{datagrams} datagrams, {records} records, {contacts} contacts")?;
@@ -90,11 +90,11 @@ impl fmt::Display for Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, Reason};
+    use super::{FlowCounts, Reason};
 
     #[test]
     fn every_reason_has_its_own_count_and_name() {
-        let mut counts = Counts::default();
+        let mut counts = FlowCounts::default();
         for reason in Reason::ALL {
             counts.add(reason);
             assert_eq!(counts.of(reason), 1);
@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn summary_names_only_the_reasons_that_occurred() {
-        let mut counts = Counts { datagrams: 1, records: 3, contacts: 2, ..Counts::default() };
+        let mut counts =
+            FlowCounts { datagrams: 1, records: 3, contacts: 2, ..FlowCounts::default() };
         let first = counts.to_string();
         counts.add(Reason::Future);
         counts.add(Reason::NoPackets);

@@ -11,7 +11,7 @@ use lru::LruCache;
 
 use crate::contact::Contact;
 use crate::flow::clock::SECOND;
-use crate::flow::counts::{Counts, Reason};
+use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::exporter::{self, Exporter};
 use crate::flow::netflow::{CUT_NS, Export, Message, Version};
 use crate::flow::options::{BadOptions, DecoderOptions, ENTRY_BYTES, table};
@@ -32,7 +32,7 @@ pub struct Decoder {
     pub(crate) sources: LruCache<source::Key, Source>,
     /// Of all sources.
     template_bytes: usize,
-    counts: Counts,
+    counts: FlowCounts,
     sflow: SflowParser,
 }
 
@@ -48,7 +48,7 @@ impl Decoder {
             exporters: table(options.sources),
             sources: table(options.sources),
             template_bytes: 0,
-            counts: Counts::default(),
+            counts: FlowCounts::default(),
             sflow: SflowParser::default(),
         })
     }
@@ -67,7 +67,7 @@ impl Decoder {
         let key = exporter::Key::new(exporter, &self.options);
         self.add_exporter(key);
         let options = self.options;
-        let (address, mut counts) = (key.address, Counts::default());
+        let (address, mut counts) = (key.address, FlowCounts::default());
         counts.datagrams = 1;
         let mut sink = Sink { options: &options, exporter: address, counts, take };
         let is_read = match Version::of(payload) {
@@ -165,7 +165,7 @@ impl Decoder {
     }
 
     /// Returns what became of all datagrams.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &FlowCounts {
         &self.counts
     }
 

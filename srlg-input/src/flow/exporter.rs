@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::flow::clock::{Clock, Skew};
-use crate::flow::counts::Counts;
+use crate::flow::counts::FlowCounts;
 use crate::flow::decoder::Decoder;
 use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
@@ -34,7 +34,7 @@ pub struct Undecodable {
 /// Tells what came of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
-    pub(crate) counts: Counts,
+    pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
     pub(crate) losses: Losses,
     pub(crate) samplers: Samplers,
@@ -51,7 +51,7 @@ impl Key {
 impl Exporter {
     pub(crate) fn new(options: &DecoderOptions) -> Self {
         Self {
-            counts: Counts::default(),
+            counts: FlowCounts::default(),
             skew: Skew::default(),
             losses: Losses::default(),
             samplers: Samplers::new(options.samplers),
@@ -65,7 +65,7 @@ impl Exporter {
     }
 
     /// Returns what became of its datagrams.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &FlowCounts {
         &self.counts
     }
 
@@ -133,7 +133,7 @@ pub struct ExporterStatus {
     /// Address, with port 0.
     pub address: SocketAddr,
     /// What became of its datagrams.
-    pub counts: Counts,
+    pub counts: FlowCounts,
     /// What is missing of its exports.
     pub losses: Losses,
     /// Nanoseconds by which its clock is behind that of this machine.

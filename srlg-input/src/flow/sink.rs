@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use crate::contact::{Contact, Host, TCP};
 use crate::flow::clock::{Clock, Last};
-use crate::flow::counts::{Counts, Reason};
+use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 use crate::flow::sampling::Samplers;
@@ -17,7 +17,7 @@ use crate::flow::sampling::Samplers;
 pub(crate) struct Sink<'a, F> {
     pub(crate) options: &'a DecoderOptions,
     pub(crate) exporter: IpAddr,
-    pub(crate) counts: Counts,
+    pub(crate) counts: FlowCounts,
     pub(crate) take: F,
 }
 

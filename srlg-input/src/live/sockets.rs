@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::flow::{Counts, Decoder, DecoderOptions, ExporterStatus};
+use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts};
 use crate::input::LogLine;
 use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
@@ -165,7 +165,7 @@ impl Sockets {
     }
 
     pub(crate) fn status(&self) -> Status {
-        let (mut flows, mut exporters) = (Counts::default(), Vec::new());
+        let (mut flows, mut exporters) = (FlowCounts::default(), Vec::new());
         for decoder in &self.shared.decoders {
             let decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
             flows += decoder.counts();
