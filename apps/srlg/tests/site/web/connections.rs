@@ -44,6 +44,7 @@ fn is_served(stream: &TcpStream) -> bool {
     sockets.lines().skip(1).any(is_it)
 }
 
+/// Reads until the server ends the connection, and returns how long that took.
 fn until_end(mut stream: TcpStream) -> Duration {
     let start = Instant::now();
     // Whether it ends by a message, an end or a reset is all the same.
@@ -74,14 +75,14 @@ fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
     let stuck: Vec<TcpStream> =
         (0..8).map(|_| ask(web.address(), "/events", "localhost")).collect();
     let mut reader = BufReader::new(ask(web.address(), "/events", "localhost"));
-    let start = Instant::now();
+    let (start, mut is_answered_beside_them) = (Instant::now(), false);
     for now in 1..10 {
         boards.send_replace(large(now));
         assert_eq!(next(&mut reader, now), now);
-        let asked = Instant::now();
         assert_eq!(get(&web, "/api/v1/alerts").0, 200);
-        assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+        is_answered_beside_them |= stuck.iter().any(is_served);
     }
+    assert!(is_answered_beside_them, "answers waited until the stuck pages were cut off");
     // After ten seconds of patience only what the system has kept is left to read, with no last chunk.
     while stuck.iter().any(is_served) {
         assert!(start.elapsed() < Duration::from_secs(60), "a connection was not cut off");
@@ -139,6 +140,6 @@ fn the_end_of_a_monitor_waits_for_no_page() {
     assert_eq!(next(&mut reader, 1), 1);
     let start = Instant::now();
     drop(web);
-    assert!(start.elapsed() < Duration::from_secs(8));
-    assert!(until_end(reader.into_inner()) < Duration::from_secs(8));
+    // A server that waits for its clients would wait for ever: the page reads on.
+    assert!(start.elapsed() + until_end(reader.into_inner()) < Duration::from_secs(30));
 }
