@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 
 use crate::show::board::Boards;
 use guard::Hosts;
-use shared::Shared;
+use shared::WebState;
 
 /// A web server, which stops when it is dropped.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Web {
             .with_context(|| format!("cannot listen at {address}"))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let router = router(Shared::new(boards), Hosts::new(options));
+        let router = router(WebState::new(boards), Hosts::new(options));
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -114,7 +114,7 @@ impl Drop for Web {
     }
 }
 
-fn router(shared: Shared, hosts: Hosts) -> Router {
+fn router(shared: WebState, hosts: Hosts) -> Router {
     Router::new()
         .merge(assets::routes())
         .route("/metrics", get(metrics::metrics))

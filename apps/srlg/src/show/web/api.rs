@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::shared::{Shared, error};
+use super::shared::{WebState, error};
 use crate::notify::notice::Notice;
 use crate::now_ms;
 use crate::show::board::{Board, TOP};
@@ -26,11 +26,11 @@ pub(super) async fn not_allowed() -> Response {
     error(StatusCode::METHOD_NOT_ALLOWED, "the monitor only answers: ask by GET")
 }
 
-pub(super) async fn status(State(shared): State<Shared>) -> Json<Arc<Board>> {
+pub(super) async fn status(State(shared): State<WebState>) -> Json<Arc<Board>> {
     Json(shared.board())
 }
 
-pub(super) async fn alerts(State(shared): State<Shared>) -> Json<Vec<Arc<Notice>>> {
+pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Vec<Arc<Notice>>> {
     Json(shared.board().alerts.clone())
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Top {
 }
 
 pub(super) async fn top(
-    State(shared): State<Shared>,
+    State(shared): State<WebState>,
     asked: Result<Query<Top>, QueryRejection>,
 ) -> Response {
     let Query(asked) = match asked {
@@ -62,7 +62,7 @@ pub(super) async fn top(
 }
 
 /// Whether slices end; a replay has no clock that they must keep up with.
-pub(super) async fn health(State(shared): State<Shared>) -> Response {
+pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
     if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {

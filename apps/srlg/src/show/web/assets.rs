@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::shared::Shared;
+use super::shared::WebState;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -23,7 +23,7 @@ const FILES: [(&str, &str, &str); 6] = [
     ("/uplot.js", SCRIPT, include_str!("page/uPlot.iife.min.js")),
 ];
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<WebState> {
     FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
         router.route(path, get(async move |headers: HeaderMap| answer(kind, text, &headers)))
     })

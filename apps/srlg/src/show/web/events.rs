@@ -15,14 +15,14 @@ use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::shared::{PAGES, Shared, error};
+use super::shared::{PAGES, WebState, error};
 
 /// After so much silence a comment is sent, by which both sides see whether the other is there.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// What one page has.
 struct Page {
-    shared: Shared,
+    shared: WebState,
     _place: OwnedSemaphorePermit,
 }
 
@@ -41,7 +41,7 @@ impl Page {
 }
 
 /// Tells of the board, now and whenever it changes.
-pub(super) async fn events(State(mut shared): State<Shared>) -> Response {
+pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
         let text = format!("{PAGES} pages are open, which is the most: close one");
         return error(StatusCode::SERVICE_UNAVAILABLE, &text);

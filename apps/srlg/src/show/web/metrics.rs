@@ -9,13 +9,13 @@ use axum::response::IntoResponse;
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use super::shared::Shared;
+use super::shared::WebState;
 use crate::show::board::{Board, ExporterBoard, SinkBoard, ViewBoard};
 
 /// Exporters that have labels.
 const EXPORTERS: usize = 1_024;
 
-pub(super) async fn metrics(State(shared): State<Shared>) -> impl IntoResponse {
+pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
     // A new one each time: what is gone from the board has no lines.
     let recorder = PrometheusBuilder::new().build_recorder();
     with_local_recorder(&recorder, || record(&shared.board()));

@@ -1,4 +1,4 @@
-//! What all who ask share.
+//! State that all requests share.
 //!
 //! Invariant: the text of a board as an event is made once, however many pages are open.
 
@@ -16,8 +16,9 @@ use crate::show::board::{Board, Boards};
 /// Pages that are told of every board.
 pub(super) const PAGES: usize = 64;
 
+/// The state of the server that every handler of requests gets.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct WebState {
     pub(super) boards: Boards,
     /// Places for pages that are told of every board.
     pub(super) places: Arc<Semaphore>,
@@ -28,7 +29,7 @@ pub(super) struct Shared {
 /// A board, and its event.
 type BoardEvent = (Arc<Board>, Bytes);
 
-impl Shared {
+impl WebState {
     pub(super) fn new(boards: Boards) -> Self {
         Self { boards, places: Arc::new(Semaphore::new(PAGES)), last: Arc::default() }
     }
