@@ -28,7 +28,7 @@ use super::checkpoint::{self, Attachment};
 use super::lines::Lines;
 use super::reader::{Event, Message};
 use super::reports::{self, ClosedSlice, named};
-use super::rule::{Close, CloseRule, DeltaArrival, Moment, Step, Verdict};
+use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict};
 use super::status::{CollectorStatus, LastReport, ProbeStatus};
 use super::stream::{Position, Witness};
 use super::tally::Tally;
@@ -195,13 +195,13 @@ impl Engine {
     fn close_what_may(&mut self) -> Result<()> {
         while let (false, Some(step)) = (self.progress.done, self.rule.step(self.progress.now)) {
             match step {
-                Step::Begin { slice, waiting } => self.begin(slice, waiting)?,
-                Step::Skip { slice, merge } => {
+                CollectorStep::Begin { slice, waiting } => self.begin(slice, waiting)?,
+                CollectorStep::Skip { slice, merge } => {
                     warn!("no probe sent a delta for a whole window: slice {slice} is next");
                     self.detector.skip_to(slice)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                 }
-                Step::Close { close, merge } => {
+                CollectorStep::Close { close, merge } => {
                     self.close(&close)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                     self.after_close(close.slice)?;

@@ -297,7 +297,7 @@ pub(super) enum Refusal {
 
 /// The next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step<T> {
+pub(super) enum CollectorStep<T> {
     /// The first slice runs: skip to it, and deliver what waited for it.
     Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
     /// The first slice after a long silence runs: skip to it, and `merge`.

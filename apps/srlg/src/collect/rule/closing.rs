@@ -3,11 +3,11 @@
 //! Shape: [`CloseRule::step`], from one running slice to the next. Invariant: only here does a slice become
 //! the running one, and never a lower one than before.
 
-use super::{Cause, Close, CloseRule, Moment, Slot, Step};
+use super::{Cause, Close, CloseRule, CollectorStep, Moment, Slot};
 
 impl<T> CloseRule<T> {
     /// What happens next, if anything may; to be asked until nothing does.
-    pub(in super::super) fn step(&mut self, now: Moment) -> Option<Step<T>> {
+    pub(in super::super) fn step(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let Some(running) = self.running else { return self.begin(now) };
         self.advance_front(now);
         if let Some(slice) = self.end_of_silence(running) {
@@ -26,7 +26,7 @@ impl<T> CloseRule<T> {
     }
 
     /// The first slice is known once every probe has spoken, or had the time to.
-    fn begin(&mut self, now: Moment) -> Option<Step<T>> {
+    fn begin(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let crowded = self.pending > self.limits.max_pending;
         let expired = now >= self.waiting_since? + self.limits.quiet;
         if !(self.front.is_whole() || expired || crowded) {
@@ -40,7 +40,7 @@ impl<T> CloseRule<T> {
         self.known_from.fill(first);
         self.running = Some(first);
         self.pending = 0;
-        Some(Step::Begin { slice: first, waiting: std::mem::take(&mut self.waiting) })
+        Some(CollectorStep::Begin { slice: first, waiting: std::mem::take(&mut self.waiting) })
     }
 
     /// After a window without a word all is forgotten: what silence is left is skipped.
@@ -50,11 +50,11 @@ impl<T> CloseRule<T> {
         (self.silent >= self.limits.window && next > running).then_some(next)
     }
 
-    fn skip_to(&mut self, slice: u64) -> Step<T> {
+    fn skip_to(&mut self, slice: u64) -> CollectorStep<T> {
         self.run(slice);
         self.known_from.fill(slice);
         self.silent = 0;
-        Step::Skip { slice, merge: self.release(slice) }
+        CollectorStep::Skip { slice, merge: self.release(slice) }
     }
 
     fn may_close(&self, running: u64, now: Moment) -> Option<Cause> {
@@ -69,7 +69,7 @@ impl<T> CloseRule<T> {
         (now >= reached + self.limits.deadline).then_some(Cause::Deadline)
     }
 
-    fn close(&mut self, slice: u64, cause: Cause, now: Moment) -> Step<T> {
+    fn close(&mut self, slice: u64, cause: Cause, now: Moment) -> CollectorStep<T> {
         let mut slot = self.open.remove(&slice).unwrap_or_default();
         self.silent = if slot.is_silent() { self.silent + 1 } else { 0 };
         let mut close = Close {
@@ -93,7 +93,7 @@ impl<T> CloseRule<T> {
         }
         close.is_window_whole = self.is_whole(slice);
         self.run(slice + 1);
-        Step::Close { close, merge: self.release(slice + 1) }
+        CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
     /// Whether nothing is owed in the window that ends with `slice`.

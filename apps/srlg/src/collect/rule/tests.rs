@@ -72,11 +72,11 @@ impl Collector {
     fn pass(&mut self, now: Moment) {
         while let Some(step) = self.rule.step(now) {
             match step {
-                Step::Begin { waiting, .. } => {
+                CollectorStep::Begin { waiting, .. } => {
                     waiting.into_iter().for_each(|arrival| self.deliver(now, arrival));
                 }
-                Step::Skip { slice, merge } => self.merge(slice, merge),
-                Step::Close { close, merge } => {
+                CollectorStep::Skip { slice, merge } => self.merge(slice, merge),
+                CollectorStep::Close { close, merge } => {
                     self.merge(close.slice + 1, merge);
                     self.closed.push(close);
                 }
