@@ -58,7 +58,7 @@ struct Course {
 
 /// A change of the alert of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum Change {
     Start,
     Update(Why),
     /// With the time until which the counts were there.
@@ -96,7 +96,7 @@ impl HostState {
         sighting: impl Fn(u32) -> Sighting,
         now_ms: u64,
         may_fall: bool,
-    ) -> Option<Step> {
+    ) -> Option<Change> {
         let (mut has_joined, mut has_lost, mut until_ms) = (false, false, 0);
         self.windows.retain(|length, window| {
             let is_of_rule = rule.windows.contains_key(length);
@@ -119,15 +119,15 @@ impl HostState {
                 let (rule, start_ms, severity) = (rule.name.clone(), now_ms, severity?);
                 self.active =
                     Some(Active { rule, start_ms, severity, told_ms: now_ms, until_ms: 0 });
-                Step::Start
+                Change::Start
             }
             Some(active) => {
                 active.until_ms = active.until_ms.max(until_ms);
                 if !is_active {
                     // A window that the rule has lost had its count until now.
                     return Some(match has_lost {
-                        true => Step::End(now_ms, Why::Rule),
-                        false => Step::End(active.until_ms, Why::Below),
+                        true => Change::End(now_ms, Why::Rule),
+                        false => Change::End(active.until_ms, Why::Below),
                     });
                 }
                 let severity = severity.unwrap_or(active.severity);
@@ -150,7 +150,7 @@ impl HostState {
                 };
                 active.severity = active.severity.max(severity);
                 active.told_ms = now_ms;
-                Step::Update(why)
+                Change::Update(why)
             }
         };
         for (length, window) in &mut self.windows {

@@ -14,7 +14,7 @@ use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{HostState, Step};
+use crate::alerts::host::{Change, HostState};
 use crate::alerts::rules::Rule;
 use crate::alerts::terms::Terms;
 
@@ -208,10 +208,10 @@ impl Tracker {
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, may_fall) {
-            Some(Step::Start) => return true,
-            Some(Step::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
-            Some(Step::End(until_ms, why)) => self.end(host, until_ms, why, slice),
-            Some(Step::Update(_)) => {}
+            Some(Change::Start) => return true,
+            Some(Change::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
+            Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
+            Some(Change::Update(_)) => {}
             None if state.is_idle() => drop(self.hosts.remove(&host)),
             None => {}
         }
