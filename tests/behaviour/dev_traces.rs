@@ -8,16 +8,25 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use srlg::config::Scheme;
 use srlg::report::EstimateRange;
 use srlg::time::{Placement, SliceClock};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
-/// Slices per window, and seconds per slice.
+/// Seconds per slice, and a detector of it, whose threshold is another one.
 struct Cut {
     seconds: u64,
-    window: u32,
+    config: Config,
+}
+
+impl Cut {
+    /// Slices of minutes, of which days are thousands of closes: hence small arrays.
+    fn minutes(minutes: u64, window: u32) -> Self {
+        let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
+        Self { seconds: 60 * minutes, config: Config { window, scheme, ..Config::default() } }
+    }
 }
 
 /// A detector, compared with the truth.
@@ -29,8 +38,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn new(threshold: u32, window: u32) -> Self {
-        let config = Config { threshold, window, ..Config::default() };
+    fn new(threshold: u32, cut: &Cut) -> Self {
+        let config = Config { threshold, ..cut.config };
         Self {
             detector: SlidingDetector::new(config, Device::Cpu).unwrap(),
             threshold: f64::from(threshold),
@@ -121,9 +130,9 @@ impl Replay {
 fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) -> [usize; N] {
     let mut compared = [0; N];
     for trace in traces {
-        let comparisons = thresholds.map(|threshold| Comparison::new(threshold, cut.window));
+        let comparisons = thresholds.map(|threshold| Comparison::new(threshold, cut));
         let replay =
-            Replay { exact: ExactWindow::new(cut.window), comparisons: comparisons.into() };
+            Replay { exact: ExactWindow::new(cut.config.window), comparisons: comparisons.into() };
         for (compared, comparison) in compared.iter_mut().zip(replay.run(trace, cut).comparisons) {
             println!("{}: {} super points", trace.display(), comparison.compared);
             assert!(comparison.wrong.is_empty(), "{}:\n{}", trace.display(), comparison.wrong);
@@ -142,14 +151,14 @@ fn is_long(trace: &Path) -> bool {
 fn super_points_in_sliding_windows_of_five_minutes() {
     let mut traces = dev_traces();
     traces.retain(|trace| !is_long(trace));
-    let [low, high] = compare(&traces, [100, 1024], &Cut { seconds: 60, window: 5 });
+    let [low, high] = compare(&traces, [100, 1024], &Cut::minutes(1, 5));
     assert!(traces.is_empty() || (low >= 150 && high >= 20), "only {low} and {high}");
 }
 
 #[test]
 fn super_points_of_all_traces_in_separate_windows_of_five_minutes() {
     let traces = dev_traces();
-    let [compared] = compare(&traces, [256], &Cut { seconds: 300, window: 1 });
+    let [compared] = compare(&traces, [256], &Cut::minutes(5, 1));
     assert!(traces.is_empty() || compared >= 20, "only {compared}");
 }
 
@@ -157,6 +166,7 @@ fn super_points_of_all_traces_in_separate_windows_of_five_minutes() {
 fn super_points_of_the_composite_trace_second_by_second() {
     let mut traces = dev_traces();
     traces.retain(|path| path.to_string_lossy().contains("composite"));
-    let [compared] = compare(&traces, [1024], &Cut { seconds: 1, window: 300 });
+    let cut = Cut { seconds: 1, config: Config { window: 300, ..Config::default() } };
+    let [compared] = compare(&traces, [1024], &cut);
     assert!(traces.is_empty() || compared >= 1000, "only {compared}");
 }
