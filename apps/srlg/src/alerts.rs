@@ -12,11 +12,16 @@
 //! Many hosts of one network that start together are one alert, of the network.
 
 mod alert;
+pub(crate) mod book;
+pub mod desk;
+pub(crate) mod details;
 mod group;
 mod host;
+pub(crate) mod maxima;
 mod quiet;
 pub mod rules;
 mod terms;
+mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};

@@ -20,8 +20,8 @@ use srlg_input::contact::Networks;
 use srlg_input::{InputOptions, ViewOptions};
 use toml::de::DeTable;
 
+use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::Rules;
-use crate::measure::watch::BELOW_DOWN;
 use crate::notify::sinks::SinkOptions;
 pub use document::Problems;
 pub use file::General;

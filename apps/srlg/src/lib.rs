@@ -19,6 +19,7 @@ pub mod measure;
 pub mod network;
 pub mod notify;
 pub mod probe;
+mod service;
 pub mod show;
 
 use std::time::SystemTime;

@@ -1,11 +1,9 @@
 //! One site: contacts in, a detector per view, alerts of each.
 
-pub(crate) mod maxima;
+pub mod checkpoints;
 pub mod monitor;
 pub mod run;
-pub mod saved;
-mod service;
-pub(crate) mod watch;
+mod watch;
 
 use std::time::Duration;
 

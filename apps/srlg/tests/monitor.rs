@@ -4,8 +4,8 @@ use std::path::Path;
 
 use srlg_cli::alerts::{Status, Why};
 use srlg_cli::config::Config;
+use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
-use srlg_cli::measure::saved::Saved;
 use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
 use srlg_input::Contact;
@@ -41,26 +41,31 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
     told
 }
 
+/// Keeps `notices` of a monitor, which ends.
+fn end(mut of: Continued, notices: &[Notice]) {
+    of.ledger.keep(of.monitor.desk(), notices).unwrap();
+    of.checkpoints.finish(&mut of.monitor).unwrap();
+}
+
 #[test]
 fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
     let folder = tempfile::tempdir().unwrap();
-    let open = |views: &[&str]| Saved::open(&config(folder.path(), views)).unwrap();
+    let open = |views: &[&str]| Continued::open(&config(folder.path(), views)).unwrap();
     let start_ms = now_ms() - 200_000;
-    let (saved, mut monitor, _) = open(&["a", "b"]);
-    let told = feed(&mut monitor, start_ms, 10, 100);
+    let mut first = open(&["a", "b"]);
+    let told = feed(&mut first.monitor, start_ms, 10, 100);
     assert_eq!(told.len(), 2);
-    saved.keep(&mut monitor, &told).unwrap();
-    saved.finish(&mut monitor).unwrap();
+    end(first, &told);
 
-    let (saved, mut monitor, ended) = open(&["a"]);
-    let [end] = &ended[..] else { panic!("{ended:?}") };
-    assert_eq!((end.view.as_str(), end.status, end.why), ("b", Status::End, Why::Rule));
-    saved.keep(&mut monitor, &ended).unwrap();
-    saved.finish(&mut monitor).unwrap();
+    let second = open(&["a"]);
+    let ended = second.ended.clone();
+    let [of_b] = &ended[..] else { panic!("{ended:?}") };
+    assert_eq!((of_b.view.as_str(), of_b.status, of_b.why), ("b", Status::End, Why::Rule));
+    end(second, &ended);
 
-    let (_saved, mut monitor, ended) = open(&["a", "b"]);
-    assert_eq!(ended, []);
-    let told = feed(&mut monitor, start_ms + 20_000, 60, 1);
+    let mut third = open(&["a", "b"]);
+    assert_eq!(third.ended, []);
+    let told = feed(&mut third.monitor, start_ms + 20_000, 60, 1);
     let told: Vec<_> = told.iter().map(|notice| (notice.view.as_str(), notice.status)).collect();
     assert_eq!(told, [("a", Status::End)]);
 }
@@ -69,13 +74,12 @@ fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
 fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), &["a"]);
-    let (saved, mut monitor, _) = Saved::open(&config).unwrap();
-    let told = feed(&mut monitor, now_ms() + 3_600_000, 10, 100);
-    saved.keep(&mut monitor, &told).unwrap();
-    saved.finish(&mut monitor).unwrap();
+    let mut first = Continued::open(&config).unwrap();
+    let told = feed(&mut first.monitor, now_ms() + 3_600_000, 10, 100);
+    end(first, &told);
 
-    let (_saved, mut monitor, _) = Saved::open(&config).unwrap();
-    let ends = feed(&mut monitor, now_ms(), 30, 1);
+    let mut second = Continued::open(&config).unwrap();
+    let ends = feed(&mut second.monitor, now_ms(), 30, 1);
     assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
 }
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::alerts::maxima::Maxima;
 use crate::config::{Config, ViewConfig};
-use crate::measure::maxima::Maxima;
-use crate::measure::saved::maxima_key;
+use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 
 /// Of the hosts of a rule so many stay below.

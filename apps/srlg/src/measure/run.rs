@@ -3,74 +3,43 @@
 //! Shape: one thread reads, counts and closes slices; sinks, checkpoints and the page have threads of their own, and hold
 //! it up never.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use crate::alerts::{Every, OnChange, Tracker};
 use anyhow::Result;
 use srlg_input::{Event, Input, LogLevel, LogLine};
-use tokio::sync::watch::Sender;
 use tracing::{info, warn};
 
+use crate::config::Config;
 use crate::config::options::Options;
-use crate::config::{Config, General};
+use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
-use crate::measure::saved::Saved;
-use crate::measure::service::Service;
-use crate::notify::notice::Notice;
-use crate::notify::sinks::Sinks;
+use crate::notify::delivery::Delivery;
 use crate::now_ms;
+use crate::service::Service;
 use crate::show::board::Board;
-use crate::show::web::Web;
-
-/// Notices that wait while the database takes none.
-const MOST_WAITING: usize = 100_000;
-
-/// How long sinks have at the end.
-const LAST: Duration = Duration::from_secs(5);
-
-/// The shortest time between two boards.
-const BOARD: Duration = Duration::from_millis(250);
-
-/// How often old notices are forgotten.
-const FORGET: Duration = Duration::from_secs(60);
+use crate::show::screen::Screen;
 
 /// Watches until the input ends, or a signal comes.
 pub fn run(options: &Options) -> Result<()> {
     let config = options.config()?;
-    let (saved, monitor, ended) = Saved::open(&config)?;
-    let sinks = Sinks::start(&config.sinks, saved.store())?;
+    let Continued { monitor, ledger, checkpoints, ended } = Continued::open(&config)?;
+    let delivery = Delivery::start(ledger, &config.sinks)?;
     let mut input = Input::open(&config.source)?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
-    let (boards, latest) = tokio::sync::watch::channel(Arc::default());
-    let General { http, http_public, .. } = config.general;
-    let web = http.map(|address| Web::start(address, http_public, latest));
-    let web = web.transpose()?;
-    if let Some(web) = &web {
-        info!("the page is at http://{}/", web.address());
-    }
     let started_ms = now_ms();
     let mut it = Loop {
         options,
+        screen: Screen::open(&config.general)?,
         config,
-        saved,
         monitor,
-        sinks,
+        checkpoints,
+        delivery,
         service: Service::new()?,
-        boards,
-        waiting: Vec::new(),
-        failing: OnChange::default(),
-        lost: OnChange::default(),
-        full: OnChange::default(),
         now_ms: 0,
         started_ms,
         last_reload_ms: started_ms,
         is_last_reload_good: true,
-        publish: Every::new(BOARD),
-        forget: Every::from_now(FORGET),
     };
-    it.tell(ended)?;
+    it.delivery.tell(it.monitor.desk(), ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
@@ -98,23 +67,16 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
 struct Loop<'a> {
     options: &'a Options,
     config: Config,
-    saved: Saved,
     monitor: Monitor,
-    sinks: Sinks,
+    checkpoints: ViewCheckpoints,
+    delivery: Delivery,
+    screen: Screen,
     service: Service,
-    boards: Sender<Arc<Board>>,
-    /// What the database did not take.
-    waiting: Vec<Notice>,
-    failing: OnChange,
-    lost: OnChange,
-    full: OnChange,
     /// The end of the last slice.
     now_ms: u64,
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
-    publish: Every,
-    forget: Every,
 }
 
 impl Loop<'_> {
@@ -143,78 +105,21 @@ impl Loop<'_> {
 
     fn slice_ended(&mut self, input: &Input) -> Result<()> {
         let notices = self.monitor.notices()?;
-        self.tell(notices)?;
+        self.delivery.tell(self.monitor.desk(), notices)?;
         // Files tell no time of day.
         if !self.config.source.is_live() {
             self.look_around()?;
         }
-        if self.publish.is_due() {
-            let board = self.board(input);
-            self.log_changes(&board);
-            self.boards.send_replace(Arc::new(board));
-        }
-        Ok(())
-    }
-
-    /// Logs when the input is lost and comes back, and when hosts are left without an alert.
-    fn log_changes(&mut self, board: &Board) {
-        match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!(
-                "no contact has come for a minute: until contacts come no alert starts or ends"
-            ),
-            Some(false) => info!("contacts come again"),
-            None => {}
-        }
-        let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
-        match self.full.change_to(left_out > 0) {
-            Some(true) => warn!(
-                "{left_out} hosts at their threshold have no alert, as {} others of a view have one: give higher thresholds",
-                Tracker::MOST_HOSTS
-            ),
-            Some(false) => info!("all hosts at their threshold have an alert again"),
-            None => {}
-        }
-    }
-
-    fn board(&self, input: &Input) -> Board {
-        Board {
+        let Self { screen, config, monitor, delivery, .. } = self;
+        screen.show(|| Board {
             started_ms: self.started_ms,
-            is_live: self.config.source.is_live(),
-            sinks: self.sinks.boards(),
+            is_live: config.source.is_live(),
+            sinks: delivery.boards(),
             last_reload_ms: self.last_reload_ms,
             is_last_reload_good: self.is_last_reload_good,
-            ..self.monitor.board(&input.status())
-        }
-    }
-
-    /// Tells `notices`, when the database has them.
-    fn tell(&mut self, notices: Vec<Notice>) -> Result<()> {
-        for notice in &notices {
-            info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
-        }
-        self.waiting.extend(notices);
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
-        match self.saved.keep(&mut self.monitor, &self.waiting) {
-            Ok(()) => {
-                self.waiting.clear();
-                self.sinks.wake();
-                if self.failing.change_to(false).is_some() {
-                    info!("the database takes notices again");
-                }
-                Ok(())
-            }
-            Err(error) if self.waiting.len() > MOST_WAITING => Err(error),
-            Err(error) => {
-                if self.failing.change_to(true).is_some() {
-                    warn!(
-                        "the database takes no notices, which wait for the next slice: {error:#}"
-                    );
-                }
-                Ok(())
-            }
-        }
+            ..monitor.board(&input.status())
+        });
+        Ok(())
     }
 
     /// What is due now and then.
@@ -223,15 +128,11 @@ impl Loop<'_> {
         if self.service.wants_reload() {
             self.reload();
         }
-        if self.forget.is_due() {
-            // Notices of a replay are as old as its data.
-            let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
-            let before = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
-            if let Err(error) = self.saved.store().forget(before) {
-                warn!("old notices are not forgotten: {error:#}");
-            }
-        }
-        self.saved.save_if_due(&mut self.monitor)
+        // Notices of a replay are as old as its data.
+        let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
+        let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
+        self.delivery.look_around(self.monitor.desk(), before_ms);
+        self.checkpoints.save_if_due(&mut self.monitor)
     }
 
     /// Follows the configuration as the file has it now, as far as that can be done without a restart.
@@ -266,12 +167,8 @@ impl Loop<'_> {
 
     /// Ends everything, and loses nothing.
     fn finish(mut self) -> Result<()> {
-        self.tell(Vec::new())?;
-        let left = self.waiting.len();
-        let saved = self.saved.finish(&mut self.monitor);
-        self.sinks.finish(LAST);
-        saved?;
-        anyhow::ensure!(left == 0, "{left} notices are lost, as the database took none");
-        Ok(())
+        let told = self.delivery.finish(self.monitor.desk());
+        let saved = self.checkpoints.finish(&mut self.monitor);
+        told.and(saved)
     }
 }

@@ -7,10 +7,10 @@ use srlg_input::{View, ViewOptions};
 
 use super::{LEAST_THRESHOLD, Resolver};
 use crate::alerts::Rule;
+use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::{Allow, AllowTarget, Rules};
 use crate::config::ViewConfig;
 use crate::config::file::{PREFIXES, Tables, ViewTable};
-use crate::measure::watch::BELOW_DOWN;
 
 /// Bytes of a detector that is sized for a number of pairs.
 const MEMORY: usize = 64_000_000;

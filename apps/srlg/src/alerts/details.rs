@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use srlg_input::Contact;
 
-use super::top::Top;
+use crate::alerts::top::Top;
 use crate::notify::notice::Detail;
 
 /// Hosts of a view.
@@ -27,7 +27,7 @@ const TOLD: usize = 8;
 
 /// Details of some hosts, from their single contacts.
 #[derive(Debug, Default)]
-pub(super) struct Details {
+pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
     hash: RandomState,
 }
@@ -53,20 +53,20 @@ struct PortKey {
 impl Details {
     /// Whether no host is looked at.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
     /// Takes a contact of `host` with `peer`, if that host is looked at.
     #[inline]
-    pub(super) fn take(&mut self, (host, peer): (IpAddr, IpAddr), contact: &Contact) {
+    pub(crate) fn take(&mut self, (host, peer): (IpAddr, IpAddr), contact: &Contact) {
         if let Some(of) = self.hosts.get_mut(&host) {
             of.take(self.hash.hash_one(peer), peer, contact);
         }
     }
 
     /// Looks at `hosts` from now on, up to 256 of those that come first.
-    pub(super) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
+    pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
         for host in hosts {
@@ -75,7 +75,7 @@ impl Details {
     }
 
     /// What is known of `hosts` together, if anything is.
-    pub(super) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
+    pub(crate) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
         let mut found = hosts.iter().filter_map(|host| self.hosts.get(host));
         let mut all = found.next()?.clone();
         found.for_each(|other| all.merge(other));

@@ -5,17 +5,17 @@
 
 /// A counter of the most frequent keys.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Top<K, const N: usize> {
+pub(crate) struct Top<K, const N: usize> {
     counts: Vec<(K, u64)>,
     all: u64,
 }
 
 impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { counts: Vec::new(), all: 0 }
     }
 
-    pub(super) fn add(&mut self, key: K) {
+    pub(crate) fn add(&mut self, key: K) {
         self.all += 1;
         if let Some((_, count)) = self.counts.iter_mut().find(|(of, _)| *of == key) {
             *count += 1;
@@ -27,7 +27,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
     }
 
     /// Takes in what another has counted.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.all += other.all;
         for (key, count) in &other.counts {
             match self.counts.iter_mut().find(|(of, _)| of == key) {
@@ -40,7 +40,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
     }
 
     /// Up to `most` keys with their shares of all, the most frequent first.
-    pub(super) fn shares(&self, most: usize) -> Vec<(K, f64)> {
+    pub(crate) fn shares(&self, most: usize) -> Vec<(K, f64)> {
         let mut counts = self.counts.clone();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let share = |count: u64| (count as f64 / self.all as f64).min(1.0);

@@ -1,23 +1,20 @@
-//! The rules and alerts of a view, and all that is shown of its closed slices.
+//! The rules and alerts of a view, and all that is shown of its closed slices, whatever closed them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
 use anyhow::{Context as _, Result};
 use srlg_host::SliceReport;
 use srlg_host::report::Closing;
-use srlg_input::contact::{Contact, Sampling, SamplingWindow};
+use srlg_input::contact::Sampling;
 
-use super::details::Details;
-use super::shown::TopHosts;
+use crate::alerts::details::Details;
+use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
-use crate::measure::maxima::Maxima;
+use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
 use crate::notify::notice::Context;
 use crate::show::board::{AllowBoard, ViewBoard};
-
-/// Without any contact for so long the input is lost: silence is no end of an attack.
-const LOST_MS: u64 = 60_000;
+use crate::show::top_hosts::TopHosts;
 
 /// Slices of a silence that are told one by one. Alerts have ended long before.
 const MOST_SILENT: u64 = 4_096;
@@ -25,6 +22,22 @@ const MOST_SILENT: u64 = 4_096;
 /// Hosts are reported to a tracker from below the count at which alerts end.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
+/// A closed slice of a view, counted by one machine or by the probes of a network.
+#[derive(Clone, Debug)]
+pub(crate) struct ClosedSlice {
+    /// Its super points within the longest window.
+    pub(crate) report: SliceReport,
+    /// Its super points within each window of the rules.
+    pub(crate) sightings: Sightings,
+    /// How far the counts can be trusted.
+    pub(crate) condition: Condition,
+    /// How the contacts of its window were sampled.
+    pub(crate) sampling: Sampling,
+    /// The time of the newest contact, milliseconds since the Unix epoch.
+    pub(crate) newest_input_ms: u64,
+}
+
+/// The alerts of a view.
 pub(crate) struct Book {
     /// Name of the view.
     pub(crate) name: String,
@@ -39,16 +52,11 @@ pub(crate) struct Book {
     slice_ms: u64,
     /// The next slice for the tracker.
     next: u64,
-    /// Before this slice counts are too low, as nothing was seen for a while.
-    whole_from: u64,
-    sampling: SamplingWindow,
-    /// When the newest contact was read, whichever it was.
-    newest_input_ms: u64,
     /// Whether nothing has come for so long that alerts wait.
     pub(crate) is_input_lost: bool,
+    is_restored: bool,
     /// Changes of alerts, with what the view knows besides.
     changes: Vec<(Alert, Context)>,
-    details: Details,
     shown: TopHosts,
     /// Slices that were closed.
     pub(crate) closed: u64,
@@ -56,7 +64,8 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    pub(super) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
+    /// Makes the alerts of the view `name`, whose longest window has `window` slices; nothing is closed yet.
+    pub(crate) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
             window,
@@ -66,12 +75,9 @@ impl Book {
             rules,
             slice_ms,
             next: 0,
-            whole_from: 0,
-            sampling: SamplingWindow::new(window),
-            newest_input_ms: 0,
             is_input_lost: false,
+            is_restored: false,
             changes: Vec::new(),
-            details: Details::default(),
             shown: TopHosts::default(),
             closed: 0,
             overloads: 0,
@@ -89,27 +95,9 @@ impl Book {
         self.next.saturating_mul(self.slice_ms)
     }
 
-    /// Whether the pairs of `contact` count that are there: the one of its source, and the one of its destination.
-    #[inline]
-    pub(super) fn counts(&mut self, contact: &Contact, are_there: [bool; 2]) -> [bool; 2] {
-        self.rules.counts(contact, are_there, &mut self.hits)
-    }
-
-    /// Takes note of a contact of `slice`, whether it counts or not.
-    #[inline]
-    pub(super) fn see(&mut self, slice: u64, contact: &Contact) {
-        self.newest_input_ms = self.newest_input_ms.max(contact.time_ns / 1_000_000);
-        self.sampling.add(slice, contact);
-    }
-
-    #[inline]
-    pub(super) fn has_details(&self) -> bool {
-        !self.details.is_empty()
-    }
-
-    #[inline]
-    pub(super) fn detail(&mut self, pair: (IpAddr, IpAddr), contact: &Contact) {
-        self.details.take(pair, contact);
+    /// Returns the rules.
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Returns the changes of alerts since the last call.
@@ -122,13 +110,20 @@ impl Book {
         Ok(serde_json::to_vec(&self.tracker)?)
     }
 
-    /// Takes over a [`state`](Self::state). Counts are too low until a whole window has passed.
+    /// Takes over a [`state`](Self::state); an empty one is that of a view that has seen nothing.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<()> {
+        if state.is_empty() {
+            return Ok(());
+        }
         self.tracker = serde_json::from_slice(state)
             .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
-        // How long nothing was seen is known when the first slice starts.
-        self.whole_from = u64::MAX;
+        self.is_restored = true;
         Ok(())
+    }
+
+    /// Whether the alerts are those of an earlier run.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.is_restored
     }
 
     /// Returns the largest counts of hosts, by the length of the window in slices.
@@ -152,27 +147,13 @@ impl Book {
         Ok(())
     }
 
-    pub(super) fn sampling_slices(&self) -> Vec<(u64, String)> {
-        self.sampling.slices().map(|(slice, sampling)| (slice, sampling.to_string())).collect()
-    }
-
-    /// Continues at `slice`, before which contacts were sampled so.
-    pub(super) fn resume(&mut self, slice: u64, sampling: Vec<(u64, Sampling)>) {
+    /// Continues at `slice`, before which nothing is missing.
+    pub(crate) fn skip_to(&mut self, slice: u64) {
         self.next = slice;
-        sampling.into_iter().for_each(|(slice, sampling)| self.sampling.merge(slice, sampling));
-    }
-
-    /// The first slice is `slice`.
-    pub(super) fn start(&mut self, slice: u64) {
-        self.next = slice;
-        self.newest_input_ms = self.newest_input_ms.max(slice.saturating_mul(self.slice_ms));
-        if self.whole_from == u64::MAX {
-            self.whole_from = slice.saturating_add(self.window.into());
-        }
     }
 
     /// Returns the hosts of the slice that is being closed, for the tracker.
-    pub(super) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
+    pub(crate) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {
             let least = self.rules.least(Some(window)) * BELOW_DOWN;
             let points = closing.super_points_within(window, least)?.into_iter();
@@ -181,12 +162,15 @@ impl Book {
         self.rules.windows().into_iter().map(sightings).collect()
     }
 
-    pub(super) fn close(&mut self, report: &SliceReport, sightings: &Sightings) {
-        self.silence_until(report.slice);
+    /// Takes a closed slice, the one after the last or a later one, with the `details` of hosts where there are any.
+    pub(crate) fn close(&mut self, slice: &ClosedSlice, details: Option<&Details>) {
+        let ClosedSlice { report, sightings, condition, sampling, newest_input_ms } = slice;
+        self.next = self.next.max(report.slice);
         self.closed += 1;
         let is_overloaded = report.health.finder.overload.is_some();
         self.overloads += u64::from(is_overloaded);
-        let alerts = self.track(report.slice, sightings, is_overloaded);
+        let is_overloaded = is_overloaded || condition.is_overloaded;
+        let alerts = self.track(sightings, Condition { is_overloaded, ..*condition });
         let now_ms = self.now_ms();
         for (window, points) in sightings {
             let maxima = self.maxima.entry(*window).or_default();
@@ -197,10 +181,7 @@ impl Book {
                 self.rules.count_host(point.host, *window, least, &mut self.hits);
             }
         }
-        let hosts = self.hosts_with_alerts(report);
-        self.details.look_at(&hosts, now_ms);
         self.shown.close(report, |host| self.tracker.is_active(host));
-        let sampling = self.sampling.at(report.slice);
         for alert in alerts {
             let hosts: Vec<IpAddr> = match &alert.subject {
                 Subject::Host(host) => vec![*host],
@@ -212,34 +193,50 @@ impl Book {
             let is_end = alert.status == Status::End;
             let context = Context {
                 peers: peers.map(|peer| peer.host).collect(),
-                detail: if is_end { None } else { self.details.of(&hosts) },
-                sampling,
-                ..self.context(&alert)
+                detail: details.filter(|_| !is_end).and_then(|details| details.of(&hosts)),
+                sampling: *sampling,
+                ..self.context(&alert, *newest_input_ms)
             };
             self.changes.push((alert, context));
         }
     }
 
-    /// Takes a slice to the tracker, and returns the changes of alerts.
-    fn track(&mut self, slice: u64, sightings: &Sightings, is_overloaded: bool) -> Vec<Alert> {
-        self.next = slice + 1;
-        let now_ms = self.now_ms();
-        self.is_input_lost = now_ms.saturating_sub(self.newest_input_ms) >= LOST_MS;
-        let is_overloaded = is_overloaded || slice < self.whole_from;
-        let condition = Condition { is_input_lost: self.is_input_lost, is_overloaded };
-        self.tracker.close(now_ms, sightings, |host| self.rules.rule(host), condition)
+    /// Takes the slices before `slice` that have no report, as nothing was in their window; `condition` says of the end of
+    /// a slice how far it can be trusted.
+    pub(crate) fn be_silent_until(
+        &mut self,
+        slice: u64,
+        newest_input_ms: u64,
+        condition: impl Fn(u64) -> Condition,
+    ) {
+        self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
+        while self.next < slice {
+            let condition = condition(self.next);
+            for alert in self.track(&Sightings::new(), condition) {
+                let context = self.context(&alert, newest_input_ms);
+                self.changes.push((alert, context));
+            }
+            self.shown.silence();
+        }
     }
 
-    fn context(&self, alert: &Alert) -> Context {
+    /// Takes the next slice to the tracker, and returns the changes of alerts.
+    fn track(&mut self, sightings: &Sightings, condition: Condition) -> Vec<Alert> {
+        self.next += 1;
+        self.is_input_lost = condition.is_input_lost;
+        self.tracker.close(self.now_ms(), sightings, |host| self.rules.rule(host), condition)
+    }
+
+    fn context(&self, alert: &Alert, newest_input_ms: u64) -> Context {
         Context {
             slice_ms: self.slice_ms,
-            data_age_ms: alert.now_ms.saturating_sub(self.newest_input_ms),
+            data_age_ms: alert.now_ms.saturating_sub(newest_input_ms),
             ..Context::default()
         }
     }
 
     /// Hosts with an alert, or about to have one; those with the most peers first.
-    fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
+    pub(crate) fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
         let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
         let points = report.super_points.iter();
         let counts: BTreeMap<IpAddr, f64> =
@@ -249,27 +246,17 @@ impl Book {
         hosts
     }
 
-    /// Takes the slices before `slice` that have no report, as nothing was in their window.
-    pub(super) fn silence_until(&mut self, slice: u64) {
-        self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
-        while self.next < slice {
-            for alert in self.track(self.next, &Sightings::new(), false) {
-                let context = self.context(&alert);
-                self.changes.push((alert, context));
-            }
-            self.shown.silence();
-        }
-    }
-
-    pub(super) fn board(&self) -> ViewBoard {
-        let allows = self.rules.allows().iter().zip(&self.hits);
+    /// Returns what is known of the view. `hits` are those of allowances that take contacts out.
+    pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
+        let hits = self.hits.iter().zip(hits).map(|(hosts, contacts)| hosts + contacts);
+        let allows = self.rules.allows().iter().zip(hits);
         ViewBoard {
             name: self.name.clone(),
             window_ms: u64::from(self.window) * self.slice_ms,
             slices: self.closed,
             overloads: self.overloads,
             allows: allows
-                .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits: *hits })
+                .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits })
                 .collect(),
             left_out: self.tracker.left_out(),
             ..self.shown.board()

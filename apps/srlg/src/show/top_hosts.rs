@@ -13,7 +13,7 @@ const HOSTS: usize = 4 * TOP;
 
 /// The largest super points of the last slices.
 #[derive(Debug, Default)]
-pub(super) struct TopHosts {
+pub(crate) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
@@ -22,7 +22,7 @@ pub(super) struct TopHosts {
 }
 
 impl TopHosts {
-    pub(super) fn close(&mut self, report: &SliceReport, is_alert: impl Fn(IpAddr) -> bool) {
+    pub(crate) fn close(&mut self, report: &SliceReport, is_alert: impl Fn(IpAddr) -> bool) {
         self.close_seconds = report.stages.total().as_secs_f64();
         self.super_points = report.super_points.len();
         let points = &report.super_points[..report.super_points.len().min(HOSTS)];
@@ -45,7 +45,7 @@ impl TopHosts {
     }
 
     /// A slice without any super point.
-    pub(super) fn silence(&mut self) {
+    pub(crate) fn silence(&mut self) {
         self.push(HashMap::new());
         (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);
     }
@@ -57,7 +57,7 @@ impl TopHosts {
         self.slices.push_back(slice);
     }
 
-    pub(super) fn board(&self) -> ViewBoard {
+    pub(crate) fn board(&self) -> ViewBoard {
         ViewBoard {
             super_points: self.super_points,
             top: self.top.clone(),

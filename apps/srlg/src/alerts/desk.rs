@@ -1,0 +1,140 @@
+//! The alerts of all views, and the notices of what becomes of them.
+//!
+//! Invariant: nothing here knows where closed slices come from.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anyhow::Result;
+use srlg_input::contact::{Networks, Role, Side, ViewOptions};
+
+use crate::alerts::book::Book;
+use crate::alerts::{Alert, AlertId, Severity, Status, Subject};
+use crate::config::{Config, ViewConfig};
+use crate::notify::notice::{Direction, Notice};
+use crate::show::board::ViewBoard;
+
+/// The alerts of all views.
+pub struct Desk {
+    /// In the order of the configuration.
+    views: Vec<ViewOptions>,
+    /// The same.
+    pub(crate) books: Vec<Book>,
+    labels: Networks<String>,
+    /// The last notice of every alert that goes on.
+    open: BTreeMap<AlertId, Arc<Notice>>,
+}
+
+impl Desk {
+    /// Makes the desk of the views of `config`, of which nothing is closed yet.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let slice_ms = config.general.slice.as_millis() as u64;
+        let views = config.views.iter();
+        let book = |view: &ViewConfig| {
+            Book::new(&view.name, view.sizes.window, view.rules.clone(), slice_ms)
+        };
+        Self {
+            books: views.clone().map(book).collect(),
+            views: views.map(|view| view.view.clone()).collect(),
+            labels: config.labels.clone(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Follows other labels.
+    pub(crate) fn set_labels(&mut self, labels: Networks<String>) {
+        self.labels = labels;
+    }
+
+    /// Returns the end of the last slice, milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.books.iter().map(Book::now_ms).max().unwrap_or(0)
+    }
+
+    /// Returns what is to be told since the last call. `peers` returns how many peers a host had in the view of that number
+    /// within the last so many slices.
+    pub(crate) fn notices(
+        &mut self,
+        peers: impl Fn(usize, IpAddr, u32) -> Result<f64>,
+    ) -> Result<Vec<Notice>> {
+        let mut notices = Vec::new();
+        for at in 0..self.books.len() {
+            for (alert, mut context) in self.books[at].changes() {
+                let host = host(&alert);
+                if let Some(opposite) = self.opposite(at) {
+                    // Of as much time: what a host does within an hour is no answer to a flood of a minute.
+                    context.opposite = Some(peers(opposite, host, alert.main().slices)?);
+                }
+                context.direction = Direction::from(self.views[at].role);
+                context.is_inside = self.views[at].measure == Side::Inside;
+                context.label = self.labels.get(host).cloned();
+                notices.push(Notice::new(alert, context));
+            }
+        }
+        for notice in &notices {
+            match notice.status {
+                Status::End => drop(self.open.remove(&notice.id)),
+                _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
+            }
+        }
+        Ok(notices)
+    }
+
+    /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of
+    /// those whose view is no more.
+    pub(crate) fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
+        let is_known = |notice: &Notice| self.books.iter().any(|book| book.name == notice.view);
+        let (known, gone): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_known);
+        self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
+        gone.into_iter().map(Notice::end_without_view).collect()
+    }
+
+    /// The view of the same hosts in which contacts go the other way.
+    fn opposite(&self, at: usize) -> Option<usize> {
+        let view = &self.views[at];
+        let role = match view.role {
+            Role::Destination => Role::Source,
+            Role::Source => Role::Destination,
+            Role::Any => return None,
+        };
+        self.views.iter().position(|other| {
+            (other.role, other.measure, other.prefixes) == (role, view.measure, view.prefixes)
+        })
+    }
+
+    /// Adds to `views` what the desk knows of them.
+    pub(crate) fn label(&self, views: &mut [ViewBoard]) {
+        for view in views {
+            for host in &mut view.top {
+                host.label = self.labels.get(host.host).cloned();
+            }
+            for notice in self.open.values().filter(|notice| notice.view == view.name) {
+                view.alerts[match notice.severity {
+                    Severity::Warning => 0,
+                    Severity::Major => 1,
+                    Severity::Critical => 2,
+                }] += 1;
+            }
+        }
+    }
+
+    /// Returns the last notice of every alert that goes on, the one that started last first.
+    pub(crate) fn open_alerts(&self) -> Vec<Arc<Notice>> {
+        let mut alerts: Vec<Arc<Notice>> = self.open.values().cloned().collect();
+        alerts.sort_by_key(|notice| std::cmp::Reverse(notice.start_ms));
+        alerts
+    }
+}
+
+/// The host of an alert, or the largest one of its network.
+fn host(alert: &Alert) -> IpAddr {
+    match &alert.subject {
+        Subject::Host(host) => *host,
+        Subject::Network { largest, network, .. } => {
+            largest.first().map_or(network.addr(), |(host, _)| *host)
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The detectors of a monitor on disk.
+//!
+//! Shape: a folder per view, which a thread of its own writes, one view after the other, so that no more than one copy of
+//! the recorders of a view is in memory.
+//! Invariant: a detector may be a checkpoint older than the alerts in the database, so that counts are too low for a
+//! window, in which nothing ends.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use srlg_host::Error as HostError;
+use srlg_host::state::{Checkpoints, Snapshot};
+use tracing::{info, warn};
+
+use crate::alerts::{Every, OnChange};
+use crate::config::{Config, ViewConfig};
+use crate::measure::monitor::Monitor;
+use crate::notify::ledger::Ledger;
+use crate::notify::notice::Notice;
+use crate::now_ms;
+
+/// The checkpoints of all views.
+pub struct ViewCheckpoints {
+    /// None where there is no folder for them.
+    writer: Option<Writer>,
+    /// Time between two checkpoints of a view.
+    checkpoint: Duration,
+    /// When the next one of any view is due, and of which view.
+    save: Every,
+    next: usize,
+}
+
+struct Writer {
+    /// Each with the number of its view.
+    snapshots: Sender<(usize, Snapshot)>,
+    is_writing: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// A monitor that goes on from its state.
+pub struct Continued {
+    /// The monitor.
+    pub monitor: Monitor,
+    /// Its alerts in the database.
+    pub ledger: Ledger,
+    /// Its detectors on disk.
+    pub checkpoints: ViewCheckpoints,
+    /// The ends of alerts whose view is no more.
+    pub ended: Vec<Notice>,
+}
+
+impl Continued {
+    /// Opens the state that `config` names, and makes a monitor that goes on from there.
+    pub fn open(config: &Config) -> Result<Self> {
+        let mut checkpoints = Vec::new();
+        if let Some(state) = &config.general.state {
+            fs::create_dir_all(state)
+                .with_context(|| format!("cannot make the folder {}", state.display()))?;
+            for view in &config.views {
+                checkpoints.push(open_view(state, &view.name)?);
+            }
+        }
+        let mut ledger = Ledger::open(config.general.state.as_deref())?;
+        let mut monitor = Monitor::new(config, ledger.seed()?)?;
+        for (at, (view, checkpoints)) in config.views.iter().zip(&mut checkpoints).enumerate() {
+            restore(&mut monitor, at, view, checkpoints, config)?;
+        }
+        let (watches, desk) = monitor.parts();
+        let ended = ledger.restore(desk)?;
+        for (watch, book) in watches.iter_mut().zip(&desk.books) {
+            if book.is_restored() {
+                watch.miss_a_window();
+            }
+        }
+        let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
+        let checkpoint = config.general.checkpoint;
+        let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
+        let checkpoints = ViewCheckpoints { writer, checkpoint, save, next: 0 };
+        Ok(Self { monitor, ledger, checkpoints, ended })
+    }
+}
+
+/// Continues the view number `at` from its newest checkpoint, if there is one for it.
+fn restore(
+    monitor: &mut Monitor,
+    at: usize,
+    view: &ViewConfig,
+    checkpoints: &mut Checkpoints,
+    config: &Config,
+) -> Result<()> {
+    let watch = &mut monitor.parts().0[at];
+    let name = &view.name;
+    let Some(snapshot) = latest(checkpoints, watch.detector().params(), name)? else {
+        return Ok(());
+    };
+    let slice_ms = u64::try_from(config.general.slice.as_millis())?;
+    let end_ms = snapshot.slice().saturating_mul(slice_ms);
+    if config.source.is_live() && end_ms > now_ms() {
+        warn!(
+            "the window of the view {name} begins anew, as its checkpoint is of a time to come: the clock of this machine was set back, or slice was changed"
+        );
+        return Ok(());
+    }
+    watch.restore(&snapshot)?;
+    let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
+    info!(
+        "the view {name} continues from a checkpoint of {} ago: contacts since then are missing, and no alert ends before a window has passed",
+        humantime::format_duration(ago)
+    );
+    Ok(())
+}
+
+impl ViewCheckpoints {
+    /// Saves the checkpoint of the next view, when one is due. What is due while another is written is left out.
+    pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
+        let Some(writer) = &self.writer else { return Ok(()) };
+        if !self.save.is_due() {
+            return Ok(());
+        }
+        anyhow::ensure!(!writer.thread.is_finished(), "checkpoints are written no more");
+        if writer.is_writing.load(Relaxed) {
+            warn!(
+                "a checkpoint is left out, as the one before is still written: give a longer time for checkpoint than {:?}",
+                self.checkpoint
+            );
+            return Ok(());
+        }
+        let at = self.next;
+        self.next = (at + 1) % monitor.parts().0.len();
+        writer.save(at, monitor)
+    }
+
+    /// Saves the last checkpoints, and waits until all are on disk.
+    pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
+        let Some(writer) = self.writer else { return Ok(()) };
+        for at in 0..monitor.parts().0.len() {
+            while writer.is_writing.load(Relaxed) && !writer.thread.is_finished() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            writer.save(at, monitor)?;
+        }
+        drop(writer.snapshots);
+        writer.thread.join().ok().context("checkpoints are written no more")
+    }
+}
+
+impl Writer {
+    fn start(mut checkpoints: Vec<Checkpoints>) -> Result<Self> {
+        let (snapshots, next) = channel::<(usize, Snapshot)>();
+        let is_writing = Arc::new(AtomicBool::new(false));
+        let is_written = Arc::clone(&is_writing);
+        let write = move || {
+            let mut failing = OnChange::default();
+            for (at, snapshot) in next {
+                let saved = checkpoints[at].save(&snapshot);
+                drop(snapshot);
+                is_written.store(false, Relaxed);
+                let is_changed = failing.change_to(saved.is_err()).is_some();
+                match saved {
+                    Ok(_) if is_changed => info!("checkpoints are written again"),
+                    Err(error) if is_changed => {
+                        warn!("no checkpoint can be written, and the older one stays: {error}");
+                    }
+                    _ => {}
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("checkpoints".to_owned()).spawn(write);
+        Ok(Self { snapshots, is_writing, thread: thread.context("cannot start a thread")? })
+    }
+
+    /// Hands a snapshot of the view numbered `at` to the thread, which writes none at this moment.
+    fn save(&self, at: usize, monitor: &mut Monitor) -> Result<()> {
+        let snapshot = monitor.snapshot(at)?;
+        self.is_writing.store(true, Relaxed);
+        self.snapshots.send((at, snapshot)).ok().context("checkpoints are written no more")
+    }
+}
+
+fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
+    let folder = state.join("views").join(view);
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    Ok(Checkpoints::open(folder)?)
+}
+
+/// The newest checkpoint that is whole and of these sizes.
+fn latest(
+    checkpoints: &mut Checkpoints,
+    params: &srlg_host::config::Params,
+    view: &str,
+) -> Result<Option<Snapshot>> {
+    let latest = match checkpoints.latest(params) {
+        Ok(latest) => latest,
+        Err(error @ (HostError::OtherSizes { .. } | HostError::OtherSeed { .. })) => {
+            warn!("the window of the view {view} begins anew, as its sizes were changed: {error}");
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for damaged in &latest.damaged {
+        warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
+    }
+    Ok(latest.snapshot)
+}

@@ -1,0 +1,106 @@
+//! What outlives a restart of the alerts: in the database, beside the notices of the same moment.
+//!
+//! Invariant: alerts are those of the last notice that was told, or later.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use srlg_host::config::random_seed;
+use tracing::warn;
+
+use crate::alerts::Every;
+use crate::alerts::desk::Desk;
+use crate::notify::notice::Notice;
+use crate::notify::store::Store;
+
+/// How often the largest counts are kept, which may be some megabytes.
+const MAXIMA: Duration = Duration::from_secs(60);
+
+/// The alerts of a desk, in the database.
+pub struct Ledger {
+    store: Store,
+    /// Views that are no more, and had alerts.
+    gone: BTreeSet<String>,
+    keep_maxima: Every,
+}
+
+impl Ledger {
+    /// Opens the database in the folder `state`, or one in memory.
+    pub fn open(state: Option<&Path>) -> Result<Self> {
+        let keep_maxima = Every::from_now(MAXIMA);
+        Ok(Self { store: Store::open(state)?, gone: BTreeSet::new(), keep_maxima })
+    }
+
+    /// Returns the database.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the seed of the detectors, which is drawn once.
+    pub fn seed(&self) -> Result<u64> {
+        if let Some(seed) = self.store.state("seed")? {
+            let seed = seed.try_into().ok().context("the seed in the database is damaged")?;
+            return Ok(u64::from_le_bytes(seed));
+        }
+        let seed = random_seed()?;
+        self.store.add(&[], &[("seed".to_owned(), seed.to_le_bytes().to_vec())])?;
+        Ok(seed)
+    }
+
+    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more.
+    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+        for book in &mut desk.books {
+            if let Some(state) = self.store.state(&key(&book.name))? {
+                book.restore_state(&state)?;
+            }
+            let name = book.name.clone();
+            book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
+        }
+        let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
+        let ended = desk.reopen(open);
+        // Were their alerts kept, they would go on when the views come back.
+        self.gone = ended.iter().map(|notice| notice.view.clone()).collect();
+        Ok(ended)
+    }
+
+    /// Keeps `notices`, with the alerts of the same moment.
+    /// After an error nothing is kept.
+    pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
+        let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
+        let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
+        self.store.add(notices, &states.chain(gone).collect::<Result<Vec<_>>>()?)?;
+        Ok(())
+    }
+
+    /// Keeps the largest counts, when that is due or `is_last`; nothing hangs on them but suggestions.
+    pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
+        if !self.keep_maxima.is_due() && !is_last {
+            return;
+        }
+        let mut states = Vec::new();
+        for book in &desk.books {
+            for (window, maxima) in book.maxima() {
+                match serde_json::to_vec(maxima) {
+                    Ok(json) => states.push((maxima_key(&book.name, window), json)),
+                    Err(error) => warn!("the largest counts are not kept: {error}"),
+                }
+            }
+        }
+        if let Err(error) = self.store.add(&[], &states) {
+            warn!("the largest counts are not kept: {error:#}");
+        }
+    }
+}
+
+/// Returns the key of the largest counts of `view` within `window` slices.
+#[must_use]
+pub fn maxima_key(view: &str, window: u32) -> String {
+    format!("maxima/{view}/{window}")
+}
+
+fn key(view: &str) -> String {
+    format!("alerts/{view}")
+}
