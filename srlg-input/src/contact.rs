@@ -28,10 +28,10 @@ pub use ipnet::IpNet;
 
 pub(crate) use named::named;
 pub use named::{ContactFilter, Role, Side, UnknownName};
-#[cfg(feature = "serde")]
-pub use networks::deserialize_networks;
 pub use networks::{BadNetwork, Networks, parse_network};
-pub use sampling::{BadSampling, Sampling, SamplingWindow};
+#[cfg(feature = "serde")]
+pub use networks::{deserialize_networks, serialize_networks};
+pub use sampling::{Sampling, SamplingWindow};
 pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
 /// The number of TCP among IP protocols.

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -15,6 +16,8 @@ use srlg_cli::show::board::{
     Board, ExporterBoard, InputBoard, LINE, SinkBoard, TopHost, ViewBoard,
 };
 use srlg_cli::show::web::Web;
+use srlg_input::Contact;
+use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 
 fn main() -> Result<()> {
@@ -60,6 +63,7 @@ fn board(second: u32) -> Result<Board> {
         sinks: sinks(second),
         last_reload_ms: now_ms,
         is_last_reload_good: true,
+        ..Board::default()
     })
 }
 
@@ -160,10 +164,20 @@ fn exporter(at: u8, second: u32) -> ExporterBoard {
         templates: 2 + usize::from(at),
         undecodable_sets: u64::from(at / 2) * 3,
         skew_ms: [12, -7_300, 420][usize::from(at)],
-        sampling: ["1:10", "unknown", "1:4 to 1:1000"][usize::from(at)]
-            .parse()
-            .expect("a sampling"),
+        sampling: sampling([&[10][..], &[0], &[4, 1000]][usize::from(at)]),
     }
+}
+
+/// Of contacts of exporters with these rates, 0 where one is not told.
+fn sampling(rates: &[u32]) -> Sampling {
+    let mut sampling = Sampling::default();
+    for rate in rates {
+        let host = Ipv4Addr::LOCALHOST.into();
+        let mut contact = Contact::new(0, host, host);
+        (contact.exporter, contact.sampling) = (Some(host), NonZeroU32::new(*rate));
+        sampling.add(&contact);
+    }
+    sampling
 }
 
 fn sinks(second: u32) -> Vec<SinkBoard> {

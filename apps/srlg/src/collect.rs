@@ -1,150 +1,142 @@
-//! The collector: merges the deltas of all probes, closes slices, and reports.
+//! The collector: merges the deltas of all probes and closes slices.
 //!
 //! Shape, along the way of a message:
 //!
 //! - `stream`, `reader`: from the broker, in order and without a gap.
 //! - `arrival`: what it says, or why it is refused.
 //! - `rule`: what becomes of it, and which slice may close; no input or output.
-//! - `engine`: does as the rule says, in a thread of its own, with `reports`, `alerts` and `checkpoint`s; `lines` are the
-//!   files of the first two.
-//! - `notices`, `status`, `tally`: what others are told.
+//! - `engine`: does as the rule says, in a thread of its own, with `checkpoint`s; closed slices go the way of all closed
+//!   slices.
+//! - `notices`, `tally`, `reports`: what others are told.
 //!
-//! Invariant: as long as no deadline passes, the reports are those of one node that saw everything, bit
+//! Invariant: as long as no deadline passes, closed slices are those of one node that saw everything, bit
 //! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
 //! has changes nothing.
 
-mod alerts;
 mod arrival;
 mod checkpoint;
 mod engine;
-mod lines;
 mod notices;
 mod options;
 mod reader;
 mod reports;
 mod rule;
-mod status;
 mod stream;
 mod tally;
 
-use std::time::Duration;
+use std::fs;
 
 use anyhow::{Context, Result};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
 use srlg_input::contact::SamplingWindow;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tracing::info;
 
-use crate::network::Network;
+use crate::alerts::desk::Desk;
+use crate::config::Config;
 use crate::network::subjects::COLLECTOR;
-pub use alerts::AlertOptions;
+use crate::notify::delivery::Delivery;
+use crate::notify::ledger::Ledger;
+use crate::service::Service;
+use crate::show::screen::Screen;
 use checkpoint::Attachment;
 use engine::{Engine, Progress};
-use lines::Lines;
 pub use options::Args;
+use options::Plan;
 use reader::{Event, Reader};
+use reports::Reports;
 use rule::CloseRule;
-use status::{CollectorStatus, HttpState};
 use stream::Position;
 use tally::Tally;
 
 /// Messages between the broker and the engine.
 const QUEUE: usize = 16;
 
-/// Between two sums of what was measured.
-const UPKEEP: Duration = Duration::from_secs(5);
-
 /// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
 pub fn run(args: &Args) -> Result<()> {
-    let network = args.access.network()?;
-    args.check(&network)?;
-    let (engine, position) = open(args, &network)?;
-    let recorder = PrometheusBuilder::new().build_recorder();
+    let (engine, position) = open(args)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;
-    let done = runtime.block_on(serve(args, &network, engine, position, recorder));
+    let done = runtime.block_on(serve(engine, position));
     // Nothing that is left has to end well.
     runtime.shutdown_background();
     done
 }
 
 /// Everything that is on this machine's disk.
-fn open(args: &Args, network: &Network) -> Result<(Engine, Position)> {
-    let mut checkpoints = Checkpoints::open(&args.state)?;
-    let mut detector = SlidingDetector::new(network.config, args.device)?;
-    let kept = checkpoint::restore(&mut checkpoints, &mut detector)?;
-    let known = kept.as_ref();
-    let known_reports = known.and_then(|kept| kept.reports.as_ref());
-    let known_alerts = known.and_then(|kept| kept.alerts.as_ref());
-    let reports = Lines::open("report", &args.reports, known_reports)?;
-    let alerts = args.alerting.follower(network, &reports, known_alerts)?;
-    let are_known = known.is_some()
-        && reports.are_known_by(known_reports)
-        && alerts.as_ref().is_none_or(|alerts| alerts.is_known_by(known_alerts));
-    let (names, limits) = (network.probes.clone(), args.limits(network));
+fn open(args: &Args) -> Result<(Engine, Position)> {
+    let plan = args.plan()?;
+    let state = plan.state()?;
+    let folder = state.join("network");
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut ledger = Ledger::open(Some(state))?;
+    let mut checkpoints = Checkpoints::open(folder)?;
+    let Plan { config, network, .. } = &plan;
+    let device = config.general.device;
+    let detectors = network.views.iter().map(|view| {
+        let detector = SlidingDetector::new(view.sizes, device);
+        detector.with_context(|| format!("no detector for the view {}", view.name))
+    });
+    let mut detectors = detectors.collect::<Result<Vec<_>>>()?;
+    let kept = checkpoint::restore(&mut checkpoints, &mut detectors)?;
+    let (names, limits) = (&network.probes, plan.limits());
     let rule = match &kept {
-        Some(Attachment { rule, .. }) => CloseRule::restore(&names, limits, rule),
+        Some(Attachment { rule, .. }) => CloseRule::restore(names, limits, rule),
         None => CloseRule::new(names.len(), limits),
     };
-    let position = known.map(Attachment::position).unwrap_or_default();
-    let window = network.config.window;
     let sampling = match &kept {
-        Some(kept) => kept.sampling(window)?,
-        None => SamplingWindow::new(window),
+        Some(kept) => kept.sampling(network.window()),
+        None => SamplingWindow::new(network.window()),
     };
+    let position = kept.as_ref().map(Attachment::position).unwrap_or_default();
+    let mut desk = Desk::new(config);
+    let ended = ledger.restore(&mut desk)?;
+    let mut delivery = Delivery::start(ledger, &config.sinks)?;
+    delivery.tell(&desk, ended)?;
+    let path = args.config.clone();
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
-        detector,
+        reload: Box::new(move || Config::read(&path)),
+        detectors,
         rule,
         sampling,
         checkpoints,
-        reports,
-        alerts,
+        reports: args.reports.as_deref().map(Reports::open).transpose()?,
+        desk,
+        delivery,
+        screen: Screen::open(&config.general)?,
+        service: Service::new()?,
         numbers: names.iter().cloned().zip(0..).collect(),
-        slice_ms: network.slice_ms,
-        most_peers: args.peers,
-        every: args.checkpoint_every,
+        every: plan.every(),
         until: args.until_slice,
         position,
-        tally: Tally::new(&names),
+        tally: Tally::new(names),
         durable: watch::Sender::new(vec![None; names.len()]),
-        status: watch::Sender::new(CollectorStatus::default()),
-        names,
+        plan,
     };
-    if are_known {
+    if kept.is_some() {
         engine.tell_durable();
-    } else {
-        // So that whatever comes next, the lengths of the files are known.
-        engine.save()?;
     }
     Ok((engine, position))
 }
 
-async fn serve(
-    args: &Args,
-    network: &Network,
-    engine: Engine,
-    position: Position,
-    recorder: PrometheusRecorder,
-) -> Result<()> {
+async fn serve(engine: Engine, position: Position) -> Result<()> {
     let (events, queue) = mpsc::channel(QUEUE);
     stop_on_signals(events.clone())?;
-    let (status, durable) = (engine.status.subscribe(), engine.durable.subscribe());
-    tokio::spawn(keep_up(recorder.handle()));
-    listen(args, recorder.handle(), status).await?;
-    let link = args.access.connect(COLLECTOR).await?;
-    let reader = Reader::new(link.clone(), args.retention(network), position, events);
-    let notices = notices::send(link, network.probes.clone(), durable, reader.losses());
+    let durable = engine.durable.subscribe();
+    let (plan, retention) = (&engine.plan, engine.plan.retention());
+    let probes = plan.network.probes.clone();
+    let link = plan.access().connect(COLLECTOR).await?;
+    let reader = Reader::new(link.clone(), retention, position, events);
+    let notices = notices::send(link, probes, durable, reader.losses());
     let notices = tokio::spawn(notices);
     let reader = tokio::spawn(reader.run());
-    let mut engine = tokio::task::spawn_blocking(move || {
-        metrics::with_local_recorder(&recorder, || engine.run(queue))
-    });
+    let views = engine.detectors.len();
+    engine.service.ready(&format!("{views} views of {} sites", engine.plan.network.probes.len()));
+    let mut engine = tokio::task::spawn_blocking(move || engine.run(queue));
     let done = tokio::select! {
         biased;
         done = &mut engine => done,
@@ -154,28 +146,6 @@ async fn serve(
     done.context("the thread that merges deltas has panicked")??;
     // The engine is gone, and its notices end with the last ones.
     notices.await.context("the task that sends notices to probes has panicked")
-}
-
-/// Samples of histograms wait until somebody asks for them, which nobody may ever do: they are summed up now and then.
-async fn keep_up(metrics: PrometheusHandle) {
-    loop {
-        tokio::time::sleep(UPKEEP).await;
-        metrics.run_upkeep();
-    }
-}
-
-async fn listen(
-    args: &Args,
-    metrics: PrometheusHandle,
-    latest: watch::Receiver<CollectorStatus>,
-) -> Result<()> {
-    let Some(address) = args.http else { return Ok(()) };
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
-    info!("/status and /metrics at http://{}", listener.local_addr()?);
-    let router = status::router(HttpState { metrics, status: latest });
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(())
 }
 
 fn stop_on_signals(events: mpsc::Sender<Event>) -> Result<()> {

@@ -22,6 +22,7 @@ use toml::de::DeTable;
 
 use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::Rules;
+use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 pub use document::Problems;
 pub use file::General;
@@ -30,8 +31,10 @@ use file::{File, RuleTable, Tables, Window};
 /// Everything that a monitor does.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where contacts come from.
+    /// Where contacts come from, unless probes tell of them.
     pub source: InputOptions,
+    /// The network whose probes tell of contacts.
+    pub network: Option<NetworkOptions>,
     /// Settings that are not about a view, a network or a sink.
     pub general: General,
     /// Views, in the order of the file.
@@ -109,6 +112,7 @@ impl Config {
         let is_same_slice = now.slice == then.slice;
         let is_same_http = (now.http, now.http_public) == (then.http, then.http_public);
         check(self.source == next.source, "the input is");
+        check(self.network == next.network, "the network is");
         check(now.grace == then.grace, "grace is");
         check(now.device == then.device, "device is");
         check(is_same_http, "http is");

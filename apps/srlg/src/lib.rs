@@ -1,9 +1,9 @@
 //! The program `srlg`: alerts of super points, of one site or of a whole network.
 //!
 //! ```text
-//! input --contacts--> measure: a detector per view --reports--> alerts --> notify: notices, store, sinks
-//!       --contacts--> probe --deltas over NATS--> collect --reports--> alerts --> lines
-//!                                                                  show: page, API, metrics
+//! input --contacts--> measure: a detector per view ---------+
+//!                                                           +--closed slices--> alerts --> notify: database, sinks
+//! input --contacts--> probe --deltas over NATS--> collect --+                        `---> show: page, API, metrics
 //! ```
 #![forbid(unsafe_code)]
 #![allow(

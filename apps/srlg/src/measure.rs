@@ -3,6 +3,7 @@
 pub mod checkpoints;
 pub mod monitor;
 pub mod run;
+pub(crate) mod track;
 mod watch;
 
 use std::time::Duration;

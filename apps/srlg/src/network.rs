@@ -1,11 +1,13 @@
 //! [`Network`]: what all probes and the collector have to agree on, a file of JSON.
 //!
-//! Shape: `network.json` has every size of the detectors, their secret seed, the length of a
+//! Shape: `network.json` has the views with every size of their detectors and the secret seed, the length of a
 //! slice and the names of the probes. Invariant: a `Network` is one that detectors can be made
 //! of, and whose file nobody but its owner and his group could read.
 
 pub mod broker;
 pub mod connect;
+pub mod options;
+pub mod payload;
 pub mod setup;
 pub mod subjects;
 
@@ -17,9 +19,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use srlg_host::Config;
+use srlg_host::Config as Sizes;
 use srlg_host::config::ConfigError;
+use srlg_input::ViewOptions;
 
+use crate::alerts::rules::Allow;
+use crate::config::Config;
+use crate::network::options::NetworkOptions;
 use subjects::{BadName, check_name};
 
 /// File of the network in a folder that `setup` has made.
@@ -30,17 +36,33 @@ pub const NETWORK_FILE: &str = "network.json";
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
 /// The description of a network, which all of its nodes share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Names of the probes, each once: a slice is complete when all of them have delivered it.
     pub probes: Vec<String>,
     /// Length of a slice in milliseconds.
     pub slice_ms: u64,
-    /// A delta of more bytes than this goes in parts.
+    /// How long after its end a slice waits for contacts on their way, in milliseconds.
+    pub grace_ms: u64,
+    /// Deltas of more bytes than this go in parts.
     pub part_bytes: usize,
+    /// Views, in the order in which messages number them.
+    pub views: Vec<NetworkView>,
+}
+
+/// A view of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkView {
+    /// Name of the view.
+    pub name: String,
+    /// Contacts that count, and the hosts that they count for.
+    pub view: ViewOptions,
+    /// Contacts that do not count.
+    pub allows: Vec<Allow>,
     /// Sizes, hash and seed of every detector.
-    pub config: Config,
+    pub sizes: Sizes,
 }
 
 /// The reason why a network cannot be used.
@@ -55,8 +77,14 @@ pub enum NetworkError {
     Open { path: PathBuf },
     #[error("{path} is no description of a network: {cause}")]
     Form { path: PathBuf, cause: serde_json::Error },
-    #[error("config: {0}")]
-    Config(#[from] ConfigError),
+    #[error("view {name}: {cause}")]
+    View { name: String, cause: ConfigError },
+    #[error("the network has {count} views: give 1 to {MOST_VIEWS}")]
+    Views { count: usize },
+    #[error(
+        "{path} is not of this configuration: make it again by `srlg setup`, and give it to all probes"
+    )]
+    Other { path: PathBuf },
     #[error(transparent)]
     Name(#[from] BadName),
     #[error("probe {name:?} is named twice: name each once")]
@@ -71,7 +99,34 @@ pub enum NetworkError {
     PartBytes { part_bytes: usize },
 }
 
+/// Views that a network has at most: a message numbers them by a byte.
+const MOST_VIEWS: usize = 255;
+
 impl Network {
+    /// Makes the description of the network of `config`, whose detectors hash with `seed`.
+    #[must_use]
+    pub fn of(config: &Config, probes: &[String], seed: u64) -> Self {
+        let views = config.views.iter().map(|view| NetworkView {
+            name: view.name.clone(),
+            view: view.view.clone(),
+            allows: view
+                .rules
+                .allows()
+                .iter()
+                .filter(|allow| allow.is_of_contacts())
+                .cloned()
+                .collect(),
+            sizes: Sizes { seed, ..view.sizes },
+        });
+        Self {
+            probes: probes.to_vec(),
+            slice_ms: config.general.slice.as_millis() as u64,
+            grace_ms: config.general.grace.as_millis() as u64,
+            part_bytes: setup::PART_BYTES,
+            views: views.collect(),
+        }
+    }
+
     /// Reads `network.json` of `folder`, and checks it.
     pub fn read(folder: &Path) -> Result<Self, NetworkError> {
         let path = folder.join(NETWORK_FILE);
@@ -92,10 +147,29 @@ impl Network {
         write_secret(&path, &text)
     }
 
+    /// Checks that this is the network of `config`, whatever its seed is.
+    pub fn check_is_of(
+        &self,
+        config: &Config,
+        options: &NetworkOptions,
+    ) -> Result<(), NetworkError> {
+        let seed = self.views.first().map_or(0, |view| view.sizes.seed);
+        if Self::of(config, &options.probes, seed) == *self {
+            return Ok(());
+        }
+        Err(NetworkError::Other { path: options.folder.join(NETWORK_FILE) })
+    }
+
     /// Length of a slice.
     #[must_use]
     pub fn slice(&self) -> Duration {
         Duration::from_millis(self.slice_ms)
+    }
+
+    /// Slices in the longest window.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.views.iter().map(|view| view.sizes.window).max().unwrap_or(1)
     }
 
     /// Checks that `name` is a probe of this network.
@@ -108,7 +182,7 @@ impl Network {
     }
 
     fn check(&self) -> Result<(), NetworkError> {
-        let Self { probes, slice_ms, part_bytes, config } = self;
+        let Self { probes, slice_ms, part_bytes, views, .. } = self;
         let mut names = BTreeSet::new();
         for name in probes {
             check_name(name)?;
@@ -125,7 +199,13 @@ impl Network {
         if !PART_BYTES.contains(part_bytes) {
             return Err(NetworkError::PartBytes { part_bytes: *part_bytes });
         }
-        config.validate()?;
+        if !(1..=MOST_VIEWS).contains(&views.len()) {
+            return Err(NetworkError::Views { count: views.len() });
+        }
+        for NetworkView { name, sizes, .. } in views {
+            let checked = sizes.validate();
+            checked.map_err(|cause| NetworkError::View { name: name.clone(), cause })?;
+        }
         Ok(())
     }
 }

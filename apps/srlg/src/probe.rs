@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<()> {
             folder.display()
         );
     }
-    let keep = args.keep.unwrap_or(network.config.window.max(2)) as usize;
+    let keep = args.keep.unwrap_or(network.window().max(2)) as usize;
     let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -144,8 +144,8 @@ fn start_measuring(
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         let Args { pace, device, ref input, .. } = args;
-        let lateness = input.lateness(network.config.window);
-        let measurement = Measurement::new(&network, lateness, pace, device, outbox);
+        let is_live = input.source.is_live();
+        let measurement = Measurement::new(&network, is_live, pace, device, outbox);
         let measured = measurement.and_then(|measurement| input.read(&network, measurement));
         // Whoever asked has gone when a signal came.
         let _nobody_waits = sender.send(measured);

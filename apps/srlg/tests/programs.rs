@@ -133,7 +133,7 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     let config = format!(
         "state = '{}'\ninside = ['10.0.0.0/8']\n[[rule]]\nname = 'all'\nthresholds = {{ 30s = 1000 }}\n\
          [[rule]]\nname = 'quiet'\nnetworks = ['10.9.0.0/16']\nthresholds = {{ 30s = 100 }}\n\
-         [[network]]\nlabel = 'shop'\nnetworks = ['10.0.0.0/24']\n\
+         [[label]]\nname = 'shop'\nnetworks = ['10.0.0.0/24']\n\
          [[sink]]\ntype = 'file'\npath = '{}'\n",
         path("state"),
         path("alerts")

@@ -15,7 +15,7 @@ macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$of:meta])* $choice:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum $type {
             $($(#[$of])* #[cfg_attr(feature = "serde", serde(rename = $name))] $choice,)+
         }

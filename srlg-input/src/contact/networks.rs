@@ -146,6 +146,18 @@ pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
     networks.map_err(serde::de::Error::custom)
 }
 
+/// Serializes a list of networks as [`deserialize_networks`] reads it.
+///
+/// # Errors
+/// Those of `serializer`.
+#[cfg(feature = "serde")]
+pub fn serialize_networks<S: serde::Serializer>(
+    networks: &[IpNet],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(networks.iter().map(IpNet::to_string))
+}
+
 /// The IPv4 network that `network` stands for if it is IPv4-mapped, else `network`.
 fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(long) = network else { return network };

@@ -11,16 +11,23 @@ use crate::contact::{Contact, Host};
 /// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
 ///
 /// With the feature `clap` they are options of a command, which need the group `contacts` of [`InputOptions`](crate::InputOptions).
-/// With `serde` they are read from a map with the same names as keys.
+/// With `serde` they are read from, and written as, a map with the same names as keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct ViewOptions {
     /// Inside network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "contacts"))]
     #[cfg_attr(
         feature = "serde",
-        serde(deserialize_with = "crate::contact::deserialize_networks")
+        serde(
+            deserialize_with = "crate::contact::deserialize_networks",
+            serialize_with = "crate::contact::serialize_networks"
+        )
     )]
     pub inside: Vec<IpNet>,
     /// Hosts that are measured: inside ones, or outside ones by their contacts with those inside
@@ -43,7 +50,7 @@ pub struct ViewOptions {
 /// By default every address is a host of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "contacts"))]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Prefixes {
     /// Measure IPv4 networks of this prefix length as hosts
     #[cfg_attr(

@@ -5,7 +5,7 @@ use std::io::{Error as IoError, ErrorKind};
 
 use srlg_input::InputError;
 use srlg_input::capture::{CaptureError, Cause, Truncation};
-use srlg_input::contact::{BadNetwork, BadPrefix, BadSampling, BadView, UnknownName};
+use srlg_input::contact::{BadNetwork, BadPrefix, BadView, UnknownName};
 use srlg_input::flow::{BadOptions, BadState};
 
 #[test]
@@ -35,7 +35,6 @@ fn texts_of_errors() {
         &BadNetwork::Unreadable { text: text() },
         &BadNetwork::Mapped { text: "::ffff:0:0/95".into() },
         &prefix,
-        &BadSampling { text: "1:0".into() },
         &BadView::Prefix(prefix),
         &BadView::NoOutside,
         &BadOptions { name: "fields", value: 0, least: 1, most: 16_384 },

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 use srlg_host::SliceReport;
 use srlg_host::report::Closing;
 use srlg_input::contact::Sampling;
@@ -35,6 +36,16 @@ pub(crate) struct ClosedSlice {
     pub(crate) sampling: Sampling,
     /// The time of the newest contact, milliseconds since the Unix epoch.
     pub(crate) newest_input_ms: u64,
+    /// Sites of a network that have not delivered the slice.
+    pub(crate) missing_sites: Vec<String>,
+}
+
+/// What a book has in the database.
+#[derive(Serialize, Deserialize)]
+struct BookState<T> {
+    /// The end of the last slice, whose changes are in the database.
+    until_ms: u64,
+    tracker: T,
 }
 
 /// The alerts of a view.
@@ -107,7 +118,7 @@ impl Book {
 
     /// Returns the states of all alerts, as JSON.
     pub(crate) fn state(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(&self.tracker)?)
+        Ok(serde_json::to_vec(&BookState { until_ms: self.now_ms(), tracker: &self.tracker })?)
     }
 
     /// Takes over a [`state`](Self::state); an empty one is that of a view that has seen nothing.
@@ -115,8 +126,9 @@ impl Book {
         if state.is_empty() {
             return Ok(());
         }
-        self.tracker = serde_json::from_slice(state)
+        let state: BookState<Tracker> = serde_json::from_slice(state)
             .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
+        (self.next, self.tracker) = (state.until_ms / self.slice_ms, state.tracker);
         self.is_restored = true;
         Ok(())
     }
@@ -152,6 +164,11 @@ impl Book {
         self.next = slice;
     }
 
+    /// Continues at `slice`, unless it is beyond that already.
+    pub(crate) fn be_at_least_at(&mut self, slice: u64) {
+        self.next = self.next.max(slice);
+    }
+
     /// Returns the hosts of the slice that is being closed, for the tracker.
     pub(crate) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {
@@ -164,11 +181,15 @@ impl Book {
 
     /// Takes a closed slice, the one after the last or a later one, with the `details` of hosts where there are any.
     pub(crate) fn close(&mut self, slice: &ClosedSlice, details: Option<&Details>) {
-        let ClosedSlice { report, sightings, condition, sampling, newest_input_ms } = slice;
-        self.next = self.next.max(report.slice);
+        let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
         self.closed += 1;
         let is_overloaded = report.health.finder.overload.is_some();
         self.overloads += u64::from(is_overloaded);
+        if report.slice < self.next {
+            // One that was closed before, by a program that was killed: what became of alerts is known.
+            return self.shown.close(report, |host| self.tracker.is_active(host));
+        }
+        self.next = report.slice;
         let is_overloaded = is_overloaded || condition.is_overloaded;
         let alerts = self.track(sightings, Condition { is_overloaded, ..*condition });
         let now_ms = self.now_ms();
@@ -195,6 +216,7 @@ impl Book {
                 peers: peers.map(|peer| peer.host).collect(),
                 detail: details.filter(|_| !is_end).and_then(|details| details.of(&hosts)),
                 sampling: *sampling,
+                missing_sites: slice.missing_sites.clone(),
                 ..self.context(&alert, *newest_input_ms)
             };
             self.changes.push((alert, context));
@@ -248,7 +270,8 @@ impl Book {
 
     /// Returns what is known of the view. `hits` are those of allowances that take contacts out.
     pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
-        let hits = self.hits.iter().zip(hits).map(|(hosts, contacts)| hosts + contacts);
+        let contacts = hits.iter().chain(std::iter::repeat(&0));
+        let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);
         let allows = self.rules.allows().iter().zip(hits);
         ViewBoard {
             name: self.name.clone(),

@@ -43,9 +43,14 @@ impl Desk {
         }
     }
 
-    /// Follows other labels.
-    pub(crate) fn set_labels(&mut self, labels: Networks<String>) {
-        self.labels = labels;
+    /// Follows the rules, the allow lists of hosts and the labels of `config` from the next slice on.
+    pub(crate) fn reload(&mut self, config: &Config) {
+        for book in &mut self.books {
+            if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
+                book.set_rules(next.rules.clone());
+            }
+        }
+        self.labels = config.labels.clone();
     }
 
     /// Returns the end of the last slice, milliseconds since the Unix epoch.

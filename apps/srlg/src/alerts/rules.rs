@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use crate::alerts::Terms;
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Contact, Networks};
 
 /// A rule: when hosts of some networks raise an alert.
@@ -30,7 +31,7 @@ impl Rule {
 }
 
 /// An entry of an allow list: contacts or hosts that raise no alert.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Allow {
     /// What is taken out.
     pub what: AllowTarget,
@@ -38,8 +39,17 @@ pub struct Allow {
     pub why: String,
 }
 
+impl Allow {
+    /// Whether contacts are taken out, and not hosts.
+    #[must_use]
+    pub fn is_of_contacts(&self) -> bool {
+        !matches!(self.what, AllowTarget::Hosts(_))
+    }
+}
+
 /// The hosts or contacts that an [`Allow`] takes out.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AllowTarget {
     /// Alerts about hosts of these networks.
     Hosts(Vec<IpNet>),

@@ -10,11 +10,12 @@ use std::time::SystemTime;
 use srlg_host::Error;
 use srlg_host::config::Params;
 use srlg_host::state::Delta;
-use srlg_input::contact::{BadSampling, Sampling};
+use srlg_input::contact::Sampling;
 
 use super::reader::Message;
 use super::rule::{DeltaArrival, Refusal};
 use crate::measure::SKEW;
+use crate::network::payload::{ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
 /// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
@@ -25,8 +26,10 @@ const FRAME: usize = 256;
 
 /// The content of a message.
 #[derive(Debug)]
-pub(super) struct SampledDelta {
-    pub(super) delta: Delta,
+pub(super) struct SiteSlice {
+    pub(super) slice: u64,
+    /// Deltas, each with the number of its view.
+    pub(super) deltas: Vec<(usize, Delta)>,
     /// How the contacts of its slice were sampled.
     pub(super) sampling: Sampling,
 }
@@ -39,7 +42,11 @@ pub(super) enum Rejection {
     #[error("the message has no header {PART_HEADER} with a part of a delta")]
     NoPart,
     #[error("the header {SAMPLING_HEADER}: {0}")]
-    Sampling(#[from] BadSampling),
+    Sampling(#[from] serde_json::Error),
+    #[error("the message has no deltas of views of this network")]
+    Payload,
+    #[error("the message has deltas of different slices, {slice} and {other}")]
+    Slices { slice: u64, other: u64 },
     #[error(
         "slice {slice} begins more than a day after this machine's clock (the last slice that is accepted is {latest}): set \
          the clock that is wrong"
@@ -57,6 +64,7 @@ impl Rejection {
         match self {
             Self::Unknown { .. } => "unknown_probe",
             Self::NoPart | Self::Sampling(_) => "headers",
+            Self::Payload | Self::Slices { .. } => "corrupt",
             Self::Future { .. } => "from_the_future",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
@@ -92,20 +100,30 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
 pub(super) fn read(
     message: &Message,
     probe: usize,
-    params: &Params,
+    params: &[&Params],
     latest: u64,
-) -> Result<DeltaArrival<SampledDelta>, Rejection> {
+) -> Result<DeltaArrival<SiteSlice>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
-    let sampling = message.headers.get(SAMPLING_HEADER).map(|text| text.as_str().parse());
+    let sampling = message.headers.get(SAMPLING_HEADER);
+    let sampling = sampling.map(|text| serde_json::from_str(text.as_str()));
     let sampling = sampling.transpose()?.unwrap_or_default();
-    let delta = Delta::from_bytes(&message.payload, params)?;
-    let slice = delta.slice();
+    let mut deltas = Vec::new();
+    for ViewDelta { view, bytes } in unpack(message.payload.clone()).ok_or(Rejection::Payload)? {
+        let view = usize::from(view);
+        let params = params.get(view).ok_or(Rejection::Payload)?;
+        deltas.push((view, Delta::from_bytes(&bytes, params)?));
+    }
+    let slice = deltas.first().ok_or(Rejection::Payload)?.1.slice();
+    if let Some(other) = deltas.iter().map(|(_, delta)| delta.slice()).find(|it| *it != slice) {
+        return Err(Rejection::Slices { slice, other });
+    }
     if slice > latest {
         return Err(Rejection::Future { slice, latest });
     }
-    let bytes = delta.recorders() * size_of::<u64>() + FRAME;
-    let delta = SampledDelta { delta, sampling };
+    let recorders: usize = deltas.iter().map(|(_, delta)| delta.recorders()).sum();
+    let bytes = recorders * size_of::<u64>() + FRAME * deltas.len();
+    let delta = SiteSlice { slice, deltas, sampling };
     Ok(DeltaArrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
 
@@ -114,6 +132,7 @@ mod tests {
     use srlg_host::{Config, Device, SlidingDetector};
 
     use super::*;
+    use crate::network::payload::pack;
     use std::time::Duration;
 
     /// In the middle of 2026, as `date -u -d 2026-07-01 +%s` has it.
@@ -124,10 +143,12 @@ mod tests {
         detector.skip_to(slice).unwrap();
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(PART_HEADER, "1/1");
+        let bytes = detector.delta(1).unwrap().to_bytes().unwrap().into();
+        let payload = pack(&[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
         Message {
             subject: subjects::delta("a"),
             headers,
-            payload: detector.delta(1).unwrap().to_bytes().unwrap().into(),
+            payload: payload.into(),
             sequence: 1,
             time: 0,
             unread: 0,
@@ -151,7 +172,7 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let read = read(&message(slice), 0, &params, latest);
+            let read = read(&message(slice), 0, &[&params], latest);
             let refused = read.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
         }

@@ -1,25 +1,26 @@
-//! [`Attachment`]: what a checkpoint has beside the detector's snapshot, in the same file.
+//! [`Attachment`]: what a checkpoint has beside the snapshots of all views, in the same file.
 //!
-//! Shape: JSON. Invariant: detector, rule, alerts, position in the stream and lengths of the files are of one
-//! moment, for they are saved in one step. So whichever checkpoint a collector begins with, it
-//! reads on where that one was, and writes the same reports and alerts again.
+//! Shape: the file is the snapshot of the first view; its attachment is JSON, and the snapshots of the others, each behind
+//! its length (u64, little endian). Invariant: detectors, rule and position in the stream are of one moment, for they are
+//! saved in one step, and the database has the alerts of that moment, or later ones. So whichever checkpoint a collector
+//! begins with, it reads on where that one was, and what the database has already is not told again.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use bytes::{Buf, Bytes};
 use serde::{Deserialize, Serialize};
 use srlg_host::SlidingDetector;
 use srlg_host::state::{Checkpoints, Snapshot};
-use srlg_input::contact::SamplingWindow;
-use tracing::{info, warn};
+use srlg_input::contact::{Sampling, SamplingWindow};
+use tracing::info;
 
-use super::alerts;
-use super::lines::LineFile;
 use super::rule::RuleState;
 use super::stream::{Position, Witness};
+use crate::measure::checkpoints::latest;
 
 /// Version of this module's JSON.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
-/// The part of a checkpoint beside the snapshot.
+/// The part of a checkpoint beside the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     pub(super) version: u32,
@@ -28,14 +29,8 @@ pub(super) struct Attachment {
     pub(super) replay_after: u64,
     /// The last message that was read.
     pub(super) witness: Option<Witness>,
-    /// How contacts were sampled, by slice of the window, as text.
-    #[serde(default)]
-    pub(super) sampling: Vec<(u64, String)>,
-    /// The file of reports, if they go to one, and its length.
-    pub(super) reports: Option<LineFile>,
-    /// Alerts, if they are followed.
-    #[serde(default)]
-    pub(super) alerts: Option<alerts::FollowerState>,
+    /// How contacts were sampled, by slice of the window.
+    pub(super) sampling: Vec<(u64, Sampling)>,
 }
 
 impl Attachment {
@@ -45,15 +40,10 @@ impl Attachment {
     }
 
     /// How contacts were sampled, in a window of `window` slices.
-    pub(super) fn sampling(&self, window: u32) -> Result<SamplingWindow> {
+    pub(super) fn sampling(&self, window: u32) -> SamplingWindow {
         let mut sampling = SamplingWindow::new(window);
-        for (slice, text) in &self.sampling {
-            sampling.merge(
-                *slice,
-                text.parse().context("the checkpoint has sampling rates that are none")?,
-            );
-        }
-        Ok(sampling)
+        self.sampling.iter().for_each(|(slice, of)| sampling.merge(*slice, *of));
+        sampling
     }
 }
 
@@ -61,35 +51,52 @@ impl Attachment {
 /// If that fails, the checkpoints that were there are unchanged.
 pub(super) fn save(
     checkpoints: &mut Checkpoints,
-    detector: &SlidingDetector,
+    detectors: &[SlidingDetector],
     attachment: &Attachment,
 ) -> Result<()> {
-    let attachment = serde_json::to_vec(attachment)?;
-    checkpoints.save(&detector.snapshot()?.with_attachment(attachment))?;
+    let json = serde_json::to_vec(attachment)?;
+    let (first, others) = detectors.split_first().context("a network has a view")?;
+    let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(json);
+    for detector in others {
+        let snapshot = detector.snapshot()?.to_bytes()?;
+        bytes.extend((snapshot.len() as u64).to_le_bytes());
+        bytes.extend(snapshot);
+    }
+    checkpoints.save(&first.snapshot()?.with_attachment(bytes))?;
     Ok(())
 }
 
-/// The newest checkpoint that is whole, if there ever was one: `detector` becomes that of it.
+/// The newest checkpoint that is whole, if there is one: `detectors` become those of it.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
-    detector: &mut SlidingDetector,
+    detectors: &mut [SlidingDetector],
 ) -> Result<Option<Attachment>> {
-    let latest = checkpoints.latest(detector.params())?;
-    for damaged in &latest.damaged {
-        warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
-    }
-    let Some(snapshot) = latest.snapshot else {
-        if latest.damaged.is_empty() {
-            return Ok(None);
-        }
-        bail!(
-            "no checkpoint is whole: start again to begin with what the stream has, and nothing else"
-        )
+    let (first, others) = detectors.split_first_mut().context("a network has a view")?;
+    let Some(snapshot) = latest(checkpoints, first.params(), "network")? else {
+        return Ok(None);
     };
-    let attachment = read(&snapshot)?;
-    detector.restore(&snapshot)?;
+    let foreign = "the checkpoint is not one of a collector: give another state";
+    let mut bytes = Bytes::copy_from_slice(snapshot.attachment());
+    let attachment = read(&take(&mut bytes).context(foreign)?, snapshot.slice())?;
+    let mut snapshots = Vec::new();
+    for detector in others.iter() {
+        let bytes = take(&mut bytes).context(foreign)?;
+        snapshots.push(Snapshot::from_bytes(&bytes, detector.params())?);
+    }
+    ensure!(bytes.is_empty(), foreign);
+    first.restore(&snapshot)?;
+    for (detector, snapshot) in others.iter_mut().zip(&snapshots) {
+        detector.restore(snapshot)?;
+    }
     info!("a checkpoint is restored: slice {} runs", snapshot.slice());
     Ok(Some(attachment))
+}
+
+/// Takes what is behind its length.
+fn take(bytes: &mut Bytes) -> Option<Bytes> {
+    let length = usize::try_from(bytes.try_get_u64_le().ok()?).ok()?;
+    (length <= bytes.len()).then(|| bytes.split_to(length))
 }
 
 /// The version of an attachment, whatever else is in it.
@@ -98,36 +105,19 @@ struct Version {
     version: u32,
 }
 
-fn read(snapshot: &Snapshot) -> Result<Attachment> {
-    let foreign = "the checkpoint is not one of a collector: give a folder of its own with --state";
-    let Version { version } = serde_json::from_slice(snapshot.attachment()).context(foreign)?;
+fn read(json: &[u8], slice: u64) -> Result<Attachment> {
+    let foreign = "the checkpoint is not one of a collector: give another state";
+    let Version { version } = serde_json::from_slice(json).context(foreign)?;
     ensure!(
         version == VERSION,
-        "the checkpoint has version {version}, and this collector reads {VERSION}: give another folder with --state"
+        "the checkpoint has version {version}, and this collector reads {VERSION}: give another state"
     );
-    let attachment: Attachment = serde_json::from_slice(snapshot.attachment()).context(foreign)?;
+    let attachment: Attachment = serde_json::from_slice(json).context(foreign)?;
     if let Some(running) = attachment.rule.running {
         ensure!(
-            running == snapshot.slice(),
-            "the checkpoint contradicts itself: slice {running} is the next to close, and its snapshot is of slice {}",
-            snapshot.slice()
+            running == slice,
+            "the checkpoint contradicts itself: slice {running} is the next to close, and its snapshot is of slice {slice}"
         );
     }
     Ok(attachment)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_checkpoint_of_a_collector_that_knew_no_alerts_is_read() {
-        let text = r#"{"version":2,"rule":{"running":7,"silent":0,"probes":{}},"replay_after":9,"witness":null,"reports":null}"#;
-        let attachment: Attachment = serde_json::from_str(text).unwrap();
-        assert_eq!((attachment.replay_after, &attachment.alerts), (9, &None));
-        let alerts = r#","alerts":{"tracker":{"view":"network","hosts":{},"starts":{},"groups":{}},"file":null}}"#;
-        let text = text.replace("null}", "null") + alerts;
-        let attachment: Attachment = serde_json::from_str(&text).unwrap();
-        assert_eq!(attachment.alerts.map(|alerts| alerts.active()), Some(0));
-    }
 }

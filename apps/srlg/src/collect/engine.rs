@@ -1,6 +1,6 @@
 //! [`Engine`]: everything that a collector knows, in one thread.
 //!
-//! Shape: [`Event`]s in, reports, checkpoints and notices out. It decodes, merges, closes slices and waits for the
+//! Shape: [`Event`]s in, closed slices, checkpoints and notices out. It decodes, merges, closes slices and waits for the
 //! disk, all of which would hold up an asynchronous runtime; so it has a thread of its own, and as
 //! nothing else touches its state there is no lock. Time passes only while it waits for messages, and
 //! has read all that there are: nobody is late because the collector, or the broker, was.
@@ -10,46 +10,52 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use metrics::{counter, histogram};
+use srlg_host::SlidingDetector;
+use srlg_host::config::Params;
 use srlg_host::state::Checkpoints;
-use srlg_host::{SliceReport, SlidingDetector};
 use srlg_input::contact::SamplingWindow;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::alerts::Follower;
-use super::arrival::{self, Rejection, SampledDelta};
+use super::arrival::{self, Rejection, SiteSlice};
 use super::checkpoint::{self, Attachment};
-use super::lines::Lines;
+use super::options::Plan;
 use super::reader::{Event, Message};
-use super::reports::{self, ClosedSlice, named};
+use super::reports::{Reports, named};
 use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict};
-use super::status::{CollectorStatus, LastReport, ProbeStatus};
 use super::stream::{Position, Witness};
 use super::tally::Tally;
-
-/// The age at which a status is published again.
-const FRESH: Duration = Duration::from_millis(40);
+use crate::alerts::Condition;
+use crate::alerts::book::ClosedSlice;
+use crate::alerts::desk::Desk;
+use crate::config::Config;
+use crate::notify::delivery::Delivery;
+use crate::now_ms;
+use crate::service::Service;
+use crate::show::board::{Board, NetworkBoard, SiteBoard, ViewBoard};
+use crate::show::screen::Screen;
 
 /// The state of a collector.
 pub(super) struct Engine {
-    pub(super) detector: SlidingDetector,
-    pub(super) rule: CloseRule<SampledDelta>,
+    pub(super) plan: Plan,
+    /// Where the configuration can be read again.
+    pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
+    /// Of each view.
+    pub(super) detectors: Vec<SlidingDetector>,
+    pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
     pub(super) checkpoints: Checkpoints,
-    pub(super) reports: Lines,
-    /// Where alerts are followed.
-    pub(super) alerts: Option<Follower>,
-    pub(super) names: Vec<String>,
+    pub(super) reports: Option<Reports>,
+    pub(super) desk: Desk,
+    pub(super) delivery: Delivery,
+    pub(super) screen: Screen,
+    pub(super) service: Service,
     pub(super) numbers: HashMap<String, usize>,
-    pub(super) slice_ms: u64,
-    /// Sample peers of a super point in a report, at most.
-    pub(super) most_peers: usize,
     /// Closes between two checkpoints.
     pub(super) every: u64,
     /// The last slice, after which to end.
@@ -60,7 +66,6 @@ pub(super) struct Engine {
     pub(super) progress: Progress,
     /// Per probe the slice up to which everything of it is in a checkpoint.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
-    pub(super) status: watch::Sender<CollectorStatus>,
 }
 
 /// The progress of an engine.
@@ -74,16 +79,29 @@ pub(super) struct Progress {
     /// Closes since the last checkpoint.
     closes: u64,
     checkpoint: Option<u64>,
-    last_report: Option<LastReport>,
+    /// All closes by their causes, and the last one.
+    closed: BTreeMap<&'static str, u64>,
+    last: Option<Close>,
+    /// The end of the last slice that any probe delivered, milliseconds since the Unix epoch.
+    newest_input_ms: u64,
+    started_ms: u64,
+    last_reload_ms: u64,
+    is_last_reload_good: bool,
     done: bool,
-    /// When the status was published last.
-    published: Option<Instant>,
 }
 
 impl Progress {
     /// Since a checkpoint with that running slice.
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
-        Self { checkpoint, resting: true, ..Self::default() }
+        let now_ms = now_ms();
+        Self {
+            checkpoint,
+            resting: true,
+            started_ms: now_ms,
+            last_reload_ms: now_ms,
+            is_last_reload_good: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -100,11 +118,52 @@ impl Engine {
             self.pass(waiting.elapsed());
             self.take(event)?;
             self.close_what_may()?;
-            self.publish_status();
+            self.look_around();
+            self.show();
         }
+        self.service.stopping();
         self.save()?;
+        self.delivery.finish(&self.desk)?;
         info!("the collector ends; a checkpoint has everything");
         Ok(())
+    }
+
+    /// What is due now and then.
+    fn look_around(&mut self) {
+        self.service.alive();
+        if self.service.wants_reload() {
+            self.service.reloading();
+            self.progress.is_last_reload_good = self.follow((self.reload)());
+            self.service.ready("running");
+        }
+        let keep_ms = self.plan.config.general.keep.as_millis() as u64;
+        self.delivery.look_around(&self.desk, now_ms().saturating_sub(keep_ms));
+    }
+
+    /// Follows the configuration `next`, as far as that can be done without a restart; whether all is.
+    fn follow(&mut self, next: Result<Config>) -> bool {
+        let Plan { config, options, network } = &mut self.plan;
+        let next = next.and_then(|next| {
+            network.check_is_of(&next, options)?;
+            Ok(next)
+        });
+        match next {
+            Ok(next) => {
+                let left = config.take_over(next);
+                left.iter().for_each(|line| warn!("{line}"));
+                self.desk.reload(config);
+                self.progress.last_reload_ms = now_ms();
+                info!("the configuration is reloaded");
+                left.is_empty()
+            }
+            Err(error) => {
+                format!("{error:#}").lines().for_each(|line| warn!("{line}"));
+                warn!(
+                    "the configuration is not reloaded: the one that was read before stays in force"
+                );
+                false
+            }
+        }
     }
 
     fn pass(&mut self, waited: Duration) {
@@ -144,7 +203,6 @@ impl Engine {
             (witness.sequence, witness.time) = (message.sequence, message.time);
         }
         self.rest_for(message.unread);
-        counter!("srlg_messages_total").increment(1);
         let probe = match arrival::sender(message, &self.numbers) {
             Ok(probe) => probe,
             Err(rejection) => {
@@ -152,8 +210,9 @@ impl Engine {
                 return Ok(());
             }
         };
-        let latest = arrival::latest(SystemTime::now(), self.slice_ms);
-        match arrival::read(message, probe, self.detector.params(), latest) {
+        let latest = arrival::latest(SystemTime::now(), self.plan.network.slice_ms);
+        let params: Vec<&Params> = self.detectors.iter().map(SlidingDetector::params).collect();
+        match arrival::read(message, probe, &params, latest) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);
@@ -162,21 +221,18 @@ impl Engine {
         }
     }
 
-    fn deliver(&mut self, arrival: DeltaArrival<SampledDelta>) -> Result<()> {
+    fn deliver(&mut self, arrival: DeltaArrival<SiteSlice>) -> Result<()> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
-                if late > 0 {
-                    self.tally.late(probe);
-                } else {
-                    self.tally.in_time(probe);
-                }
+                let counts = &mut self.tally.counts[probe];
+                *if late > 0 { &mut counts.late } else { &mut counts.in_time } += 1;
                 self.merge(&delta)?;
             }
             // What waits for the first slice comes here once more when that is known.
             Verdict::Held if self.rule.running().is_none() => {}
-            Verdict::Held => self.tally.in_time(probe),
-            Verdict::Repeated => self.tally.repeated(probe),
+            Verdict::Held => self.tally.counts[probe].in_time += 1,
+            Verdict::Repeated => self.tally.counts[probe].repeated += 1,
             Verdict::Refused(refusal) => {
                 self.tally.rejected(Some(probe), &Rejection::Refused(refusal));
             }
@@ -184,12 +240,22 @@ impl Engine {
         Ok(())
     }
 
-    fn merge(&mut self, measured: &SampledDelta) -> Result<()> {
-        let begun = Instant::now();
-        self.sampling.merge(measured.delta.slice(), measured.sampling);
-        self.detector.merge_delta(&measured.delta).context("cannot merge a delta")?;
-        histogram!("srlg_merge_seconds").record(begun.elapsed());
+    fn merge(&mut self, measured: &SiteSlice) -> Result<()> {
+        let SiteSlice { slice, deltas, sampling } = measured;
+        self.sampling.merge(*slice, *sampling);
+        for (view, delta) in deltas {
+            let detector = &mut self.detectors[*view];
+            // The window of another view may be longer.
+            if slice + u64::from(detector.params().window()) > detector.slice() {
+                detector.merge_delta(delta).context("cannot merge a delta")?;
+            }
+        }
         Ok(())
+    }
+
+    fn skip_to(&mut self, slice: u64) -> Result<()> {
+        self.desk.books.iter_mut().for_each(|book| book.be_at_least_at(slice));
+        Ok(self.detectors.iter_mut().try_for_each(|detector| detector.skip_to(slice))?)
     }
 
     fn close_what_may(&mut self) -> Result<()> {
@@ -198,7 +264,7 @@ impl Engine {
                 CollectorStep::Begin { slice, waiting } => self.begin(slice, waiting)?,
                 CollectorStep::Skip { slice, merge } => {
                     warn!("no probe sent a delta for a whole window: slice {slice} is next");
-                    self.detector.skip_to(slice)?;
+                    self.skip_to(slice)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                 }
                 CollectorStep::Close { close, merge } => {
@@ -211,29 +277,54 @@ impl Engine {
         Ok(())
     }
 
-    fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SampledDelta>>) -> Result<()> {
+    fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SiteSlice>>) -> Result<()> {
         info!("slice {slice} is the first one");
-        self.detector.skip_to(slice)?;
+        self.skip_to(slice)?;
         waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let begun = Instant::now();
-        let report = self.detector.close_slice()?;
-        histogram!("srlg_close_seconds").record(begun.elapsed());
-        counter!("srlg_slices_closed_total", "cause" => close.cause.name()).increment(1);
-        let closed = ClosedSlice {
-            names: &self.names,
-            slice_ms: self.slice_ms,
-            close,
-            report: &report,
-            sampling: self.sampling.at(close.slice),
-        };
-        self.reports.write(close.slice, &reports::line(&closed, self.most_peers))?;
-        if let Some(alerts) = &mut self.alerts {
-            alerts.follow(&closed)?;
+        let Self { plan, detectors, desk, reports, progress, .. } = self;
+        let network = &plan.network;
+        if !close.delivered.is_empty() {
+            progress.newest_input_ms =
+                close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
-        self.tell_of_close(close, &report);
+        // Where no probe has delivered it nothing is known of the slice. Where a delta of its window is missing there may be
+        // more than was counted.
+        let condition = Condition {
+            is_input_lost: close.delivered.is_empty(),
+            is_overloaded: !close.is_window_whole,
+        };
+        let sampling = self.sampling.at(close.slice);
+        let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
+        let missing = named(&network.probes, &missing);
+        for (view, detector) in detectors.iter_mut().enumerate() {
+            let closing = detector.begin_close()?;
+            let sightings = desk.books[view].sightings(&closing)?;
+            let slice = ClosedSlice {
+                report: closing.end()?,
+                sightings,
+                condition,
+                sampling,
+                newest_input_ms: progress.newest_input_ms,
+                missing_sites: missing.iter().map(|&name| name.to_owned()).collect(),
+            };
+            if let Some(reports) = reports {
+                reports.write(network, view, close, &slice)?;
+            }
+            if let Some(overload) = slice.report.health.finder.overload {
+                warn!("slice {} of the view {}: {overload}", close.slice, network.views[view].name);
+            }
+            desk.books[view].close(&slice, None);
+        }
+        let notices = desk.notices(|view, host, slices| {
+            // Between two closes the slice that runs is one more.
+            let window = detectors[view].params().window().min(slices.saturating_add(1));
+            Ok(detectors[view].cardinality_within(host, window)?.cardinality)
+        })?;
+        self.delivery.tell(desk, notices)?;
+        self.tell_of_close(close);
         Ok(())
     }
 
@@ -247,26 +338,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Says in the log what a close lacked, and keeps what the status says of it.
-    fn tell_of_close(&mut self, close: &Close, report: &SliceReport) {
-        let (late, missing) = (named(&self.names, &close.late), named(&self.names, &close.missing));
+    /// Says in the log what a close lacked, and keeps what the page shows of it.
+    fn tell_of_close(&mut self, close: &Close) {
+        let names = &self.plan.network.probes;
+        let (late, missing) = (named(names, &close.late), named(names, &close.missing));
+        let Close { slice, cause, .. } = close;
+        let cause = cause.name();
         if late.len() + missing.len() > 0 {
-            let Close { slice, cause, .. } = close;
-            let cause = cause.name();
             warn!(
                 "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
             );
         }
-        if let Some(overload) = report.health.finder.overload {
-            warn!("slice {}: {overload}", close.slice);
-        }
-        self.progress.last_report = Some(LastReport {
-            slice: close.slice,
-            closed: close.cause.name(),
-            super_points: report.super_points.len(),
-            late: late.into_iter().map(str::to_owned).collect(),
-            missing: missing.into_iter().map(str::to_owned).collect(),
-        });
+        *self.progress.closed.entry(cause).or_default() += 1;
+        self.progress.last = Some(close.clone());
     }
 
     /// Whether nothing is left to do once `running` runs.
@@ -276,24 +360,20 @@ impl Engine {
 
     /// Saves a checkpoint, then says what need not be kept any longer.
     pub(super) fn save(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        let rule = self.rule.state(&self.names);
+        // Alerts first: of slices that a checkpoint has nothing comes again.
+        self.delivery.save(&self.desk)?;
+        let rule = self.rule.state(&self.plan.network.probes);
         let running = rule.running;
-        let sampling = self.sampling.slices();
         let attachment = Attachment {
             version: checkpoint::VERSION,
             rule,
             replay_after: self.rule.replay_after(self.position.sequence),
             witness: self.position.witness,
-            sampling: sampling.map(|(slice, sampling)| (slice, sampling.to_string())).collect(),
-            // Lines first: a checkpoint must not know of more than there is on disk.
-            alerts: self.alerts.as_ref().map(Follower::state).transpose()?,
-            reports: self.reports.sync()?,
+            sampling: self.sampling.slices().collect(),
         };
-        checkpoint::save(&mut self.checkpoints, &self.detector, &attachment).context(
+        checkpoint::save(&mut self.checkpoints, &self.detectors, &attachment).context(
             "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",
         )?;
-        histogram!("srlg_checkpoint_seconds").record(begun.elapsed());
         self.progress.closes = 0;
         self.progress.checkpoint = running;
         self.tell_durable();
@@ -302,38 +382,64 @@ impl Engine {
 
     /// Says what the last checkpoint has.
     pub(super) fn tell_durable(&mut self) {
-        let covered = (0..self.names.len()).map(|probe| self.rule.covered(probe));
+        let covered = (0..self.plan.network.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
     }
 
-    /// Publishes how things are, unless that was done just now.
-    fn publish_status(&mut self) {
-        if self.progress.published.is_some_and(|at| at.elapsed() < FRESH) {
-            return;
-        }
-        self.progress.published = Some(Instant::now());
-        let now = self.progress.now;
-        let durable = self.durable.borrow().clone();
-        let probes = self.names.iter().enumerate().map(|(probe, name)| {
-            let (newest, silent) = self.rule.heard(probe, now);
-            let counts = self.tally.counts[probe];
-            ProbeStatus { name: name.clone(), newest, silent, durable: durable[probe], counts }
+    /// Shows how things are, unless that was done just now.
+    fn show(&mut self) {
+        let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
+        let network = &plan.network;
+        screen.show(|| {
+            let views = detectors.iter().zip(&desk.books).map(|(detector, book)| ViewBoard {
+                threshold: detector.params().threshold(),
+                memory_bytes: detector.memory_bytes() as u64,
+                load: detector.health().load,
+                ..book.board(&[])
+            });
+            let mut views: Vec<_> = views.collect();
+            desk.label(&mut views);
+            let durable = self.durable.borrow();
+            let sites = network.probes.iter().enumerate().map(|(probe, name)| {
+                let (newest, is_silent) = self.rule.heard(probe, progress.now);
+                let last = progress.last.as_ref();
+                let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
+                let counts = self.tally.counts[probe];
+                SiteBoard {
+                    name: name.clone(),
+                    newest,
+                    is_silent,
+                    is_late,
+                    durable: durable[probe],
+                    counts,
+                }
+            });
+            Board {
+                started_ms: progress.started_ms,
+                now_ms: desk.now_ms(),
+                slice_ms: network.slice_ms,
+                is_live: true,
+                is_input_lost: desk.books.iter().any(|book| book.is_input_lost),
+                memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
+                alerts: desk.open_alerts(),
+                views,
+                network: Some(NetworkBoard {
+                    is_reading: progress.reading,
+                    running: self.rule.running(),
+                    front: self.rule.front(progress.now),
+                    pending_bytes: self.rule.pending(),
+                    sequence: self.position.sequence,
+                    unread: progress.unread,
+                    checkpoint: progress.checkpoint,
+                    closed: progress.closed.clone(),
+                    refused: self.tally.refused.clone(),
+                    sites: sites.collect(),
+                }),
+                sinks: delivery.boards(),
+                last_reload_ms: progress.last_reload_ms,
+                is_last_reload_good: progress.is_last_reload_good,
+                ..Board::default()
+            }
         });
-        let status = CollectorStatus {
-            reading: self.progress.reading,
-            device: self.detector.device().to_string(),
-            running: self.rule.running(),
-            front: self.rule.front(now),
-            pending_bytes: self.rule.pending(),
-            sequence: self.position.sequence,
-            unread: self.progress.unread,
-            checkpoint: self.progress.checkpoint,
-            alerts: self.alerts.as_ref().map(Follower::active),
-            last_report: self.progress.last_report.clone(),
-            refused: self.tally.refused.clone(),
-            probes: probes.collect(),
-        };
-        status.to_gauges();
-        self.status.send_replace(status);
     }
 }

@@ -1,32 +1,18 @@
 //! [`Tally`]: what became of every message, counted, and told where it is of use.
 //!
-//! Shape: counts for `/status` beside the same for `/metrics`. Invariant: names come from the network
-//! and reasons from this program: what a stranger sends makes neither new series nor more than a
-//! line of log in a while.
+//! Invariant: names come from the network and reasons from this program: what a stranger sends makes neither new series
+//! nor more than a line of log in a while.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use metrics::counter;
-use serde::Serialize;
 use tracing::warn;
 
 use super::arrival::Rejection;
+use crate::show::board::MessageCounts;
 
 /// Between two lines about the same reason.
 const SILENCE: Duration = Duration::from_secs(10);
-
-/// Counts of the messages of one probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct MessageCounts {
-    /// Merged while their slice ran, or held for it.
-    pub(super) in_time: u64,
-    /// Merged after their slice had closed.
-    pub(super) late: u64,
-    /// Delivered before.
-    pub(super) repeated: u64,
-    pub(super) refused: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -49,26 +35,6 @@ impl Tally {
         Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
     }
 
-    pub(super) fn in_time(&mut self, probe: usize) {
-        self.counts[probe].in_time += 1;
-        self.count(probe, "in_time");
-    }
-
-    pub(super) fn late(&mut self, probe: usize) {
-        self.counts[probe].late += 1;
-        self.count(probe, "late");
-    }
-
-    pub(super) fn repeated(&mut self, probe: usize) {
-        self.counts[probe].repeated += 1;
-        self.count(probe, "repeated");
-    }
-
-    fn count(&self, probe: usize, result: &'static str) {
-        counter!("srlg_deltas_total", "probe" => self.names[probe].clone(), "result" => result)
-            .increment(1);
-    }
-
     /// Counts a message that is not merged; `probe` where it is of one of the network.
     pub(super) fn rejected(&mut self, probe: Option<usize>, rejection: &Rejection) {
         let reason = rejection.reason();
@@ -77,8 +43,6 @@ impl Tally {
             self.names[probe].clone()
         });
         *self.refused.entry(reason).or_default() += 1;
-        let probe = name.clone().unwrap_or_default();
-        counter!("srlg_refused_total", "probe" => probe, "reason" => reason).increment(1);
         if let Some(others) = self.may_tell(reason) {
             let name = name.unwrap_or_else(|| "a stranger".to_owned());
             let more = if others > 0 { format!(" ({others} more since)") } else { String::new() };

@@ -12,11 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use srlg_host::Config;
-use srlg_host::config::HashFamily;
 use srlg_traffic::family::Family;
 use srlg_traffic::oracle::ExactWindow;
 
+use crate::config::Config;
 use crate::network::Network;
 use crate::network::broker::Broker;
 use crate::network::setup;
@@ -32,6 +31,19 @@ const FIRST: u64 = 1_000_000;
 const PAIRS: u32 = 300_000;
 const FAMILY: Family = Family::Mixed;
 const REPORTS: &str = "reports.ndjson";
+const CONFIG_FILE: &str = "srlg.toml";
+
+/// Of the usual views, whose hosts are reported from 1024 opposite hosts on.
+const CONFIG: &str = "state = 'state'
+
+[network]
+probes = ['lisbon', 'oslo', 'turin']
+broker = 'localhost:4222'
+
+[[rule]]
+name = 'all'
+thresholds = { 5m = 1423 }
+";
 
 /// Everything is there by then, on a slow machine too.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -40,9 +52,12 @@ const PATIENCE: Duration = Duration::from_secs(240);
 pub fn run() -> Result<ExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let folder = folder.path();
-    let network = network();
+    let network =
+        network(&Config::parse(CONFIG).map_err(|problems| problems.of(Path::new(CONFIG_FILE)))?);
     setup::make(folder, &network, &["localhost".to_owned()], 4222)?;
     let broker = Broker::start(folder)?;
+    let config = CONFIG.replace("localhost:4222", &broker.address());
+    fs::write(folder.join(CONFIG_FILE), config)?;
     let mut out = io::stdout().lock();
     writeln!(
         out,
@@ -53,16 +68,14 @@ pub fn run() -> Result<ExitCode> {
     let truth = truth(&network);
     let points = nodes.last_report()?;
     verdict::print(&mut out, &PROBES, &truth, &points)?;
-    let faults = verdict::faults(&truth, &points, network.config.threshold);
+    let faults = verdict::faults(&truth, &points, network.views[0].sizes.threshold);
     faults.iter().try_for_each(|fault| writeln!(out, "{fault}"))?;
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Seeds are fixed: the demonstration is the same on every machine.
-fn network() -> Network {
-    let config = Config { hash: HashFamily::HalfSip13, ..Config::default() };
-    let probes = PROBES.map(str::to_owned).to_vec();
-    Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config }
+/// The seed is fixed: the demonstration is the same on every machine.
+fn network(config: &Config) -> Network {
+    Network::of(config, &PROBES.map(str::to_owned), 1)
 }
 
 fn traffic(share: Share) -> Traffic {
@@ -80,7 +93,7 @@ fn traffic(share: Share) -> Traffic {
 fn truth(network: &Network) -> Truth {
     let shares = [Share::WHOLE].into_iter().chain(Share::all(PROBES.len() as u32));
     let exact = shares.map(|share| {
-        let mut window = ExactWindow::new(network.config.window);
+        let mut window = ExactWindow::new(network.window());
         let mut last = Vec::new();
         for pairs in traffic(share).slices() {
             pairs.into_iter().for_each(|pair| window.touch(pair));
@@ -107,9 +120,8 @@ struct Node {
 
 impl Nodes {
     fn start(folder: &Path, broker: &str) -> Result<Self> {
-        let options =
-            ["--state", "state", "--reports", REPORTS, "--device", "cpu"].map(str::to_owned);
-        let collector = Node::start(folder, broker, "collect", &options)?;
+        let options = ["--config", CONFIG_FILE, "--reports", REPORTS].map(str::to_owned);
+        let collector = Node::start(folder, "collect", &options)?;
         let probes = Share::all(PROBES.len() as u32).zip(PROBES).map(|(share, name)| {
             let traffic = [
                 format!("--generate={PAIRS}"),
@@ -118,8 +130,10 @@ impl Nodes {
                 format!("--share={share}"),
                 format!("--family={FAMILY}"),
                 "--pace=20".to_owned(),
+                "--folder=.".to_owned(),
+                format!("--broker={broker}"),
             ];
-            Node::start(folder, broker, name, &traffic)
+            Node::start(folder, name, &traffic)
         });
         Ok(Self { folder: folder.to_owned(), probes: probes.collect::<Result<_>>()?, collector })
     }
@@ -142,14 +156,14 @@ impl Nodes {
 }
 
 impl Node {
-    fn start(folder: &Path, broker: &str, name: &'static str, options: &[String]) -> Result<Self> {
+    fn start(folder: &Path, name: &'static str, options: &[String]) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let program = std::env::current_exe().context("cannot find the file of this program")?;
         let mut command = Command::new(program);
         if PROBES.contains(&name) {
             command.arg("probe");
         }
-        command.arg(name).args(options).args(["--folder", ".", "--broker", broker]);
+        command.arg(name).args(options);
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&log)?).spawn();
         Ok(Self { name, child: child.with_context(|| format!("cannot start {name}"))?, log })

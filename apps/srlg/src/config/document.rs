@@ -119,7 +119,7 @@ impl Problems {
         self
     }
 
-    pub(super) fn of(mut self, path: &Path) -> Self {
+    pub(crate) fn of(mut self, path: &Path) -> Self {
         self.path = Some(path.to_owned());
         self
     }

@@ -15,6 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::document::{Problems, from_text, read};
+use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 
 /// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
@@ -142,11 +143,11 @@ pub(super) struct AllowTable {
     pub(super) ports: Vec<u16>,
 }
 
-/// A `[[network]]`: the label of networks.
+/// A `[[label]]`: what networks are called.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct NetworkTable {
-    pub(super) label: String,
+pub(super) struct LabelTable {
+    pub(super) name: String,
     #[serde(deserialize_with = "deserialize_networks")]
     pub(super) networks: Vec<IpNet>,
 }
@@ -180,19 +181,20 @@ impl TryFrom<String> for Window {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
     pub(super) input: InputOptions,
+    pub(super) network: Option<NetworkOptions>,
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
     #[serde(rename = "rule")]
     pub(super) rules: Vec<RuleTable>,
     #[serde(rename = "allow")]
     pub(super) allows: Vec<AllowTable>,
-    #[serde(rename = "network")]
-    pub(super) networks: Vec<NetworkTable>,
+    #[serde(rename = "label")]
+    pub(super) labels: Vec<LabelTable>,
     #[serde(rename = "sink")]
     pub(super) sinks: Vec<SinkOptions>,
 }
 
-const TABLES: [&str; 6] = ["input", "view", "rule", "allow", "network", "sink"];
+const TABLES: [&str; 7] = ["input", "network", "view", "rule", "allow", "label", "sink"];
 
 /// A file that was read, but not checked.
 #[derive(Clone, Debug, Default)]
@@ -213,11 +215,8 @@ impl<'i> File<'i> {
         let (general, before): (General, _) = (read(general, problems), problems.len());
         let mut file = Self { general, tables: read(tables, problems), keys };
         // A value that was left out may be one that another needs.
-        if problems.len() == before
-            && let Err(bad) = file.tables.input.check()
-        {
-            let input = file.keys.get("input").and_then(|input| input.get_ref().get(bad.option));
-            problems.add(input.map_or(0..0, Spanned::span), bad.to_string());
+        if problems.len() == before {
+            file.check_source(problems);
         }
         for (at, view) in file.tables.views.iter_mut().enumerate() {
             let keys = value(&file.keys, "view", at, "options").map(Spanned::get_ref);
@@ -230,6 +229,31 @@ impl<'i> File<'i> {
             }
         }
         file
+    }
+
+    /// Checks that contacts come from one input, or from the probes of one network.
+    fn check_source(&self, problems: &mut Problems) {
+        let span = |table: &str, key: &str| {
+            let table = self.keys.get(table);
+            let key = table.and_then(|table| table.get_ref().get(key));
+            key.or(table).map_or(0..0, Spanned::span)
+        };
+        match &self.tables.network {
+            Some(_) if self.keys.contains_key("input") => problems.add(
+                span("network", ""),
+                "there are an input and a network: give the one or the other",
+            ),
+            Some(network) => {
+                for (key, text) in network.problems() {
+                    problems.add(span("network", key), text);
+                }
+            }
+            None => {
+                if let Err(bad) = self.tables.input.check() {
+                    problems.add(span("input", bad.option), bad.to_string());
+                }
+            }
+        }
     }
 
     /// Where the value of `key` is in the table number `at` of those called `name`, or where the table is.

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::Config;
 use super::document::Problems;
-use super::file::{File, General, NetworkTable, Tables};
+use super::file::{File, General, LabelTable, Tables};
 use crate::show::web;
 
 /// The least that a detector reports.
@@ -24,18 +24,18 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
     it.check_general();
     let views = it.views();
     it.check_sinks();
-    let networks = file.tables.networks.iter().enumerate();
-    let labels = networks.flat_map(|(at, NetworkTable { label, networks })| {
-        it.require("network", at, "label", label.is_empty());
-        it.require("network", at, "networks", networks.is_empty());
-        networks.iter().map(move |network| (*network, label.clone()))
+    let labels = file.tables.labels.iter().enumerate();
+    let labels = labels.flat_map(|(at, LabelTable { name, networks })| {
+        it.require("label", at, "name", name.is_empty());
+        it.require("label", at, "networks", networks.is_empty());
+        networks.iter().map(move |network| (*network, name.clone()))
     });
     let labels = Networks::new(labels.collect::<Vec<_>>());
     if it.problems.len() > 0 {
         return Err(it.problems);
     }
-    let File { general, tables: Tables { input, sinks, .. }, .. } = file;
-    Ok(Config { source: input, general, views, labels, sinks })
+    let File { general, tables: Tables { input, network, sinks, .. }, .. } = file;
+    Ok(Config { source: input, network, general, views, labels, sinks })
 }
 
 struct Resolver<'a, 'i> {

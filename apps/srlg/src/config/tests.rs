@@ -44,8 +44,8 @@ why = "resolver"
 hosts = ["198.51.100.53"]
 ports = [53]
 
-[[network]]
-label = "customers"
+[[label]]
+name = "customers"
 networks = ["198.51.100.128/25"]
 "#;
 
@@ -149,7 +149,7 @@ queue = 0
         "[input]\nexporter = []",
         "[input]\nreceivers = 0",
         "view = 'x'",
-        "[[network]]\nlabel = 'x'",
+        "[[label]]\nname = 'x'",
         "[input]\nlisten = ['nowhere']\nexporters = ['::1']",
         "[input]\nlisten = ['[::]:2055']",
         "http = 'here'",

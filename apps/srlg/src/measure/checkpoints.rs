@@ -191,7 +191,7 @@ fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
 }
 
 /// The newest checkpoint that is whole and of these sizes.
-fn latest(
+pub(crate) fn latest(
     checkpoints: &mut Checkpoints,
     params: &srlg_host::config::Params,
     view: &str,

@@ -63,12 +63,12 @@ impl Monitor {
 
     /// Follows the rules, the allow lists and the labels of `config` from the next slice on.
     pub fn reload(&mut self, config: &Config) {
-        for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
+        for (watch, book) in self.watches.iter_mut().zip(&self.desk.books) {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
-                watch.reload(next, book);
+                watch.reload(book.rules(), &next.rules);
             }
         }
-        self.desk.set_labels(config.labels.clone());
+        self.desk.reload(config);
     }
 
     /// Returns the alerts of the views.

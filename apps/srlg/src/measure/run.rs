@@ -3,7 +3,7 @@
 //! Shape: one thread reads, counts and closes slices; sinks, checkpoints and the page have threads of their own, and hold
 //! it up never.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use srlg_input::{Event, Input, LogLevel, LogLine};
 use tracing::{info, warn};
 
@@ -20,6 +20,10 @@ use crate::show::screen::Screen;
 /// Watches until the input ends, or a signal comes.
 pub fn run(options: &Options) -> Result<()> {
     let config = options.config()?;
+    ensure!(
+        config.network.is_none(),
+        "the configuration has a network and no input: `srlg collect` takes it"
+    );
     let Continued { monitor, ledger, checkpoints, ended } = Continued::open(&config)?;
     let delivery = Delivery::start(ledger, &config.sinks)?;
     let mut input = Input::open(&config.source)?;

@@ -16,13 +16,15 @@ use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_host::{Config, SliceReport, SlidingDetector};
-use srlg_input::contact::{Contact, Sampling, SamplingWindow, View};
+use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use crate::alerts::Condition;
 use crate::alerts::book::{Book, ClosedSlice};
 use crate::alerts::details::Details;
+use crate::alerts::rules::Rules;
 use crate::config::{General, ViewConfig};
 use crate::measure::SKEW;
+use crate::measure::track::Track;
 use crate::show::board::ViewBoard;
 
 /// Without any contact for so long the input is lost: silence is no end of an attack.
@@ -30,15 +32,8 @@ const LOST_MS: u64 = 60_000;
 
 /// A view that is watched.
 pub(crate) struct Watch {
-    view: View,
-    slicer: Slicer,
+    track: Track,
     slices: Slices,
-    /// How many pairs each allowance of the rules took out.
-    hits: Vec<u64>,
-    /// Contacts that allowances took out.
-    allowed: u64,
-    /// Contacts that came after their slice had ended, but within the window.
-    late: u64,
 }
 
 /// What is known of the slices.
@@ -69,6 +64,7 @@ impl Watch {
         let detector = SlidingDetector::new(Config { seed, ..*sizes }, general.device)
             .with_context(|| format!("no detector for the view {name}"))?;
         let slicer = Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?);
+        let track = Track::new(view, slicer, rules)?;
         let slices = Slices {
             detector,
             slice_ms: general.slice.as_millis() as u64,
@@ -77,8 +73,7 @@ impl Watch {
             whole_from: 0,
             details: Details::default(),
         };
-        let hits = vec![0; rules.allows().len()];
-        Ok(Self { view: View::new(view)?, slicer, slices, hits, allowed: 0, late: 0 })
+        Ok(Self { track, slices })
     }
 
     /// Returns the detector.
@@ -86,49 +81,38 @@ impl Watch {
         &self.slices.detector
     }
 
-    /// Follows the rules of `next` in place of those of `book`.
-    pub(crate) fn reload(&mut self, next: &ViewConfig, book: &mut Book) {
-        self.hits = next.rules.hits_after(book.rules(), &self.hits);
-        book.set_rules(next.rules.clone());
+    /// Will be asked by the rules `next` in place of `former`.
+    pub(crate) fn reload(&mut self, former: &Rules, next: &Rules) {
+        self.track.hits = next.hits_after(former, &self.track.hits);
     }
 
     /// Takes a contact.
     #[inline]
     pub(crate) fn take(&mut self, contact: &Contact, book: &mut Book) -> Result<()> {
-        let Self { view, slicer, slices, hits, .. } = self;
-        let [sent, received] = view.sent_and_received(contact);
-        let are_there = [sent.is_some(), received.is_some()];
-        let counts = book.rules().counts(contact, are_there, hits);
-        self.allowed += u64::from(counts != are_there);
-        let pairs = [sent.filter(|_| counts[0]), received.filter(|_| counts[1])];
-        let pairs = pairs.into_iter().flatten();
+        let Self { track, slices } = self;
+        let pairs = track.pairs(contact, book.rules());
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
-        // A contact without pairs tells the time all the same.
-        let placement = slicer.take(contact.time_ns, pairs, &mut Entries { slices, book })?;
-        self.late += u64::from(matches!(placement, Placement::Late { .. }));
+        let placement = track.take(contact.time_ns, pairs, &mut Entries { slices, book })?;
         // Not before: to slices that the contact ends it was still silent.
         if !matches!(placement, Placement::TooLate | Placement::Future) {
-            let slices = &mut self.slices;
             slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
-            slices.sampling.add(self.slicer.clock().slice_of(contact.time_ns), contact);
+            slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
         }
         Ok(())
     }
 
     /// Lets time pass until `now_ns`, by which slices end.
     pub(crate) fn pass(&mut self, now_ns: u64, book: &mut Book) -> Result<()> {
-        let mut entries = Entries { slices: &mut self.slices, book };
-        self.slicer.start(now_ns, &mut entries)?;
-        self.slicer.pass(now_ns, &mut entries)
+        self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book })
     }
 
     /// Hands on what waits, at the end of an input.
     pub(crate) fn finish(&mut self, book: &mut Book) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book };
-        self.slicer.finish(&mut entries)?;
-        if self.slicer.clock().is_running() {
+        self.track.finish(&mut entries)?;
+        if self.track.clock().is_running() {
             entries.close()?;
         }
         Ok(())
@@ -143,23 +127,18 @@ impl Watch {
 
     /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
     pub(crate) fn snapshot(&mut self, book: &mut Book) -> Result<Snapshot> {
-        self.slicer.flush(&mut Entries { slices: &mut self.slices, book })?;
-        let sampling = self.slices.sampling.slices();
-        let sampling: Vec<_> = sampling.map(|(slice, it)| (slice, it.to_string())).collect();
+        self.track.flush(&mut Entries { slices: &mut self.slices, book })?;
+        let sampling: Vec<_> = self.slices.sampling.slices().collect();
         let sampling = serde_json::to_vec(&sampling)?;
         Ok(self.detector().snapshot()?.with_attachment(sampling))
     }
 
     /// Continues from `snapshot`.
     pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let sampling: Vec<(u64, String)> = serde_json::from_slice(snapshot.attachment())
+        let sampling: Vec<(u64, Sampling)> = serde_json::from_slice(snapshot.attachment())
             .context("the checkpoint is of another program")?;
-        let sampling: Result<Vec<(u64, Sampling)>, _> = sampling
-            .into_iter()
-            .map(|(slice, text)| Ok::<_, srlg_input::contact::BadSampling>((slice, text.parse()?)))
-            .collect();
         self.slices.detector.restore(snapshot)?;
-        for (slice, sampling) in sampling? {
+        for (slice, sampling) in sampling {
             self.slices.sampling.merge(slice, sampling);
         }
         Ok(())
@@ -174,16 +153,16 @@ impl Watch {
     /// Returns what is known of the view now.
     #[must_use]
     pub(crate) fn board(&self, book: &Book) -> ViewBoard {
-        let (detector, clock) = (self.detector(), self.slicer.clock());
+        let (detector, clock) = (self.detector(), self.track.clock());
         ViewBoard {
             threshold: detector.params().threshold(),
             memory_bytes: detector.memory_bytes() as u64,
             load: detector.health().load,
-            late: self.late,
-            allowed: self.allowed,
+            late: self.track.late,
+            allowed: self.track.allowed,
             too_late: clock.too_late(),
             future: clock.future(),
-            ..book.board(&self.hits)
+            ..book.board(&self.track.hits)
         }
     }
 }
@@ -209,6 +188,7 @@ impl Entries<'_> {
             condition: slices.condition(report.slice),
             sampling: slices.sampling.at(report.slice),
             newest_input_ms: slices.newest_input_ms,
+            missing_sites: Vec::new(),
             report,
             sightings,
         };

@@ -112,7 +112,7 @@ impl Access {
 }
 
 /// `broker.example`, `192.0.2.7:4222`, `[2001:db8::7]:4222`.
-fn address(text: &str) -> Result<String, String> {
+pub(crate) fn address(text: &str) -> Result<String, String> {
     // What may follow in the address of a page is none of a broker.
     let plain = !text.contains(['/', '@', '?', '#']);
     let broker = text.parse::<ServerAddr>().ok();

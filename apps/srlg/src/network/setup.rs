@@ -8,17 +8,18 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use async_nats::ServerAddr;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
-use srlg_host::Config;
-use srlg_host::config::{HashFamily, random_seed};
+use srlg_host::config::random_seed;
 use time::OffsetDateTime;
 
+use crate::config::Config;
 use crate::network::connect::{AUTHORITY_FILE, key_file};
+use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::network::{Network, write_secret};
 
@@ -31,60 +32,33 @@ pub const CONF_FILE: &str = "nats.conf";
 const LIFE: time::Duration = time::Duration::days(3650);
 
 /// A part has at most a megabyte less what its headers take: the broker's own default is a megabyte.
-const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
+pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
 /// Options of `srlg setup`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder to write to; it is created if it does not exist
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
-
-    /// Names of the probes: a-z, 0-9 and -
-    #[arg(long, value_name = "NAME", required = true, value_delimiter = ',')]
-    pub probes: Vec<String>,
+    /// File of the configuration, with a table [network] that names the probes
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
 
     /// Names and addresses by which clients reach the broker, all of which its certificate has
     #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
     pub host: Vec<String>,
-
-    /// Port of the broker
-    #[arg(long, default_value_t = 4222)]
-    pub port: u16,
-
-    /// Distinct opposite hosts that make a super point of the whole network
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    pub threshold: u32,
-
-    /// Length of a slice: 1s, 500ms, 5m
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
-    pub slice: Duration,
-
-    /// Slices in the window
-    #[arg(long, value_name = "SLICES", default_value_t = 300)]
-    pub window: u32,
 
     /// Secret seed of the hashes [default: from the system's randomness]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
 
-/// Makes the folder that the options describe, and says what is in it.
+/// Makes the folder of the network that the configuration has, and says what is in it.
 pub fn run(args: &Args) -> Result<()> {
-    let Args { folder, probes, host, port, .. } = args;
-    let config = Config {
-        threshold: args.threshold,
-        window: args.window,
-        hash: HashFamily::HalfSip13,
-        seed: args.seed.map_or_else(random_seed, Ok)?,
-        ..Config::default()
+    let config = Config::read(&args.config)?;
+    let Some(options) = &config.network else {
+        bail!("{} has no network: give [network] with probes", args.config.display());
     };
-    let slice_ms = u64::try_from(args.slice.as_millis()).unwrap_or(u64::MAX);
-    if Duration::from_millis(slice_ms) != args.slice {
-        bail!("a slice of {:?}: give a whole number of milliseconds", args.slice);
-    }
-    let network = Network { probes: probes.clone(), slice_ms, part_bytes: PART_BYTES, config };
-    make(folder, &network, host, *port)?;
+    let NetworkOptions { folder, probes, broker, .. } = options;
+    let network = Network::of(&config, probes, args.seed.map_or_else(random_seed, Ok)?);
+    make(folder, &network, &args.host, port(broker)?)?;
     let mut out = std::io::stdout().lock();
     let folder = folder.display();
     writeln!(out, "{folder} has a network of the probes {}.", probes.join(", "))?;
@@ -92,10 +66,15 @@ pub fn run(args: &Args) -> Result<()> {
         out,
         "broker      nats.conf, server.pem, server.key: cd {folder} && nats-server -c nats.conf"
     )?;
-    writeln!(out, "collector   network.json, ca.pem, {COLLECTOR}.nk")?;
+    writeln!(out, "collector   network.json, ca.pem, {COLLECTOR}.nk, and the configuration")?;
     writeln!(out, "each probe  network.json, ca.pem, and its own NAME.nk")?;
     writeln!(out, "All but ca.pem, server.pem and nats.conf are secrets.")?;
     Ok(())
+}
+
+/// The port of a broker.
+fn port(broker: &str) -> Result<u16> {
+    Ok(broker.parse::<ServerAddr>()?.port())
 }
 
 /// Writes all files of `network` into `folder`; its broker is reached by `hosts` and `port`.

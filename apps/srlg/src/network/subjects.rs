@@ -15,7 +15,7 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header of a delta: which part of its slice it is, as [`Part`] writes it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header of a delta: how the contacts of its slice were sampled, as [`Sampling`](srlg_input::contact::Sampling) writes it;
+/// Header of a delta: how the contacts of its slice were sampled, as JSON of [`Sampling`](srlg_input::contact::Sampling);
 /// absent where no exporter told of any.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
@@ -29,8 +29,8 @@ pub const COLLECTOR: &str = "collector";
 /// Longest name of a probe, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Where `probe` publishes its deltas. The payload is the wire form of a delta, or of a part of one,
-/// which is a delta of its own; headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
+/// Where `probe` publishes its deltas, those of all views together. The payload is that of [`payload`](super::payload);
+/// headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")

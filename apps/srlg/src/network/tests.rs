@@ -1,14 +1,24 @@
 //! What is written is read again, and what breaks a rule is refused by name.
 
 use super::*;
-use srlg_host::config::{HashFamily, Scheme};
+use srlg_host::config::HashFamily;
+
+use crate::alerts::rules::AllowTarget;
 
 fn network() -> Network {
+    of_sizes(Sizes { hash: HashFamily::HalfSip13, seed: u64::MAX - 1, ..Sizes::default() })
+}
+
+fn of_sizes(sizes: Sizes) -> Network {
+    let view = ViewOptions { inside: vec!["192.0.2.0/24".parse().unwrap()], ..Default::default() };
+    let what = AllowTarget::Ports(view.inside.clone(), vec![53]);
+    let allows = vec![Allow { what, why: "names".to_owned() }];
     Network {
         probes: vec!["a".to_owned(), "b".to_owned()],
         slice_ms: 1000,
+        grace_ms: 100,
         part_bytes: 1 << 20,
-        config: Config { hash: HashFamily::HalfSip13, seed: u64::MAX - 1, ..Config::default() },
+        views: vec![NetworkView { name: "in".to_owned(), view, allows, sizes }],
     }
 }
 
@@ -18,9 +28,9 @@ fn folder() -> tempfile::TempDir {
 
 #[test]
 fn a_network_is_read_as_it_was_written_to_the_last_bit_of_the_seed() {
-    let paper = Config { seed: 1 << 63 | 1, ..Config::paper() };
-    for config in [network().config, paper] {
-        let (folder, network) = (folder(), Network { config, ..network() });
+    let paper = Sizes { seed: 1 << 63 | 1, ..Sizes::paper() };
+    for network in [network(), of_sizes(paper)] {
+        let folder = folder();
         network.write(folder.path()).unwrap();
         assert_eq!(Network::read(folder.path()).unwrap(), network);
     }
@@ -57,7 +67,8 @@ fn what_breaks_a_rule_is_refused_before_anything_is_written() {
         Network { probes: names(&["collector"]), ..network() },
         Network { slice_ms: 0, ..network() },
         Network { part_bytes: 100, ..network() },
-        Network { config: Config { window: 0, ..network().config }, ..network() },
+        of_sizes(Sizes { window: 0, ..Sizes::default() }),
+        Network { views: Vec::new(), ..network() },
     ]
     .map(|network| {
         let folder = folder();
@@ -93,26 +104,24 @@ fn fields_that_are_missing_unknown_or_wrong_are_named() {
 
 #[test]
 fn schemes_are_written_by_their_names() {
-    let scheme = |config| {
-        let text = serde_json::to_value(Network { config, ..network() }).unwrap();
-        text["config"]["scheme"].clone()
+    let sizes = |network| {
+        let text = serde_json::to_value::<Network>(network).unwrap();
+        text["views"][0]["sizes"].clone()
     };
-    assert!(matches!(network().config.scheme, Scheme::Tagged { .. }));
     assert_eq!(
-        scheme(network().config),
+        sizes(network())["scheme"],
         serde_json::json!({"tagged": {"cell_bits": 18, "lines": 461_600, "tags": 64}})
     );
+    assert_eq!(sizes(network())["hash"], "half-sip-1-3");
     let finder = serde_json::json!(
         {"rows": 5, "column_bits": 17, "width": 8, "bit_stride": 5, "hot_limit": 16_384}
     );
     assert_eq!(
-        scheme(Config::paper()),
+        sizes(of_sizes(Sizes::paper()))["scheme"],
         serde_json::json!(
             {"paper": {"finder": finder, "rows": 5, "columns": 131_072, "stride": 16}}
         )
     );
-    let text = serde_json::to_value(network()).unwrap();
-    assert_eq!(text["config"]["hash"], "half-sip-1-3");
 }
 
 #[test]

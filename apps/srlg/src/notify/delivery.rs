@@ -71,6 +71,14 @@ impl Delivery {
         }
     }
 
+    /// Brings the alerts of `desk` into the database, with all notices that wait.
+    pub(crate) fn save(&mut self, desk: &Desk) -> Result<()> {
+        self.ledger.keep(desk, &self.waiting)?;
+        self.waiting.clear();
+        self.sinks.wake();
+        Ok(())
+    }
+
     /// Does what is due now and then: forgets notices from before `before_ms`, and keeps the largest counts.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
         if self.forget.is_due()

@@ -116,6 +116,9 @@ pub struct Notice {
     pub sampling: String,
     /// Milliseconds between the newest contact that was read and `now_ms`.
     pub data_age_ms: u64,
+    /// Sites of a network that had not delivered the slice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_sites: Vec<String>,
     /// Up to 8 exporters that told of the host since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
@@ -198,6 +201,8 @@ pub struct Context {
     pub sampling: srlg_input::contact::Sampling,
     /// Milliseconds since the newest contact.
     pub data_age_ms: u64,
+    /// Sites of a network that have not delivered the slice.
+    pub missing_sites: Vec<String>,
     /// What contacts of the host told one by one.
     pub detail: Option<Detail>,
     /// Opposite hosts that the detector has.
@@ -286,6 +291,7 @@ impl Notice {
             opposite,
             sampling: context.sampling.to_string(),
             data_age_ms: context.data_age_ms,
+            missing_sites: context.missing_sites,
             exporters: detail.exporters,
             peers: peers.into_iter().take(MOST_PEERS).collect(),
             detail_since_ms,

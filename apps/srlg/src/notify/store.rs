@@ -165,7 +165,7 @@ fn lock(state: &Path) -> Result<File> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => bail!(
-            "the state in {} is used by another monitor: end that, or give another folder with --state",
+            "the state in {} is used by another process: end that, or give another folder",
             state.display()
         ),
         Err(TryLockError::Error(error)) => {

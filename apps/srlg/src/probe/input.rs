@@ -4,20 +4,17 @@
 //! equal options of generated traffic, give equal slices, so that a probe that is started again
 //! on them goes on where it was.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::ArgGroup;
-use srlg_input::{Event, Input, InputOptions, LogLevel, LogLine, Status, View, ViewOptions};
+use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine, Status};
 use tracing::{info, warn};
 
 use super::InputSummary;
-use super::measure::{Lateness, Measurement};
+use super::measure::Measurement;
 use super::traffic::Traffic;
 use crate::network::Network;
-
-/// Slices that a packet may be late.
-const LATE_PACKETS: u32 = 10;
 
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
@@ -28,32 +25,12 @@ pub struct Args {
     #[command(flatten)]
     pub source: InputOptions,
 
-    /// What is measured.
-    #[command(flatten)]
-    pub view: ViewOptions,
-
-    /// How long after its end a slice of live input waits for contacts on their way
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
-    pub grace: Duration,
-
-    /// Slices that a contact may be late and still count in its own [default: 10 of packets, those of the window of flows]
-    #[arg(long, value_name = "SLICES")]
-    pub late: Option<u32>,
-
     /// Generated traffic.
     #[command(flatten)]
     pub generated: Traffic,
 }
 
 impl Args {
-    /// When contacts may come, in a window of `window` slices.
-    pub(super) fn lateness(&self, window: u32) -> Lateness {
-        // Flows are exported when they have ended, or after minutes.
-        let late = if self.source.is_exports() { window - 1 } else { LATE_PACKETS };
-        let grace = if self.source.is_live() { self.grace } else { Duration::ZERO };
-        Lateness { late: self.late.unwrap_or(late), grace }
-    }
-
     /// Takes the measurement through the whole input.
     pub(super) fn read(
         &self,
@@ -63,13 +40,10 @@ impl Args {
         if self.generated.generate.is_some() {
             return self.generate(network, measurement);
         }
-        let view = View::new(&self.view)?;
         let mut input = Input::open(&self.source)?;
         while let Some(event) = input.next_event()? {
             match event {
-                Event::Contact(contact) => {
-                    measurement.take_contact(&contact, view.pairs(&contact))?;
-                }
+                Event::Contact(contact) => measurement.take(&contact)?,
                 Event::Time(now_ns) => measurement.pass(now_ns)?,
                 Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
@@ -86,7 +60,10 @@ impl Args {
         for (slice, pairs) in (first..).zip(self.generated.slices()) {
             let start = slice.saturating_mul(length);
             // A slice without any pair is a slice as well.
-            measurement.take(start, pairs.into_iter().map(|pair| family.hosts(pair)))?;
+            measurement.pass(start)?;
+            for (inside, opposite) in pairs.into_iter().map(|pair| family.hosts(pair)) {
+                measurement.take(&Contact::new(start, opposite, inside))?;
+            }
         }
         Ok(InputSummary { totals: measurement.finish()?, status: Status::default() })
     }

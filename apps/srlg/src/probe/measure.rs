@@ -1,19 +1,19 @@
-//! Contacts in, a delta per slice out.
+//! Contacts in, deltas of all views per slice out.
 //!
-//! Shape: a [`Slicer`] sorts pairs into slices by their time, [`Slices`] measures them and sends the slices that end.
+//! Shape: a [`Track`] of each view sorts pairs into slices by their time, a detector measures them, and [`Slices`] sends a
+//! slice that has ended in all views. These are told the time in turn, so that they end the same slices.
 //! Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
 //! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
 //! gone out before and are passed over.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::alerts::Every;
-use anyhow::{Error, Result};
+use anyhow::{Context, Error, Result};
+use bytes::Bytes;
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_host::{Device, SlidingDetector};
@@ -22,42 +22,62 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
+use crate::alerts::Every;
+use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
-use crate::network::Network;
+use crate::measure::track::Track;
+use crate::network::payload::{self, ViewDelta};
+use crate::network::{Network, NetworkView};
 
 /// Between two lines about contacts that are dropped.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measurement {
-    slicer: Slicer,
+    views: Vec<SiteView>,
     slices: Slices,
     pairs: u64,
     log_dropped: Every,
 }
 
-/// When contacts may come.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lateness {
-    /// Slices that a contact may be late and still count in its own.
-    pub(super) late: u32,
-    /// How long after its end a slice waits for contacts on their way.
-    pub(super) grace: Duration,
+/// A view, as this site sees it.
+struct SiteView {
+    track: Track,
+    rules: Rules,
+    measured: ViewSlices,
 }
 
-/// Slice after slice.
-struct Slices {
+/// The slices of a view.
+struct ViewSlices {
+    /// Number of the view.
+    view: u8,
     detector: SlidingDetector,
-    pacer: Pacer,
-    outbox: Arc<Outbox>,
-    part_bytes: usize,
     /// The running slice; none before the first contact.
     running: Option<u64>,
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,
+}
+
+/// Slice after slice, of all views.
+struct Slices {
+    /// The view that comes last.
+    last: u8,
+    /// Slices in the longest window.
+    window: u32,
+    pacer: Pacer,
+    outbox: Arc<Outbox>,
+    part_bytes: usize,
     mark: Option<u64>,
+    /// Deltas of slices that have not ended in all views.
+    deltas: BTreeMap<u64, Vec<ViewDelta>>,
     /// How contacts were sampled, by slice: of those that have not gone out.
     sampling: BTreeMap<u64, Sampling>,
     totals: Totals,
+}
+
+/// A view that ends slices, and all that becomes of these.
+struct Sink<'a> {
+    of: &'a mut ViewSlices,
+    slices: &'a mut Slices,
 }
 
 /// The totals of a run.
@@ -75,67 +95,67 @@ pub(super) struct Totals {
 }
 
 impl Measurement {
+    /// Makes what measures the views of `network` on `device`. Slices of live input wait for contacts on their way.
     pub(super) fn new(
         network: &Network,
-        lateness: Lateness,
+        is_live: bool,
         pace: Option<Pace>,
         device: Device,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
-        // Later than the window no pair counts.
-        let late = lateness.late.min(network.config.window - 1);
-        let clock = SliceClock::new(network.slice(), late, Duration::MAX)?.with_skew(SKEW);
+        let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
+        let view = |(number, view): (u8, &NetworkView)| {
+            // Later than the window no pair counts.
+            let clock = SliceClock::new(network.slice(), view.sizes.window - 1, Duration::MAX)?;
+            let detector = SlidingDetector::new(view.sizes, device)
+                .with_context(|| format!("no detector for the view {}", view.name))?;
+            let batch = detector.pair_batch(Slicer::BATCH)?;
+            let slicer = Slicer::with_batch(clock.with_skew(SKEW).with_grace(grace), batch);
+            let rules = Rules::new(Vec::new(), view.allows.clone());
+            let track = Track::new(&view.view, slicer, &rules)?;
+            let measured = ViewSlices { view: number, detector, running: None, latest: 0 };
+            Ok(SiteView { track, rules, measured })
+        };
+        let views = (0..).zip(&network.views).map(view).collect::<Result<Vec<_>>>()?;
         let slices = Slices {
-            detector: SlidingDetector::new(network.config, device)?,
+            last: (views.len() - 1) as u8,
+            window: network.window(),
             pacer: Pacer::new(pace, network.slice()),
             mark: outbox.mark(),
             outbox,
             part_bytes: network.part_bytes,
-            running: None,
-            latest: 0,
+            deltas: BTreeMap::new(),
             sampling: BTreeMap::new(),
             totals: Totals::default(),
         };
-        let batch = slices.detector.pair_batch(Slicer::BATCH)?;
-        let slicer = Slicer::with_batch(clock.with_grace(lateness.grace), batch);
-        Ok(Self { slicer, slices, pairs: 0, log_dropped: Every::new(SILENCE) })
+        Ok(Self { views, slices, pairs: 0, log_dropped: Every::new(SILENCE) })
     }
 
-    /// Takes a contact, and its `pairs` of inside and opposite hosts.
-    pub(super) fn take_contact(
-        &mut self,
-        contact: &Contact,
-        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
-    ) -> Result<()> {
-        let is_taken = self.take(contact.time_ns, pairs)?;
-        if is_taken && contact.exporter.is_some() {
-            let slice = self.slicer.clock().slice_of(contact.time_ns);
-            self.slices.sampling.entry(slice).or_default().add(contact);
+    /// Takes a contact.
+    pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
+        let Self { views, slices, pairs: count, .. } = self;
+        let (mut slice, mut dropped) = (None, None);
+        for SiteView { track, rules, measured } in views {
+            let pairs = track.pairs(contact, rules).inspect(|_| *count += 1);
+            match track.take(contact.time_ns, pairs, &mut Sink { of: measured, slices })? {
+                Placement::TooLate => dropped = Some("too late"),
+                Placement::Future => dropped = Some("from the future"),
+                _ => slice = Some(track.clock().slice_of(contact.time_ns)),
+            }
+        }
+        if let (Some(slice), Some(_)) = (slice, contact.exporter) {
+            slices.sampling.entry(slice).or_default().add(contact);
+        }
+        if let (None, Some(why)) = (slice, dropped) {
+            self.tell_dropped(why);
         }
         Ok(())
-    }
-
-    /// Takes pairs, inside and opposite hosts, that were in contact at `time_ns`; whether they count.
-    pub(super) fn take(
-        &mut self,
-        time_ns: u64,
-        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
-    ) -> Result<bool> {
-        let count = &mut self.pairs;
-        let counted = pairs.inspect(|_| *count += 1);
-        let placement = self.slicer.take(time_ns, counted, &mut self.slices)?;
-        match placement {
-            Placement::TooLate => self.tell_dropped("too late"),
-            Placement::Future => self.tell_dropped("from the future"),
-            _ => return Ok(true),
-        }
-        Ok(false)
     }
 
     /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
     fn tell_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
-            let (late, future) = (self.slicer.clock().too_late(), self.slicer.clock().future());
+            let Totals { too_late: late, future, .. } = self.dropped();
             warn!(
                 "contacts {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
             );
@@ -144,26 +164,39 @@ impl Measurement {
 
     /// Lets time pass until `now_ns`, the time of day, by which slices end. The first one is that of the first call.
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
-        self.slicer.start(now_ns, &mut self.slices)?;
-        self.slicer.pass(now_ns, &mut self.slices)
+        let Self { views, slices, .. } = self;
+        let mut views = views.iter_mut();
+        views.try_for_each(|it| it.track.pass(now_ns, &mut Sink { of: &mut it.measured, slices }))
     }
 
     /// Ends the last slice, if there was any.
     pub(super) fn finish(mut self) -> Result<Totals> {
-        self.slicer.finish(&mut self.slices)?;
-        self.slices.end()?;
-        let (pairs, clock) = (self.pairs, self.slicer.clock());
-        let (too_late, future) = (clock.too_late(), clock.future());
-        Ok(Totals { pairs, too_late, future, ..self.slices.totals })
+        for SiteView { track, measured, .. } in &mut self.views {
+            let mut sink = Sink { of: measured, slices: &mut self.slices };
+            track.finish(&mut sink)?;
+            sink.end()?;
+        }
+        let Totals { too_late, future, .. } = self.dropped();
+        Ok(Totals { pairs: self.pairs, too_late, future, ..self.slices.totals })
+    }
+
+    /// Contacts that were dropped: by the view with the longest window, which drops the fewest.
+    fn dropped(&self) -> Totals {
+        let clocks = || self.views.iter().map(|view| view.track.clock());
+        Totals {
+            too_late: clocks().map(SliceClock::too_late).min().unwrap_or(0),
+            future: clocks().map(SliceClock::future).min().unwrap_or(0),
+            ..Totals::default()
+        }
     }
 }
 
-impl SliceSink for Slices {
+impl SliceSink for Sink<'_> {
     type Error = Error;
 
     fn start(&mut self, slice: u64) -> Result<()> {
         self.begin(slice)?;
-        if let Some(mark) = self.mark.filter(|mark| slice <= *mark) {
+        if let Some(mark) = self.slices.mark.filter(|mark| slice <= *mark && self.is_last()) {
             info!("slices {slice} to {mark} are in the spool already and are passed over");
         }
         Ok(())
@@ -173,19 +206,19 @@ impl SliceSink for Slices {
         if self.is_passed_over() {
             return Ok(());
         }
-        self.latest = self.latest.max(slices_late);
-        Ok(pairs.ingest_late(&self.detector, slices_late)?)
+        self.of.latest = self.of.latest.max(slices_late);
+        Ok(pairs.ingest_late(&self.of.detector, slices_late)?)
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        let Some(running) = self.running else { return Ok(()) };
+        let Some(running) = self.of.running else { return Ok(()) };
         self.end()?;
-        let window = u64::from(self.detector.params().window());
+        let window = u64::from(self.slices.window);
         let first = slice.saturating_sub(window).max(running + 1);
-        if first > running + 1 {
+        if first > running + 1 && self.is_last() {
             let silent = first - running - 1;
             warn!("{silent} slices of silence before slice {first} are left out");
-            self.totals.silent += silent;
+            self.slices.totals.silent += silent;
         }
         for silent in first..slice {
             self.begin(silent)?;
@@ -195,26 +228,51 @@ impl SliceSink for Slices {
     }
 }
 
-impl Slices {
+impl Sink<'_> {
     fn begin(&mut self, slice: u64) -> Result<()> {
-        self.running = Some(slice);
+        self.of.running = Some(slice);
         if !self.is_passed_over() {
-            self.detector.skip_to(slice)?;
+            self.of.detector.skip_to(slice)?;
         }
         Ok(())
     }
 
-    /// Ends the running slice, if any runs: sends what it touched.
+    /// Ends the running slice, if any runs; the last view to do so sends what was touched in all.
     fn end(&mut self) -> Result<()> {
-        let Some(slice) = self.running else { return Ok(()) };
+        let Some(slice) = self.of.running else { return Ok(()) };
+        let Self { of, slices } = self;
+        let is_passed_over = of.running <= slices.mark;
+        if !is_passed_over {
+            // Pairs that were late have touched the past, and no further back than they were late.
+            let delta = of.detector.delta(1 + std::mem::take(&mut of.latest))?;
+            let parts = delta.into_parts(payload::delta_bytes(slices.part_bytes))?;
+            let parts = parts.into_iter().map(Bytes::from);
+            let deltas = parts.map(|bytes| ViewDelta { view: of.view, bytes });
+            slices.deltas.entry(slice).or_default().extend(deltas);
+        }
+        if of.view == slices.last { slices.send(slice, is_passed_over) } else { Ok(()) }
+    }
+
+    fn is_last(&self) -> bool {
+        self.of.view == self.slices.last
+    }
+
+    /// Whether the running slice is in the spool already.
+    fn is_passed_over(&self) -> bool {
+        self.of.running <= self.slices.mark
+    }
+}
+
+impl Slices {
+    /// Sends what was touched in `slice`.
+    fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
         let sampling = self.sampling_up_to(slice);
-        if self.is_passed_over() {
+        if is_passed_over {
             self.totals.passed_over += 1;
             return Ok(());
         }
-        // Pairs that were late have touched the past, and no further back than they were late.
-        let delta = self.detector.delta(1 + std::mem::take(&mut self.latest))?;
-        let parts = delta.into_parts(self.part_bytes)?;
+        let deltas = self.deltas.remove(&slice).unwrap_or_default();
+        let parts = payload::pack(&deltas, self.part_bytes);
         thread::sleep(self.pacer.wait(Instant::now()));
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
@@ -230,11 +288,6 @@ impl Slices {
             sampling.merge(of);
         }
         sampling
-    }
-
-    /// Whether the running slice is in the spool already.
-    fn is_passed_over(&self) -> bool {
-        self.running <= self.mark
     }
 }
 

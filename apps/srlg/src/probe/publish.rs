@@ -120,7 +120,8 @@ impl Publisher {
                 .expected_stream(STREAM)
                 .header(PART_HEADER, part.to_string().as_str());
             if !sampling.is_empty() {
-                message = message.header(SAMPLING_HEADER, sampling.to_string().as_str());
+                let text = serde_json::to_string(&sampling)?;
+                message = message.header(SAMPLING_HEADER, text.as_str());
             }
             acks.push(self.stream.send_publish(self.subject.clone(), message).await?);
         }

@@ -3,6 +3,7 @@
 //! Shape: the loop publishes a [`Board`] after every slice, whole, and whoever looks has the latest one. Nobody waits for
 //! anybody.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -44,6 +45,9 @@ pub struct Board {
     pub input: InputBoard,
     /// Exporters by address.
     pub exporters: Vec<ExporterBoard>,
+    /// The sites of a network, and the way to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkBoard>,
     /// Where notices go.
     pub sinks: Vec<SinkBoard>,
     /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
@@ -159,6 +163,62 @@ pub struct ExporterBoard {
 
 fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(sampling)
+}
+
+/// A network. Slices are numbers; a value that is not known yet is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NetworkBoard {
+    /// Whether messages are being read.
+    pub is_reading: bool,
+    /// The running slice.
+    pub running: Option<u64>,
+    /// The slice that most sites are in.
+    pub front: Option<u64>,
+    /// Bytes of deltas that wait for their slice.
+    pub pending_bytes: usize,
+    /// Number of the last message that was read.
+    pub sequence: u64,
+    /// Messages that come after it.
+    pub unread: u64,
+    /// The running slice of the last checkpoint.
+    pub checkpoint: Option<u64>,
+    /// Closed slices, by why they closed.
+    pub closed: BTreeMap<&'static str, u64>,
+    /// Messages that were not merged, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Sites.
+    pub sites: Vec<SiteBoard>,
+}
+
+/// A site of a network.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SiteBoard {
+    /// Its name.
+    pub name: String,
+    /// The slice that it spoke of last.
+    pub newest: Option<u64>,
+    /// Whether it has not been heard of for a while.
+    pub is_silent: bool,
+    /// Whether it had not delivered the last slice when that closed.
+    pub is_late: bool,
+    /// The slice up to which everything of it is in a checkpoint.
+    pub durable: Option<u64>,
+    /// What became of its messages.
+    #[serde(flatten)]
+    pub counts: MessageCounts,
+}
+
+/// The messages of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MessageCounts {
+    /// Merged while their slice ran, or held for it.
+    pub in_time: u64,
+    /// Merged after their slice had closed.
+    pub late: u64,
+    /// Delivered before.
+    pub repeated: u64,
+    /// Not merged.
+    pub refused: u64,
 }
 
 /// A sink.

@@ -50,10 +50,8 @@ impl Screen {
     /// Logs when the input is lost and comes back, and when hosts are left without an alert.
     fn log_changes(&mut self, board: &Board) {
         match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!(
-                "no contact has come for a minute: until contacts come no alert starts or ends"
-            ),
-            Some(false) => info!("contacts come again"),
+            Some(true) => warn!("the input is lost: until something comes no alert starts or ends"),
+            Some(false) => info!("the input has come back"),
             None => {}
         }
         let left_out: usize = board.views.iter().map(|view| view.left_out).sum();

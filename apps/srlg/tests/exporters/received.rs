@@ -28,15 +28,31 @@ pub(crate) fn assert_whole(name: &str, told: &str) {
 }
 
 /// Asserts that `contacts` gets exactly `expected` from the exporter `name` that sends to its port.
-pub(crate) fn assert_pairs(name: &str, expected: &Pairs, export: impl FnOnce(&Collector)) {
-    let collector = Collector::start("contacts", &[]);
-    export(&collector);
-    // Whatever was sent is received before the end.
-    let (printed, told) = collector.stop();
-    let found = pairs(&printed);
-    let others: Vec<_> = found.symmetric_difference(expected).take(3).collect();
-    assert!(others.is_empty(), "{} of {}, {others:?}: {told}", found.len(), expected.len());
-    assert_whole(name, &told);
+pub(crate) fn assert_pairs(name: &str, expected: &Pairs, export: impl FnMut(&Collector)) {
+    assert_pairs_within(1, name, expected, export);
+}
+
+/// The same of the last of up to `attempts`: some exporters lose flows of their own on a busy machine.
+pub(crate) fn assert_pairs_within(
+    attempts: u32,
+    name: &str,
+    expected: &Pairs,
+    mut export: impl FnMut(&Collector),
+) {
+    for left in (0..attempts).rev() {
+        let collector = Collector::start("contacts", &[]);
+        export(&collector);
+        // Whatever was sent is received before the end.
+        let (printed, told) = collector.stop();
+        let found = pairs(&printed);
+        if left > 0 && found.len() < expected.len() {
+            eprintln!("{name} exported {} of {}: once more", found.len(), expected.len());
+            continue;
+        }
+        let others: Vec<_> = found.symmetric_difference(expected).take(3).collect();
+        assert!(others.is_empty(), "{} of {}, {others:?}: {told}", found.len(), expected.len());
+        return assert_whole(name, &told);
+    }
 }
 
 /// Pairs of the last datagram, at most: some exporters send it when it is full, or when they end.

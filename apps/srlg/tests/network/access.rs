@@ -11,7 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
 
-use crate::net::{Net, run};
+use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
 /// Nothing is in the stream. One message of `a` that is acknowledged now comes after all that was sent
@@ -31,10 +31,12 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("srlg.toml");
+    fs::write(&config, configuration(folder.path())).unwrap();
     let setup = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        command.args(["setup", "--probes", "x,y", "--host", "localhost,broker.example,192.0.2.7"]);
-        command.arg(folder.path()).output().unwrap()
+        command.args(["setup", "--host", "localhost,broker.example,192.0.2.7"]);
+        command.arg("--config").arg(&config).output().unwrap()
     };
     let done = setup();
     let (out, err) =

@@ -1,13 +1,13 @@
-//! Alerts of the whole network: each is told once, whoever dies, and reports are the same without them.
+//! Alerts of the whole network: each is told once, whoever dies.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use srlg_host::IpPair;
 
-use crate::collecting::Collector;
+use crate::collecting::{Collector, alerts_of};
 use crate::input::Random;
 use crate::messages::{Message, of_pairs, publish, publish_slowly};
 use crate::net::{Net, config, run};
@@ -39,24 +39,13 @@ fn all() -> Vec<Message> {
     messages(&[0, 1, 2], ON.chain(OFF))
 }
 
-/// Options of a collector that alerts, and the file.
-fn alerting(folder: &Path) -> ([String; 6], PathBuf) {
-    let path = folder.join("alerts.ndjson");
-    let hold = ["--hold", "5s", "--alert-threshold", "100"].map(str::to_owned);
-    let [a, b, c, d] = hold;
-    (["--alerts".to_owned(), path.to_str().unwrap().to_owned(), a, b, c, d], path)
-}
-
-/// Starts a collector that alerts.
-fn start(net: &Net, more: &[&str]) -> Collector {
-    let (alerts, _) = alerting(net.folder());
-    let args: Vec<&str> = alerts.iter().map(|arg| &arg[..]).chain(more.iter().copied()).collect();
-    Collector::start(net, &args)
-}
-
-fn lines(net: &Net) -> Vec<Value> {
-    let text = fs::read_to_string(alerting(net.folder()).1).unwrap();
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn lines_of(net: &Net) -> Vec<Value> {
+    lines(&alerts_of(&net.folder().join("state")))
 }
 
 /// Whether there is one start, then one end, of the same alert.
@@ -69,20 +58,16 @@ fn assert_told_once(lines: &[Value]) {
     assert!(*lines.last().unwrap() == **end, "{lines:?}");
 }
 
-/// A collector of the whole stream, in a folder of its own: its reports, and its alerts if it is told to alert.
-fn at_once(net: &Net, alerts: bool) -> (String, String) {
+/// The alerts that a collector of the whole stream tells of, in a folder of its own.
+fn at_once(net: &Net) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));
-    let (options, path) = alerting(folder.path());
     let until = (OFF.end - 1).to_string();
     let mut args = vec!["--state", state.to_str().unwrap(), "--until-slice", &until];
     args.extend(["--reports", reports.to_str().unwrap()]);
-    if alerts {
-        args.extend(options.iter().map(|option| &option[..]));
-    }
     let (code, said) = Collector::start(net, &args).end();
     assert_eq!(code, Some(0), "{said}");
-    (fs::read_to_string(reports).unwrap(), fs::read_to_string(path).unwrap_or_default())
+    lines(&alerts_of(&state))
 }
 
 #[test]
@@ -92,21 +77,18 @@ fn a_kill_between_start_and_end_leaves_one_start_and_one_end_of_one_id() {
     let messages = all();
     let (before, after) = messages.split_at(messages.len() / 2);
     run(publish(&net, before));
-    let every = ["--checkpoint-every", "7", "--http", "0"];
-    let mut collector = start(&net, &every);
+    let every = ["--checkpoint-every", "7"];
+    let mut collector = Collector::start(&net, &every);
     collector.status(|status| status["alerts"] == 1);
     collector.kill();
-    let mut collector = start(&net, &every);
+    let mut collector = Collector::start(&net, &every);
     run(publish(&net, after));
     collector.wait_for_slice(OFF.end - 1);
     assert_eq!(collector.stop().0, Some(0));
-    let lines = lines(&net);
+    let lines = lines_of(&net);
     assert_told_once(&lines);
     assert_eq!(lines[0]["peers"].as_array().unwrap().len(), 32);
-    assert_eq!(
-        (&lines[0]["view"], &lines[0]["is_window_whole"]),
-        (&"network".into(), &false.into())
-    );
+    assert_eq!(lines[0]["view"], "all");
 }
 
 #[test]
@@ -121,7 +103,7 @@ fn alerts_of_a_collector_that_is_killed_again_and_again_are_those_of_one_that_wa
         loop {
             let every = (1 + random.below(9)).to_string();
             let mut collector =
-                start(&net, &["--checkpoint-every", &every, "--until-slice", &until]);
+                Collector::start(&net, &["--checkpoint-every", &every, "--until-slice", &until]);
             let patience = Duration::from_millis(20 + random.below(30 + 20 * kills));
             if collector.ends_within(patience) {
                 break;
@@ -131,26 +113,8 @@ fn alerts_of_a_collector_that_is_killed_again_and_again_are_those_of_one_that_wa
         }
     });
     assert!(kills > 1, "the collector ended before two kills");
-    assert_told_once(&lines(&net));
-    let (with, alerts) = at_once(&net, true);
-    let (without, none) = at_once(&net, false);
-    assert_eq!(fs::read_to_string(alerting(net.folder()).1).unwrap(), alerts);
-    assert_eq!(fs::read_to_string(net.folder().join("reports.ndjson")).unwrap(), with);
-    assert_eq!((with, ""), (without, &none[..]));
-}
-
-#[test]
-fn a_collector_that_did_not_alert_goes_on_as_one_that_does() {
-    let Some(net) = Net::start() else { return };
-    run(net.stream());
-    run(publish(&net, &all()));
-    let until = (ON.start + 5).to_string();
-    let (code, said) = Collector::start(&net, &["--until-slice", &until]).end();
-    assert_eq!(code, Some(0), "{said}");
-    let mut collector = start(&net, &[]);
-    collector.wait_for_slice(OFF.end - 1);
-    assert_eq!(collector.stop().0, Some(0));
-    assert_told_once(&lines(&net));
+    assert_told_once(&lines_of(&net));
+    assert_eq!(lines_of(&net), at_once(&net));
 }
 
 #[test]
@@ -160,26 +124,23 @@ fn an_alert_does_not_end_while_a_probe_is_missing() {
     let middle = OFF.start + 20;
     run(publish(&net, &messages(&[0, 1, 2], ON)));
     run(publish(&net, &messages(&[0, 1], OFF.start..middle)));
-    let mut collector = start(&net, &["--deadline", "1s", "--http", "0"]);
+    let mut collector = Collector::start(&net, &["--deadline", "1s"]);
     collector.wait_for_slice(middle - 1);
     collector.status(|status| status["running"] == middle && status["alerts"] == 1);
-    assert!(lines(&net).iter().all(|line| line["status"] != "end"));
+    let lines = lines_of(&net);
+    assert!(lines.iter().all(|line| line["status"] != "end"), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert!(
+        last["now_ms"].as_u64() < Some(OFF.start * 1000)
+            || last["missing_sites"] == serde_json::json!(["c"]),
+        "{last}"
+    );
     // What is missing comes, and so do all others.
     run(publish(&net, &messages(&[2], OFF.start..middle)));
     run(publish(&net, &messages(&[0, 1, 2], middle..OFF.end)));
     collector.wait_for_slice(OFF.end - 1);
     assert_eq!(collector.stop().0, Some(0));
-    let lines = lines(&net);
+    let lines = lines_of(&net);
     assert_told_once(&lines);
-    assert!(lines.last().unwrap()["slice"].as_u64().unwrap() >= middle, "{lines:?}");
-}
-
-#[test]
-fn alerts_and_reports_cannot_share_a_file() {
-    let Some(net) = Net::start() else { return };
-    let reports = net.folder().join("reports.ndjson");
-    let (code, said) = Collector::start(&net, &["--alerts", reports.to_str().unwrap()]).end();
-    assert_eq!(code, Some(2), "{said}");
-    let line = said.lines().last().unwrap_or_default();
-    insta::assert_snapshot!(line.replace(net.folder().to_str().unwrap(), "FOLDER"));
+    assert!(lines.last().unwrap()["now_ms"].as_u64().unwrap() > middle * 1000, "{lines:?}");
 }

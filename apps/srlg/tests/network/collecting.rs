@@ -1,10 +1,11 @@
 //! A collector, and what it has reported and saved.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use srlg_host::state::Checkpoints;
 use srlg_host::{SliceReport, SuperPoint};
 
 use crate::input::csv;
-use crate::net::{Net, PROBES};
+use crate::net::{Net, PROBES, configuration};
 use crate::network_traffic::{OneNode, seen};
 use crate::node::{Node, PATIENCE};
 
@@ -26,14 +27,16 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool, path] = [folder, &spool, &path].map(|path| path.to_str().unwrap());
     let options = ["--folder", folder, "--spool", spool, "--broker", &broker, "--input", path];
-    let inside = ["--inside", "10.0.0.0/8"];
-    Node::start(
-        ["probe", name].into_iter().chain(options).chain(inside).chain(more.iter().copied()),
-    )
+    Node::start(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
 }
 
 /// What a collector logs once it listens, to signals too.
 const LISTENS: &str = "http://";
+
+/// The file of alerts of the collector with that state.
+pub fn alerts_of(state: &Path) -> PathBuf {
+    state.with_file_name("alerts.ndjson")
+}
 
 pub struct Collector {
     node: Node,
@@ -42,39 +45,60 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector that gives probes all the time that they need.
+    /// A collector that gives probes all the time that they need. Of `more` options those that are no options of the command
+    /// are keys of its configuration.
     pub fn start(net: &Net, more: &[&str]) -> Self {
-        let (state, reports) = (net.folder().join("state"), net.folder().join("reports.ndjson"));
-        let broker = net.broker.address();
-        let [folder, at, to] = [net.folder(), &state, &reports].map(|path| path.to_str().unwrap());
-        let options = ["--folder", folder, "--broker", &broker, "--state", at, "--reports", to];
-        let patient = ["--deadline", "1h", "--max-skew", "100000"];
-        let http = ["--http", "127.0.0.1:0"];
-        let http = if more.contains(&http[0]) { &[][..] } else { &http };
-        let args = options.iter().chain(&patient).chain(http).chain(more);
-        let node = ["collect"].into_iter().chain(args.copied());
-        Self { node: Node::start(node), state, reports }
+        let (mut state, mut reports) =
+            (net.folder().join("state"), net.folder().join("reports.ndjson"));
+        let (mut broker, mut deadline, mut skew) = (net.broker.address(), "1h", "100000");
+        let (mut checkpoint, mut options) = ("10".to_owned(), Vec::new());
+        for option in more.chunks(2) {
+            let &[name, value] = option else { panic!("{option:?} has no value") };
+            match name {
+                "--state" => state = value.into(),
+                "--reports" => reports = value.into(),
+                "--broker" => value.clone_into(&mut broker),
+                "--deadline" => deadline = value,
+                "--max-skew" => skew = value,
+                "--checkpoint-every" => value.clone_into(&mut checkpoint),
+                _ => options.extend(option),
+            }
+        }
+        let text = configuration(net.folder()).replace(
+            "[network]\n",
+            &format!(
+                "state = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\
+                 deadline = '{deadline}'\nmax-skew = {skew}\n",
+                state.display()
+            ),
+        );
+        let sink = format!("[[sink]]\ntype = 'file'\npath = '{}'\n", alerts_of(&state).display());
+        let config = net.folder().join("srlg.toml");
+        fs::write(&config, text + &sink).unwrap();
+        let paths = [&config, &reports].map(|path| path.to_str().unwrap());
+        let args = ["collect", "--config", paths[0], "--reports", paths[1]];
+        Self { node: Node::start(args.into_iter().chain(options)), state, reports }
     }
 
     pub fn kill(&mut self) {
         self.node.kill();
     }
 
-    /// Whole lines of its reports.
+    /// Its reports, each once, where those that came again were the same.
     pub fn reports(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.reports).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let mut reports = BTreeMap::new();
+        for line in whole.lines() {
+            let report: Value = serde_json::from_str(line).unwrap();
+            let before = reports.insert(report["slice"].as_u64(), report.clone());
+            assert!(before.is_none_or(|before| before == report), "{report}");
+        }
+        reports.into_values().collect()
     }
 
     pub fn wait_for_slice(&mut self, slice: u64) {
-        // Until then there may be reports that it will take back, as they are after its checkpoint.
-        self.node.wait_for(LISTENS);
-        let start = Instant::now();
-        while self.reports().last().is_none_or(|report| report["slice"] != slice) {
-            let ended = self.node.wait(Duration::from_millis(10));
-            assert!(ended.is_none() && start.elapsed() < PATIENCE, "{}", self.stop().1);
-        }
+        self.status(|status| status["running"].as_u64() > Some(slice));
     }
 
     /// Waits until it listens.
@@ -103,20 +127,23 @@ impl Collector {
     /// What it answers to GET.
     pub fn get(&mut self, path: &str) -> String {
         let line = self.node.wait_for(LISTENS);
-        let address = line.split("http://").nth(1).unwrap().trim();
+        let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/');
         let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// The status, once `is` says that it is the one.
+    /// The status of the network, with the number of alerts, once `is` says that it is the one.
     pub fn status(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
-            let status = serde_json::from_str(&self.get("/status")).unwrap();
+            let mut board: Value = serde_json::from_str(&self.get("/api/v1/status")).unwrap();
+            let mut status = board["network"].take();
+            status["alerts"] = board["alerts"].as_array().unwrap().len().into();
             if is(&status) {
                 return status;
             }
@@ -157,8 +184,9 @@ impl Collector {
     /// The same of its last report and its last checkpoint alone.
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_report_is(one);
-        let params = net.network.config.validate().unwrap();
-        let latest = Checkpoints::open(&self.state).unwrap().latest(&params).unwrap();
+        let params = net.network.views[0].sizes.validate().unwrap();
+        let latest =
+            Checkpoints::open(self.state.join("network")).unwrap().latest(&params).unwrap();
         assert!(latest.damaged.is_empty());
         let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
         assert!(snapshot == one.snapshot, "another state: {said}");

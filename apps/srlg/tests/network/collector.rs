@@ -63,7 +63,7 @@ fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
     run(net.stream());
     run(publish(&net, &whole(SLICES)));
     drop(collect_until(&net, 1017));
-    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state"))
+    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state/network"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))
@@ -87,7 +87,7 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
     let messages = whole(SLICES);
     let (before, after) = messages.split_at(91);
     run(publish(&net, before));
-    let mut collector = Collector::start(&net, &["--http", "0"]);
+    let mut collector = Collector::start(&net, &[]);
     collector.status(|status| status["running"] == SLICES.start + 30);
     run(async {
         let link = net.link("collector").await;
@@ -109,7 +109,7 @@ fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
     let messages = whole(SLICES);
     let (before, after) = messages.split_at(60);
     run(publish(&net, before));
-    let mut collector = Collector::start(&net, &["--http", "0"]);
+    let mut collector = Collector::start(&net, &[]);
     collector.status(|status| status["sequence"] == 60);
     run(async {
         let link = net.link("collector").await;
@@ -157,7 +157,7 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
 #[test]
 fn two_collectors_cannot_have_the_same_folder() {
     let Some(net) = Net::start() else { return };
-    let mut first = Collector::start(&net, &["--http", "0"]);
+    let mut first = Collector::start(&net, &[]);
     first.wait();
     let (code, said) = Collector::start(&net, &[]).end();
     assert_eq!(code, Some(2));
@@ -170,8 +170,8 @@ fn a_collector_that_is_told_to_stop_goes_on_where_it_was() {
     run(net.stream());
     for part in whole(SLICES).chunks(17) {
         run(publish(&net, part));
-        let mut collector = Collector::start(&net, &["--http", "0"]);
-        collector.status(|status| status["reading"] == true && status["unread"] == 0);
+        let mut collector = Collector::start(&net, &[]);
+        collector.status(|status| status["is_reading"] == true && status["unread"] == 0);
         let (code, said) = collector.stop();
         assert_eq!(code, Some(0), "{said}");
         // Stopped before it has read anything: it must not pass over what it had not merged.

@@ -20,11 +20,12 @@ const FULL: u64 = SLICES.start + 20;
 /// snapshot `name` has.
 fn a_full_disk_ends_it_and_room_lets_it_go_on(name: &str, path: &str, target: &str) {
     let (Some(net), Some(disk)) = (Net::start(), SmallDisk::new("4m")) else { return };
+    fs::create_dir(net.folder().join("state")).unwrap();
     symlink(disk.folder().join(target), net.folder().join(path)).unwrap();
     run(net.stream());
     let messages = whole(SLICES);
     let (before, after) = messages.split_at(messages.len() / 2);
-    let every = ["--checkpoint-every", "5", "--http", "0"];
+    let every = ["--checkpoint-every", "5"];
     let mut collector = Collector::start(&net, &every);
     run(publish(&net, before));
     collector.status(|status| status["checkpoint"] == FULL);
@@ -47,7 +48,7 @@ fn a_full_disk_ends_it_and_room_lets_it_go_on(name: &str, path: &str, target: &s
 
 #[test]
 fn a_full_disk_of_checkpoints_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
-    a_full_disk_ends_it_and_room_lets_it_go_on("full_disk_of_checkpoints", "state", "");
+    a_full_disk_ends_it_and_room_lets_it_go_on("full_disk_of_checkpoints", "state/network", "");
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use srlg_cli::network::Network;
-use srlg_host::state::Delta;
 use srlg_host::{Device, IpPair, SlidingDetector};
+
+use crate::net::unpacked;
 
 /// splitmix64: equal numbers on every machine.
 pub struct Random(pub u64);
@@ -60,14 +61,14 @@ pub fn assert_deltas_are(
     pairs: impl Fn(u64) -> Vec<IpPair>,
     slices: Range<u64>,
 ) {
-    let detector = || SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    let detector = || SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     let (mut merged, mut told) = (detector(), detector());
     for slice in slices.clone() {
         merged.skip_to(slice).unwrap();
         told.skip_to(slice).unwrap();
         told.ingest(&pairs(slice)).unwrap();
         for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
-            merged.merge_delta(&Delta::from_bytes(payload.1, merged.params()).unwrap()).unwrap();
+            unpacked(payload.1).iter().for_each(|delta| merged.merge_delta(delta).unwrap());
         }
         assert!(merged.snapshot().unwrap() == told.snapshot().unwrap(), "slice {slice} differs");
     }

@@ -17,5 +17,6 @@ mod messages;
 mod net;
 mod network_traffic;
 mod node;
+mod one_site;
 mod rate;
 mod spool;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream;
+use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
@@ -43,7 +44,9 @@ pub fn of_pairs(
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(called).unwrap();
     detector.ingest(pairs).unwrap();
-    let parts = detector.delta(1).unwrap().into_parts(bytes).unwrap();
+    let parts = detector.delta(1).unwrap().into_parts(delta_bytes(bytes)).unwrap();
+    let parts = parts.into_iter().map(|part| ViewDelta { view: 0, bytes: part.into() });
+    let parts = pack(&parts.collect::<Vec<_>>(), bytes);
     let count = parts.len() as u32;
     let message = |(number, payload)| {
         let part = Part { number, count }.to_string();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::message::StreamMessage;
@@ -9,10 +10,11 @@ use async_nats::jetstream::{self, stream};
 use srlg_cli::network::Network;
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::{Access, Link};
+use srlg_cli::network::payload::unpack;
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
 use srlg_host::Config;
-use srlg_host::config::Scheme;
+use srlg_host::state::Delta;
 use tempfile::TempDir;
 
 use crate::node::PATIENCE;
@@ -25,16 +27,22 @@ pub struct Net {
     pub network: Network,
 }
 
-/// Detectors of some MB: a super point has 64 opposite hosts.
+/// The configuration of a network in `folder`, where a super point has 64 opposite hosts: alerts end below 80 % of their
+/// threshold, and hosts are reported from 90 % of that on. Detectors take some MB.
+pub fn configuration(folder: &Path) -> String {
+    format!(
+        "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
+         [network]\nprobes = ['a', 'b', 'c']\nfolder = '{}'\n\
+         [[view]]\nname = 'all'\npairs = 20_000\nmemory = 3_000_000\n\
+         [[rule]]\nname = 'all'\nthresholds = {{ 20s = 89 }}\nhold = '5s'\n",
+        folder.display()
+    )
+}
+
+/// The detectors of the network.
 pub fn config() -> Config {
-    Config {
-        scheme: Scheme::Tagged { cell_bits: 14, lines: 4096, tags: 64 },
-        threshold: 64,
-        window: 20,
-        linear_width: 1024,
-        seed: 7,
-        ..Config::default()
-    }
+    static NETWORK: LazyLock<Network> = LazyLock::new(Net::network);
+    NETWORK.views[0].sizes
 }
 
 impl Net {
@@ -44,8 +52,16 @@ impl Net {
     }
 
     pub fn network() -> Network {
-        let probes = PROBES.map(str::to_owned).to_vec();
-        Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config: config() }
+        let config = srlg_cli::config::Config::parse(&configuration(Path::new("."))).unwrap();
+        Network::of(&config, &PROBES.map(str::to_owned), 7)
+    }
+
+    /// The same with other views, rules and seed; none where there is no `nats-server`.
+    pub fn with_rules(rules: &str, seed: u64) -> Option<Self> {
+        let text = configuration(Path::new("."));
+        let text = text.split("[[view]]").next().unwrap().to_owned() + rules;
+        let config = srlg_cli::config::Config::parse(&text).unwrap();
+        Self::of(Network::of(&config, &PROBES.map(str::to_owned), seed))
     }
 
     /// The same for any network.
@@ -136,13 +152,19 @@ impl Net {
             if subject != format!("srlg.delta.{probe}") {
                 continue;
             }
-            let params = self.network.config.validate().unwrap();
-            let slice = srlg_host::state::Delta::from_bytes(&payload, &params).unwrap().slice();
+            let slice = unpacked(&payload)[0].slice();
             let before = deltas.insert((slice, part), payload.clone());
             assert!(before.is_none_or(|before| before == payload), "slice {slice} differs");
         }
         deltas
     }
+}
+
+/// The deltas of a message.
+pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
+    let params = config().validate().unwrap();
+    let deltas = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
+    deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
 }
 
 /// Runs asynchronous work to its end.

@@ -22,7 +22,6 @@ pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
         ("--broker", net.broker.address().as_ref()),
         ("--spool", spool.as_os_str()),
         ("--input", input.as_os_str()),
-        ("--inside", "10.0.0.0/8".as_ref()),
     ] {
         args.extend([option.into(), value.to_owned()]);
     }

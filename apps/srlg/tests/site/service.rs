@@ -19,7 +19,7 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     format!(
         "slice = '{slice}'\n[[view]]\nname = 'in'\nrole = 'destination'\n[[rule]]\nname = 'r'\n\
          thresholds = {{ 500ms = 50 }}\nhold = '1m'\n[[rule]]\nname = 'far'\nnetworks = ['10.2.0.0/16']\n\
-         thresholds = {{ 500ms = {threshold} }}\n[[network]]\nlabel = '{label}'\nnetworks = ['10.0.0.0/8']\n"
+         thresholds = {{ 500ms = {threshold} }}\n[[label]]\nname = '{label}'\nnetworks = ['10.0.0.0/8']\n"
     )
 }
 

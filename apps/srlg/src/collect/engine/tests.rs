@@ -4,28 +4,33 @@ use std::path::Path;
 use std::time::Instant;
 
 use async_nats::HeaderMap;
-use clap::Parser;
 use srlg_host::state::Delta;
-use srlg_host::{Config, Device, IpPair};
+use srlg_host::{Config as Sizes, Device, IpPair};
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::collect::{Args, open};
 use crate::network::Network;
+use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    args: Args,
+/// The network of a configuration in `folder`, with a window of so many seconds.
+fn network(folder: &Path, probes: &[String], window: u32) -> Network {
+    let text = format!(
+        "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\n\
+         [[view]]\nname = 'all'\n[[rule]]\nname = 'all'\nthresholds = {{ {window}s = 89 }}\n",
+        folder.display()
+    );
+    let path = folder.join("srlg.toml");
+    std::fs::write(&path, text).unwrap();
+    let network = Network::of(&Config::read(&path).unwrap(), probes, 1);
+    network.write(folder).unwrap();
+    network
 }
 
-fn engine(folder: &Path, network: &Network) -> Engine {
-    let state = folder.join("state");
-    let reports = folder.join("reports.ndjson");
-    let command = ["", "--device", "cpu", "--state", state.to_str().unwrap(), "--reports"];
-    let args = command.into_iter().chain([reports.to_str().unwrap()]);
-    open(&Command::parse_from(args).args, network).unwrap().0
+fn engine(folder: &Path) -> Engine {
+    let reports = Some(folder.join("reports.ndjson"));
+    open(&Args { config: folder.join("srlg.toml"), reports, until_slice: None }).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
@@ -42,7 +47,9 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     Event::Message(Message {
         subject: subjects::delta(probe),
         headers,
-        payload: delta.to_bytes().unwrap().into(),
+        payload: pack(&[ViewDelta { view: 0, bytes: delta.to_bytes().unwrap().into() }], 1 << 20)
+            .remove(0)
+            .into(),
         sequence,
         time: 0,
         unread: 0,
@@ -50,7 +57,7 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
 }
 
 /// A delta of some 55,000 recorders.
-fn delta(config: Config, slice: u64, probe: u32) -> Delta {
+fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     let from = (slice as u32 % 10 * 200 + probe) * 100_000;
@@ -63,10 +70,10 @@ fn delta(config: Config, slice: u64, probe: u32) -> Delta {
 #[ignore = "a measurement: cargo test -p srlg-cli --lib engine -- --ignored --nocapture"]
 fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let probes: Vec<String> = (0..200).map(|probe| format!("p{probe}")).collect();
-    let config = Config::default();
-    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
     let folder = tempfile::tempdir().unwrap();
-    let engine = engine(folder.path(), &network);
+    let network = network(folder.path(), &probes, 300);
+    let config = network.views[0].sizes;
+    let engine = engine(folder.path());
     let mut messages = Vec::new();
     for slice in 0..2 {
         for (probe, name) in (0..).zip(&network.probes) {
@@ -90,17 +97,13 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
 
 #[test]
 fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
-    let scheme = srlg_host::config::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 };
-    let config =
-        Config { window: 3, linear_width: 1024, threshold: 64, scheme, ..Config::default() };
-    let probes = vec!["p".to_owned()];
-    let network = Network { probes, slice_ms: 1000, part_bytes: 1 << 20, config };
     let folder = tempfile::tempdir().unwrap();
+    let config = network(folder.path(), &["p".to_owned()], 3).views[0].sizes;
     let mut number = 0;
     // A restart after each of them; what is no sampling is refused with its delta, and comes again.
     for run in [
-        &[(1000, Some("1:10"))][..],
-        &[(1001, None), (1002, Some("1:x")), (1002, None)],
+        &[(1000, Some(r#"{"least":10,"most":10,"unknown":false}"#))][..],
+        &[(1001, None), (1002, Some("1:10")), (1002, None)],
         &[(1003, None)],
     ] {
         let (sender, events) = mpsc::channel(8);
@@ -118,7 +121,7 @@ fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
             sender.try_send(sampled("p", &delta, number, sampling)).unwrap();
         }
         drop(sender);
-        engine(folder.path(), &network).run(events).unwrap();
+        engine(folder.path()).run(events).unwrap();
     }
     let text = std::fs::read_to_string(folder.path().join("reports.ndjson")).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

@@ -38,13 +38,13 @@ impl Truth {
     }
 }
 
-/// The super points of `slice` in reports of a line each, once it is there.
+/// The super points of `slice` in reports of a line per view and slice, once it is there.
 pub(super) fn report(reports: &str, slice: u64) -> Result<Option<Vec<Point>>> {
     // What has no end yet is being written.
     let whole = reports.rfind('\n').map_or("", |end| &reports[..end]);
     for line in whole.lines() {
         let report: Value = serde_json::from_str(line).context("a report is no JSON")?;
-        if report["slice"] == slice {
+        if report["slice"] == slice && report["view"] == "fan-in" {
             let points =
                 report["super_points"].as_array().context("a report has no super points")?;
             return points
@@ -144,9 +144,8 @@ mod tests {
 
     #[test]
     fn a_report_is_found_by_its_slice_once_its_line_is_whole() {
-        let line =
-            r#"{"slice":7,"super_points":[{"host":"0.0.0.1","cardinality":5.5,"std_error":0.5}]}"#;
-        let other = r#"{"slice":6,"super_points":[]}"#;
+        let line = r#"{"view":"fan-in","slice":7,"super_points":[{"host":"0.0.0.1","cardinality":5.5,"std_error":0.5}]}"#;
+        let other = r#"{"view":"fan-in","slice":6,"super_points":[]}"#;
         assert_eq!(report(&format!("{other}\n{line}"), 7).unwrap(), None);
         let found = report(&format!("{other}\n{line}\n"), 7).unwrap().unwrap();
         assert_eq!(found, [reported(1, 5.5, 0.5)]);

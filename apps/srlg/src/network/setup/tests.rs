@@ -6,8 +6,8 @@ use super::*;
 use crate::network::NetworkError;
 
 fn network() -> Network {
-    let probes = ["a", "b"].map(str::to_owned).to_vec();
-    Network { probes, slice_ms: 1000, part_bytes: PART_BYTES, config: Config::default() }
+    let config = Config::parse("[network]\nprobes = ['a', 'b']\n").unwrap();
+    Network::of(&config, &["a", "b"].map(str::to_owned), 1)
 }
 
 fn made() -> tempfile::TempDir {

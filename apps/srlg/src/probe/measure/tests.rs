@@ -4,29 +4,33 @@ use std::path::Path;
 
 use srlg_host::state::{Delta, Snapshot};
 use srlg_host::{Config, IpPair};
+use srlg_input::contact::Role;
 use srlg_traffic::family::Family;
 
 use super::super::spool::Spool;
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;
-const LATENESS: Lateness = Lateness { late: 5, grace: Duration::ZERO };
 
+/// Of one view, in which hosts are those that contacts go to.
 fn network(part_bytes: usize) -> Network {
-    let config = Config {
+    let sizes = Config {
         window: 20,
         linear_width: 1024,
         scheme: srlg_host::config::Scheme::Tagged { cell_bits: 12, lines: 4096, tags: 64 },
         ..Config::default()
     };
-    Network { probes: vec!["a".to_owned()], slice_ms: 1000, part_bytes, config }
+    let view = srlg_input::ViewOptions { role: Role::Destination, ..Default::default() };
+    let view = NetworkView { name: "in".to_owned(), view, allows: Vec::new(), sizes };
+    let (probes, views) = (vec!["a".to_owned()], vec![view]);
+    Network { probes, slice_ms: 1000, grace_ms: 0, part_bytes, views }
 }
 
 fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let (spool, _) = Spool::open(folder).unwrap();
     let outbox = Arc::new(Outbox::new(spool, 1000, false));
     let to = Arc::clone(&outbox);
-    (Measurement::new(network, LATENESS, None, Device::Cpu, to).unwrap(), outbox)
+    (Measurement::new(network, false, None, Device::Cpu, to).unwrap(), outbox)
 }
 
 /// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
@@ -42,19 +46,22 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
-        measurement.take(time, [Family::Mixed.hosts(pair)].into_iter()).unwrap();
+        let (inside, opposite) = Family::Mixed.hosts(pair);
+        measurement.take(&Contact::new(time, opposite, inside)).unwrap();
     });
 }
 
 /// What a detector has seen that merges all parts in the spool, at `slice`.
 fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
-    let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     for slice in outbox.from(0, usize::MAX) {
         for part in outbox.read(slice).unwrap().parts {
-            let delta = Delta::from_bytes(&part, detector.params()).unwrap();
-            assert_eq!(delta.slice(), slice);
-            detector.merge_delta(&delta).unwrap();
+            for ViewDelta { view, bytes } in payload::unpack(part).unwrap() {
+                let delta = Delta::from_bytes(&bytes, detector.params()).unwrap();
+                assert_eq!((view, delta.slice()), (0, slice));
+                detector.merge_delta(&delta).unwrap();
+            }
         }
     }
     detector.snapshot().unwrap()
@@ -62,7 +69,7 @@ fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
 
 /// What a detector has seen that was told everything in its slice.
 fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
-    let mut detector = SlidingDetector::new(network.config, Device::Cpu).unwrap();
+    let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     let (mut batch, mut contacts) = (PairBatch::new(), contacts.collect::<Vec<_>>());
     contacts.sort_by_key(|&(time, _)| time);
     for (time, pair) in contacts {

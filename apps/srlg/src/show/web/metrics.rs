@@ -10,7 +10,9 @@ use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::shared::WebState;
-use crate::show::board::{Board, ExporterBoard, SinkBoard, ViewBoard};
+use crate::show::board::{
+    Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, ViewBoard,
+};
 
 /// Exporters that have labels.
 const EXPORTERS: usize = 1_024;
@@ -40,6 +42,7 @@ fn record(board: &Board) {
     gauge!("srlg_exporters").set(board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(exporter);
     board.sinks.iter().for_each(sink);
+    board.network.iter().for_each(network);
 }
 
 fn view(view: &ViewBoard) {
@@ -80,4 +83,39 @@ fn sink(sink: &SinkBoard) {
     }
     gauge!("srlg_sink_queue", "sink" => of()).set(sink.queue as f64);
     gauge!("srlg_sink_failing", "sink" => of()).set(f64::from(u8::from(sink.error.is_some())));
+}
+
+fn network(board: &NetworkBoard) {
+    let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
+    set("srlg_reading", board.is_reading.into());
+    set("srlg_running_slice", board.running.unwrap_or(0));
+    set("srlg_front_slice", board.front.unwrap_or(0));
+    set("srlg_pending_bytes", board.pending_bytes as u64);
+    set("srlg_stream_sequence", board.sequence);
+    set("srlg_stream_unread_messages", board.unread);
+    set("srlg_checkpoint_slice", board.checkpoint.unwrap_or(0));
+    for (cause, count) in &board.closed {
+        counter!("srlg_slices_closed_total", "cause" => *cause).absolute(*count);
+    }
+    for (reason, count) in &board.refused {
+        counter!("srlg_refused_total", "reason" => *reason).absolute(*count);
+    }
+    board.sites.iter().for_each(site);
+}
+
+fn site(site: &SiteBoard) {
+    let set = |name: &'static str, value: u64| {
+        gauge!(name, "probe" => site.name.clone()).set(value as f64);
+    };
+    set("srlg_probe_newest_slice", site.newest.unwrap_or(0));
+    set("srlg_probe_durable_slice", site.durable.unwrap_or(0));
+    set("srlg_probe_silent", site.is_silent.into());
+    set("srlg_probe_late", site.is_late.into());
+    let MessageCounts { in_time, late, repeated, refused } = site.counts;
+    let counts =
+        [("in_time", in_time), ("late", late), ("repeated", repeated), ("refused", refused)];
+    for (result, count) in counts {
+        let of = site.name.clone();
+        counter!("srlg_deltas_total", "probe" => of, "result" => result).absolute(count);
+    }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use srlg_cli::show::board::{Board, ExporterBoard, SinkBoard, TopHost, ViewBoard};
 use srlg_cli::show::web::Web;
+use srlg_input::Contact;
+use srlg_input::contact::Sampling;
 use tokio::sync::watch::{Sender, channel};
 
 pub(crate) fn board(now_ms: u64) -> Board {
@@ -36,7 +38,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
         templates: 2,
         undecodable_sets: 1,
         skew_ms: -1_500,
-        sampling: "1:10".parse().unwrap(),
+        sampling: sampling([10]),
     };
     let sink = SinkBoard { name: "hook".to_owned(), failed: 4, ..SinkBoard::default() };
     Board {
@@ -87,4 +89,16 @@ pub(crate) fn get_as(web: &Web, path: &str, host: &str) -> (u16, String, String)
 
 pub(crate) fn get_at(address: SocketAddr, path: &str, host: &str) -> (u16, String, String) {
     answer(ask(address, path, host))
+}
+
+/// Of contacts of exporters with these rates, 0 where one is not told.
+pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
+    let mut sampling = Sampling::default();
+    for rate in rates {
+        let host = std::net::IpAddr::from([192, 0, 2, 1]);
+        let mut contact = Contact::new(0, host, host);
+        (contact.exporter, contact.sampling) = (Some(host), std::num::NonZeroU32::new(rate));
+        sampling.add(&contact);
+    }
+    sampling
 }

@@ -11,9 +11,10 @@ use serde_json::Value;
 use srlg_cli::now_ms;
 use srlg_cli::show::board::Board;
 use srlg_cli::show::web::{Web, WebOptions};
+use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 
-use made::{answer, board, get, get_as, get_at, send, start};
+use made::{answer, board, get, get_as, get_at, sampling, send, start};
 
 #[test]
 fn programs_read_alerts_super_points_and_the_status() {
@@ -65,9 +66,9 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
-    let sampling = ["1:4 to 1:2000, of some unknown", "unknown", "none"];
-    for (exporter, sampling) in many.exporters.iter_mut().zip(sampling) {
-        exporter.sampling = sampling.parse().unwrap();
+    let samplings = [sampling([4, 2000, 0]), sampling([0, 0, 0]), Sampling::default()];
+    for (exporter, sampling) in many.exporters.iter_mut().zip(samplings) {
+        exporter.sampling = sampling;
     }
     let (web, _boards) = start(many);
     let (_, _, text) = get(&web, "/metrics");

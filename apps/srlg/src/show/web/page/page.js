@@ -265,7 +265,17 @@ function showViews(board) {
   board.views.forEach((view) => showView(view, board.now_ms));
 }
 
-// Exporters and sinks
+// Sites, exporters and sinks
+
+function updateSite(node, site) {
+  const { front } = last.network;
+  const behind = front === null || site.newest === null ? "–" : round(Math.max(0, front - site.newest));
+  const state = site.newest === null ? "never heard of" : site.is_silent ? "silent" : site.is_late ? "late" : "in time";
+  updateRow(node, [
+    [site.name], [state, state === "in time" ? "" : "bad"], [behind, "n"], [round(site.in_time), "n"],
+    [round(site.late), site.late ? "n bad" : "n"], [round(site.repeated), "n"], [round(site.refused), site.refused ? "n bad" : "n"],
+  ]);
+}
 
 function rate(exporter, now) {
   const known = rates.get(exporter.address);
@@ -303,7 +313,10 @@ function updateSink(node, sink) {
 }
 
 function showTables(board) {
-  const { exporters, sinks } = board;
+  const { exporters, network, sinks } = board;
+  byId("sites-section").hidden = !network;
+  byId("exporters-section").hidden = Boolean(network);
+  if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(7), updateSite);
   const addresses = new Set(exporters.map((exporter) => exporter.address));
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
   list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(8), updateExporter);
@@ -328,7 +341,8 @@ function show(board) {
   if (!board.views.length) return;
   last = board;
   state(board.is_input_lost ? LOST : board.is_live ? "counting" : "replaying", !board.is_input_lost);
-  const input = [moment(board.now_ms), `${round(board.input.contacts)} contacts`];
+  const input = [moment(board.now_ms)];
+  if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams of strangers`);
   if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
   if (!board.is_last_reload_good) input.push("last reload failed");

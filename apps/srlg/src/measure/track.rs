@@ -1,0 +1,82 @@
+//! A view of contacts, whose pairs go into the slices that they are of.
+
+use std::net::IpAddr;
+
+use anyhow::{Error, Result};
+use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg_input::ViewOptions;
+use srlg_input::contact::{Contact, View};
+
+use crate::alerts::rules::Rules;
+
+/// The pairs of a view.
+pub(crate) struct Track {
+    view: View,
+    slicer: Slicer,
+    /// How many pairs each allowance of the rules took out.
+    pub(crate) hits: Vec<u64>,
+    /// Contacts that allowances took out.
+    pub(crate) allowed: u64,
+    /// Contacts that came after their slice had ended, but within the window.
+    pub(crate) late: u64,
+}
+
+impl Track {
+    /// Makes a track of `view`, whose pairs `slicer` sorts; `rules` are those that it will be asked by.
+    pub(crate) fn new(view: &ViewOptions, slicer: Slicer, rules: &Rules) -> Result<Self> {
+        let hits = vec![0; rules.allows().len()];
+        Ok(Self { view: View::new(view)?, slicer, hits, allowed: 0, late: 0 })
+    }
+
+    /// Returns the clock, which counts what it has refused.
+    pub(crate) const fn clock(&self) -> &SliceClock {
+        self.slicer.clock()
+    }
+
+    /// Returns the pairs of `contact` that count by `rules`: hosts of the view, with their opposite hosts.
+    #[inline]
+    pub(crate) fn pairs(
+        &mut self,
+        contact: &Contact,
+        rules: &Rules,
+    ) -> impl Iterator<Item = (IpAddr, IpAddr)> + Clone + use<> {
+        let [sent, received] = self.view.sent_and_received(contact);
+        let are_there = [sent.is_some(), received.is_some()];
+        let counts = rules.counts(contact, are_there, &mut self.hits);
+        self.allowed += u64::from(counts != are_there);
+        [sent.filter(|_| counts[0]), received.filter(|_| counts[1])].into_iter().flatten()
+    }
+
+    /// Puts `pairs` into the slice of `time_ns`, and returns whether they count. Time passes without pairs, too.
+    #[inline]
+    pub(crate) fn take<S: SliceSink<Error = Error>>(
+        &mut self,
+        time_ns: u64,
+        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
+        sink: &mut S,
+    ) -> Result<Placement> {
+        let placement = self.slicer.take(time_ns, pairs, sink)?;
+        self.late += u64::from(matches!(placement, Placement::Late { .. }));
+        Ok(placement)
+    }
+
+    /// Lets time pass until `now_ns`, by which slices end. The first slice is that of the first call.
+    pub(crate) fn pass<S: SliceSink<Error = Error>>(
+        &mut self,
+        now_ns: u64,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.slicer.start(now_ns, sink)?;
+        self.slicer.pass(now_ns, sink)
+    }
+
+    /// Hands on all pairs that wait, but for those of slices that do not run yet.
+    pub(crate) fn flush<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
+        self.slicer.flush(sink)
+    }
+
+    /// Hands on all pairs that wait, at the end of an input.
+    pub(crate) fn finish<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
+        self.slicer.finish(sink)
+    }
+}

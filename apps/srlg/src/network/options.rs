@@ -1,0 +1,85 @@
+//! The table `[network]` of a configuration: what the collector of a network is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::network::connect;
+use crate::network::subjects::check_name;
+
+/// The table `[network]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NetworkOptions {
+    /// Names of the probes.
+    pub probes: Vec<String>,
+    /// Folder with what `srlg setup` has made.
+    pub folder: PathBuf,
+    /// Host and port of the broker.
+    pub broker: String,
+    /// How long a slice waits for the last probes after most have delivered it.
+    #[serde(with = "humantime_serde")]
+    pub deadline: Duration,
+    /// Deltas more slices than this ahead of the others are refused; by default two windows, at least 3600.
+    pub max_skew: Option<u64>,
+    /// Memory for deltas that wait for their slice, in MB; beyond, the oldest slice closes.
+    pub pending_mb: usize,
+    /// How long the stream keeps messages, if it is made; by default two windows and 200 slices, at least a day.
+    #[serde(with = "humantime_serde")]
+    pub stream_age: Option<Duration>,
+    /// How much the stream keeps, if it is made, in MB.
+    pub stream_mb: u32,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            probes: Vec::new(),
+            folder: ".".into(),
+            broker: "localhost:4222".to_owned(),
+            deadline: Duration::from_secs(10),
+            max_skew: None,
+            pending_mb: 512,
+            stream_age: None,
+            stream_mb: 4096,
+        }
+    }
+}
+
+impl NetworkOptions {
+    /// Returns what is wrong, by the key that it is about.
+    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let mut check = |is_right: bool, key, text: String| {
+            if !is_right {
+                problems.push((key, text));
+            }
+        };
+        let Self { probes, deadline, pending_mb, stream_mb, .. } = self;
+        check(
+            !probes.is_empty(),
+            "probes",
+            "the network has no probe: name at least one".to_owned(),
+        );
+        for (at, name) in probes.iter().enumerate() {
+            if let Err(error) = check_name(name) {
+                check(false, "probes", error.to_string());
+            }
+            let text = format!("the probe {name} is named twice: name each once");
+            check(!probes[..at].contains(name), "probes", text);
+        }
+        if let Err(error) = connect::address(&self.broker) {
+            check(false, "broker", format!("broker is {:?}: {error}", self.broker));
+        }
+        let longest = Duration::from_secs(86_400);
+        check(
+            *deadline <= longest,
+            "deadline",
+            format!("deadline is {deadline:?}: give at most a day"),
+        );
+        check(*pending_mb > 0, "pending-mb", "pending-mb is 0: give at least 1".to_owned());
+        check(*stream_mb > 0, "stream-mb", "stream-mb is 0: give at least 1".to_owned());
+        problems
+    }
+}

@@ -1,0 +1,82 @@
+//! The payload of a message: deltas of one slice, each with the number of its view.
+//!
+//! Shape: for each delta the number of its view (one byte), its length (u32, little endian) and its bytes. What does not
+//! fit into one message goes into several, which are parts of the slice.
+
+use bytes::{Buf, Bytes};
+
+/// Bytes in front of a delta.
+const HEAD: usize = 5;
+
+/// A delta, or a part of one, of a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewDelta {
+    /// Number of the view.
+    pub view: u8,
+    /// The wire form of the delta.
+    pub bytes: Bytes,
+}
+
+/// Bytes of a delta that fits into a payload of `most`.
+#[must_use]
+pub const fn delta_bytes(most: usize) -> usize {
+    most - HEAD
+}
+
+/// Packs `deltas` into payloads of at most `most` bytes each, where none of them is larger.
+#[must_use]
+pub fn pack(deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
+    let mut payloads: Vec<Vec<u8>> = Vec::new();
+    for ViewDelta { view, bytes } in deltas {
+        let delta = [&[*view], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+        match payloads.last_mut().filter(|payload| payload.len() + delta.len() <= most) {
+            Some(payload) => payload.extend(delta),
+            None => payloads.push(delta),
+        }
+    }
+    payloads
+}
+
+/// Unpacks what [`pack`] has packed; nothing where `payload` is none of it.
+#[must_use]
+pub fn unpack(mut payload: Bytes) -> Option<Vec<ViewDelta>> {
+    let mut deltas = Vec::new();
+    while !payload.is_empty() {
+        let (view, length) = (payload.try_get_u8().ok()?, payload.try_get_u32_le().ok()?);
+        let length = usize::try_from(length).ok().filter(|length| *length <= payload.len())?;
+        deltas.push(ViewDelta { view, bytes: payload.split_to(length) });
+    }
+    Some(deltas).filter(|deltas| !deltas.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn deltas_come_back_in_payloads_that_are_as_few_as_their_order_allows(
+            lengths in prop::collection::vec(0..60_usize, 1..20),
+        ) {
+            let delta = |(view, length)| ViewDelta { view, bytes: vec![view; length].into() };
+            let deltas: Vec<_> = (0..).zip(lengths).map(delta).collect();
+            let payloads = pack(&deltas, 100);
+            prop_assert!(payloads.iter().all(|payload| payload.len() <= 100));
+            for two in payloads.windows(2) {
+                let next = unpack(two[1].clone().into()).unwrap()[0].bytes.len();
+                prop_assert!(two[0].len() + HEAD + next > 100);
+            }
+            let unpacked = payloads.into_iter().flat_map(|it| unpack(it.into()).unwrap());
+            prop_assert_eq!(unpacked.collect::<Vec<_>>(), deltas);
+        }
+
+        #[test]
+        fn nonsense_makes_no_delta_longer_than_it_is(payload in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(deltas) = unpack(payload.clone().into()) {
+                prop_assert_eq!(pack(&deltas, usize::MAX >> 1).concat(), payload);
+            }
+        }
+    }
+}
