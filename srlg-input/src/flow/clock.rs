@@ -85,6 +85,11 @@ impl Clock {
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
+    /// Whether the exporter's clock is too far off to be corrected.
+    pub(crate) fn is_unusable(&self) -> bool {
+        self.skew_ns.unsigned_abs() > LARGE
+    }
+
     #[inline]
     fn corrected(&self, time_ns: u64) -> u64 {
         match (self.timestamps, self.skew_ns.unsigned_abs()) {
@@ -97,28 +102,95 @@ impl Clock {
     }
 }
 
+/// Datagrams in a row that have to agree before they move the clock of their exporter. A damaged or forged datagram comes alone, or
+/// a few times where the network repeats it. An exporter whose clock has stepped sends eight within seconds.
+const AGREEING: u32 = 8;
+/// Time that they have to span: longer than a burst, so that an exporter that sends every few seconds interrupts a forged row.
+const AGREEING_SPAN: u64 = 5 * SECOND;
+
 /// The skew of an exporter's clock: the least difference of receipt and export of the running minute
 /// and the one before.
+///
+/// A delay makes the difference larger, and only a wrong time makes it smaller. So one that is too small counts once
+/// [`AGREEING`] datagrams in a row have it, and until then corrects no other datagram than its own.
+///
+/// Invariant: without such a row the skew is at most [`SMALL`] below `base`, which does not fall.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skew {
     since_ns: u64,
     least: [Option<i64>; 2],
+    /// The difference from which a fall is measured.
+    base: i64,
+    /// Whether a row of datagrams agreed with `base`.
+    is_confirmed: bool,
+    row: Row,
+}
+
+/// Datagrams in a row that agree with each other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    count: u32,
+    since_ns: u64,
+    difference: i64,
 }
 
 impl Skew {
-    /// Takes the times of a datagram in.
-    pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) {
+    /// Takes in the times of a datagram with records, and returns the skew of this datagram. A difference of more than an hour
+    /// is no skew, and is returned as it is.
+    pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
+        let difference = received_ns.wrapping_sub(export_ns) as i64;
+        if difference.unsigned_abs() > LARGE {
+            return difference;
+        }
+        self.turn(received_ns);
+        if self.least == [None; 2] {
+            self.begin(difference, false);
+        }
+        let is_agreed = self.row.take(difference, received_ns);
+        let gap = difference - self.base;
+        if gap.unsigned_abs() <= SMALL {
+            self.is_confirmed |= is_agreed;
+        } else if gap < 0 || !self.is_confirmed {
+            if !is_agreed {
+                // While neither is confirmed, a right clock is likelier than a wrong one.
+                let is_likelier = gap < 0 || difference.abs() < self.ns().abs();
+                return if is_likelier { difference } else { self.ns() };
+            }
+            self.begin(difference, true);
+        }
+        self.least[0] = Some(self.least[0].map_or(difference, |least| least.min(difference)));
+        self.ns()
+    }
+
+    /// Begins the next minute if the running one is over.
+    fn turn(&mut self, received_ns: u64) {
         let passed = received_ns.checked_sub(self.since_ns);
         if passed.is_none_or(|passed| passed >= SPAN) {
             let before = self.least[0].filter(|_| passed.is_some_and(|passed| passed < 2 * SPAN));
-            *self = Self { since_ns: received_ns, least: [None, before] };
+            // A clock that falls behind takes what a fall is measured from with it.
+            self.base = self.base.max(self.ns());
+            (self.since_ns, self.least) = (received_ns, [None, before]);
         }
-        let difference = received_ns.wrapping_sub(export_ns) as i64;
-        self.least[0] = Some(self.least[0].map_or(difference, |least| least.min(difference)));
+    }
+
+    fn begin(&mut self, difference: i64, is_confirmed: bool) {
+        (self.least, self.base, self.is_confirmed) = ([None; 2], difference, is_confirmed);
     }
 
     pub(crate) fn ns(&self) -> i64 {
         self.least.into_iter().flatten().min().unwrap_or(0)
+    }
+}
+
+impl Row {
+    /// Appends a datagram, or begins anew with it; returns whether the row is long enough to be believed.
+    fn take(&mut self, difference: i64, received_ns: u64) -> bool {
+        let is_new = self.count == 0 || received_ns < self.since_ns;
+        if is_new || difference.abs_diff(self.difference) > SMALL {
+            *self = Self { count: 0, since_ns: received_ns, difference };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count >= AGREEING && received_ns.saturating_sub(self.since_ns) >= AGREEING_SPAN
     }
 }
 

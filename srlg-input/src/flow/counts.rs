@@ -37,6 +37,9 @@ reasons! {
         BadFrame = "bad-frame",
         /// A flow, or a direction of one, without packets.
         NoPackets = "no-packets",
+        /// A datagram with records whose time of export is more than an hour off. Unless times are trusted, its contacts have the
+        /// time at which it came.
+        BadClock = "bad-clock",
         /// A flow that ended after it was exported; its time is that of the export.
         Future = "future",
         /// A flow that ended before it began; its time is the later.

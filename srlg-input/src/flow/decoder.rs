@@ -110,9 +110,11 @@ impl Decoder {
         self.add_source(source);
         let exporter = self.exporters.get_mut(&key)?;
         let export_ns = u64::from(export.export_s) * SECOND + u64::from(export.export_rest_ns);
-        let clock = exporter.clock(export_ns, 0, Some(export.uptime_ms), received_ns, sink.options);
+        let (clock, skew) =
+            exporter.clock(export_ns, 0, Some(export.uptime_ms), received_ns, sink.options);
         let source = self.sources.get_mut(&source)?;
         export.read(&clock, sink);
+        exporter.learn_clock(&clock, skew, &mut sink.counts);
         let count = Count::of(export.count.into());
         exporter.follow(&mut source.sequence, export.number, count, Some(export.uptime_ms));
         Some(())
@@ -134,9 +136,10 @@ impl Decoder {
             return;
         };
         let export_ns = u64::from(message.export_s) * SECOND;
-        let clock = exporter.clock(export_ns, CUT_NS, uptime_ms, received_ns, sink.options);
+        let (clock, skew) = exporter.clock(export_ns, CUT_NS, uptime_ms, received_ns, sink.options);
         let before = source.template_bytes;
         let records = source.read(message, &clock, exporter, sink);
+        exporter.learn_clock(&clock, skew, &mut sink.counts);
         // NetFlow v9 counts datagrams, IPFIX records.
         let count = if version == Version::V9 { Count::of(1) } else { records };
         exporter.follow(&mut source.sequence, message.number, count, uptime_ms);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::flow::clock::{Clock, Skew};
-use crate::flow::counts::FlowCounts;
+use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::decoder::Decoder;
 use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
@@ -75,7 +75,7 @@ impl Exporter {
     }
 
     /// Returns by how many nanoseconds its clock is behind the receiver's, as far as datagrams that
-    /// waited least tell; 0 of sFlow, which has no clock.
+    /// waited least tell; 0 of sFlow, which has no clock, and of a clock that is more than an hour off.
     pub fn skew_ns(&self) -> i64 {
         self.skew.ns()
     }
@@ -85,23 +85,36 @@ impl Exporter {
         &self.undecodable
     }
 
-    /// The times of a datagram, which says that it was exported at `export_ns`, or 0 for unknown.
+    /// The times of a datagram, which says that it was exported at `export_ns`, or 0 for unknown, and the skew of the exporter if
+    /// the datagram has records.
     pub(crate) fn clock(
-        &mut self,
+        &self,
         export_ns: u64,
         cut_ns: u64,
         uptime_ms: Option<u32>,
         received_ns: u64,
         options: &DecoderOptions,
-    ) -> Clock {
+    ) -> (Clock, Skew) {
+        let mut skew = self.skew;
         let (export_ns, skew_ns) = if export_ns == 0 {
             (received_ns, 0)
         } else {
-            self.skew.take(export_ns, received_ns);
-            (export_ns, self.skew.ns())
+            (export_ns, skew.take(export_ns, received_ns))
         };
         let timestamps = options.timestamps;
-        Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }
+        (Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }, skew)
+    }
+
+    /// Takes the `skew` that [`clock`](Self::clock) returned after a datagram, if the datagram had records: a head alone moves
+    /// no clock.
+    pub(crate) fn learn_clock(&mut self, clock: &Clock, skew: Skew, counts: &mut FlowCounts) {
+        if counts.records == 0 {
+            return;
+        }
+        self.skew = skew;
+        if clock.is_unusable() {
+            counts.add(Reason::BadClock);
+        }
     }
 
     /// Takes a datagram into one of its sequences.

@@ -124,8 +124,87 @@ fn clocks_of_exporters_are_corrected() {
     assert_eq!(last(corrected, &[-60]), (-60, -60));
     assert_eq!(last(corrected, &[10, 8, 30]), (8, 8), "what waited least tells");
     let days = 42 * 86_400;
-    assert_eq!(last(corrected, &[days]), (days + 1, days), "the time of receipt");
-    assert_eq!(last(corrected, &[-days]), (1 - days, -days));
+    assert_eq!(last(corrected, &[days]), (days + 1, 0), "the time of receipt");
+    assert_eq!(last(corrected, &[-days]), (1 - days, 0));
+    let (decoder, _) = skewed(corrected, &[days, 0, -days]);
+    assert_eq!(counted(&decoder, [Reason::BadClock]), [2]);
     assert_eq!(last(Timestamps::Trusted, &[60]), (0, 60));
     assert_eq!(last(Timestamps::Received, &[2]), (3, 2));
+}
+
+/// A decoder that hears one exporter, whose flows end a second before their export.
+struct Heard {
+    decoder: Decoder,
+    now_ns: u64,
+}
+
+impl Heard {
+    fn new() -> Self {
+        Self { decoder: decoder(), now_ns: RECEIVED_NS }
+    }
+
+    /// Contacts of a datagram that says that it was exported so many seconds from now.
+    fn hear(&mut self, ahead_s: i64, records: usize) -> Vec<Contact> {
+        let record = record5(HOSTS, [1, 60], [UPTIME_MS - 2_000, UPTIME_MS - 1_000]);
+        let mut payload = v5(0, 0, &vec![record; records]);
+        let export_s = (self.now_ns / SECOND).saturating_add_signed(ahead_s) as u32;
+        payload[8..12].copy_from_slice(&export_s.to_be_bytes());
+        contacts(&mut self.decoder, self.now_ns, &payload)
+    }
+
+    /// Hears so many datagrams, 100 a second, and checks that their contacts are where they belong.
+    fn hear_all(&mut self, ahead_s: i64, datagrams: u64) {
+        for number in 0..datagrams {
+            let contacts = self.hear(ahead_s, 1);
+            let off_s = contacts[0].time_ns.abs_diff(self.now_ns - SECOND) / SECOND;
+            assert!(off_s < 5, "datagram {number}: {off_s} s off");
+            self.now_ns += SECOND / 100;
+        }
+    }
+
+    fn skew_s(&self) -> i64 {
+        self.decoder.exporter(exporter()).unwrap().skew_ns() / SECOND as i64
+    }
+}
+
+#[test]
+fn wrong_times_of_export_do_not_move_the_clock_of_their_exporter() {
+    let year_2100 = 4_102_444_800 - i64::from(EXPORT_S);
+    for wrong_s in [3_500, 40, year_2100, -i64::from(EXPORT_S) + 1, -3_500] {
+        let mut heard = Heard::new();
+        heard.hear(wrong_s, 1);
+        heard.hear_all(0, 500);
+        // One, a burst, and heads without a record for as long as there are right datagrams.
+        for (times, records) in [(1, 1), (40, 1), (1_000, 0)] {
+            (0..times).for_each(|_| drop(heard.hear(wrong_s, records)));
+            heard.hear_all(0, 300);
+        }
+        for _ in 0..1_000 {
+            heard.hear(wrong_s, 0);
+            heard.hear_all(0, 1);
+        }
+        assert_eq!(heard.skew_s(), 0, "{wrong_s}");
+    }
+}
+
+#[test]
+fn forged_times_that_fall_little_by_little_stay_within_5_seconds() {
+    let mut heard = Heard::new();
+    heard.hear_all(0, 1_000);
+    for ahead_s in 0..100 {
+        heard.hear(ahead_s, 1);
+        heard.hear_all(0, 100);
+    }
+    assert!(heard.skew_s() >= -5, "{}", heard.skew_s());
+}
+
+#[test]
+fn a_clock_that_steps_is_followed() {
+    for (before_s, after_s) in [(0, 60), (0, 3_500), (-60, 0), (-60, 600)] {
+        let mut heard = Heard::new();
+        heard.hear_all(before_s, 1_000);
+        heard.hear_all(after_s, 1_000);
+        assert!((heard.skew_s() + after_s).abs() <= 1, "{before_s} to {after_s}");
+        assert!(heard.hear(after_s, 1)[0].time_ns.abs_diff(heard.now_ns) < 3 * SECOND);
+    }
 }
