@@ -24,6 +24,7 @@ mod counts;
 mod decoder;
 mod element;
 mod exporter;
+mod exporters;
 mod netflow;
 mod options;
 mod record;

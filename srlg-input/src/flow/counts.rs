@@ -17,7 +17,7 @@ reasons! {
         BadTemplate = "bad-template",
         /// A template that was forgotten, as there were too many of its source.
         TemplateGone = "template-gone",
-        /// An exporter or a source that was forgotten, as there were too many; counted of all alone.
+        /// An exporter or a source that was forgotten, as there were too many. A source counts for its exporter as well.
         SourceGone = "source-gone",
         /// A data set that waits for its template.
         Held = "held",

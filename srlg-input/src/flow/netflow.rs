@@ -36,6 +36,7 @@ impl Version {
 /// A datagram of NetFlow v5 or v7: records of one fixed form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Export<'a> {
+    pub(crate) version: Version,
     pub(crate) uptime_ms: u32,
     pub(crate) export_s: u32,
     pub(crate) export_rest_ns: u32,
@@ -62,6 +63,7 @@ impl<'a> Export<'a> {
         // Of a datagram whose head lies, records are not believed either.
         let records = rest.get(..usize::from(count) * record_bytes)?;
         Some(Self {
+            version,
             uptime_ms,
             export_s,
             export_rest_ns: nanoseconds.min(SECOND as u32 - 1),
@@ -160,6 +162,11 @@ impl<'a> Message<'a> {
         let sets = &rest[..length.min(rest.len())];
         let version = Version::Ipfix;
         Some(Self { version, export_s, uptime_ms: None, number, domain, sets, is_cut })
+    }
+
+    /// Whether it has templates or data.
+    pub(crate) fn has_content(&self) -> bool {
+        self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
     pub(crate) fn sets(&self) -> Sets<'a> {

@@ -21,7 +21,9 @@ pub struct DecoderOptions {
     /// Whether the port is part of an exporter. Exporters change it at will, so templates would be
     /// lost; true where several share an address.
     pub by_port: bool,
-    /// Exporters that are remembered, and sources; the least recent goes.
+    /// Exporters that are remembered, and sources. Of exporters that have sent no record the least recent goes first. An exporter
+    /// has a quarter of the sources, at least 16; beyond, and where it has more than its part of a full table, its own least recent
+    /// one goes.
     pub sources: usize,
     /// Templates of a source that are remembered; the least recent goes.
     pub templates: usize,
@@ -29,7 +31,8 @@ pub struct DecoderOptions {
     pub fields: usize,
     /// Bytes of a record; a template for longer ones is refused.
     pub record_bytes: usize,
-    /// Bytes of all templates together, as they are kept; beyond, the least recent source goes.
+    /// Bytes of all templates together, as they are kept, of which an exporter has a quarter; what goes beyond is chosen as for
+    /// `sources`.
     pub template_bytes: usize,
     /// Data sets that wait for one template; the oldest goes.
     pub held_sets: usize,
@@ -96,7 +99,7 @@ pub struct BadOptions {
 impl DecoderOptions {
     pub(crate) fn check(&self) -> Result<(), BadOptions> {
         for (name, value, least, most) in [
-            ("sources", self.sources, 1, 1 << 20),
+            ("sources", self.sources, 2, 1 << 20),
             ("templates", self.templates, 1, 65_280),
             ("fields", self.fields, 1, 16_384),
             ("record_bytes", self.record_bytes, 1, 65_535),

@@ -11,7 +11,7 @@ use lru::LruCache;
 use crate::contact::Contact;
 use crate::flow::clock::Clock;
 use crate::flow::counts::Reason;
-use crate::flow::exporter::{self, Exporter};
+use crate::flow::exporter::Exporter;
 use crate::flow::netflow::{Message, Version};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::record::Record;
@@ -19,10 +19,9 @@ use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 
-/// Which source it is.
+/// A source of an exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    pub(crate) exporter: exporter::Key,
     pub(crate) version: Version,
     /// Of sFlow.
     pub(crate) agent: Option<IpAddr>,
@@ -178,6 +177,13 @@ impl Source {
 }
 
 /// What is at hand while sets are read.
+    /// Forgets the least recent template; returns its bytes.
+    pub(crate) fn shed(&mut self) -> usize {
+        let bytes = self.templates.pop_lru().map_or(0, |(_, template)| template_bytes(&template));
+        self.template_bytes -= bytes;
+        bytes
+    }
+
 struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,

@@ -14,7 +14,7 @@ use crate::flow::decoder::Decoder;
 use crate::flow::exporter;
 use crate::flow::netflow::Version;
 use crate::flow::sampling::Scope;
-use crate::flow::source;
+use crate::flow::source::{self, Source};
 use crate::flow::templates::{Definition, Style};
 
 /// Name and version of the format.
@@ -45,7 +45,11 @@ pub enum BadState {
 }
 
 /// A source with its templates, as it was saved.
-type SavedSource<'a> = (source::Key, Vec<(Style, &'a [u8])>);
+struct SavedSource<'a> {
+    exporter: exporter::Key,
+    key: source::Key,
+    templates: Vec<(Style, &'a [u8])>,
+}
 
 /// An exporter with its rates, as it was saved.
 type SavedRates = (exporter::Key, Vec<(Scope, NonZeroU32)>);
@@ -55,10 +59,13 @@ impl Decoder {
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        let sources =
-            self.sources.iter().rev().filter(|(_, source)| source.templates().count() > 0);
-        put_all(&mut bytes, sources, |bytes, (key, source)| {
-            put_exporter(bytes, key.exporter);
+        let entries = || self.exporters.iter();
+        let sources = entries().flat_map(|(key, entry)| {
+            let sources = entry.sources.iter().rev();
+            sources.filter(|(_, it)| it.templates().count() > 0).map(|(of, it)| (*key, of, it))
+        });
+        put_all(&mut bytes, sources, |bytes, (exporter, key, source)| {
+            put_exporter(bytes, exporter);
             bytes.push(if key.version == Version::Ipfix { 10 } else { 9 });
             bytes.extend(key.domain.to_be_bytes());
             put_all(bytes, source.templates(), |bytes, (_, template)| {
@@ -67,11 +74,11 @@ impl Decoder {
                 bytes.extend_from_slice(&template.definition);
             });
         });
-        let exporters =
-            self.exporters.iter().rev().filter(|(_, it)| it.samplers.iter().count() > 0);
-        put_all(&mut bytes, exporters, |bytes, (key, exporter)| {
+        let exporters = entries().filter(|(_, it)| it.exporter.samplers.iter().count() > 0);
+        put_all(&mut bytes, exporters, |bytes, (key, entry)| {
             put_exporter(bytes, *key);
-            put_all(bytes, exporter.samplers.iter(), |bytes, ((domain, sampler), rate)| {
+            let rates = entry.exporter.samplers.iter();
+            put_all(bytes, rates, |bytes, ((domain, sampler), rate)| {
                 bytes.push(u8::from(domain.is_some()) | u8::from(sampler.is_some()) << 1);
                 bytes.extend(domain.unwrap_or(0).to_be_bytes());
                 bytes.extend(sampler.unwrap_or(0).to_be_bytes());
@@ -90,17 +97,16 @@ impl Decoder {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
         let content = checked(bytes)?;
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
+        let options = self.options;
         for (key, rates) in rates {
-            self.add_exporter(key);
-            let Some(exporter) = self.exporters.get_mut(&key) else { continue };
+            let exporter = &mut self.exporters.promote(key, &options).exporter;
             rates.into_iter().for_each(|(scope, rate)| exporter.samplers.put(scope, rate));
         }
-        for (key, templates) in sources {
-            self.add_exporter(key.exporter);
-            self.add_source(key);
-            let options = self.options;
-            let Some(source) = self.sources.get_mut(&key) else { continue };
-            let before = source.template_bytes;
+        for SavedSource { exporter, key, templates } in sources {
+            let entry = self.exporters.promote(exporter, &options);
+            let before = entry.usage();
+            let source = entry.sources.get_or_insert_mut(key, || Source::new(&options));
+            entry.template_bytes -= source.template_bytes;
             for (style, mut definition) in templates {
                 if let Some(Definition::Template { id, bytes, fields }) =
                     style.next(&mut definition)
@@ -108,8 +114,9 @@ impl Decoder {
                     source.learn(style, id, bytes, fields, &options);
                 }
             }
-            let after = source.template_bytes;
-            self.change_template_bytes(before, after);
+            entry.template_bytes += source.template_bytes;
+            let after = entry.usage();
+            self.exporters.follow(exporter, before, after);
         }
         Ok(())
     }
@@ -142,13 +149,13 @@ fn take_source<'a>(bytes: &mut &'a [u8]) -> Option<SavedSource<'a>> {
         10 => Version::Ipfix,
         _ => return None,
     };
-    let key = source::Key { exporter, version, agent: None, domain: bytes::u32(bytes)? };
+    let key = source::Key { version, agent: None, domain: bytes::u32(bytes)? };
     let templates = take_all(bytes, |bytes| {
         let style = *Style::ALL.get(usize::from(bytes::u8(bytes)?))?;
         let length = bytes::u32(bytes)? as usize;
         Some((style, bytes::split(bytes, length)?))
     });
-    Some((key, templates?))
+    Some(SavedSource { exporter, key, templates: templates? })
 }
 
 fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {

@@ -6,14 +6,14 @@ use std::mem;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts};
+use crate::flow::{FlowCounts, Decoder, DecoderOptions, ExporterStatus, Reason};
 use crate::input::LogLine;
 use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
@@ -26,6 +26,15 @@ use super::udp_drops::UdpDrops;
 /// The least interval between two warnings about the same, and between two saves of templates.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// The counters that warnings are about.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Warned {
+    refused: u64,
+    dropped: u64,
+    /// Exporters and sources that were forgotten.
+    gone: u64,
+}
+
 pub(crate) struct Sockets {
     shared: Arc<ReceiverState>,
     /// Kept open, as the system does not report drops of closed sockets.
@@ -33,8 +42,8 @@ pub(crate) struct Sockets {
     drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
     warned_at: Instant,
-    /// Refused and dropped datagrams at the last warning.
-    warned: (u64, u64),
+    /// Counters at the last warning.
+    warned: Warned,
 }
 
 impl Sockets {
@@ -93,7 +102,7 @@ impl Sockets {
             drops: Mutex::new(drops),
             templates: options.templates.clone(),
             warned_at: Instant::now(),
-            warned: (0, 0),
+            warned: Warned::default(),
         })
     }
 
@@ -107,7 +116,7 @@ impl Sockets {
 
     /// Keeps templates, and looks at what was dropped and refused, once a minute; what there is to tell.
     pub(crate) fn look(&mut self) -> Vec<LogLine> {
-        let is_first = self.warned == (0, 0);
+        let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
             return Vec::new();
         }
@@ -128,17 +137,25 @@ impl Sockets {
     fn news(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
-        let (refused_before, dropped_before) = mem::replace(&mut self.warned, (refused, dropped));
+        let gone = self.decoders().map(|decoder| decoder.counts().of(Reason::SourceGone)).sum();
+        let before = mem::replace(&mut self.warned, Warned { refused, dropped, gone });
         let mut news = Vec::new();
-        if dropped > dropped_before {
-            let more = dropped - dropped_before;
+        if dropped > before.dropped {
+            let more = dropped - before.dropped;
             news.push(LogLine::warning(format!(
                 "the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
                  raise --receive-buffer, or --receivers where there are several exporters"
             )));
         }
-        if refused > refused_before {
-            let more = refused - refused_before;
+        if gone > before.gone {
+            let more = gone - before.gone;
+            news.push(LogLine::warning(format!(
+                "{more} exporters or observation domains were forgotten with their templates, because too many send; \
+                 their addresses may be forged: name single addresses with --exporters"
+            )));
+        }
+        if refused > before.refused {
+            let more = refused - before.refused;
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
             news.push(LogLine::warning(format!(
@@ -155,6 +172,11 @@ impl Sockets {
         failure.into_iter().map(|error| LogLine::warning(error.to_string())).collect()
     }
 
+    fn decoders(&self) -> impl Iterator<Item = MutexGuard<'_, Decoder>> {
+        let decoders = self.shared.decoders.iter();
+        decoders.map(|decoder| decoder.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn counts(&self) -> SocketStatus {
         let mut drops = self.drops.lock().unwrap_or_else(PoisonError::into_inner);
         SocketStatus {
@@ -166,8 +188,7 @@ impl Sockets {
 
     pub(crate) fn status(&self) -> Status {
         let (mut flows, mut exporters) = (FlowCounts::default(), Vec::new());
-        for decoder in &self.shared.decoders {
-            let decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        for decoder in self.decoders() {
             flows += decoder.counts();
             exporters.extend(ExporterStatus::of(&decoder));
         }

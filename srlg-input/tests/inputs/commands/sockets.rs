@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
+use srlg_input::flow::Reason;
 use srlg_input::live::SocketOptions;
 use srlg_input::{Input, InputError, InputOptions};
 
@@ -89,6 +90,24 @@ fn nobody_else_is_read() {
     log.extend(Come::to_end(&mut input).log);
     assert!(log.iter().all(|line| line.ends_with(" 127.0.0.1")), "{log:?}");
     assert_eq!(counted(&log), 10, "{log:?}");
+}
+
+#[test]
+fn sources_that_are_forgotten_are_logged_once_in_a_while() {
+    let (mut input, to) = listen(&LOOPBACK);
+    let exporter = exporter();
+    for domain in 0..300_u32 {
+        let mut template = template(0);
+        template[16..20].copy_from_slice(&domain.to_be_bytes());
+        exporter.send_to(&template, to).unwrap();
+    }
+    wait_for(&mut input, 300);
+    input.stop().stop();
+    let log = Come::to_end(&mut input).log;
+    let gone = input.status().exporters[0].counts.of(Reason::SourceGone);
+    assert_eq!(gone, 300 - 256);
+    assert!(log.len() <= 2, "{log:?}");
+    assert_eq!(counted(&log), gone, "{log:?}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn each_agent_has_a_sequence() {
     let losses = |datagrams: &[(&str, u32)]| {
         let mut decoder = decoder();
         for (agent, number) in datagrams {
-            contacts(&mut decoder, RECEIVED_NS, &datagram(agent, *number, &[]));
+            contacts(&mut decoder, RECEIVED_NS, &datagram(agent, *number, &[sample(1, &[])]));
         }
         decoder.exporter(exporter()).unwrap().losses()
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use srlg_input::flow::{BadOptions, Decoder, DecoderOptions, Reason};
 
 use crate::exports::build::{Field, PLAIN, RECEIVED_NS, plain, set, template9, v9};
-use crate::exports::{contacts, counted, datagrams, decoder, folder};
+use crate::exports::{contacts, counted, datagrams, decoder, exporter, folder};
 
 fn source(number: u32) -> SocketAddr {
     (Ipv4Addr::from_bits(0x0a00_0000 + number), 2055).into()
@@ -38,8 +38,42 @@ fn domains_of_one_exporter_are_bounded_too() {
     for domain in 0..5_000 {
         contacts(&mut decoder, RECEIVED_NS, &v9(0, domain, &[template9(256, &PLAIN)]));
     }
-    assert_eq!(counted(&decoder, [Reason::SourceGone]), [5_000 - 1_024]);
-    assert_eq!(decoder.templates().into_values().collect::<Vec<_>>(), [1_024]);
+    assert_eq!(counted(&decoder, [Reason::SourceGone]), [5_000 - 256]);
+    assert_eq!(decoder.templates().into_values().collect::<Vec<_>>(), [256]);
+    let counts = decoder.exporter(exporter()).unwrap().counts();
+    assert_eq!(counts.of(Reason::SourceGone), 5_000 - 256, "its own");
+}
+
+/// Forged by a sender that knows the permitted addresses.
+#[test]
+fn forged_exporters_put_out_none_that_sent_records() {
+    let (real, flow) = (source(1), set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1)));
+    let large: Vec<Field> = vec![(1, 4); 1_000];
+    // The first address, and by how much address and domain grow.
+    for (name, [first, address, domain], sets) in [
+        ("bare heads", [2, 1, 0], vec![]),
+        ("bare heads of the exporter itself", [1, 0, 1], vec![]),
+        ("made-up templates", [2, 1, 0], vec![template9(256, &PLAIN)]),
+        ("data that wait", [2, 1, 0], vec![flow.clone()]),
+        ("large templates of one", [2, 0, 1], vec![template9(256, &large)]),
+        ("records of one", [2, 0, 1], vec![template9(256, &PLAIN), flow.clone()]),
+    ] {
+        let mut decoder = decoder();
+        let mut contacts = 0;
+        let known = v9(0, 0, &[template9(256, &PLAIN), flow.clone()]);
+        decoder.decode(real, RECEIVED_NS, &known, |_| contacts += 1);
+        for number in 0..5_000 {
+            let message = v9(0, number * domain, &sets);
+            decoder.decode(source(first + number * address), RECEIVED_NS, &message, |_| {});
+        }
+        let again = v9(1, 0, std::slice::from_ref(&flow));
+        decoder.decode(real, RECEIVED_NS, &again, |_| contacts += 1);
+        assert_eq!(contacts, 2, "{name}");
+        let counts = decoder.exporter(real).unwrap().counts();
+        assert_eq!((counts.records, counts.of(Reason::SourceGone)), (2, 0), "{name}");
+        let is_gone = decoder.counts().of(Reason::SourceGone) > 0;
+        assert_eq!(is_gone, name != "bare heads of the exporter itself", "{name}");
+    }
 }
 
 #[test]

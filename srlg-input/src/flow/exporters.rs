@@ -1,0 +1,198 @@
+//! The exporters that a decoder remembers, with their sources, and which of them are forgotten where there are too many.
+//!
+//! Shape: two tables, because senders of UDP can be forged. Newcomers have sent no record, and only take room from each other. An
+//! exporter with records is known, and loses sources or templates only beyond its fair part of the room, and only to its own.
+//! Invariants: once a datagram is read, there are no more exporters, sources and bytes of templates than the options allow.
+
+use lru::LruCache;
+
+use crate::flow::counts::{Counts, Reason};
+use crate::flow::exporter::{Exporter, Key};
+use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
+use crate::flow::source::{self, Source};
+
+/// All exporters of a decoder.
+#[derive(Debug)]
+pub(crate) struct Exporters {
+    newcomers: LruCache<Key, Entry>,
+    known: LruCache<Key, Entry>,
+    /// Of all exporters.
+    pub(crate) counts: Counts,
+    usage: Usage,
+    limit: Usage,
+    /// The most that one exporter may use.
+    share: Usage,
+}
+
+/// An exporter with its sources.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) exporter: Exporter,
+    pub(crate) sources: LruCache<source::Key, Source>,
+    /// Of all its sources.
+    pub(crate) template_bytes: usize,
+}
+
+/// The room that exporters use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    sources: usize,
+    template_bytes: usize,
+}
+
+impl Usage {
+    fn exceeds(self, limit: Self) -> bool {
+        self.sources > limit.sources || self.template_bytes > limit.template_bytes
+    }
+
+    fn change(&mut self, before: Self, after: Self) {
+        self.sources = self.sources + after.sources - before.sources;
+        self.template_bytes = self.template_bytes + after.template_bytes - before.template_bytes;
+    }
+}
+
+impl Entry {
+    fn new(options: &DecoderOptions) -> Self {
+        let sources = LruCache::unbounded();
+        Self { exporter: Exporter::new(options), sources, template_bytes: 0 }
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        Usage { sources: self.sources.len(), template_bytes: self.template_bytes }
+    }
+
+    /// Forgets the least recent source, or the least recent template of the only one.
+    fn shed(&mut self) -> Reason {
+        let reason = if self.sources.len() > 1 {
+            let gone = self.sources.pop_lru();
+            self.template_bytes -= gone.map_or(0, |(_, source)| source.template_bytes);
+            Reason::SourceGone
+        } else {
+            let sources = self.sources.iter_mut();
+            self.template_bytes -= sources.map(|(_, source)| source.shed()).sum::<usize>();
+            Reason::TemplateGone
+        };
+        self.exporter.counts.add(reason);
+        reason
+    }
+}
+
+impl Exporters {
+    pub(crate) fn new(options: &DecoderOptions) -> Self {
+        // An eighth of the table is left to newcomers, without which no exporter could become known.
+        let known = options.sources - (options.sources / 8).max(1);
+        // The largest template fits even into the smallest share.
+        let template_bytes = Source::most_template_bytes(options) / options.templates;
+        let limit = Usage {
+            sources: options.sources,
+            template_bytes: options.template_bytes.max(template_bytes),
+        };
+        // A chassis has up to 16 cards, each a source of its own.
+        let share = Usage {
+            sources: (limit.sources / 4).max(16),
+            template_bytes: (limit.template_bytes / 4).max(template_bytes),
+        };
+        Self {
+            newcomers: table(options.sources),
+            known: table(known),
+            counts: Counts::default(),
+            usage: Usage::default(),
+            limit,
+            share,
+        }
+    }
+
+    /// Bytes that all take at most.
+    pub(crate) fn most_bytes(&self, options: &DecoderOptions) -> usize {
+        let source = size_of::<(source::Key, Source)>() + ENTRY_BYTES;
+        let held = 2 * options.held_bytes;
+        let exporter = size_of::<(Key, Entry)>() + ENTRY_BYTES + Exporter::most_bytes(options);
+        // Both ends of a table of sources take the room of a source each, and a datagram may add one before others go.
+        let exporters = options.sources * (exporter + 2 * source);
+        exporters + (options.sources + 1) * (source + held) + self.limit.template_bytes
+    }
+
+    /// Returns the exporter of a datagram, and whether it is a newcomer.
+    pub(crate) fn hear(&mut self, key: Key, options: &DecoderOptions) -> (&mut Entry, bool) {
+        let Self { newcomers, known, counts, usage, limit, .. } = self;
+        let is_full = known.len() + newcomers.len() >= limit.sources;
+        if let Some(entry) = known.get_mut(&key) {
+            return (entry, false);
+        }
+        if is_full && !newcomers.contains(&key) {
+            forget(newcomers.pop_lru(), counts, usage);
+        }
+        (newcomers.get_or_insert_mut(key, || Entry::new(options)), true)
+    }
+
+    /// Makes an exporter known, because it has sent records, now or before its state was saved.
+    pub(crate) fn promote(&mut self, key: Key, options: &DecoderOptions) -> &mut Entry {
+        if !self.known.contains(&key) {
+            let entry = self.newcomers.pop(&key).unwrap_or_else(|| Entry::new(options));
+            let gone = self.known.push(key, entry);
+            forget(gone, &mut self.counts, &mut self.usage);
+            if self.known.len() + self.newcomers.len() > self.limit.sources {
+                forget(self.newcomers.pop_lru(), &mut self.counts, &mut self.usage);
+            }
+        }
+        self.hear(key, options).0
+    }
+
+    /// Follows what the exporter of a datagram uses from `before` to `after`, and makes room.
+    pub(crate) fn follow(&mut self, key: Key, before: Usage, after: Usage) {
+        if before == after {
+            return;
+        }
+        self.usage.change(before, after);
+        while self.get(&key).is_some_and(|entry| entry.usage().exceeds(self.share)) {
+            self.shed(key);
+        }
+        while self.usage.exceeds(self.limit) {
+            // The exporter itself is the most recent one.
+            if self.newcomers.peek_lru().is_some_and(|(newcomer, _)| *newcomer != key) {
+                forget(self.newcomers.pop_lru(), &mut self.counts, &mut self.usage);
+            } else {
+                self.shed(self.greedy(key));
+            }
+        }
+    }
+
+    /// The exporter `key` if it uses more than its fair part, or else the least recent one that does.
+    fn greedy(&self, key: Key) -> Key {
+        let exporters = self.known.len() + self.newcomers.len();
+        let fair = Usage {
+            sources: self.limit.sources / exporters,
+            template_bytes: self.limit.template_bytes / exporters,
+        };
+        let is_greedy = |entry: &Entry| entry.usage().exceeds(fair);
+        if self.get(&key).is_some_and(is_greedy) {
+            return key;
+        }
+        let mut known = self.known.iter().rev();
+        known.find(|(_, entry)| is_greedy(entry)).map_or(key, |(greedy, _)| *greedy)
+    }
+
+    fn shed(&mut self, key: Key) {
+        let entry = self.known.peek_mut(&key).or_else(|| self.newcomers.peek_mut(&key));
+        let Some(entry) = entry else { return };
+        let before = entry.usage();
+        self.counts.add(entry.shed());
+        self.usage.change(before, entry.usage());
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {
+        self.known.peek(key).or_else(|| self.newcomers.peek(key))
+    }
+
+    /// All exporters: newcomers first, and of each kind the least recent first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.newcomers.iter().rev().chain(self.known.iter().rev())
+    }
+}
+
+/// Counts an exporter that has to go, and each of its sources.
+fn forget(gone: Option<(Key, Entry)>, counts: &mut Counts, usage: &mut Usage) {
+    let Some((_, entry)) = gone else { return };
+    usage.change(entry.usage(), Usage::default());
+    (0..=entry.sources.len()).for_each(|_| counts.add(Reason::SourceGone));
+}
