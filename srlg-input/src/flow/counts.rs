@@ -21,7 +21,7 @@ reasons! {
         SourceGone = "source-gone",
         /// A data set that waits for its template.
         Held = "held",
-        /// A data set whose template did not come before others took its place.
+        /// A data set whose template did not come before others took its place, or before which 64 of its datagram wait already.
         Dropped = "dropped",
         /// A data set of more than 3 bytes that yields no record by its template.
         Undecodable = "undecodable",

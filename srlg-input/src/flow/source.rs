@@ -4,6 +4,7 @@
 //! there is the sequence alone.
 
 use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::IpAddr;
 
 use lru::LruCache;
@@ -70,7 +71,7 @@ impl Source {
         exporter: &mut Exporter,
         sink: &mut Sink<'_, F>,
     ) -> Option<Count> {
-        let mut reading = SetReader { domain: message.domain, exporter, sink };
+        let mut reading = SetReader { domain: message.domain, exporter, sink, waiting: 0 };
         let mut all = Count::of(0);
         let mut sets = message.sets();
         for (id, content) in sets.by_ref() {
@@ -105,6 +106,14 @@ impl Source {
             let flows = if template.style.is_options() { 0 } else { all };
             return Some(Count { all, flows });
         }
+        if content.is_empty() {
+            return Count::of(0);
+        }
+        if reading.waiting == MOST_WAITING {
+            reading.sink.count(Reason::Dropped);
+            return None;
+        }
+        reading.waiting += 1;
         reading.sink.count(Reason::Held);
         let gone = self.held.push(id, *clock, content, reading.sink.options);
         (0..gone).for_each(|_| reading.sink.count(Reason::Dropped));
@@ -168,6 +177,13 @@ impl Source {
         self.template_bytes -= gone.iter().map(template_bytes).sum::<usize>();
     }
 
+    /// Forgets the least recent template; returns its bytes.
+    pub(crate) fn shed(&mut self) -> usize {
+        let bytes = self.templates.pop_lru().map_or(0, |(_, template)| template_bytes(&template));
+        self.template_bytes -= bytes;
+        bytes
+    }
+
     fn forget_all(&mut self, style: Style) {
         let is_of_kind = |template: &Template| template.style.is_options() == style.is_options();
         let gone = self.templates.iter().filter(|(_, template)| is_of_kind(template));
@@ -177,17 +193,12 @@ impl Source {
 }
 
 /// What is at hand while sets are read.
-    /// Forgets the least recent template; returns its bytes.
-    pub(crate) fn shed(&mut self) -> usize {
-        let bytes = self.templates.pop_lru().map_or(0, |(_, template)| template_bytes(&template));
-        self.template_bytes -= bytes;
-        bytes
-    }
-
 struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
+    /// Sets of the message that are held back.
+    waiting: usize,
 }
 
 impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
@@ -231,6 +242,10 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     }
 }
 
+/// Sets of a message that may wait for their templates. An exporter has a set for each template that it has records of, a few; a set
+/// of a byte takes hundreds of bytes to remember.
+const MOST_WAITING: usize = 64;
+
 /// Bytes of a template in the table, but for its definition and steps.
 const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;
 
@@ -246,17 +261,22 @@ struct Set {
     records: Box<[u8]>,
 }
 
-/// The sets that came before their template, the oldest first: no more than so many of a template and so many bytes in all.
+/// The sets that came before their template: no more than so many of a template and so many bytes in all.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    sets: VecDeque<Set>,
+    /// By age.
+    sets: BTreeMap<u64, Set>,
+    /// Ages of the sets of each template, the oldest first.
+    ages: BTreeMap<u16, VecDeque<u64>>,
+    next_age: u64,
     bytes: usize,
 }
 
 impl Set {
     fn bytes(&self) -> usize {
-        // The queue doubles.
-        2 * size_of::<Self>() + self.records.len()
+        // Maps may be half empty, and a list of ages has room for four.
+        let of_template = 2 * size_of::<(u16, VecDeque<u64>)>() + size_of::<[u64; 4]>();
+        2 * size_of::<(u64, Self)>() + of_template + self.records.len()
     }
 }
 
@@ -271,29 +291,41 @@ impl WaitingSets {
     ) -> usize {
         let set = Set { template, clock, records: records.into() };
         self.bytes += set.bytes();
-        self.sets.push_back(set);
+        self.sets.insert(self.next_age, set);
+        let ages = self.ages.entry(template).or_default();
+        ages.push_back(self.next_age);
+        self.next_age += 1;
         let before = self.sets.len();
-        if self.sets.iter().filter(|set| set.template == template).count() > options.held_sets {
-            let oldest = self.sets.iter().position(|set| set.template == template);
-            let gone = oldest.and_then(|oldest| self.sets.remove(oldest));
-            self.bytes -= gone.map_or(0, |set| set.bytes());
+        if ages.len() > options.held_sets {
+            let oldest = ages[0];
+            self.forget(oldest);
         }
-        while self.bytes > options.held_bytes {
-            let Some(gone) = self.sets.pop_front() else { break };
-            self.bytes -= gone.bytes();
+        while self.bytes > options.held_bytes
+            && let Some((&oldest, _)) = self.sets.first_key_value()
+        {
+            self.forget(oldest);
         }
         before - self.sets.len()
     }
 
+    /// Forgets the oldest set of its template.
+    fn forget(&mut self, age: u64) {
+        let Some(set) = self.sets.remove(&age) else { return };
+        self.bytes -= set.bytes();
+        if let Entry::Occupied(mut ages) = self.ages.entry(set.template) {
+            ages.get_mut().pop_front();
+            if ages.get().is_empty() {
+                ages.remove();
+            }
+        }
+    }
+
     /// Takes out the sets that waited for `template`, the oldest first.
     fn take(&mut self, template: u16) -> Vec<Set> {
-        if self.sets.iter().all(|set| set.template != template) {
-            return Vec::new();
-        }
-        let (taken, rest) = self.sets.drain(..).partition(|set| set.template == template);
-        self.sets = rest;
-        self.bytes = self.sets.iter().map(Set::bytes).sum();
-        taken.into()
+        let ages = self.ages.remove(&template).unwrap_or_default();
+        let taken: Vec<Set> = ages.iter().filter_map(|age| self.sets.remove(age)).collect();
+        self.bytes -= taken.iter().map(Set::bytes).sum::<usize>();
+        taken
     }
 }
 

@@ -77,6 +77,20 @@ fn forged_exporters_put_out_none_that_sent_records() {
 }
 
 #[test]
+fn sets_of_a_datagram_that_wait_are_bounded_and_empty_ones_do_not_wait() {
+    let options =
+        DecoderOptions { held_bytes: 16 << 20, held_sets: 1 << 16, ..DecoderOptions::default() };
+    for (content, templates, held) in [(&[][..], 16_000, 0), (&[1], 13_000, 64), (&[1], 1, 64)] {
+        let mut decoder = Decoder::new(options).unwrap();
+        let sets: Vec<_> =
+            (0..13_000).map(|number| set(256 + number % templates, content)).collect();
+        contacts(&mut decoder, RECEIVED_NS, &v9(0, 0, &sets));
+        let dropped = if held == 0 { 0 } else { 13_000 - held };
+        assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [held, dropped]);
+    }
+}
+
+#[test]
 fn the_least_recent_templates_of_a_source_go() {
     let mut decoder = decoder();
     for id in 256..10_256 {
