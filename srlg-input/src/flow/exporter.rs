@@ -80,7 +80,7 @@ impl Exporter {
         self.skew.ns()
     }
 
-    /// Returns the data sets that yielded no record, of the first 16 templates that did so.
+    /// Returns the data sets that yielded no record, of the 16 templates that did so most recently, the least recent first.
     pub fn undecodable(&self) -> &[Undecodable] {
         &self.undecodable
     }
@@ -131,12 +131,17 @@ impl Exporter {
     }
 
     pub(crate) fn add_undecodable(&mut self, domain: u32, template: u16) {
-        let is_it = |known: &&mut Undecodable| known.domain == domain && known.template == template;
-        if let Some(known) = self.undecodable.iter_mut().find(is_it) {
-            known.sets += 1;
-        } else if self.undecodable.len() < MOST_UNDECODABLE {
-            self.undecodable.push(Undecodable { domain, template, sets: 1 });
-        }
+        let is_it = |known: &Undecodable| known.domain == domain && known.template == template;
+        let sets = match self.undecodable.iter().position(is_it) {
+            Some(at) => self.undecodable.remove(at).sets,
+            None => {
+                if self.undecodable.len() == MOST_UNDECODABLE {
+                    self.undecodable.remove(0);
+                }
+                0
+            }
+        };
+        self.undecodable.push(Undecodable { domain, template, sets: sets + 1 });
     }
 }
 

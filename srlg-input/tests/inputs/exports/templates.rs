@@ -105,6 +105,18 @@ fn a_set_that_yields_nothing_is_told_with_its_template() {
 }
 
 #[test]
+fn made_up_templates_do_not_hide_a_set_that_yields_nothing() {
+    let mut decoder = decoder();
+    for id in 300..400 {
+        let sets = [template9(id, &PLAIN), set(id, &[1; 15])];
+        contacts(&mut decoder, RECEIVED_NS, &v9(0, 7, &sets));
+        let known = decoder.exporter(exporter()).unwrap().undecodable();
+        assert_eq!(known.last().map(|it| it.template), Some(id));
+        assert!(known.len() <= 16);
+    }
+}
+
+#[test]
 fn an_empty_string_hides_no_record() {
     let fields = [PLAIN[0], PLAIN[1], (82, 65_535), PLAIN[3]];
     let record = |name: &[u8]| {
