@@ -39,6 +39,7 @@ mod templates;
 pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
 pub use exporter::{Exporter, ExporterStatus, Undecodable};
+pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
 pub use state::BadState;

@@ -1,15 +1,16 @@
 //! A thread that receives exports and decodes them, and what all such threads share.
 
-use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use lru::LruCache;
+
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::flow::Decoder;
+use crate::flow::{Decoder, table};
 
 use super::{DRAIN, Line, now_ns};
 
@@ -34,22 +35,22 @@ impl ReceiverState {
     }
 }
 
-/// Exporters that are remembered; those beyond are spread by address.
+/// Exporters that are remembered. Forged ones put out those that are silent.
 const MOST: usize = 1 << 16;
 
 /// The decoder that each exporter belongs to.
 ///
 /// The kernel spreads datagrams over sockets by addresses and ports, and exporters change their port at will, while
 /// templates and sequences are those of an address. So an exporter belongs to the decoder of the socket that it was
-/// heard at first, wherever it is heard later.
+/// heard at first, wherever it is heard later. The least recent one is forgotten.
 pub(super) struct Homes {
     decoders: usize,
-    homes: Mutex<HashMap<IpAddr, usize>>,
+    homes: Mutex<LruCache<IpAddr, usize>>,
 }
 
 impl Homes {
     pub(super) fn new(decoders: usize) -> Self {
-        Self { decoders, homes: Mutex::default() }
+        Self { decoders, homes: Mutex::new(table(MOST)) }
     }
 
     /// The decoder of `exporter`, which was heard at the socket of number `here`.
@@ -58,19 +59,8 @@ impl Homes {
             return 0;
         }
         let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
-        if homes.len() < MOST {
-            return *homes.entry(exporter).or_insert(here);
-        }
-        homes.get(&exporter).copied().unwrap_or_else(|| spread(exporter) % self.decoders)
+        *homes.get_or_insert(exporter, || here)
     }
-}
-
-fn spread(exporter: IpAddr) -> usize {
-    let bits = match exporter {
-        IpAddr::V4(address) => u128::from(address.to_bits()),
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    ((bits >> 64) as u64 ^ bits as u64) as usize
 }
 
 /// Receives at `socket`, the one of number `here`, until the end is asked for and nothing waits.
@@ -140,11 +130,12 @@ mod tests {
     #[test]
     fn there_are_not_more_homes_than_may_be() {
         let homes = Homes::new(3);
+        let heard_all_along = IpAddr::from([192, 0, 2, 1]);
+        homes.of(heard_all_along, 2);
         for bits in 0..MOST as u32 + 1_000 {
             let host = IpAddr::from(Ipv4Addr::from_bits(bits));
-            let first = homes.of(host, 1);
-            assert!(first < 3);
-            assert_eq!(homes.of(host, 2), first, "{host}");
+            assert_eq!([homes.of(host, 1), homes.of(host, 2)], [1, 1], "{host}");
+            assert_eq!(homes.of(heard_all_along, 0), 2);
         }
         assert_eq!(homes.homes.lock().unwrap().len(), MOST);
     }
