@@ -285,7 +285,12 @@ fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError>
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let mut file = File::create(&new)?;
+    // Whatever has the name goes, so that a link leads to no file of another program.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&new, path)
@@ -301,4 +306,21 @@ fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
         bytes = rest;
     }
     Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_the_new_file_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, new, other] = ["file", "file.new", "other"].map(|name| folder.path().join(name));
+        fs::write(&other, "of another program").unwrap();
+        std::os::unix::fs::symlink(&other, new).unwrap();
+        super::write(&path, b"templates").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"templates");
+        assert_eq!(fs::read(&other).unwrap(), b"of another program");
+    }
 }
