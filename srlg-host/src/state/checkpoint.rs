@@ -6,7 +6,7 @@
 //! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use srlg_core::Params;
@@ -238,7 +238,14 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Writes a file, down to the disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut file = File::create(path).map_err(cannot("make", path))?;
+    // Whatever has the name goes, so that a link leads to no file of another program.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(cannot("remove", path)(error));
+        }
+        _ => {}
+    }
+    let mut file = File::create_new(path).map_err(cannot("make", path))?;
     file.write_all(bytes).map_err(cannot("write", path))?;
     file.sync_all().map_err(cannot("bring to disk", path))
 }
@@ -273,6 +280,19 @@ mod tests {
         drop(first);
         Checkpoints::open(&folder).unwrap();
         drop(of_child);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_an_unfinished_file_leads_nowhere() {
+        let folder = std::env::temp_dir().join(format!("srlg-{}-link", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let [torn, other] = ["torn", "other"].map(|name| folder.join(name));
+        fs::write(&other, "of another program").unwrap();
+        std::os::unix::fs::symlink(&other, &torn).unwrap();
+        write(&torn, b"snapshot").unwrap();
+        assert_eq!(fs::read(&torn).unwrap(), b"snapshot");
+        assert_eq!(fs::read(&other).unwrap(), b"of another program");
         fs::remove_dir_all(&folder).unwrap();
     }
 }
