@@ -83,6 +83,12 @@ impl Delta {
         self.sections().iter().map(Section::len).sum()
     }
 
+    /// Returns the number of bytes in memory that hold its recorders.
+    #[must_use]
+    pub fn body_bytes(&self) -> usize {
+        self.body.len()
+    }
+
     /// Its recorders of each array.
     pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
         sections(&self.body, self.shapes).expect("a body that was read or written before").0
@@ -96,6 +102,14 @@ impl Delta {
         let Self { fingerprints, slice, slices, .. } = *self;
         let kind = StateKind::Delta;
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
+    }
+
+    /// Returns the [`slice`](Self::slice) of the delta in `bytes`, without reading its recorders.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes), but for errors of the body.
+    pub fn slice_of(bytes: &[u8], params: &Params) -> Result<u64, Error> {
+        Ok(open(bytes, StateKind::Delta, params)?.contents.slice)
     }
 
     /// Reads the delta in `bytes`, for a detector with `params`. Allocates no more than

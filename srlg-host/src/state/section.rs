@@ -100,8 +100,15 @@ impl<'a> Section<'a> {
         if header.count.get() as usize > shape.recorders {
             return Err(wrong("a section has more recorders than its array"));
         }
+        // No writer makes these, and they would stay in memory for no recorder.
+        if header.places.get() as usize > shape.recorders.div_ceil(8) {
+            return Err(wrong("a section has more bytes of places than a bitmap of its array"));
+        }
         let mut take = |len: u32| body.split_off(..len as usize).ok_or(CUT);
         let places = take(header.places.get())?;
+        if header.layout == DENSE && (header.count == 0 || places.last() == Some(&0)) {
+            return Err(wrong("a section has a bitmap that is longer than its recorders"));
+        }
         let mut planes = [None; MOST_PLANES];
         for (bit, plane) in planes.iter_mut().enumerate() {
             if header.planes >> bit & 1 == 1 && header.count != 0 {

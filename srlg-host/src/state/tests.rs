@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width};
 
-use super::section::{self, Fold};
+use zerocopy::IntoBytes;
+
+use super::section::{self, DENSE, Fold, SPARSE, SectionHeader};
 use super::words::{StateWord, with_width};
 use super::{Coder, Section, code};
 
@@ -72,5 +74,35 @@ fn layout(step: usize) -> u8 {
 
 #[test]
 fn few_recorders_are_written_as_gaps_and_many_as_a_bitmap() {
-    assert_eq!([layout(2), layout(100)], [section::DENSE, section::SPARSE]);
+    assert_eq!([layout(2), layout(100)], [DENSE, SPARSE]);
+}
+
+#[test]
+fn places_that_take_more_room_than_a_writer_needs_are_refused() {
+    let shape = ArrayShape { recorders: 10_000, width: Width::W16 };
+    for (count, layout, places, is_taken) in [
+        (0, SPARSE, &[][..], true),
+        (0, SPARSE, &[0], false),
+        (0, DENSE, &[], false),
+        (0, DENSE, &[0; 1_000], false),
+        (2, DENSE, &[3], true),
+        (2, DENSE, &[0, 3], true),
+        (2, DENSE, &[3, 0], false),
+        (2, DENSE, &[3; 1_251], false),
+        (1_251, SPARSE, &[0; 1_250], true),
+        (1_252, SPARSE, &[0; 1_251], false),
+    ] {
+        let header = SectionHeader {
+            count: count.into(),
+            first: 0.into(),
+            places: (places.len() as u32).into(),
+            fold: Fold::default(),
+            layout,
+            planes: 1,
+            reserved: 0.into(),
+        };
+        let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
+        let walked = Section::take(&mut &body[..], shape).and_then(|it| it.walk(|_, _: u16| ()));
+        assert_eq!(walked.is_ok(), is_taken, "{count} recorders, layout {layout}: {walked:?}");
+    }
 }
