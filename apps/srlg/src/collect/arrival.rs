@@ -21,7 +21,7 @@ use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 /// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
 const HIGHEST: u64 = 1 << 56;
 
-/// Bytes that a delta takes beside its recorders.
+/// Bytes that a delta takes beside its body.
 const FRAME: usize = 256;
 
 /// The content of a message.
@@ -96,33 +96,42 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
     u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
 }
 
-/// What a message of `probe` delivers, if it is of no slice after `latest`.
+/// What a message of `probe` delivers, if it is of no slice after `latest`. A slice or part that `judge` refuses costs no memory,
+/// because the body is still compressed then.
 pub(super) fn read(
     message: &Message,
     probe: usize,
     params: &[&Params],
     latest: u64,
+    judge: impl FnOnce(u64, Part) -> Option<Refusal>,
 ) -> Result<DeltaArrival<SiteSlice>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let sampling = message.headers.get(SAMPLING_HEADER);
     let sampling = sampling.map(|text| serde_json::from_str(text.as_str()));
     let sampling = sampling.transpose()?.unwrap_or_default();
-    let mut deltas = Vec::new();
-    for ViewDelta { view, bytes } in unpack(message.payload.clone()).ok_or(Rejection::Payload)? {
-        let view = usize::from(view);
-        let params = params.get(view).ok_or(Rejection::Payload)?;
-        deltas.push((view, Delta::from_bytes(&bytes, params)?));
-    }
-    let slice = deltas.first().ok_or(Rejection::Payload)?.1.slice();
-    if let Some(other) = deltas.iter().map(|(_, delta)| delta.slice()).find(|it| *it != slice) {
-        return Err(Rejection::Slices { slice, other });
+    let deltas = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
+    let of = |delta: &ViewDelta| params.get(usize::from(delta.view)).ok_or(Rejection::Payload);
+    // By the heads, before any body is decompressed.
+    let mut slices = deltas.iter().map(|delta| Ok(Delta::slice_of(&delta.bytes, of(delta)?)?));
+    let slice = slices.next().ok_or(Rejection::Payload)??;
+    for other in slices {
+        let other = other?;
+        if other != slice {
+            return Err(Rejection::Slices { slice, other });
+        }
     }
     if slice > latest {
         return Err(Rejection::Future { slice, latest });
     }
-    let recorders: usize = deltas.iter().map(|(_, delta)| delta.recorders()).sum();
-    let bytes = recorders * size_of::<u64>() + FRAME * deltas.len();
+    if let Some(refusal) = judge(slice, part) {
+        return Err(refusal.into());
+    }
+    let read = |delta: ViewDelta| {
+        Ok::<_, Rejection>((usize::from(delta.view), Delta::from_bytes(&delta.bytes, of(&delta)?)?))
+    };
+    let deltas = deltas.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let bytes = deltas.iter().map(|(_, delta)| delta.body_bytes() + FRAME).sum();
     let delta = SiteSlice { slice, deltas, sampling };
     Ok(DeltaArrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
@@ -172,9 +181,35 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let read = read(&message(slice), 0, &[&params], latest);
+            let read = read(&message(slice), 0, &[&params], latest, |_, _| None);
             let refused = read.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
         }
+    }
+
+    #[test]
+    fn a_delta_is_counted_by_its_body_which_is_not_read_if_its_slice_is_refused() {
+        let params = Config::default().validate().unwrap();
+        let mut message = message(7);
+        let [delta] = &unpack(message.payload.clone()).unwrap()[..] else { panic!() };
+        let mut bytes = delta.bytes.to_vec();
+        let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
+        let read = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
+            super::read(message, 0, &[&params], latest, judge)
+        };
+        let whole = read(&message, 7, &|_, _| None).unwrap();
+        assert_eq!(whole.bytes as u64, FRAME as u64 + body);
+        let end = bytes.len() - 4;
+        bytes[64..end].fill(0);
+        let checksum = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+        let delta = ViewDelta { view: 0, bytes: bytes.into() };
+        message.payload = pack(&[delta], 1 << 20).remove(0).into();
+        let reason = |latest, running: Option<u64>| {
+            let judge = |slice, _| running.map(|running| Refusal::Old { slice, running });
+            read(&message, latest, &judge).unwrap_err().reason()
+        };
+        let reasons = [reason(7, None), reason(6, None), reason(7, Some(999))];
+        assert_eq!(reasons, ["corrupt", "from_the_future", "too_old"]);
     }
 }

@@ -212,7 +212,8 @@ impl Engine {
         };
         let latest = arrival::latest(SystemTime::now(), self.plan.network.slice_ms);
         let params: Vec<&Params> = self.detectors.iter().map(SlidingDetector::params).collect();
-        match arrival::read(message, probe, &params, latest) {
+        let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
+        match arrival::read(message, probe, &params, latest, judge) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);

@@ -73,19 +73,31 @@ impl<T> CloseRule<T> {
 
     /// Takes what has arrived.
     pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
-        self.front.hear(arrival.probe, arrival.slice, now);
-        let Some(running) = self.running else { return self.wait(now, arrival) };
-        let DeltaArrival { slice, part, .. } = arrival;
-        let refused = if slice.saturating_add(self.limits.window) <= running {
-            Some(Refusal::Old { slice, running })
-        } else {
-            slot::check(part).err().or_else(|| self.too_far_ahead(now, slice))
-        };
-        match refused {
-            Some(refusal) => Verdict::Refused(refusal),
-            None if slice < running => self.deliver_late(running, arrival),
-            None => self.deliver_open(running, arrival),
+        let DeltaArrival { probe, slice, part, .. } = arrival;
+        if let Some(refusal) = self.judge(now, probe, slice, part) {
+            return Verdict::Refused(refusal);
         }
+        match self.running {
+            None => self.wait(now, arrival),
+            Some(running) if slice < running => self.deliver_late(running, arrival),
+            Some(running) => self.deliver_open(running, arrival),
+        }
+    }
+
+    /// Hears that `probe` has come to `slice`, and returns why a `part` of its delta is refused, if it is.
+    pub(super) fn judge(
+        &mut self,
+        now: Moment,
+        probe: usize,
+        slice: u64,
+        part: Part,
+    ) -> Option<Refusal> {
+        self.front.hear(probe, slice, now);
+        let running = self.running?;
+        if slice.saturating_add(self.limits.window) <= running {
+            return Some(Refusal::Old { slice, running });
+        }
+        slot::check(part).err().or_else(|| self.too_far_ahead(now, slice))
     }
 
     fn wait(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
