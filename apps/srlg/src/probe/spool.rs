@@ -112,7 +112,7 @@ impl Spool {
         match file::decode(slice, bytes.into()) {
             Ok(stored) => Ok(stored),
             Err(why) => {
-                let aside = path.with_extension(DAMAGED);
+                let aside = Self::aside(&path)?;
                 fs::rename(&path, &aside).map_err(cannot("rename", &path))?;
                 self.sync()?;
                 self.slices.remove(&slice);
@@ -145,7 +145,19 @@ impl Spool {
     }
 
     fn path(&self, slice: u64) -> PathBuf {
-        self.folder.join(format!("{slice:020}.{WHOLE}"))
+        self.folder.join(name_of(slice))
+    }
+
+    /// A free name for a damaged file: the same slice may be damaged again.
+    fn aside(path: &Path) -> Result<PathBuf, SpoolError> {
+        let mut aside = path.with_extension(DAMAGED);
+        for again in 2.. {
+            if !aside.try_exists().map_err(cannot("look for", &aside))? {
+                break;
+            }
+            aside = path.with_extension(format!("{DAMAGED}-{again}"));
+        }
+        Ok(aside)
     }
 
     /// Brings the names of files to disk.
@@ -155,9 +167,13 @@ impl Spool {
     }
 }
 
+fn name_of(slice: u64) -> String {
+    format!("{slice:020}.{WHOLE}")
+}
+
 fn slice_of(path: &Path) -> Option<u64> {
-    let whole = path.extension().is_some_and(|extension| extension == WHOLE);
-    path.file_stem()?.to_str()?.parse().ok().filter(|_| whole)
+    let slice = path.file_stem()?.to_str()?.parse().ok()?;
+    (path.file_name()?.to_str()? == name_of(slice)).then_some(slice)
 }
 
 fn lock(folder: &Path) -> Result<File, SpoolError> {

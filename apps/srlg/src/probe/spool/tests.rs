@@ -71,6 +71,27 @@ fn what_was_never_finished_is_removed_and_files_of_others_stay() {
 }
 
 #[test]
+fn a_name_that_is_written_otherwise_is_no_slice() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["+7.delta", "7.delta", "lock"];
+    names.iter().for_each(|name| fs::write(folder.path().join(name), b"mine").unwrap());
+    assert_eq!(open(folder.path()).mark(), None);
+    assert_eq!(files(folder.path()), names);
+}
+
+#[test]
+fn a_slice_that_is_damaged_again_does_not_replace_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["one", "two", "three"] {
+        fs::write(folder.path().join("00000000000000000002.delta"), text).unwrap();
+        let (_, damaged) = Spool::open(folder.path()).unwrap();
+        let [SpoolError::Damaged { path, .. }] = &damaged[..] else { panic!("{damaged:?}") };
+        assert_eq!(fs::read_to_string(path).unwrap(), text);
+    }
+    assert_eq!(files(folder.path()).len(), 3 + 1, "the lock is another file");
+}
+
+#[test]
 fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
