@@ -77,6 +77,27 @@ fn forged_exporters_put_out_none_that_sent_records() {
 }
 
 #[test]
+fn those_that_use_most_of_a_full_table_lose_their_own() {
+    let options = DecoderOptions { sources: 32, ..DecoderOptions::default() };
+    let mut decoder = Decoder::new(options).unwrap();
+    let flow = set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1));
+    let mut hear = |number: u32, domain| {
+        let sets = [template9(256, &PLAIN), flow.clone()];
+        decoder.decode(source(number), RECEIVED_NS, &v9(0, domain, &sets), |_| {});
+    };
+    (0..8).for_each(|domain| hear(1, domain));
+    (0..32).for_each(|number| hear(2 + number % 2, number / 2));
+    (0..16).for_each(|domain| hear(2, domain));
+    let of = |number| {
+        let gone = decoder.exporter(source(number)).unwrap().counts().of(Reason::SourceGone);
+        (decoder.templates()[&(source(number).ip(), 0).into()], gone)
+    };
+    assert_eq!(of(1), (8, 0));
+    assert!([2, 3].iter().all(|greedy| of(*greedy).0 >= 10), "{:?}", [2, 3].map(of));
+    assert_eq!(decoder.templates().into_values().sum::<usize>(), 32);
+}
+
+#[test]
 fn sets_of_a_datagram_that_wait_are_bounded_and_empty_ones_do_not_wait() {
     let options =
         DecoderOptions { held_bytes: 16 << 20, held_sets: 1 << 16, ..DecoderOptions::default() };
