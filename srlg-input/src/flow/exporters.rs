@@ -6,7 +6,7 @@
 
 use lru::LruCache;
 
-use crate::flow::counts::{Counts, Reason};
+use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::exporter::{Exporter, Key};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::source::{self, Source};
@@ -17,7 +17,7 @@ pub(crate) struct Exporters {
     newcomers: LruCache<Key, Entry>,
     known: LruCache<Key, Entry>,
     /// Of all exporters.
-    pub(crate) counts: Counts,
+    pub(crate) counts: FlowCounts,
     usage: Usage,
     limit: Usage,
     /// The most that one exporter may use.
@@ -95,7 +95,7 @@ impl Exporters {
         Self {
             newcomers: table(options.sources),
             known: table(known),
-            counts: Counts::default(),
+            counts: FlowCounts::default(),
             usage: Usage::default(),
             limit,
             share,
@@ -191,7 +191,7 @@ impl Exporters {
 }
 
 /// Counts an exporter that has to go, and each of its sources.
-fn forget(gone: Option<(Key, Entry)>, counts: &mut Counts, usage: &mut Usage) {
+fn forget(gone: Option<(Key, Entry)>, counts: &mut FlowCounts, usage: &mut Usage) {
     let Some((_, entry)) = gone else { return };
     usage.change(entry.usage(), Usage::default());
     (0..=entry.sources.len()).for_each(|_| counts.add(Reason::SourceGone));
