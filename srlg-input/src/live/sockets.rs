@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::flow::{FlowCounts, Decoder, DecoderOptions, ExporterStatus, Reason};
+use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason};
 use crate::input::LogLine;
 use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};

@@ -113,7 +113,8 @@ pub(super) fn read(
     let deltas = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
     let of = |delta: &ViewDelta| params.get(usize::from(delta.view)).ok_or(Rejection::Payload);
     // By the heads, before any body is decompressed.
-    let mut slices = deltas.iter().map(|delta| Ok(Delta::slice_of(&delta.bytes, of(delta)?)?));
+    let head = |delta: &ViewDelta| Ok::<_, Rejection>(Delta::slice_of(&delta.bytes, of(delta)?)?);
+    let mut slices = deltas.iter().map(head);
     let slice = slices.next().ok_or(Rejection::Payload)??;
     for other in slices {
         let other = other?;
@@ -194,10 +195,10 @@ mod tests {
         let [delta] = &unpack(message.payload.clone()).unwrap()[..] else { panic!() };
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
-        let read = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            super::read(message, 0, &[&params], latest, judge)
+        let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
+            read(message, 0, &[&params], latest, judge)
         };
-        let whole = read(&message, 7, &|_, _| None).unwrap();
+        let whole = arrive(&message, 7, &|_, _| None).unwrap();
         assert_eq!(whole.bytes as u64, FRAME as u64 + body);
         let end = bytes.len() - 4;
         bytes[64..end].fill(0);
@@ -207,7 +208,7 @@ mod tests {
         message.payload = pack(&[delta], 1 << 20).remove(0).into();
         let reason = |latest, running: Option<u64>| {
             let judge = |slice, _| running.map(|running| Refusal::Old { slice, running });
-            read(&message, latest, &judge).unwrap_err().reason()
+            arrive(&message, latest, &judge).unwrap_err().reason()
         };
         let reasons = [reason(7, None), reason(6, None), reason(7, Some(999))];
         assert_eq!(reasons, ["corrupt", "from_the_future", "too_old"]);
