@@ -112,7 +112,7 @@ impl<'a> Export<'a> {
             initiated: None,
             sampling: self.sampling,
         };
-        sink.contact(time_ns, [source, destination].map(Host::v4), &details);
+        sink.contact(time_ns, [Host::v4(source), Host::v4(destination)], &details);
     }
 }
 
