@@ -137,7 +137,7 @@ impl Engine {
             self.service.ready("running");
         }
         let keep_ms = self.plan.config.general.keep.as_millis() as u64;
-        self.delivery.look_around(&self.desk, now_ms().saturating_sub(keep_ms));
+        self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
     /// Follows the configuration `next`, as far as that can be done without a restart; whether all is.

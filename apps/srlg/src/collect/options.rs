@@ -15,7 +15,7 @@ use crate::network::options::NetworkOptions;
 /// Options of `srlg collect`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration, with a table [network]
+    /// File of the configuration, with the table `network`
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 

@@ -37,7 +37,7 @@ pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 /// Options of `srlg setup`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration, with a table [network] that names the probes
+    /// File of the configuration, with a table `network` that names the probes
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
