@@ -32,8 +32,8 @@ use srlg_core::{Address, IpPair};
 /// Parameters of the synthetic traffic.
 ///
 /// ```
-/// use srlg_traffic::synthetic::{Backbone, Kind, Planted, inside_host};
-/// let victim = Planted { host: inside_host(7), cardinality: 2000, kind: Kind::FloodVictim };
+/// use srlg_traffic::synthetic::{Backbone, Kind, PlantedHost, inside_host};
+/// let victim = PlantedHost { host: inside_host(7), cardinality: 2000, kind: Kind::FloodVictim };
 /// let traffic = Backbone { slices: 30, pairs: 10_000, planted: vec![victim], ..Backbone::default() };
 /// let packets: usize = traffic.slices().map(|slice| slice.len()).sum();
 /// assert!(packets > 10_000);
