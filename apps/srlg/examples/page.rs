@@ -168,7 +168,7 @@ fn exporter(at: u8, second: u32) -> ExporterBoard {
     }
 }
 
-/// Of contacts of exporters with these rates, 0 where one is not told.
+/// Returns the sampling of contacts with these rates; a rate of 0 is unknown.
 fn sampling(rates: &[u32]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use srlg_input::contact::Networks;
 use srlg_input::{InputOptions, ViewOptions};
 use toml::de::DeTable;
+use tracing::{info, warn};
 
 use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::Rules;
@@ -96,6 +97,27 @@ impl Config {
         };
         let tables = Tables { input: source, rules: vec![rule], ..Tables::default() };
         resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
+    }
+
+    /// Takes over what can be taken over of `next` without a restart, and logs what becomes of it. Returns whether that was
+    /// all of it, or none where `next` is an error.
+    pub(crate) fn reload(&mut self, next: Result<Self>) -> Option<bool> {
+        match next {
+            Ok(next) => {
+                let left = self.take_over(next);
+                left.iter().for_each(|line| warn!("{line}"));
+                let in_part = if left.is_empty() { "" } else { " in part" };
+                info!("the configuration is reloaded{in_part}");
+                Some(left.is_empty())
+            }
+            Err(error) => {
+                format!("{error:#}").lines().for_each(|line| warn!("{line}"));
+                warn!(
+                    "the configuration is not reloaded: the one that was read before stays in force"
+                );
+                None
+            }
+        }
     }
 
     /// Takes over the rules, the allow lists and the labels of `next`, and returns what cannot be taken over without a

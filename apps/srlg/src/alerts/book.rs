@@ -40,7 +40,7 @@ pub(crate) struct ClosedSlice {
     pub(crate) missing_sites: Vec<String>,
 }
 
-/// What a book has in the database.
+/// The state of a book in the database.
 #[derive(Serialize, Deserialize)]
 struct BookState<T> {
     /// The end of the last slice, whose changes are in the database.

@@ -17,9 +17,9 @@ use crate::show::board::ViewBoard;
 
 /// The alerts of all views.
 pub struct Desk {
-    /// In the order of the configuration.
+    /// The options of the views, in the order of the configuration.
     views: Vec<ViewOptions>,
-    /// The same.
+    /// The alerts of the views, in the same order.
     pub(crate) books: Vec<Book>,
     labels: Networks<String>,
     /// The last notice of every alert that goes on.

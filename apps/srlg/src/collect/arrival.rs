@@ -96,7 +96,7 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
     u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
 }
 
-/// What a message of `probe` delivers, if it is of no slice after `latest`. A slice or part that `judge` refuses costs no memory,
+/// Reads what a message of `probe` delivers, and refuses slices after `latest`. A slice or part that `judge` refuses costs no memory,
 /// because the body is still compressed then.
 pub(super) fn read(
     message: &Message,

@@ -45,7 +45,7 @@ pub(super) struct Engine {
     pub(super) plan: Plan,
     /// Where the configuration can be read again.
     pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
-    /// Of each view.
+    /// The detectors, one for each view.
     pub(super) detectors: Vec<SlidingDetector>,
     pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
@@ -128,42 +128,31 @@ impl Engine {
         Ok(())
     }
 
-    /// What is due now and then.
+    /// Does what is due between messages: a sign of life, a reload, the upkeep of the database.
     fn look_around(&mut self) {
         self.service.alive();
         if self.service.wants_reload() {
-            self.service.reloading();
-            self.progress.is_last_reload_good = self.follow((self.reload)());
-            self.service.ready("running");
+            self.reload();
         }
         let keep_ms = self.plan.config.general.keep.as_millis() as u64;
         self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
-    /// Follows the configuration `next`, as far as that can be done without a restart; whether all is.
-    fn follow(&mut self, next: Result<Config>) -> bool {
+    /// Follows the configuration as the file has it now, as far as that can be done without a restart.
+    fn reload(&mut self) {
+        self.service.reloading();
         let Plan { config, options, network } = &mut self.plan;
-        let next = next.and_then(|next| {
+        let next = (self.reload)().and_then(|next| {
             network.check_is_of(&next, options)?;
             Ok(next)
         });
-        match next {
-            Ok(next) => {
-                let left = config.take_over(next);
-                left.iter().for_each(|line| warn!("{line}"));
-                self.desk.reload(config);
-                self.progress.last_reload_ms = now_ms();
-                info!("the configuration is reloaded");
-                left.is_empty()
-            }
-            Err(error) => {
-                format!("{error:#}").lines().for_each(|line| warn!("{line}"));
-                warn!(
-                    "the configuration is not reloaded: the one that was read before stays in force"
-                );
-                false
-            }
+        let reloaded = config.reload(next);
+        if reloaded.is_some() {
+            self.desk.reload(config);
+            self.progress.last_reload_ms = now_ms();
         }
+        self.progress.is_last_reload_good = reloaded == Some(true);
+        self.service.ready("running");
     }
 
     fn pass(&mut self, waited: Duration) {

@@ -126,7 +126,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// What is due now and then.
+    /// Does what is due between slices: a sign of life, a reload, a checkpoint.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
@@ -146,26 +146,12 @@ impl Loop<'_> {
             return;
         }
         self.service.reloading();
-        self.is_last_reload_good = match self.options.config() {
-            Ok(next) => {
-                let left = self.config.take_over(next);
-                left.iter().for_each(|line| warn!("{line}"));
-                self.monitor.reload(&self.config);
-                self.last_reload_ms = now_ms();
-                info!(
-                    "the configuration is reloaded{}",
-                    if left.is_empty() { "" } else { " in part" }
-                );
-                left.is_empty()
-            }
-            Err(error) => {
-                format!("{error:#}").lines().for_each(|line| warn!("{line}"));
-                warn!(
-                    "the configuration is not reloaded: the one that was read before stays in force"
-                );
-                false
-            }
-        };
+        let reloaded = self.config.reload(self.options.config());
+        if reloaded.is_some() {
+            self.monitor.reload(&self.config);
+            self.last_reload_ms = now_ms();
+        }
+        self.is_last_reload_good = reloaded == Some(true);
         self.service.ready("running");
     }
 

@@ -91,7 +91,7 @@ pub(crate) fn get_at(address: SocketAddr, path: &str, host: &str) -> (u16, Strin
     answer(ask(address, path, host))
 }
 
-/// Of contacts of exporters with these rates, 0 where one is not told.
+/// Returns the sampling of contacts with these rates; a rate of 0 is unknown.
 pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {
