@@ -3,35 +3,190 @@
 mod args;
 mod output;
 mod progress;
-mod session;
 mod summary;
 
-use anyhow::Result;
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result};
+use srlg_host::ingest::PairBatch;
+use srlg_host::time::{Placement, SliceClock, SliceSink};
+use srlg_host::{Device, SliceReport, SlidingDetector};
+use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 use srlg_input::{Event, Input};
 
+use crate::alerts::rules::Rules;
+use crate::measure::track::Track;
 pub use args::Args;
+use args::Preset;
+use output::Output;
 use progress::Progress;
-use session::Session;
 
 /// Reads the input to its end, or until a signal.
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
-    let mut session = Session::new(args, Progress::new(&input)?)?;
+    let mut run = Run::new(args, Progress::new(&input)?)?;
     let mut contacts = 0;
     while let Some(event) = input.next_event()? {
         match event {
             Event::Contact(contact) => {
-                session.take(contact)?;
+                run.take(&contact)?;
                 contacts += 1;
-                session.progress().show(contacts, &input);
+                run.slices.reports.progress.show(contacts, &input);
             }
-            Event::Time(now_ns) => session.pass(now_ns)?,
-            Event::Log(line) => session.progress().tell(format_args!("{line}")),
+            Event::Time(now_ns) => run.track.pass(now_ns, &mut run.slices)?,
+            Event::Log(line) => run.slices.reports.progress.tell(format_args!("{line}")),
             _ => {}
         }
     }
-    let totals = session.finish()?;
-    summary::print(&totals, &input.status());
+    summary::print(&run.finish()?, &input.status());
     Ok(())
+}
+
+/// One run over one input: contacts in, reports out.
+struct Run {
+    track: Track,
+    /// No host and no contact is left out.
+    rules: Rules,
+    is_live: bool,
+    slices: Slices,
+    started: Instant,
+}
+
+/// Slice after slice.
+struct Slices {
+    detector: SlidingDetector,
+    reports: Reports,
+}
+
+/// Where reports go, and what is remembered of them.
+struct Reports {
+    output: Output,
+    progress: Progress,
+    sampling: SamplingWindow,
+    /// Whether estimates subtract a background, which can be too large.
+    paper: bool,
+    totals: Totals,
+}
+
+/// What a whole run amounts to.
+#[derive(Default)]
+struct Totals {
+    pairs: u64,
+    unmeasured: u64,
+    /// Contacts of IPv6 hosts that the scheme does not take.
+    refused: u64,
+    too_late: u64,
+    future: u64,
+    slices: u64,
+    overloaded: u64,
+    /// The largest of all slices.
+    background: f64,
+    /// Of all slices.
+    sampled: Sampling,
+    recorder_bytes: usize,
+    device: Device,
+    wall: Duration,
+}
+
+impl Run {
+    fn new(args: &Args, progress: Progress) -> Result<Self> {
+        let late = args.late.unwrap_or(args.window.saturating_sub(1));
+        let clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?;
+        let reports = Reports {
+            output: Output::new(args),
+            progress,
+            sampling: SamplingWindow::new(args.window),
+            paper: args.preset == Preset::Paper,
+            totals: Totals::default(),
+        };
+        let (detector, rules) = (args.detector()?, Rules::new(Vec::new(), Vec::new()));
+        Ok(Self {
+            track: Track::new(&args.view, clock.with_grace(args.grace()), &detector, &rules)?,
+            rules,
+            is_live: args.source.is_live(),
+            slices: Slices { detector, reports },
+            started: Instant::now(),
+        })
+    }
+
+    /// Takes the next contact of the input.
+    fn take(&mut self, contact: &Contact) -> Result<()> {
+        let Self { track, rules, slices, .. } = self;
+        let Reports { paper, totals, .. } = &mut slices.reports;
+        let is_refused = *paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
+        let pairs = (!is_refused).then(|| track.pairs(contact, rules)).into_iter().flatten();
+        let count = pairs.clone().count();
+        totals.refused += u64::from(is_refused);
+        totals.unmeasured += u64::from(!is_refused && count == 0);
+        totals.pairs += count as u64;
+        let placement = track.take(contact.time_ns, pairs, slices)?;
+        if !matches!(placement, Placement::TooLate | Placement::Future) {
+            slices.reports.sampling.add(track.clock().slice_of(contact.time_ns), contact);
+        }
+        Ok(())
+    }
+
+    /// Closes the last slice, if any contact came at all. Of a live input it has not ended: its report would be one
+    /// of a part of a slice.
+    fn finish(self) -> Result<Totals> {
+        let Self { mut track, mut slices, is_live, started, .. } = self;
+        if is_live {
+            track.flush(&mut slices)?;
+        } else {
+            track.finish(&mut slices)?;
+        }
+        let Slices { mut detector, mut reports } = slices;
+        if track.clock().is_running() && !is_live {
+            reports.take(&detector.close_slice()?)?;
+        }
+        reports.output.finish()?;
+        reports.progress.finish();
+        Ok(Totals {
+            too_late: track.clock().too_late(),
+            future: track.clock().future(),
+            recorder_bytes: detector.memory_bytes(),
+            device: detector.device(),
+            wall: started.elapsed(),
+            ..reports.totals
+        })
+    }
+}
+
+impl SliceSink for Slices {
+    type Error = Error;
+
+    fn start(&mut self, slice: u64) -> Result<()> {
+        Ok(self.detector.skip_to(slice)?)
+    }
+
+    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
+        Ok(pairs.ingest_late(&self.detector, slices_late)?)
+    }
+
+    fn advance_to(&mut self, slice: u64) -> Result<()> {
+        self.detector.advance_to(slice, |report| self.reports.take(&report))
+    }
+}
+
+impl Reports {
+    fn take(&mut self, report: &SliceReport) -> Result<()> {
+        let totals = &mut self.totals;
+        totals.slices += 1;
+        if self.paper {
+            totals.background = totals.background.max(report.health.background);
+        }
+        let sampling = self.sampling.at(report.slice);
+        totals.sampled.merge(sampling);
+        self.output.report(report, sampling)?;
+        let Some(overload) = report.health.finder.overload else { return Ok(()) };
+        totals.overloaded += 1;
+        if totals.overloaded == 1 {
+            let slice = report.slice;
+            self.progress.tell(format_args!(
+                "warning: overload in slice {slice}: {overload}; narrow --inside"
+            ));
+        }
+        Ok(())
+    }
 }

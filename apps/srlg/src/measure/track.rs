@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 
 use anyhow::{Error, Result};
+use srlg_host::SlidingDetector;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_input::ViewOptions;
 use srlg_input::contact::{Contact, View};
 
 use crate::alerts::rules::Rules;
+use crate::measure::SKEW;
 
 /// The pairs of a view.
 pub(crate) struct Track {
@@ -22,8 +24,16 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// Makes a track of `view`, whose pairs `slicer` sorts; `rules` are those that it will be asked by.
-    pub(crate) fn new(view: &ViewOptions, slicer: Slicer, rules: &Rules) -> Result<Self> {
+    /// Makes a track of `view`, whose pairs `detector` counts in the slices of `clock`; `rules` are those that it will
+    /// be asked by.
+    pub(crate) fn new(
+        view: &ViewOptions,
+        clock: SliceClock,
+        detector: &SlidingDetector,
+        rules: &Rules,
+    ) -> Result<Self> {
+        let batch = detector.pair_batch(Slicer::BATCH)?;
+        let slicer = Slicer::with_batch(clock.with_skew(SKEW), batch);
         let hits = vec![0; rules.allows().len()];
         Ok(Self { view: View::new(view)?, slicer, hits, allowed: 0, late: 0 })
     }

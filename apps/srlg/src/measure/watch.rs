@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use srlg_host::ingest::PairBatch;
 use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
-use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Config, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
@@ -23,7 +23,6 @@ use crate::alerts::book::{Book, ClosedSlice};
 use crate::alerts::details::Details;
 use crate::alerts::rules::Rules;
 use crate::config::{General, ViewConfig};
-use crate::measure::SKEW;
 use crate::measure::track::Track;
 use crate::show::board::ViewBoard;
 
@@ -59,12 +58,10 @@ impl Watch {
     pub(crate) fn new(config: &ViewConfig, general: &General, seed: u64) -> Result<Self> {
         let ViewConfig { name, view, sizes, rules, .. } = config;
         let clock = SliceClock::new(general.slice, sizes.window - 1, Duration::MAX)?
-            .with_grace(general.grace)
-            .with_skew(SKEW);
+            .with_grace(general.grace);
         let detector = SlidingDetector::new(Config { seed, ..*sizes }, general.device)
             .with_context(|| format!("no detector for the view {name}"))?;
-        let slicer = Slicer::with_batch(clock, detector.pair_batch(Slicer::BATCH)?);
-        let track = Track::new(view, slicer, rules)?;
+        let track = Track::new(view, clock, &detector, rules)?;
         let slices = Slices {
             detector,
             slice_ms: general.slice.as_millis() as u64,

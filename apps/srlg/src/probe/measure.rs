@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result};
 use bytes::Bytes;
 use srlg_host::ingest::PairBatch;
-use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
+use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling};
 use tracing::{info, warn};
@@ -24,7 +24,6 @@ use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
 use crate::alerts::Every;
 use crate::alerts::rules::Rules;
-use crate::measure::SKEW;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::{Network, NetworkView};
@@ -109,10 +108,8 @@ impl Measurement {
             let clock = SliceClock::new(network.slice(), view.sizes.window - 1, Duration::MAX)?;
             let detector = SlidingDetector::new(view.sizes, device)
                 .with_context(|| format!("no detector for the view {}", view.name))?;
-            let batch = detector.pair_batch(Slicer::BATCH)?;
-            let slicer = Slicer::with_batch(clock.with_skew(SKEW).with_grace(grace), batch);
             let rules = Rules::new(Vec::new(), view.allows.clone());
-            let track = Track::new(&view.view, slicer, &rules)?;
+            let track = Track::new(&view.view, clock.with_grace(grace), &detector, &rules)?;
             let measured = ViewSlices { view: number, detector, running: None, latest: 0 };
             Ok(SiteView { track, rules, measured })
         };

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use srlg_input::Status;
 
-use crate::commands::detect::session::Totals;
+use super::Totals;
 
 /// Background up to which the paper's estimate is clear: see docs/measurements.md.
 const CLEAR_BACKGROUND: f64 = 0.01;
@@ -84,7 +84,7 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
 }
 
 /// Peak memory of this process, where the system tells.
-pub(super) fn peak_memory() -> String {
+fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
