@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Looks at the page of the monitor in a headless Chromium, and fails where something is wrong with it.
+"""Looks at the page of srlg in a headless Chromium, and fails where something is wrong with it.
 
 usage: monitor_page.py URL FOLDER [PROCESS]
 
@@ -100,7 +100,7 @@ async def look(socket_url, url, folder, process):
             os.kill(process, signal.SIGTERM)
             await asyncio.sleep(2)
             says = await page.value("document.querySelector('#state').textContent")
-            print(f"after the end of the monitor the page says: {says}")
+            print(f"after the end of srlg the page says: {says}")
             if says != "no connection, trying again":
                 problems.append(f"the page does not say that the connection is lost: {says}")
         page.problems = problems

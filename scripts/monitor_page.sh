@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks at the page of the monitor in a headless Chromium: with made-up boards, then in `srlg demo`. Screenshots
+# Looks at the page of srlg in a headless Chromium: with made-up boards, then in `srlg demo`. Screenshots
 # are in target/monitor-page. Needs chromium and python3-websockets, which root gets by apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."

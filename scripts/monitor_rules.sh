@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the Prometheus rules about the monitor by promtool, which root gets by apt-get, and tries them on made-up series.
+# Checks the Prometheus rules about srlg by promtool, which root gets by apt-get, and tries them on made-up series.
 # Says what was skipped where there is no promtool, or fails there with SRLG_REQUIRE_PROMTOOL=1.
 set -euo pipefail
 cd "$(dirname "$0")/../apps/srlg/service"

@@ -216,10 +216,10 @@ const SECTIONS: &[Section] = &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
-    Section::table("monitor-throughput", "records per second of a monitor, over loopback", &[
+    Section::table("monitor-throughput", "records per second of `srlg run`, over loopback", &[
         "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test throughput -- --ignored --nocapture",
     ]),
-    Section::table("monitor-memory", "memory of a monitor over an hour that is replayed", &[
+    Section::table("monitor-memory", "memory of `srlg run` over an hour that is replayed", &[
         "cargo test -p srlg-cli --test memory -- --nocapture",
     ]),
     Section::table("monitor-attacks", "recorded attacks, exported by softflowd", &[

@@ -1,4 +1,4 @@
-//! Shows the page of the monitor with made-up boards, one a second, of everything that a page has to show.
+//! Shows the page with made-up boards, one a second, of everything that a page has to show.
 //!
 //! `cargo run -p srlg-cli --example page [ADDRESS]` prints where the page is, and goes on until it is stopped.
 

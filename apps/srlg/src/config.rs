@@ -126,7 +126,7 @@ impl Config {
         let mut lines = Vec::new();
         let mut check = |is_same: bool, what: &str| {
             if !is_same {
-                lines.push(format!("{what} changed: restart the monitor for that"));
+                lines.push(format!("{what} changed: restart srlg for that"));
             }
             is_same
         };
@@ -167,9 +167,7 @@ impl Config {
         }
         self.labels = next.labels;
         if !is_same_slice {
-            lines.push(
-                "slice is changed: restart the monitor for that, and for the rules".to_owned(),
-            );
+            lines.push("slice is changed: restart srlg for that, and for the rules".to_owned());
         }
         lines
     }

@@ -47,9 +47,9 @@ enum Task {
     Check(explain::CheckArgs),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::ExplainArgs),
-    /// Suggest thresholds from the counts of a running monitor
+    /// Suggest thresholds from the counts in a state folder
     Suggest(suggest::Args),
-    /// List the alerts in the state of a monitor, which may be running
+    /// List the alerts in a state folder, which may be in use
     Alerts(history::Args),
     /// Print the manual page
     #[command(hide = true)]

@@ -1,4 +1,4 @@
-//! `srlg alerts`: what was told, out of the database of a monitor that may run.
+//! `srlg alerts`: the alerts in a database, which another process may write.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::notify::store::Store;
 /// Options of `srlg alerts`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Folder of the state of the monitor
+    /// State folder
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
 

@@ -1,4 +1,4 @@
-//! `srlg suggest`: thresholds out of what a monitor has counted.
+//! `srlg suggest`: thresholds from the counts in a state folder.
 //!
 //! Shape: for each rule, window and view the largest counts of its hosts; a threshold that 99.9 % of them never reached,
 //! and half as much again.
@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 /// Options of `srlg suggest`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration, with the state that the monitor writes
+    /// Configuration file, with the state of the program that counts
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 }
@@ -51,7 +51,7 @@ pub fn suggest(args: &Args) -> Result<String> {
         }
     }
     if text.is_empty() {
-        bail!("the monitor has not counted yet: let it run for a day");
+        bail!("nothing has been counted yet: let srlg run for a day");
     }
     Ok(text)
 }

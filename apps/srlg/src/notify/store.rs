@@ -43,7 +43,7 @@ pub type NumberedNotice = (i64, Notice);
 /// Returns the path of the database in the folder `state`.
 #[must_use]
 pub fn path(state: &Path) -> PathBuf {
-    state.join("monitor.sqlite")
+    state.join("srlg.sqlite")
 }
 
 impl Store {
@@ -69,7 +69,7 @@ impl Store {
         Ok(Self::new(connection, path, lock))
     }
 
-    /// Opens the database in the folder `state` for reading, while a monitor may write.
+    /// Opens the database in the folder `state` for reading, which another process may write.
     pub fn read(state: &Path) -> Result<Self> {
         let path = path(state);
         let open = || -> Result<Connection> {
@@ -158,7 +158,7 @@ fn last(connection: &Connection) -> Result<i64> {
 
 /// Who writes the database in the folder `state` has this.
 fn lock(state: &Path) -> Result<File> {
-    let path = state.join("monitor.lock");
+    let path = state.join("srlg.lock");
     let mut options = File::options();
     let lock = options.create(true).truncate(false).write(true).open(&path);
     let lock = lock.with_context(|| format!("cannot open {}", path.display()))?;
@@ -187,10 +187,10 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
         }
         Some(ErrorCode::NotADatabase) => "; give another folder with --state",
         Some(ErrorCode::DatabaseCorrupt) => {
-            "; move it away, and get what is left of it by `sqlite3 monitor.sqlite .recover`"
+            "; move it away, and get what is left of it by `sqlite3 srlg.sqlite .recover`"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "; give a folder of a monitor, as a user who may use it"
+            "; give a state folder of srlg, as a user who may use it"
         }
         _ => "",
     };

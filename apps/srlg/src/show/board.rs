@@ -25,7 +25,7 @@ pub type Boards = watch::Receiver<Arc<Board>>;
 /// Everything that is shown after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// When the monitor started, milliseconds since the Unix epoch.
+    /// When the program started, milliseconds since the Unix epoch.
     pub started_ms: u64,
     /// The end of the last slice, milliseconds since the Unix epoch; of a replay by the clock of its data.
     pub now_ms: u64,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Shape: a thread with its own runtime, over the latest board.
-//! Invariant: nobody who asks holds up the monitor; there are no accounts, so the address is one of loopback unless
+//! Invariant: nobody who asks holds up the loop; there are no accounts, so the address is one of loopback unless
 //! somebody says otherwise.
 
 mod api;
@@ -30,7 +30,6 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::show::board::Boards;
-use guard::Hosts;
 use shared::WebState;
 
 /// A web server, which stops when it is dropped.
@@ -39,18 +38,6 @@ pub struct Web {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// The address of a web server, and its clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebOptions {
-    /// Where to listen; port 0 lets the system choose.
-    pub address: SocketAddr,
-    /// Whether others than this machine may ask. There are no accounts.
-    pub is_public: bool,
-    /// Names by which requests may call this machine, besides localhost and `address`. Where there are none, a public
-    /// monitor is asked by any name.
-    pub names: Vec<String>,
 }
 
 /// Checks that `address` is one that the page may be served at.
@@ -64,14 +51,9 @@ pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
 }
 
 impl Web {
-    /// Serves the latest of `boards` at `address`. Others than this machine may ask only where `is_public` says so.
+    /// Serves the latest of `boards` at `address`; port 0 lets the system choose one. Others than this machine may ask
+    /// only where `is_public` says so: there are no accounts.
     pub fn start(address: SocketAddr, is_public: bool, boards: Boards) -> Result<Self> {
-        Self::open(WebOptions { address, is_public, names: Vec::new() }, boards)
-    }
-
-    /// Serves the latest of `boards` as `options` say.
-    pub fn open(options: WebOptions, boards: Boards) -> Result<Self> {
-        let WebOptions { address, is_public, .. } = options;
         check(address, is_public)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -82,7 +64,7 @@ impl Web {
             .with_context(|| format!("cannot listen at {address}"))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let router = router(WebState::new(boards), Hosts::new(options));
+        let router = router(WebState::new(boards), is_public);
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -114,7 +96,7 @@ impl Drop for Web {
     }
 }
 
-fn router(shared: WebState, hosts: Hosts) -> Router {
+fn router(shared: WebState, is_public: bool) -> Router {
     Router::new()
         .merge(assets::routes())
         .route("/metrics", get(metrics::metrics))
@@ -125,6 +107,6 @@ fn router(shared: WebState, hosts: Hosts) -> Router {
         .route("/api/v1/top", get(api::top))
         .fallback(api::unknown)
         .method_not_allowed_fallback(api::not_allowed)
-        .layer(from_fn_with_state(hosts, guard::check))
+        .layer(from_fn_with_state(is_public, guard::check))
         .with_state(shared)
 }

@@ -1,7 +1,7 @@
 //! Alerts that go on, told again and again to an Alertmanager (API v2), which makes notices of them.
 //!
 //! Shape: few labels, as they name an alert there; the rest are annotations. An alert that is not told for three times
-//! `resend` is over there, so a monitor that is gone leaves nothing behind.
+//! `resend` is over there, so a program that is gone leaves nothing behind.
 //! Invariant: an alert goes on there under one name. Routes ask for its severity, which is a label therefore; when it
 //! rises, the alert of the former severity is ended in the same request.
 

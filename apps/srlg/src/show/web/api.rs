@@ -23,7 +23,7 @@ pub(super) async fn unknown() -> Response {
 }
 
 pub(super) async fn not_allowed() -> Response {
-    error(StatusCode::METHOD_NOT_ALLOWED, "the monitor only answers: ask by GET")
+    error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed: ask by GET")
 }
 
 pub(super) async fn status(State(shared): State<WebState>) -> Json<Arc<Board>> {

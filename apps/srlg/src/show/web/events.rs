@@ -27,7 +27,7 @@ struct Page {
 }
 
 impl Page {
-    /// The board, when it has changed, or a comment; nothing more when the monitor ends.
+    /// The board, when it has changed, or a comment; nothing more when the program ends.
     async fn next(&mut self) -> Option<serde_json::Result<Bytes>> {
         match timeout(SILENCE, self.shared.boards.changed()).await {
             Err(_elapsed) => Some(Ok(Bytes::from_static(b":\n\n"))),

@@ -88,7 +88,6 @@ fn sink(sink: &SinkBoard) {
 fn network(board: &NetworkBoard) {
     let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
     set("srlg_reading", board.is_reading.into());
-    set("srlg_running_slice", board.running.unwrap_or(0));
     set("srlg_front_slice", board.front.unwrap_or(0));
     set("srlg_pending_bytes", board.pending_bytes as u64);
     set("srlg_stream_sequence", board.sequence);

@@ -1,4 +1,4 @@
-// What the monitor knows, once a slice. Data come as text and are shown as text.
+// The latest board, once a slice. Data come as text and are shown as text.
 "use strict";
 
 const SECONDS = 600;
@@ -132,7 +132,7 @@ function showAlerts(board) {
   write(byId("alerts-count"), round(count));
   list(byId("alerts"), board.alerts.slice(0, ALERTS), (notice) => notice.id, makeAlert, updateAlert);
   write(byId("alerts-none"), count === 0 ? "Nothing goes on." : count > ALERTS ? `And ${round(count - ALERTS)} more, in the database.` : "");
-  document.title = count ? `(${count}) srlg monitor` : "srlg monitor";
+  document.title = count ? `(${count}) srlg` : "srlg";
 }
 
 // Views
@@ -243,7 +243,7 @@ function showView(view, now) {
   shown.table.hidden = !view.top.length;
   write(shown.none, view.top.length ? (view.super_points > view.top.length ? `And ${round(view.super_points - view.top.length)} more.` : "") : "No host is at the threshold.");
   const [times, largest, points] = shown.data;
-  // The clock of the data goes back where the monitor started again.
+  // The clock of the data goes back where `srlg run` started again.
   if (times.length && now / 1e3 < times[times.length - 1]) shown.data.forEach((values) => values.splice(0));
   if (times.length && now / 1e3 === times[times.length - 1]) return;
   times.push(now / 1e3);
