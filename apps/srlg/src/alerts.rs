@@ -25,7 +25,7 @@ mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
-pub use quiet::{Every, Gate, OnChange};
+pub use quiet::{Every, Gate, OnChange, Trouble};
 pub use rules::Rule;
 pub use terms::{BadTerms, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};

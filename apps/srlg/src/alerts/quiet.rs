@@ -57,6 +57,25 @@ impl OnChange {
     }
 }
 
+/// An error that is logged once, while it stays the same.
+#[derive(Debug, Default)]
+pub struct Trouble(Option<String>);
+
+impl Trouble {
+    /// Returns the text of `error` if it is another one than before.
+    pub fn change_to(&mut self, error: &anyhow::Error) -> Option<&str> {
+        let text = format!("{error:#}");
+        let is_new = self.0.as_ref() != Some(&text);
+        self.0 = Some(text);
+        self.0.as_deref().filter(|_| is_new)
+    }
+
+    /// Ends the trouble, and returns whether there was any.
+    pub fn end(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
 /// A period after which something is due again.
 #[derive(Clone, Copy, Debug)]
 pub struct Every {
@@ -109,6 +128,14 @@ mod tests {
         let mut condition = OnChange::default();
         let changes = [false, true, true, false, false].map(|holds| condition.change_to(holds));
         assert_eq!(changes, [None, Some(true), None, Some(false), None]);
+    }
+
+    #[test]
+    fn trouble_is_logged_when_it_is_new_and_when_it_ends() {
+        let mut trouble = Trouble::default();
+        let news = ["a", "a", "b"].map(|text| trouble.change_to(&anyhow::anyhow!(text)).is_some());
+        assert_eq!(news, [true, false, true]);
+        assert_eq!([trouble.end(), trouble.end()], [true, false]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) use place::Loss;
 use place::{Place, Resumption};
 
 use super::stream::{self, Position, Retention, nanoseconds};
+use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
 
@@ -79,7 +80,7 @@ pub(super) struct Reader {
     retention: Retention,
     place: Place,
     events: Sender<Event>,
-    trouble: Option<String>,
+    trouble: Trouble,
 }
 
 /// Nobody listens any more.
@@ -94,7 +95,14 @@ impl Reader {
         events: Sender<Event>,
     ) -> Self {
         let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client.clone());
-        Self { link, context, retention, place: Place::new(position), events, trouble: None }
+        Self {
+            link,
+            context,
+            retention,
+            place: Place::new(position),
+            events,
+            trouble: Trouble::default(),
+        }
     }
 
     /// Messages that are lost, whenever that is noticed.
@@ -118,17 +126,15 @@ impl Reader {
         }
         match self.open().await {
             Ok((mut messages, opened)) => {
-                if self.trouble.take().is_some() {
+                if self.trouble.end() {
                     info!("the stream can be read");
                 }
                 self.tell(opened).await?;
                 self.read(&mut messages, state.connects).await
             }
             Err(error) => {
-                let error = format!("{error:#}");
-                if self.trouble.as_ref() != Some(&error) {
+                if let Some(error) = self.trouble.change_to(&error) {
                     warn!("the stream cannot be read yet: {error}");
-                    self.trouble = Some(error);
                 }
                 tokio::time::sleep(RETRY).await;
                 Ok(())

@@ -4,11 +4,12 @@
 //! nor more than a line of log in a while.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tracing::warn;
 
 use super::arrival::Rejection;
+use crate::alerts::Every;
 use crate::show::board::MessageCounts;
 
 /// Between two lines about the same reason.
@@ -19,14 +20,14 @@ pub(super) struct Tally {
     names: Vec<String>,
     pub(super) counts: Vec<MessageCounts>,
     pub(super) refused: BTreeMap<&'static str, u64>,
-    told: BTreeMap<&'static str, LastLine>,
+    told: BTreeMap<&'static str, Line>,
 }
 
-/// When a reason was told last, and how often it came since.
+/// When the next line about a reason is due, and how many were left out since the last one.
 #[derive(Debug)]
-struct LastLine {
-    at: Instant,
-    since: u64,
+struct Line {
+    due: Every,
+    left_out: u64,
 }
 
 impl Tally {
@@ -52,15 +53,12 @@ impl Tally {
 
     /// Whether a line about `reason` is due; if so, how many there would have been since the last one.
     fn may_tell(&mut self, reason: &'static str) -> Option<u64> {
-        let now = Instant::now();
-        let told = self.told.get_mut(reason);
-        if let Some(told) = told {
-            told.since += 1;
-            if now - told.at < SILENCE {
-                return None;
-            }
+        let first = || Line { due: Every::new(SILENCE), left_out: 0 };
+        let line = self.told.entry(reason).or_insert_with(first);
+        if line.due.is_due() {
+            return Some(std::mem::take(&mut line.left_out));
         }
-        let before = self.told.insert(reason, LastLine { at: now, since: 0 });
-        Some(before.map_or(0, |told| told.since - 1))
+        line.left_out += 1;
+        None
     }
 }

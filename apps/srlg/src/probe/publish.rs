@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use async_nats::jetstream::context::Context as JetStream;
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::spool::SpoolEntry;
+use crate::alerts::Trouble;
 use crate::network::connect::{Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
 
@@ -93,12 +94,16 @@ impl Publisher {
                 match sent.try_next().await {
                     Ok(None) => break,
                     Ok(Some(slice)) => {
-                        trouble.is_over();
+                        if trouble.end() {
+                            info!("the broker takes slices again");
+                        }
                         self.outbox.ack(slice);
                         next = slice + 1;
                     }
                     Err(error) => {
-                        trouble.is(&error);
+                        if let Some(error) = trouble.change_to(&error) {
+                            warn!("slices are not sent yet, and stay in the spool: {error}");
+                        }
                         tokio::time::sleep(RETRY).await;
                         break;
                     }
@@ -150,25 +155,5 @@ fn hear(outbox: &Outbox, again: &Notify, notice: &[u8]) {
             "a notice is neither a slice's number nor {AGAIN:?}: {:?}",
             String::from_utf8_lossy(notice)
         ),
-    }
-}
-
-/// What stands in the way, told once.
-#[derive(Default)]
-struct Trouble(Option<String>);
-
-impl Trouble {
-    fn is(&mut self, error: &Error) {
-        let error = format!("{error:#}");
-        if self.0.as_ref() != Some(&error) {
-            warn!("slices are not sent yet, and stay in the spool: {error}");
-            self.0 = Some(error);
-        }
-    }
-
-    fn is_over(&mut self) {
-        if self.0.take().is_some() {
-            info!("the broker takes slices again");
-        }
     }
 }
