@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::network::Network;
 use crate::network::broker::Broker;
 use crate::network::setup;
-use crate::probe::traffic::{Share, Traffic};
+use crate::network::subjects::Part;
+use crate::probe::traffic::Traffic;
 
 mod verdict;
 
@@ -78,7 +79,7 @@ fn network(config: &Config) -> Network {
     Network::of(config, &PROBES.map(str::to_owned), 1)
 }
 
-fn traffic(share: Share) -> Traffic {
+fn traffic(share: Part) -> Traffic {
     Traffic {
         generate: Some(PAIRS),
         slices: SLICES,
@@ -91,7 +92,7 @@ fn traffic(share: Share) -> Traffic {
 
 /// The exact answer at the end of the last slice, of the network and of each probe.
 fn truth(network: &Network) -> Truth {
-    let shares = [Share::WHOLE].into_iter().chain(Share::all(PROBES.len() as u32));
+    let shares = [Part::WHOLE].into_iter().chain(Part::all(PROBES.len() as u32));
     let exact = shares.map(|share| {
         let mut window = ExactWindow::new(network.window());
         let mut last = Vec::new();
@@ -122,7 +123,7 @@ impl Nodes {
     fn start(folder: &Path, broker: &str) -> Result<Self> {
         let options = ["--config", CONFIG_FILE, "--reports", REPORTS].map(str::to_owned);
         let collector = Node::start(folder, "collect", &options)?;
-        let probes = Share::all(PROBES.len() as u32).zip(PROBES).map(|(share, name)| {
+        let probes = Part::all(PROBES.len() as u32).zip(PROBES).map(|(share, name)| {
             let traffic = [
                 format!("--generate={PAIRS}"),
                 format!("--slices={SLICES}"),

@@ -67,13 +67,23 @@ pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String
     format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
 
-/// One of the parts of a slice's delta, as `NUMBER/COUNT`.
+/// One of the parts of a whole, as `NUMBER/COUNT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// From 1 to `count`.
     pub number: u32,
-    /// How many parts the delta has; at least 1.
+    /// How many parts the whole has; at least 1.
     pub count: u32,
+}
+
+impl Part {
+    /// The only part of a whole.
+    pub const WHOLE: Self = Self { number: 1, count: 1 };
+
+    /// Returns all parts of a whole that has `count`.
+    pub fn all(count: u32) -> impl Iterator<Item = Self> {
+        (1..=count).map(move |number| Self { number, count })
+    }
 }
 
 impl fmt::Display for Part {
@@ -82,23 +92,16 @@ impl fmt::Display for Part {
     }
 }
 
-/// A text that says no part.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no part of a delta: give NUMBER/COUNT, where NUMBER is 1 to COUNT")]
-pub struct BadPart {
-    text: String,
-}
-
 impl FromStr for Part {
-    type Err = BadPart;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, BadPart> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parse = || {
             let (number, count) = text.split_once('/')?;
             let part = Self { number: number.parse().ok()?, count: count.parse().ok()? };
             (1..=part.count).contains(&part.number).then_some(part)
         };
-        parse().ok_or_else(|| BadPart { text: text.to_owned() })
+        parse().ok_or("give I/N, such as 1/3, with I from 1 to N")
     }
 }
 
@@ -155,7 +158,9 @@ mod tests {
     fn parts_read_as_they_are_written_and_nonsense_is_refused() {
         assert_eq!(Part { number: 2, count: 3 }.to_string(), "2/3");
         assert_eq!("2/3".parse(), Ok(Part { number: 2, count: 3 }));
-        for text in ["", "1", "0/1", "2/1", "1/0", "-1/2", "1/2/3", "a/b", "1/99999999999"] {
+        for text in
+            ["", "1", "0/1", "0/3", "2/1", "4/3", "1/0", "-1/2", "1/2/3", "a/b", "1/99999999999"]
+        {
             assert!(text.parse::<Part>().is_err(), "{text}");
         }
     }
