@@ -20,12 +20,10 @@ mod host;
 pub(crate) mod maxima;
 mod quiet;
 pub mod rules;
-mod terms;
 mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 pub use quiet::{Every, Gate, OnChange, Trouble};
-pub use rules::Rule;
-pub use terms::{BadTerms, Terms};
+pub use rules::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};

@@ -39,7 +39,7 @@ use crate::network::subjects::COLLECTOR;
 use crate::notify::delivery::Delivery;
 use crate::notify::ledger::Ledger;
 use crate::service::Service;
-use crate::show::screen::Screen;
+use crate::show::board::Screen;
 use checkpoint::Attachment;
 use engine::{Engine, Progress};
 pub use options::Args;

@@ -14,8 +14,8 @@ use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
 use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
 use crate::notify::notice::Context;
+use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
-use crate::show::top_hosts::TopHosts;
 
 /// Slices of a silence that are told one by one. Alerts have ended long before.
 const MOST_SILENT: u64 = 4_096;

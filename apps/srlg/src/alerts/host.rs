@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::rules::Rule;
-use crate::alerts::terms::Terms;
+use crate::alerts::rules::Terms;
 use crate::alerts::tracker::Sighting;
 
 /// A host that is pending, or has an active alert.

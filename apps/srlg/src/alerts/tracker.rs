@@ -16,7 +16,7 @@ use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, Windo
 use crate::alerts::group::{Group, NAMED, Starts, network};
 use crate::alerts::host::{Change, HostState};
 use crate::alerts::rules::Rule;
-use crate::alerts::terms::Terms;
+use crate::alerts::rules::Terms;
 
 /// The super points of a slice, by the length of the window in slices.
 pub type Sightings = BTreeMap<u32, Vec<Sighting>>;

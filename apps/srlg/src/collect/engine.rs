@@ -37,8 +37,8 @@ use crate::config::Config;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
+use crate::show::board::Screen;
 use crate::show::board::{Board, NetworkBoard, SiteBoard, ViewBoard};
-use crate::show::screen::Screen;
 
 /// The state of a collector.
 pub(super) struct Engine {

@@ -2,7 +2,6 @@
 
 mod args;
 mod output;
-mod progress;
 mod summary;
 
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use crate::measure::track::Track;
 pub use args::Args;
 use args::Preset;
 use output::Output;
-use progress::Progress;
+use summary::Progress;
 
 /// Reads the input to its end, or until a signal.
 pub fn run(args: &Args) -> Result<()> {

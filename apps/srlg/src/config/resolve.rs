@@ -2,17 +2,26 @@
 //!
 //! Shape: one part after the other; everything that is wrong is a problem, and the rest is checked all the same.
 
-mod rules;
-mod views;
-
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use srlg_input::contact::Networks;
+use ipnet::IpNet;
+use srlg_host::Config as Sizes;
+use srlg_host::config::HashFamily;
+use srlg_input::contact::{Networks, Prefixes, Role, Side};
+use srlg_input::{View, ViewOptions};
 use toml::Spanned;
 
 use super::Config;
 use super::document::Problems;
-use super::file::{File, General, LabelTable, Tables};
+use crate::alerts::book::BELOW_DOWN;
+use crate::alerts::rules::{Allow, AllowTarget, Rules};
+use crate::alerts::{Rule, Terms};
+use crate::config::ViewConfig;
+use crate::config::file::{
+    AllowTable, File, General, LabelTable, PREFIXES, RuleTable, Tables, ViewTable, Window,
+};
 use crate::show::web;
 
 /// The least that a detector reports.
@@ -84,4 +93,249 @@ impl Resolver<'_, '_> {
             }
         }
     }
+
+    /// Two rules of a view for one network: nobody could tell which counts.
+    fn check_networks(&mut self, view: &str, rules: &[(usize, &Rule)]) {
+        let mut seen: BTreeMap<IpNet, &str> = BTreeMap::new();
+        for (at, rule) in rules {
+            for network in &rule.networks {
+                if let Some(other) = seen.insert(network.trunc(), &rule.name) {
+                    let of = if self.file.tables.rules[*at].networks.is_empty() {
+                        "all hosts".to_owned()
+                    } else {
+                        network.to_string()
+                    };
+                    let text = format!(
+                        "the rules {other} and {} are both for {of} in the view {view}: give one of them other networks or views",
+                        rule.name
+                    );
+                    self.add("rule", *at, "name", text);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn rule(&mut self, at: usize, rule: &RuleTable) -> Rule {
+        let RuleTable { name, thresholds, networks, .. } = rule;
+        self.require("rule", at, "name", name.is_empty());
+        let terms = terms(rule);
+        let mut windows = BTreeMap::new();
+        for (window, threshold) in thresholds {
+            let Some(slices) = self.slices(window.length) else {
+                let (text, slice) = (&window.text, self.slice);
+                let text =
+                    format!("a window is {text:?}: give a multiple of slice, which is {slice:?}");
+                self.add("rule", at, "thresholds", text);
+                continue;
+            };
+            let Window { text: window, .. } = window;
+            let problem = match (Terms { threshold: *threshold, ..terms }).checked() {
+                Ok(_) if *threshold < f64::from(LEAST_THRESHOLD) => {
+                    format!(
+                        "threshold is {threshold}: give {LEAST_THRESHOLD} or more, as less is not counted"
+                    )
+                }
+                Ok(terms) => match windows.insert(slices, terms) {
+                    None => continue,
+                    Some(_) => format!("two thresholds are for {window}: give one"),
+                },
+                Err(error) => error.to_string(),
+            };
+            self.add("rule", at, "name", format!("in the rule {name}: {problem}"));
+        }
+        if thresholds.is_empty() {
+            let text = format!("the rule {name} has no threshold: give one, as {{ 60s = 1024 }}");
+            self.add("rule", at, "thresholds", text);
+        }
+        let networks = if networks.is_empty() { all() } else { networks.clone() };
+        Rule { name: name.clone(), networks, windows }
+    }
+
+    /// The length of a window in slices.
+    fn slices(&self, window: Duration) -> Option<u32> {
+        let (window, slice) = (window.as_millis(), self.slice.as_millis().max(1));
+        u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
+    }
+
+    fn usual_rule(&mut self) -> Rule {
+        let window = self.slices(Duration::from_secs(60)).unwrap_or(60);
+        let windows = [(window, Terms::default())].into();
+        Rule { name: "default".to_owned(), networks: all(), windows }
+    }
+
+    fn allow(&mut self, at: usize, allow: &AllowTable) -> Option<Allow> {
+        let AllowTable { why, hosts, peers, ports, .. } = allow.clone();
+        self.require("allow", at, "why", why.is_empty());
+        let what = match (hosts.is_empty(), peers.is_empty(), ports.is_empty()) {
+            (false, true, true) => AllowTarget::Hosts(hosts),
+            (true, false, true) => AllowTarget::Peers(peers),
+            (false, true, false) => AllowTarget::Ports(hosts, ports),
+            _ => {
+                let text = format!(
+                    "the allowance {why:?} is for nothing or for too much: give hosts, or peers, or hosts and ports"
+                );
+                self.add("allow", at, "why", text);
+                return None;
+            }
+        };
+        Some(Allow { what, why })
+    }
+}
+
+/// The terms of a rule, but for its thresholds.
+fn terms(rule: &RuleTable) -> Terms {
+    let default = Terms::default();
+    let ms = |time: Option<Duration>, default| {
+        time.map_or(default, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    };
+    Terms {
+        down: rule.down.unwrap_or(default.down),
+        for_slices: rule.for_slices.unwrap_or(default.for_slices),
+        of_slices: rule.of_slices.unwrap_or(default.of_slices),
+        hold_ms: ms(rule.hold, default.hold_ms),
+        repeat_ms: ms(rule.repeat, default.repeat_ms),
+        ..default
+    }
+}
+
+/// All of both families.
+fn all() -> Vec<IpNet> {
+    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    // 0 is a length of either family.
+    any.map(|host| IpNet::new_assert(host, 0)).to_vec()
+}
+
+/// Bytes of a detector that is sized for a number of pairs.
+const MEMORY: usize = 64_000_000;
+
+impl Resolver<'_, '_> {
+    /// Resolves the views of the file, or the usual ones, each with the rules and allowances that name it, or none.
+    fn views(&mut self) -> Vec<ViewConfig> {
+        let Tables { views, rules, allows, .. } = &self.file.tables;
+        let usual = usual(&self.file.general.inside);
+        let views = if views.is_empty() { &usual } else { views };
+        self.check_names(views);
+        let resolved: Vec<Rule> =
+            rules.iter().enumerate().map(|(at, rule)| self.rule(at, rule)).collect();
+        let targets: Vec<Option<Allow>> =
+            allows.iter().enumerate().map(|(at, allow)| self.allow(at, allow)).collect();
+        let is_of = |views: &[String], name: &String| views.is_empty() || views.contains(name);
+        let mut configs = Vec::new();
+        for (at, view) in views.iter().enumerate() {
+            let ViewTable { name, pairs, memory, options } = view;
+            let of_view =
+                resolved.iter().enumerate().filter(|(at, _)| is_of(&rules[*at].views, name));
+            let of_view: Vec<(usize, &Rule)> = of_view.collect();
+            self.check_networks(name, &of_view);
+            let mut of_view: Vec<Rule> =
+                of_view.into_iter().map(|(_, rule)| rule.clone()).collect();
+            of_view.iter_mut().for_each(|rule| shorten(&mut rule.networks, &options.prefixes));
+            if rules.is_empty() {
+                of_view.push(self.usual_rule());
+            }
+            let allowed = targets.iter().zip(allows).filter(|(_, of)| is_of(&of.views, name));
+            let mut allows: Vec<Allow> = allowed.filter_map(|(allow, _)| allow.clone()).collect();
+            for allow in &mut allows {
+                if let AllowTarget::Hosts(networks) = &mut allow.what {
+                    shorten(networks, &options.prefixes);
+                }
+            }
+            let rules = Rules::new(of_view, allows);
+            if let Some(sizes) = self.sizes(at, view, &rules) {
+                let (name, view) = (name.clone(), options.clone());
+                let (pairs, memory) = (*pairs, *memory);
+                configs.push(ViewConfig { name, view, pairs, memory, sizes, rules });
+            }
+        }
+        configs
+    }
+
+    fn check_names(&mut self, views: &[ViewTable]) {
+        let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
+        for (at, ViewTable { name, options, .. }) in views.iter().enumerate() {
+            if names[..at].contains(&name.as_str()) {
+                let text = format!("two views are called {name}: give each a name of its own");
+                self.add("view", at, "name", text);
+            }
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            if name.is_empty() || !name.bytes().all(is_plain) {
+                let text =
+                    format!("a view is called {name:?}: give a name of letters, digits, - and _");
+                self.add("view", at, "name", text);
+            }
+            if let Err(error) = View::new(options) {
+                self.add("view", at, "name", format!("in the view {name}: {error}"));
+            }
+        }
+        let Tables { rules, allows, .. } = &self.file.tables;
+        let of_rules = rules.iter().map(|rule| &rule.views).enumerate().map(|it| ("rule", it));
+        let of_allows = allows.iter().map(|it| &it.views).enumerate().map(|it| ("allow", it));
+        for (table, (at, views)) in of_rules.chain(of_allows) {
+            for name in views.iter().filter(|name| !names.contains(&name.as_str())) {
+                let text = format!("there is no view {name}: give one of {}", names.join(", "));
+                self.add(table, at, "views", text);
+            }
+        }
+    }
+
+    /// Sizes for all rules of a view. Senders cannot know the hashes.
+    fn sizes(&mut self, at: usize, view: &ViewTable, rules: &Rules) -> Option<Sizes> {
+        let ViewTable { name, pairs, memory, .. } = view;
+        let Some(window) = rules.windows().last().copied() else {
+            // Rules that are wrong are problems already.
+            if self.problems.len() == 0 {
+                let text = format!("the view {name} has no rule: give one, or leave the view out");
+                self.add("view", at, "name", text);
+            }
+            return None;
+        };
+        let threshold = ((rules.least(None) * BELOW_DOWN) as u32).max(LEAST_THRESHOLD);
+        let preset = Sizes::default();
+        let linear_width = preset.linear_width.max(threshold.div_ceil(2).next_multiple_of(32));
+        let preset = Sizes { threshold, window, linear_width, ..preset };
+        let sizes = match pairs {
+            Some(pairs) => Sizes::for_load(threshold, window, *pairs, memory.unwrap_or(MEMORY))
+                .map(|plan| plan.config),
+            None => preset.validate().map(|_| preset),
+        };
+        match sizes {
+            Ok(sizes) => Some(Sizes { hash: HashFamily::HalfSip13, ..sizes }),
+            Err(error) => {
+                let key = if pairs.is_some() { "pairs" } else { "name" };
+                self.add("view", at, key, format!("no detector for the view {name}: {error}"));
+                None
+            }
+        }
+    }
+}
+
+/// Makes networks of a view's hosts no longer than the hosts are: what is said of an address is said of the network that
+/// counts as a host.
+fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
+    for network in networks {
+        let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
+        if network.prefix_len() > most {
+            // Shorter than a length of the family.
+            *network = IpNet::new_assert(network.addr(), most).trunc();
+        }
+    }
+}
+
+/// The views of a configuration without any: fan-in and fan-out of inside hosts, and fan-out of outside hosts.
+fn usual(inside: &[IpNet]) -> Vec<ViewTable> {
+    let view = |name: &str, measure, role, prefixes| {
+        let inside = inside.to_vec();
+        let options = ViewOptions { inside, measure, role, prefixes, ..ViewOptions::default() };
+        ViewTable { name: name.to_owned(), options, ..ViewTable::default() }
+    };
+    let mut views = vec![
+        view("fan-in", Side::Inside, Role::Destination, PREFIXES),
+        view("fan-out", Side::Inside, Role::Source, PREFIXES),
+    ];
+    if !inside.is_empty() {
+        let prefixes = Prefixes { host6: 64, peer6: 128, ..PREFIXES };
+        views.push(view("outside", Side::Outside, Role::Source, prefixes));
+    }
+    views
 }

@@ -15,7 +15,7 @@ use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
 use crate::show::board::Board;
-use crate::show::screen::Screen;
+use crate::show::board::Screen;
 
 /// Watches until the input ends, or a signal comes.
 pub fn run(options: &Options) -> Result<()> {

@@ -15,7 +15,6 @@ mod file;
 mod hold;
 mod options;
 mod syslog;
-mod wake;
 mod webhook;
 mod worker;
 
@@ -30,8 +29,7 @@ use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 use crate::show::board::SinkBoard;
 pub use options::{SinkKind, SinkOptions};
-use wake::Wake;
-use worker::Worker;
+use worker::{Wake, Worker};
 
 /// Tells why a notice was not taken.
 #[derive(Debug)]

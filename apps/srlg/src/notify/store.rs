@@ -1,24 +1,20 @@
 //! The database: what was told, what sinks wait for, and the states that outlive a restart.
 //!
 //! Shape: SQLite. Notices are numbered from 1 on, and no number is given twice; a sink has the number up to which it is
-//! done, so that its queue is what comes after.
+//! done, so that its queue is what comes after. A row per alert has the numbers of its first and of its last notice, so
+//! that active alerts are found without a look at all notices.
 //! Invariants: notices and the states of the same moment come to disk together or not at all. So after a kill no start
 //! is told twice, and no end is lost. One process writes, which has a lock; others may read.
-
-mod alerts;
-mod cursors;
-mod schema;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::alerts::Status;
-use anyhow::{Context, Result, bail};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
-pub use self::cursors::Cursor;
+use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 
 /// How long the database waits for another program, as one that makes a copy.
@@ -62,7 +58,7 @@ impl Store {
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             // In kB: what is added is not read again.
             connection.pragma_update(None, "cache_size", -512)?;
-            schema::make(&mut connection)?;
+            make(&mut connection)?;
             Ok(connection)
         };
         let connection = open().map_err(|error| explain(error, path.as_deref()))?;
@@ -76,7 +72,7 @@ impl Store {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(&path, flags)?;
             connection.busy_timeout(BUSY)?;
-            schema::check(&connection)?;
+            check(&connection)?;
             Ok(connection)
         };
         let connection = open().map_err(|error| explain(error, Some(&path)))?;
@@ -104,7 +100,7 @@ impl Store {
                 let sql = "INSERT INTO notices (id, now_ms, json) VALUES (?, ?, ?)";
                 let row = params![id, i64::try_from(notice.now_ms)?, json];
                 let number = transaction.prepare_cached(sql)?.insert(row)?;
-                alerts::follow(&transaction, &id, number, notice.status == Status::End)?;
+                follow(&transaction, &id, number, notice.status == Status::End)?;
             }
             for (key, value) in states {
                 let sql = "INSERT OR REPLACE INTO states (key, value) VALUES (?, ?)";
@@ -174,9 +170,6 @@ fn lock(state: &Path) -> Result<File> {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 /// Says of `error` which database it is about, and what to do.
 fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
@@ -199,3 +192,200 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
         None => format!("cannot use the database in memory{way_out}"),
     })
 }
+
+/// Notices that are kept: some 3 GB.
+const MOST: i64 = 1_000_000;
+
+/// Notices that are kept where there is no file: some 6 MB.
+const MOST_IN_MEMORY: i64 = 2_000;
+
+/// Notes the notice `number` of the alert `id`.
+fn follow(connection: &Connection, id: &str, number: i64, is_end: bool) -> Result<()> {
+    let sql = "INSERT INTO alerts (id, first, last, is_end) VALUES (?1, ?2, ?2, ?3)
+        ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3";
+    connection.prepare_cached(sql)?.execute(params![id, number, is_end])?;
+    Ok(())
+}
+
+impl Store {
+    /// Returns the last notice of each alert that goes on, in their order.
+    pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
+        let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
+            WHERE NOT is_end ORDER BY last";
+        self.notices(sql, [])
+    }
+
+    /// Returns the alerts of which something had been told at the notice `number`, but not their end.
+    pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
+        let sql = "SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
+            UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1";
+        self.with(|connection| {
+            let mut query = connection.prepare_cached(sql)?;
+            let ids = query.query_map([number], |row| row.get::<_, String>(0))?;
+            ids.map(|id| id?.parse().map_err(|error: &str| anyhow!(error))).collect()
+        })
+    }
+
+    /// Returns the last notice of each alert of which one was told since `since_ms`, milliseconds since the Unix epoch; the
+    /// one that was told last comes first.
+    pub fn alerts_since(&self, since_ms: u64) -> Result<Vec<NumberedNotice>> {
+        // The sign keeps SQLite from going through all notices in the order of their numbers.
+        let sql = "SELECT number, json FROM notices JOIN alerts ON last = number
+            WHERE now_ms >= ? ORDER BY +number DESC";
+        self.notices(sql, params![i64::try_from(since_ms).unwrap_or(i64::MAX)])
+    }
+
+    /// Forgets notices before `before_ms`, milliseconds since the Unix epoch, and the oldest of more than a million, or of
+    /// more than 2,000 in memory, where all sinks are done with them; of alerts that go on the first and the last are
+    /// kept. Returns how many were forgotten.
+    pub fn forget(&self, before_ms: u64) -> Result<usize> {
+        let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
+            AND number <= coalesce((SELECT min(done) FROM sinks), number)
+            AND EXISTS (SELECT 1 FROM alerts WHERE alerts.id = notices.id
+                AND (is_end OR number NOT IN (first, last)))";
+        let alerts = "DELETE FROM alerts WHERE is_end
+            AND NOT EXISTS (SELECT 1 FROM notices WHERE number = last)";
+        let most = if self.0.path.is_some() { MOST } else { MOST_IN_MEMORY };
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            let row = params![i64::try_from(before_ms)?, last(&transaction)? - most];
+            let count = transaction.execute(notices, row)?;
+            if count > 0 {
+                transaction.execute(alerts, [])?;
+            }
+            transaction.commit()?;
+            Ok(count)
+        })
+    }
+}
+
+/// The position of a sink, and its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The number of the last notice that is done.
+    pub done: i64,
+    /// Notices that were taken.
+    pub sent: i64,
+    /// Attempts that failed.
+    pub failed: i64,
+    /// Notices that were given up.
+    pub dropped: i64,
+}
+
+const SET: &str = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?)";
+
+impl Store {
+    /// Returns how far the sink `name` is; one that is new begins with what is told next.
+    pub fn cursor(&self, name: &str) -> Result<Cursor> {
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            let sql = "SELECT done, sent, failed, dropped FROM sinks WHERE name = ?";
+            let read = |row: &Row<'_>| {
+                let (done, sent) = (row.get(0)?, row.get(1)?);
+                Ok(Cursor { done, sent, failed: row.get(2)?, dropped: row.get(3)? })
+            };
+            if let Some(cursor) = transaction.query_row(sql, [name], read).optional()? {
+                return Ok(cursor);
+            }
+            let done = last(&transaction)?;
+            transaction.execute(SET, params![name, done, 0, 0, 0])?;
+            transaction.commit()?;
+            Ok(Cursor { done, ..Cursor::default() })
+        })
+    }
+
+    /// Sets how far the sink `name` is.
+    pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
+        let Cursor { done, sent, failed, dropped } = cursor;
+        self.with(|connection| {
+            connection.prepare_cached(SET)?.execute(params![name, done, sent, failed, dropped])?;
+            Ok(())
+        })
+    }
+
+    /// Forgets the sinks that are not among `names`, so that nothing is kept for them.
+    pub fn keep_sinks(&self, names: &[String]) -> Result<()> {
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            let known: Vec<String> = transaction
+                .prepare("SELECT name FROM sinks")?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            for name in known.iter().filter(|name| !names.contains(name)) {
+                transaction.execute("DELETE FROM sinks WHERE name = ?", [name])?;
+            }
+            Ok(transaction.commit()?)
+        })
+    }
+}
+
+/// Version of the tables below, and of the notices in them.
+const VERSION: i64 = 2;
+
+/// Tells databases of this program from others: `srlg`.
+const APPLICATION: i64 = 0x73_72_6c_67;
+
+const TABLES: &str = "
+    CREATE TABLE notices (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL,
+        now_ms INTEGER NOT NULL,
+        json TEXT NOT NULL
+    );
+    CREATE INDEX notices_by_time ON notices (now_ms);
+    CREATE TABLE alerts (
+        id TEXT PRIMARY KEY,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        is_end INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX alerts_by_last ON alerts (last);
+    CREATE INDEX alerts_that_go_on ON alerts (last) WHERE NOT is_end;
+    CREATE TABLE states (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE sinks (
+        name TEXT PRIMARY KEY,
+        done INTEGER NOT NULL,
+        sent INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        dropped INTEGER NOT NULL
+    ) WITHOUT ROWID;
+";
+
+/// Makes the tables in a database that is empty, and checks any other.
+fn make(connection: &mut Connection) -> Result<()> {
+    let count = "SELECT count(*) FROM sqlite_master";
+    if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {
+        return check(connection);
+    }
+    ensure_version(value(connection, "user_version")?, 0)?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(TABLES)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    Ok(transaction.commit()?)
+}
+
+/// Checks that a database is of this program, and of this version.
+fn check(connection: &Connection) -> Result<()> {
+    ensure_version(value(connection, "user_version")?, VERSION)?;
+    ensure!(
+        value(connection, "application_id")? == APPLICATION,
+        "the database is of another program: give another folder with --state"
+    );
+    Ok(())
+}
+
+fn value(connection: &Connection, pragma: &str) -> Result<i64> {
+    Ok(connection.pragma_query_value(None, pragma, |row| row.get(0))?)
+}
+
+fn ensure_version(version: i64, expected: i64) -> Result<()> {
+    ensure!(
+        version == expected,
+        "the database has version {version}, and this program reads {VERSION}: give another folder with --state"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

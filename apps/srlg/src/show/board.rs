@@ -1,17 +1,25 @@
 //! What is known now: for the page, the metrics and the interface of programs.
 //!
-//! Shape: the loop publishes a [`Board`] after every slice, whole, and whoever looks has the latest one. Nobody waits for
-//! anybody.
+//! Shape: the loop publishes a [`Board`] after every slice, whole, by a [`Screen`], and whoever looks has the latest one.
+//! Nobody waits for anybody. [`TopHosts`] has the largest super points of a view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Result;
 use serde::{Serialize, Serializer};
+use srlg_host::SliceReport;
+use srlg_host::report::EstimateRange;
 use srlg_input::contact::Sampling;
-use tokio::sync::watch;
+use tokio::sync::watch::{self, Sender};
+use tracing::{info, warn};
 
+use crate::alerts::{Every, OnChange, Tracker};
+use crate::config::General;
 use crate::notify::notice::Notice;
+use crate::show::web::Web;
 
 /// Hosts of a view that are shown.
 pub const TOP: usize = 50;
@@ -237,4 +245,117 @@ pub struct SinkBoard {
     /// Why the last attempt failed, while the sink fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// The shortest time between two boards.
+const BOARD: Duration = Duration::from_millis(250);
+
+/// A publisher of boards.
+pub(crate) struct Screen {
+    boards: Sender<Arc<Board>>,
+    /// Serves until it is dropped.
+    _web: Option<Web>,
+    publish: Every,
+    lost: OnChange,
+    full: OnChange,
+}
+
+impl Screen {
+    /// Serves boards where `general` says.
+    pub(crate) fn open(general: &General) -> Result<Self> {
+        let (boards, latest) = watch::channel(Arc::default());
+        let web = general.http.map(|address| Web::start(address, general.http_public, latest));
+        let web = web.transpose()?;
+        if let Some(web) = &web {
+            info!("the page is at http://{}/", web.address());
+        }
+        let (lost, full) = (OnChange::default(), OnChange::default());
+        Ok(Self { boards, _web: web, publish: Every::new(BOARD), lost, full })
+    }
+
+    /// Shows the board that `make` makes, when one is due.
+    pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
+        if self.publish.is_due() {
+            let board = make();
+            self.log_changes(&board);
+            self.boards.send_replace(Arc::new(board));
+        }
+    }
+
+    /// Logs when the input is lost and comes back, and when hosts are left without an alert.
+    fn log_changes(&mut self, board: &Board) {
+        match self.lost.change_to(board.is_input_lost) {
+            Some(true) => warn!("the input is lost: until something comes no alert starts or ends"),
+            Some(false) => info!("the input has come back"),
+            None => {}
+        }
+        let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
+        match self.full.change_to(left_out > 0) {
+            Some(true) => warn!(
+                "{left_out} hosts at their threshold have no alert, as {} others of a view have one: give higher thresholds",
+                Tracker::MOST_HOSTS
+            ),
+            Some(false) => info!("all hosts at their threshold have an alert again"),
+            None => {}
+        }
+    }
+}
+
+/// Hosts of a slice that lines are made of.
+const HOSTS: usize = 4 * TOP;
+
+/// The largest super points of the last slices.
+#[derive(Debug, Default)]
+pub(crate) struct TopHosts {
+    top: Vec<TopHost>,
+    super_points: usize,
+    close_seconds: f64,
+    /// The last slices, the newest last.
+    slices: VecDeque<HashMap<IpAddr, u32>>,
+}
+
+impl TopHosts {
+    pub(crate) fn close(&mut self, report: &SliceReport, is_alert: impl Fn(IpAddr) -> bool) {
+        self.close_seconds = report.stages.total().as_secs_f64();
+        self.super_points = report.super_points.len();
+        let points = &report.super_points[..report.super_points.len().min(HOSTS)];
+        self.push(
+            points.iter().map(|point| (point.host, point.cardinality.round() as u32)).collect(),
+        );
+        let line = |host: &IpAddr| {
+            self.slices.iter().map(|slice| slice.get(host).copied().unwrap_or(0)).collect()
+        };
+        let top = points.iter().take(TOP).map(|point| TopHost {
+            host: point.host,
+            label: None,
+            cardinality: point.cardinality,
+            std_error: point.std_error,
+            is_lower_bound: point.range == EstimateRange::Beyond,
+            is_alert: is_alert(point.host),
+            line: line(&point.host),
+        });
+        self.top = top.collect();
+    }
+
+    /// A slice without any super point.
+    pub(crate) fn silence(&mut self) {
+        self.push(HashMap::new());
+        (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);
+    }
+
+    fn push(&mut self, slice: HashMap<IpAddr, u32>) {
+        if self.slices.len() == LINE {
+            self.slices.pop_front();
+        }
+        self.slices.push_back(slice);
+    }
+
+    pub(crate) fn board(&self) -> ViewBoard {
+        ViewBoard {
+            super_points: self.super_points,
+            top: self.top.clone(),
+            close_seconds: self.close_seconds,
+            ..ViewBoard::default()
+        }
+    }
 }

@@ -9,28 +9,43 @@
 //!
 //! Shape: a thread with its own runtime, over the latest board.
 //! Invariant: nobody who asks holds up the loop; there are no accounts, so the address is one of loopback unless
-//! somebody says otherwise.
+//! somebody says otherwise. Whoever sends no request, or reads no answer, is cut off; so a place comes free however many
+//! wait for one. A page elsewhere may make a browser ask at a name that suddenly means this machine (DNS rebinding): such
+//! a request has that name as its host, and is refused. A file of the page is asked for again each time, and sent again
+//! only where the program has another.
 
-mod api;
-mod assets;
-mod events;
-mod guard;
-mod metrics;
-mod serve;
-mod shared;
-
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue,
+    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::sleep;
+use tokio_io_timeout::TimeoutStream;
+use tracing::{debug, warn};
 
 use crate::show::board::Boards;
-use shared::WebState;
+use api::{WebState, error};
+
+mod api;
+mod metrics;
 
 /// A web server, which stops when it is dropped.
 #[derive(Debug)]
@@ -68,7 +83,7 @@ impl Web {
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = serve::serve(listener, router) => {}
+                    () = serve(listener, router) => {}
                     // By an error, as the sender is dropped.
                     _dropped = stopped => {}
                 }
@@ -98,15 +113,154 @@ impl Drop for Web {
 
 fn router(shared: WebState, is_public: bool) -> Router {
     Router::new()
-        .merge(assets::routes())
+        .merge(files())
         .route("/metrics", get(metrics::metrics))
         .route("/healthz", get(api::health))
-        .route("/events", get(events::events))
+        .route("/events", get(api::events))
         .route("/api/v1/status", get(api::status))
         .route("/api/v1/alerts", get(api::alerts))
         .route("/api/v1/top", get(api::top))
         .fallback(api::unknown)
         .method_not_allowed_fallback(api::not_allowed)
-        .layer(from_fn_with_state(is_public, guard::check))
+        .layer(from_fn_with_state(is_public, guard))
         .with_state(shared)
+}
+
+/// Connections at once; more wait in the queue of the system.
+const CONNECTIONS: usize = 256;
+
+/// How long the head of a request may take, which is how long a connection may be idle, too.
+const HEAD: Duration = Duration::from_secs(5);
+
+/// How long a client may read nothing of what waits for it.
+const READ: Duration = Duration::from_secs(10);
+
+/// Bytes of the head of a request, and headers in it.
+const HEAD_BYTES: usize = 16 << 10;
+const HEADERS: usize = 64;
+
+/// Bytes that wait for a client in this process: a board that it does not take is not read again for it.
+const WAITING_BYTES: usize = 64 << 10;
+
+/// Accepts connections at `listener` until dropped, and answers by `router`.
+async fn serve(listener: TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    // The semaphore is never closed.
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    connection(stream, router).await;
+                    drop(place);
+                });
+            }
+            // Gone before it was looked at.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+                ) => {}
+            Err(error) => {
+                warn!("http accepts no connection, and tries again in a second: {error}");
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router) {
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!("a connection of http waits for full packets: {error}");
+    }
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(READ));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_header_size(HEAD_BYTES)
+        .max_headers(HEADERS)
+        .max_buf_size(WAITING_BYTES)
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router))
+        .await;
+    if let Err(error) = served {
+        debug!("a connection of http was cut off: {error}");
+    }
+}
+
+/// Everything comes from here, and nothing is written within the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What all answers say.
+const SAFE_HEADERS: [(HeaderName, &str); 4] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    // A page elsewhere gets nothing of this into its own memory.
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Whether a request with `headers` calls this machine by its name or by an address of loopback.
+fn is_local(headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(HOST).iter();
+    let (Some(host), None) = (given.next(), given.next()) else { return false };
+    let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
+    let name = host.host().trim_start_matches('[').trim_end_matches(']');
+    match name.parse::<IpAddr>() {
+        // A number is no name that may suddenly mean another machine.
+        Ok(ip) => ip.is_loopback(),
+        Err(_) => name.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+/// Refuses requests for other machines, unless the server is public and may have any name.
+async fn guard(State(is_public): State<bool>, request: Request, next: Next) -> Response {
+    let mut response = if is_public || is_local(request.headers()) {
+        next.run(request).await
+    } else {
+        let host = request.headers().get(HOST);
+        let host =
+            host.map_or_else(String::new, |host| String::from_utf8_lossy(host.as_bytes()).into());
+        let text =
+            format!("host header {host:?} not allowed: ask at localhost or an address of loopback");
+        error(StatusCode::MISDIRECTED_REQUEST, &text)
+    };
+    let headers = response.headers_mut();
+    for (name, value) in SAFE_HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+/// Path, type and text. uPlot is of the version that page/README.md names.
+const FILES: [(&str, &str, &str); 6] = [
+    ("/", "text/html; charset=utf-8", include_str!("web/page/index.html")),
+    ("/icon.svg", "image/svg+xml", include_str!("web/page/icon.svg")),
+    ("/page.css", STYLE, include_str!("web/page/page.css")),
+    ("/page.js", SCRIPT, include_str!("web/page/page.js")),
+    ("/uplot.css", STYLE, include_str!("web/page/uPlot.min.css")),
+    ("/uplot.js", SCRIPT, include_str!("web/page/uPlot.iife.min.js")),
+];
+
+fn files() -> Router<WebState> {
+    FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
+        router.route(path, get(async move |headers: HeaderMap| file(kind, text, &headers)))
+    })
+}
+
+fn file(kind: &'static str, text: &'static str, asked: &HeaderMap) -> Response {
+    let tag = format!("\"{:08x}\"", crc32fast::hash(text.as_bytes()));
+    let mut known = asked.get_all(IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
+    let is_known = known.any(|tags| tags.split(',').any(|it| it.trim() == tag));
+    // A new program may bring new files: ask each time.
+    let headers = [(CACHE_CONTROL, "no-cache"), (ETAG, &tag)];
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, [(CONTENT_TYPE, kind)], text).into_response()
 }

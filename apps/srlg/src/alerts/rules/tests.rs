@@ -115,3 +115,23 @@ fn an_explanation_names_the_rule_its_network_and_what_is_allowed() {
     let allows: Vec<&str> = told.allows.iter().map(|allow| allow.why.as_str()).collect();
     assert_eq!(allows, ["busy", "dns", "web"]);
 }
+
+#[test]
+fn terms_out_of_range_are_named() {
+    let terms = Terms::default();
+    let errors = [
+        (Terms { threshold: 0.0, ..terms }, "threshold"),
+        (Terms { threshold: f64::NAN, ..terms }, "threshold"),
+        (Terms { down: 1.0, ..terms }, "down"),
+        (Terms { of_slices: 33, ..terms }, "of_slices"),
+        (Terms { for_slices: 6, ..terms }, "for_slices"),
+        (Terms { for_slices: 0, ..terms }, "for_slices"),
+    ]
+    .map(|(bad, name)| {
+        let error = bad.checked().unwrap_err();
+        assert_eq!(error.name, name);
+        format!("{error}\n")
+    });
+    insta::assert_snapshot!(errors.concat());
+    assert_eq!(terms.checked(), Ok(terms));
+}

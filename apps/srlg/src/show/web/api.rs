@@ -1,18 +1,27 @@
-//! The interface of programs.
+//! The API, and every board as an event for pages.
+//!
+//! Shape: a stream per page over the latest board. Invariants: the text of a board as an event is made once, however many
+//! pages are open; a page that reads slowly misses boards, and holds up nobody.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Json;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use super::shared::{WebState, error};
 use crate::notify::notice::Notice;
 use crate::now_ms;
-use crate::show::board::{Board, TOP};
+use crate::show::board::{Board, Boards, TOP};
 
 /// Slices must end at least so often, or within ten of their own length.
 const LONGEST_MS: u64 = 10_000;
@@ -70,4 +79,85 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     "slices end in time".into_response()
+}
+
+/// Pages that are told of every board.
+pub(super) const PAGES: usize = 64;
+
+/// The state of the server that every handler of requests gets.
+#[derive(Clone, Debug)]
+pub(super) struct WebState {
+    pub(super) boards: Boards,
+    /// Places for pages that are told of every board.
+    pub(super) places: Arc<Semaphore>,
+    /// What was sent last.
+    last: Arc<Mutex<Option<BoardEvent>>>,
+}
+
+/// A board, and its event.
+type BoardEvent = (Arc<Board>, Bytes);
+
+impl WebState {
+    pub(super) fn new(boards: Boards) -> Self {
+        Self { boards, places: Arc::new(Semaphore::new(PAGES)), last: Arc::default() }
+    }
+
+    pub(super) fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.boards.borrow())
+    }
+
+    /// Returns `board` as an event.
+    pub(super) fn event(&self, board: Arc<Board>) -> serde_json::Result<Bytes> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, event)) = last.as_ref().filter(|(sent, _)| Arc::ptr_eq(sent, &board)) {
+            return Ok(event.clone());
+        }
+        let mut event = b"data: ".to_vec();
+        serde_json::to_writer(&mut event, &*board)?;
+        event.extend_from_slice(b"\n\n");
+        let event = Bytes::from(event);
+        *last = Some((board, event.clone()));
+        Ok(event)
+    }
+}
+
+/// Refuses with `status`, and says why.
+pub(super) fn error(status: StatusCode, text: &str) -> Response {
+    (status, Json(json!({ "error": text }))).into_response()
+}
+
+/// After so much silence a comment is sent, by which both sides see whether the other is there.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// What one page has.
+struct Page {
+    shared: WebState,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Page {
+    /// The board, when it has changed, or a comment; nothing more when the program ends.
+    async fn next(&mut self) -> Option<serde_json::Result<Bytes>> {
+        match timeout(SILENCE, self.shared.boards.changed()).await {
+            Err(_elapsed) => Some(Ok(Bytes::from_static(b":\n\n"))),
+            Ok(Err(_ended)) => None,
+            Ok(Ok(())) => {
+                let board = Arc::clone(&self.shared.boards.borrow_and_update());
+                Some(self.shared.event(board))
+            }
+        }
+    }
+}
+
+/// Tells of the board, now and whenever it changes.
+pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
+    let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
+        let text = format!("{PAGES} pages are open, which is the most: close one");
+        return error(StatusCode::SERVICE_UNAVAILABLE, &text);
+    };
+    shared.boards.mark_changed();
+    let page = Page { shared, _place: place };
+    let events =
+        stream::unfold(page, async |mut page| page.next().await.map(|event| (event, page)));
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
 }

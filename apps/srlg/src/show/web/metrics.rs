@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use super::shared::WebState;
+use super::api::WebState;
 use crate::show::board::{
     Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, ViewBoard,
 };
