@@ -1,7 +1,7 @@
 //! What is known now: for the page, the metrics and the interface of programs.
 //!
-//! Shape: the loop publishes a [`Board`] after every slice, whole, by a [`Screen`], and whoever looks has the latest one.
-//! Nobody waits for anybody. [`TopHosts`] has the largest super points of a view.
+//! Shape: the loop publishes a [`Board`] after every slice, whole, by a `Screen`, and whoever looks has the latest one.
+//! Nobody waits for anybody. `TopHosts` has the largest super points of a view.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
