@@ -5,7 +5,6 @@ pub mod demo;
 pub mod detect;
 pub mod explain;
 pub mod history;
-pub mod network_demo;
 pub mod suggest;
 
 use std::io::{self, ErrorKind, Write};

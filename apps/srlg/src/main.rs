@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use srlg_cli::commands::{
-    contacts, demo, detect, explain, history, network_demo, suggest, tell, until_pipe_breaks,
+    contacts, demo, detect, explain, history, suggest, tell, until_pipe_breaks,
 };
 use srlg_cli::network::setup;
 use srlg_cli::{collect, config, measure, probe};
@@ -55,18 +55,7 @@ enum Task {
     #[command(hide = true)]
     Man,
     /// Play attacks over loopback and alert on them; with --network a broker, three probes and a collector
-    Demo(DemoArgs),
-}
-
-/// Options of `srlg demo`.
-#[derive(Debug, clap::Args)]
-struct DemoArgs {
-    /// Show a network of three sites in place of one site
-    #[arg(long, conflicts_with_all = ["seconds", "alerts", "http", "seed"])]
-    network: bool,
-
-    #[command(flatten)]
-    site: demo::Args,
+    Demo(demo::Args),
 }
 
 fn main() -> ExitCode {
@@ -102,8 +91,7 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Suggest(args) => print(&suggest::suggest(&args)?)?,
         Task::Alerts(args) => print(&history::alerts(&args)?)?,
         Task::Man => print(&manual()?)?,
-        Task::Demo(DemoArgs { network: true, .. }) => return network_demo::run(),
-        Task::Demo(DemoArgs { site, .. }) => return demo::run(&site),
+        Task::Demo(args) => return demo::run(&args),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The monitor as a process.
+//! The program as a process.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 use serde_json::Value;
+use srlg_cli::network::broker::Broker;
 
 fn run(args: &[&str]) -> (Output, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_srlg")).args(args).output().unwrap();
@@ -22,19 +23,36 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-#[test]
-fn attacks_over_loopback_are_told_once_from_start_to_end() {
-    let alerts = file("demo.ndjson");
-    let (output, printed, told) = run(&["demo", "--alerts", alerts.to_str().unwrap()]);
+/// Plays the demonstration, and checks its alerts, of which the scan has the kind `scan`.
+fn play(name: &str, options: &[&str], scan: &str) {
+    let alerts = file(name);
+    let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
+    let (output, printed, told) = run(&args);
     assert_eq!(output.status.code(), Some(0), "{printed}{told}");
     let alerts = lines(&std::fs::read_to_string(alerts).unwrap());
     let of = |status: &str| alerts.iter().filter(|alert| alert["status"] == status).count();
     assert_eq!((of("start"), of("end")), (4, 4));
-    for (kind, view, count) in [("flood", "fan-in", 3), ("scan", "outside", 1)] {
+    for (kind, view, count) in [("flood", "fan-in", 3), (scan, "outside", 1)] {
         let is_it =
             |it: &&Value| it["status"] == "start" && it["kind"] == kind && it["view"] == view;
         assert_eq!(alerts.iter().filter(is_it).count(), count, "{kind}");
     }
+}
+
+#[test]
+fn attacks_over_loopback_are_told_once_from_start_to_end() {
+    play("demo.ndjson", &[], "scan");
+}
+
+#[test]
+fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
+    if !Broker::is_installed() {
+        assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
+        eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
+        return;
+    }
+    // The other direction of outside hosts is not watched, and a collector sees no single contacts.
+    play("network-demo.ndjson", &["--network"], "unknown");
 }
 
 /// A minute in which 2,000 hosts talk to 10.0.0.1 for 20 seconds, and what else goes on until `seconds`.

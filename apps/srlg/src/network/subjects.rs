@@ -76,16 +76,6 @@ pub struct Part {
     pub count: u32,
 }
 
-impl Part {
-    /// The only part of a whole.
-    pub const WHOLE: Self = Self { number: 1, count: 1 };
-
-    /// Returns all parts of a whole that has `count`.
-    pub fn all(count: u32) -> impl Iterator<Item = Self> {
-        (1..=count).map(move |number| Self { number, count })
-    }
-}
-
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.count)

@@ -1,6 +1,7 @@
 //! Background traffic, and four attacks in it.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
@@ -59,6 +60,15 @@ pub(super) struct Flow {
     pub(super) flags: u8,
 }
 
+impl Flow {
+    /// Returns the exporter that sends flows of this pair, of `count`.
+    pub(super) fn exporter(&self, count: usize) -> usize {
+        let mut hasher = DefaultHasher::new();
+        (self.source, self.destination).hash(&mut hasher);
+        (hasher.finish() % count as u64) as usize
+    }
+}
+
 /// Numbers in no order: SplitMix64.
 fn mixed(number: u64) -> u64 {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -79,7 +89,7 @@ impl Attacks {
         }
     }
 
-    /// What is to be told.
+    /// Returns the attacks, by the alerts that they must raise.
     pub(super) fn planted(&self) -> Vec<PlantedAttack> {
         let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
         [

@@ -1,4 +1,4 @@
-//! An exporter of NetFlow v9.
+//! Exporters of NetFlow v9.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
@@ -26,30 +26,44 @@ struct Exporter {
     number: u32,
 }
 
-/// Starts a thread that exports all steps of `length` at their time.
+/// Starts a thread that exports all steps of `length` at their time, each flow by one of the exporters that send
+/// to `to`.
 pub(super) fn start(
     attacks: Attacks,
-    to: SocketAddr,
+    to: &[SocketAddr],
     length: Duration,
 ) -> Result<JoinHandle<Result<()>>> {
-    let socket = UdpSocket::bind("127.0.0.1:0")
-        .context("cannot open a socket of the exporter of the demonstration")?;
-    let mut exporter = Exporter { socket, to, started: Instant::now(), number: 0 };
+    let started = Instant::now();
+    let exporter = |&to: &SocketAddr| -> Result<Exporter> {
+        let socket = UdpSocket::bind("127.0.0.1:0")
+            .context("cannot open a socket of the exporter of the demonstration")?;
+        Ok(Exporter { socket, to, started, number: 0 })
+    };
+    let mut exporters = to.iter().map(exporter).collect::<Result<Vec<_>>>()?;
     let steps = length.as_secs() * STEPS;
-    let work = move || (0..steps).try_for_each(|step| exporter.send(step, &attacks.step(step)));
+    let work = move || (0..steps).try_for_each(|step| send(&mut exporters, &attacks, step));
     thread::Builder::new().name("export".to_owned()).spawn(work).context("cannot start a thread")
 }
 
+/// Sends the flows of a step, when it is over.
+fn send(exporters: &mut [Exporter], attacks: &Attacks, step: u64) -> Result<()> {
+    let (count, flows) = (exporters.len(), attacks.step(step));
+    let due = Duration::from_millis((step + 1) * 1_000 / STEPS);
+    for (at, exporter) in exporters.iter_mut().enumerate() {
+        let own = flows.iter().filter(|flow| flow.exporter(count) == at).collect();
+        thread::sleep(due.saturating_sub(exporter.started.elapsed()));
+        exporter.send(step, own)?;
+    }
+    Ok(())
+}
+
 impl Exporter {
-    /// Sends the flows of a step, when it is over.
-    fn send(&mut self, step: u64, flows: &[Flow]) -> Result<()> {
-        let due = Duration::from_millis((step + 1) * 1_000 / STEPS);
-        thread::sleep(due.saturating_sub(self.started.elapsed()));
+    fn send(&mut self, step: u64, flows: Vec<&Flow>) -> Result<()> {
         if step.is_multiple_of(STEPS) {
             let sets = TEMPLATES.map(|fields| set(0, &words(&fields)));
             self.datagram(&sets.concat())?;
         }
-        let (v4, v6): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.source.is_ipv4());
+        let (v4, v6): (Vec<_>, Vec<_>) = flows.into_iter().partition(|flow| flow.source.is_ipv4());
         for (template, flows) in [(256, v4), (257, v6)] {
             for flows in flows.chunks(RECORDS) {
                 let records: Vec<u8> = flows.iter().flat_map(|flow| self.record(flow)).collect();

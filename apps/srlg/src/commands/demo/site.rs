@@ -1,0 +1,64 @@
+//! The demonstration of one site: an exporter, and a monitor in this process.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use srlg_host::config::random_seed;
+use srlg_input::{Event, Input};
+
+use super::attacks::Attacks;
+use super::verdict::Verdict;
+use super::{GENERAL, RULE, announce, exporter};
+use crate::config::Config;
+use crate::measure::monitor::Monitor;
+use crate::show::board::Board;
+use crate::show::web::Web;
+
+const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
+
+/// Plays `attacks` to a monitor with a page at `http`.
+pub(super) fn play(
+    attacks: Attacks,
+    length: Duration,
+    http: SocketAddr,
+    verdict: &mut Verdict,
+) -> Result<()> {
+    let config = Config::parse(&[GENERAL, INPUT, RULE].concat())?;
+    let mut monitor = Monitor::new(&config, random_seed()?)?;
+    let mut input = Input::open(&config.source)?;
+    let to =
+        *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
+    let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
+    let web = Web::start(http, false, latest)?;
+    let memory = monitor.memory_bytes() as f64 / 1e6;
+    let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
+    announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
+    let exporter = exporter::start(attacks, &[to], length)?;
+    let (started, mut shown_ms) = (Instant::now(), 0);
+    while started.elapsed() < length {
+        match input.next_event()? {
+            Some(Event::Contact(contact)) => monitor.take(&contact)?,
+            Some(Event::Time(now_ns)) => monitor.pass(now_ns)?,
+            Some(_) => {}
+            None => break,
+        }
+        if monitor.now_ms() != shown_ms {
+            shown_ms = monitor.now_ms();
+            let board = Board {
+                is_live: true,
+                is_last_reload_good: true,
+                ..monitor.board(&input.status())
+            };
+            boards.send_replace(Arc::new(board));
+        }
+        for notice in monitor.notices()? {
+            verdict.take(notice, started.elapsed())?;
+        }
+    }
+    exporter.join().ok().context("the exporter failed")??;
+    writeln!(io::stdout(), "\n{}", input.status())?;
+    Ok(())
+}
