@@ -1,7 +1,11 @@
 //! One site: alerts of traffic, a service, sinks and the page. Tests that open a state twice are not here: a process that
 //! another test starts may hold its lock until it runs its program.
 
+#[path = "../program/alertmanager.rs"]
+mod alertmanager;
 mod attacks;
+#[path = "../program/http.rs"]
+mod http;
 mod service;
 mod sinks;
 mod states;

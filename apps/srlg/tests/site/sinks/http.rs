@@ -7,7 +7,8 @@ use srlg_cli::alerts::Severity;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
 
-use super::made::{Request, answer, is_done, notices, serve, sink, started, wait};
+use super::made::{is_done, notices, sink, started, wait};
+use crate::http::{Request, answer, serve};
 
 fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
     let (head, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();

@@ -1,8 +1,5 @@
-//! Notices to send, and a server that takes them.
+//! Notices to send.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,46 +68,4 @@ pub(crate) fn wait(sinks: &Sinks, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard 
 /// Whether all notices are done, and there were some.
 pub(crate) fn is_done(board: &SinkBoard) -> bool {
     board.queue == 0 && board.sent + board.dropped > 0
-}
-
-/// A request: its first line with its headers, and its body.
-pub(crate) type Request = (String, String);
-
-/// A server of HTTP on loopback that gives the answers of `answers`, the last one for ever, and hands on what came.
-pub(crate) fn serve(answers: &'static [&'static str]) -> (SocketAddr, Receiver<Request>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let (sender, receiver) = channel();
-    thread::spawn(move || answer(&listener, answers, &sender));
-    (address, receiver)
-}
-
-pub(crate) fn answer(listener: &TcpListener, answers: &[&str], sender: &Sender<Request>) {
-    let mut answers = answers.iter().copied();
-    let mut last = "204 No Content";
-    for stream in listener.incoming() {
-        let mut stream = stream.unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                break;
-            }
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            head += &line;
-        }
-        let mut body = vec![0; length];
-        if head.is_empty() || reader.read_exact(&mut body).is_err() {
-            continue;
-        }
-        last = answers.next().unwrap_or(last);
-        let text = format!("HTTP/1.1 {last}\r\nContent-Length: 3\r\nConnection: close\r\n\r\nwhy");
-        let _gone = stream.write_all(text.as_bytes());
-        if sender.send((head, String::from_utf8(body).unwrap())).is_err() {
-            return;
-        }
-    }
 }

@@ -1,8 +1,5 @@
-//! A monitor that is killed again and again: each alert starts once and ends once.
-//!
-//! `SRLG_KILLS=50` sets how often; 8 times without.
+//! `srlg run`, which is killed again and again.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -10,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use srlg_cli::now_ms;
+
+use crate::{Kill, assert_told_once, kills};
 
 /// Hosts, and how long each is flooded, and not.
 const HOSTS: u64 = 8;
@@ -53,7 +51,6 @@ fn feed(child: &mut Child, time: Duration, is_calm: bool) {
 
 #[test]
 fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
-    let kills: u64 = std::env::var("SRLG_KILLS").map_or(8, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let config = format!(
@@ -62,14 +59,10 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
         state.display()
     );
     std::fs::write(folder.path().join("srlg.toml"), config).unwrap();
-    let seed = now_ms();
-    println!("{kills} kills, seed {seed}");
-    let mut random = seed;
-    for _ in 0..kills {
+    for Kill { after, .. } in kills(1, 2_500) {
         let mut child = start(folder.path());
         child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        feed(&mut child, Duration::from_millis(200 + (random >> 33) % 2_500), false);
+        feed(&mut child, after, false);
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -88,25 +81,7 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     }
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{}", log());
-    let text = alerts();
-    let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
-    for (at, line) in text.lines().enumerate() {
-        let notice: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(notice["number"], at + 1, "{line}");
-        let [id, host] = ["id", "host"].map(|name| notice[name].as_str().unwrap().to_owned());
-        match notice["status"].as_str().unwrap() {
-            "start" => {
-                assert_eq!(ids.insert(id.clone(), 0), None, "started twice: {line}");
-                assert_eq!(open.insert(host, id), None, "two alerts of one host: {line}");
-            }
-            "update" => assert_eq!(open.get(&host), Some(&id), "{line}"),
-            _ => {
-                assert_eq!(open.remove(&host), Some(id.clone()), "{line}");
-                *ids.get_mut(&id).unwrap() += 1;
-            }
-        }
-    }
-    assert!(open.is_empty(), "without an end: {open:?}\n{}", log());
-    assert!(ids.len() as u64 >= HOSTS && ids.values().all(|ends| *ends == 1), "{ids:?}");
+    let ids = assert_told_once(&alerts());
+    assert!(ids.len() as u64 >= HOSTS, "{ids:?}");
     println!("{} alerts, each with one start and one end", ids.len());
 }

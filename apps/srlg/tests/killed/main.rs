@@ -1,0 +1,60 @@
+//! Programs that are killed again and again: each alert starts once and ends once.
+//!
+//! `SRLG_KILLS=50` sets how often; 8 times without.
+
+#[path = "../program/alertmanager.rs"]
+mod alertmanager;
+#[path = "../program/http.rs"]
+mod http;
+mod network;
+mod site;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+use srlg_cli::now_ms;
+
+/// A kill of one of some programs, a random time after the kill before.
+struct Kill {
+    after: Duration,
+    victim: u64,
+}
+
+/// Returns kills of any of `programs`, each at least 200 ms and less than `more_ms` more after the one before.
+fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
+    let count: u64 = std::env::var("SRLG_KILLS").map_or(8, |count| count.parse().unwrap());
+    let mut random = now_ms();
+    println!("{count} kills, seed {random}");
+    let mut below = move |end| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % end
+    };
+    let after = |ms| Duration::from_millis(200 + ms);
+    (0..count).map(move |_| Kill { after: after(below(more_ms)), victim: below(programs) })
+}
+
+/// Checks that each alert in the lines of `text` starts once and ends once, one at a time for each host, and returns
+/// the ids of all.
+fn assert_told_once(text: &str) -> BTreeSet<String> {
+    let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
+    for (at, line) in text.lines().enumerate() {
+        let notice: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(notice["number"], at + 1, "{line}");
+        let [id, host] = ["id", "host"].map(|name| notice[name].as_str().unwrap().to_owned());
+        match notice["status"].as_str().unwrap() {
+            "start" => {
+                assert_eq!(ids.insert(id.clone(), 0), None, "started twice: {line}");
+                assert_eq!(open.insert(host, id), None, "two alerts of one host: {line}");
+            }
+            "update" => assert_eq!(open.get(&host), Some(&id), "{line}"),
+            _ => {
+                assert_eq!(open.remove(&host), Some(id.clone()), "{line}");
+                *ids.get_mut(&id).unwrap() += 1;
+            }
+        }
+    }
+    assert!(open.is_empty(), "without an end: {open:?}");
+    assert!(ids.values().all(|ends| *ends == 1), "{ids:?}");
+    ids.into_keys().collect()
+}

@@ -1,0 +1,263 @@
+//! A network with all kinds of sinks, of which a random process is killed again and again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use srlg_cli::network::broker::Broker;
+use srlg_cli::now_ms;
+use tempfile::TempDir;
+
+use crate::alertmanager::{GROUP_INTERVAL, Server};
+use crate::http::{Request, serve};
+use crate::{Kill, assert_told_once, kills};
+
+const PROBES: [&str; 3] = ["a", "b", "c"];
+
+/// Peers of a flooded host, a third of them at each site: two sites see as many as raise an alert, one does not.
+const PEERS: usize = 120;
+
+/// How long each host is flooded, one after the other: longer than any delay between a kill and the slices after it, so
+/// that an Alertmanager hears of the start and of the end at different times.
+const PHASE: Duration = Duration::from_secs(8);
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// No step takes longer on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The number of the host that is flooded; 0 is none.
+type Target = Arc<AtomicU64>;
+
+/// A process, which dies with this value.
+struct Node(Child);
+
+impl Node {
+    fn start(folder: &Path, args: &[&str]) -> Self {
+        let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
+        command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null());
+        Self(command.stderr(log).spawn().unwrap())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+/// A broker, three probes and a collector in a folder.
+struct Network {
+    folder: TempDir,
+    target: Target,
+    broker: Broker,
+    collector: Option<Node>,
+    probes: [Option<Node>; 3],
+}
+
+impl Network {
+    fn start(webhook: SocketAddr, alertmanager: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let configure = |broker: &str| {
+            let config = config(broker, webhook, alertmanager);
+            fs::write(folder.path().join("srlg.toml"), config).unwrap();
+        };
+        configure("localhost");
+        let mut setup = Node::start(folder.path(), &["setup", "--config", "srlg.toml"]);
+        assert!(setup.0.wait().unwrap().success());
+        let broker = Broker::start(folder.path()).unwrap();
+        configure(&broker.address());
+        let (target, probes) = (Target::default(), [const { None }; 3]);
+        let mut network = Self { folder, target, broker, collector: None, probes };
+        network.start_collector();
+        (0..PROBES.len()).for_each(|site| network.start_probe(site));
+        network
+    }
+
+    fn start_collector(&mut self) {
+        let args = ["collect", "--config", "srlg.toml"];
+        self.collector = Some(Node::start(self.folder.path(), &args));
+    }
+
+    /// Starts a probe, and feeds it from now on.
+    fn start_probe(&mut self, site: usize) {
+        let broker = self.broker.address();
+        let args = ["probe", PROBES[site], "--broker", &broker, "--input", "-", "--live"];
+        let mut probe = Node::start(self.folder.path(), &args);
+        let (pipe, target) = (probe.0.stdin.take().unwrap(), Arc::clone(&self.target));
+        thread::spawn(move || feed(pipe, site, &target));
+        self.probes[site] = Some(probe);
+    }
+
+    /// Kills a process, and starts it again.
+    fn kill(&mut self, victim: u64) {
+        match victim as usize {
+            site @ 0..3 => {
+                self.probes[site] = None;
+                self.start_probe(site);
+            }
+            3 => {
+                self.collector = None;
+                self.start_collector();
+            }
+            _ => self.broker.restart().unwrap(),
+        }
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// Returns the ids of the alerts in the database, all of which have ended.
+    fn stored(&self) -> BTreeSet<String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
+        command.args(["alerts", "--json", "--state", "state"]).current_dir(self.folder.path());
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let id = |line: &str| {
+            let notice: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(notice["status"], "end", "{line}");
+            notice["id"].as_str().unwrap().to_owned()
+        };
+        text.lines().map(id).collect()
+    }
+}
+
+/// Writes contacts of a site until the probe is gone.
+fn feed(mut pipe: ChildStdin, site: usize, target: &AtomicU64) {
+    let mut done = pipe.write_all(b"time_ms,src,dst\n");
+    while done.is_ok() {
+        let (now, host) = (now_ms(), target.load(Relaxed));
+        let mut lines = format!("{now},192.0.2.1,10.1.0.1\n");
+        for peer in (site..PEERS).step_by(PROBES.len()).filter(|_| host > 0) {
+            writeln!(lines, "{now},198.51.100.{peer},10.0.{host}.7").unwrap();
+        }
+        done = pipe.write_all(lines.as_bytes());
+        thread::sleep(Duration::from_millis(40));
+    }
+}
+
+fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String {
+    format!(
+        "inside = ['10.0.0.0/8']\nslice = '200ms'\nstate = 'state'\ncheckpoint = '600ms'\nhttp = '127.0.0.1:0'\n\
+         [network]\nprobes = ['a', 'b', 'c']\nbroker = '{broker}'\ndeadline = '1s'\n\
+         [[view]]\nname = 'in'\nrole = 'destination'\npairs = 20_000\nmemory = 3_000_000\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 1s = 60 }}\nhold = '600ms'\n\
+         [[sink]]\ntype = 'file'\npath = 'alerts'\n\
+         [[sink]]\ntype = 'webhook'\nurl = 'http://{webhook}/'\nmost-per-minute = 10_000\n\
+         [[sink]]\ntype = 'alertmanager'\nurl = 'http://{alertmanager}'\nmost-per-minute = 10_000\n"
+    )
+}
+
+/// Notifications that the webhook and the receiver of the Alertmanager have had.
+#[derive(Default)]
+struct Inbox {
+    /// Notifications of the webhook, by their keys.
+    notices: BTreeMap<String, Value>,
+    /// What the Alertmanager told, by host: `firing`, then `resolved`.
+    told: BTreeMap<String, Vec<String>>,
+}
+
+impl Inbox {
+    /// Takes what has come, and checks that a repeated key has the same notification.
+    fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
+        for (head, body) in webhook.try_iter() {
+            let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
+            let (key, notice) = (key.expect(&head), serde_json::from_str(&body).unwrap());
+            let before = self.notices.insert(key.trim().to_owned(), notice);
+            assert!(before.is_none_or(|before| before == self.notices[key.trim()]), "{key}");
+        }
+        for (_, body) in alertmanager.try_iter() {
+            let body: Value = serde_json::from_str(&body).unwrap();
+            for alert in body["alerts"].as_array().unwrap() {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                self.told
+                    .entry(text(&alert["labels"]["host"]))
+                    .or_default()
+                    .push(text(&alert["status"]));
+            }
+        }
+    }
+
+    fn ends(&self) -> [usize; 2] {
+        let resolved = |told: &&Vec<String>| told.iter().any(|status| status == "resolved");
+        let is_end = |notice: &&Value| notice["status"] == "end";
+        [self.notices.values().filter(is_end).count(), self.told.values().filter(resolved).count()]
+    }
+}
+
+#[test]
+fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
+    if !Broker::is_installed() {
+        assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
+        eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
+        return;
+    }
+    let ((webhook, notices), (receiver, told)) = (serve(&["200 OK"]), serve(&["200 OK"]));
+    let Some(alertmanager) = Server::start(&format!("http://{receiver}/")) else { return };
+    let mut network = Network::start(webhook, alertmanager.address);
+    let hosts = kill_while_flooded(&mut network);
+    let (mut inbox, calm) = (Inbox::default(), Instant::now());
+    loop {
+        inbox.read(&notices, &told);
+        let ends = network.read("alerts").matches("\"status\":\"end\"").count();
+        let [of_webhook, of_alertmanager] = inbox.ends();
+        let counts = [ends, of_webhook, of_alertmanager];
+        if counts.iter().all(|ends| *ends >= hosts) {
+            break;
+        }
+        assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.read("log"));
+        thread::sleep(PAUSE);
+    }
+    // Whatever is sent again.
+    thread::sleep(3 * GROUP_INTERVAL);
+    inbox.read(&notices, &told);
+    let alerts = network.read("alerts");
+    let ids = assert_told_once(&alerts);
+    assert_eq!((ids.len(), &network.stored()), (hosts, &ids), "{alerts}");
+    assert_eq!(inbox.notices, by_key(&alerts));
+    assert!(inbox.told.values().all(|told| told == &["firing", "resolved"]), "{:?}", inbox.told);
+    assert_eq!(inbox.told.len(), hosts);
+    println!("{hosts} alerts, each with one start and one end");
+}
+
+/// Floods one host after the other while processes are killed, and returns how many hosts.
+fn kill_while_flooded(network: &mut Network) -> usize {
+    let started = Instant::now();
+    let host = || 1 + (started.elapsed().as_millis() / PHASE.as_millis()) as u64;
+    for Kill { after, victim } in kills(5, 2_000) {
+        let until = Instant::now() + after;
+        while Instant::now() < until {
+            network.target.store(host(), Relaxed);
+            thread::sleep(PAUSE);
+        }
+        network.kill(victim);
+    }
+    let last = network.target.load(Relaxed);
+    while host() == last {
+        thread::sleep(PAUSE);
+    }
+    network.target.store(0, Relaxed);
+    last as usize
+}
+
+/// The notifications in a file, by the keys that a webhook has for them.
+fn by_key(alerts: &str) -> BTreeMap<String, Value> {
+    let keyed = |line: &str| {
+        let mut notice: Value = serde_json::from_str(line).unwrap();
+        let number = notice.as_object_mut().unwrap().remove("number").unwrap();
+        (format!("{}-{number}", notice["id"].as_str().unwrap()), notice)
+    };
+    alerts.lines().map(keyed).collect()
+}

@@ -1,0 +1,77 @@
+//! The Alertmanager of Debian.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
+const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
+
+/// The time after which the server sends what has changed.
+pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A running Alertmanager, which dies with this value.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// A server that tells `webhook`, or none where there is no program.
+    pub(crate) fn start(webhook: &str) -> Option<Self> {
+        if program().is_none() {
+            assert!(std::env::var_os(REQUIRED).is_none(), "there is no prometheus-alertmanager");
+            let text = "skipped: there is no Alertmanager (scripts/alertmanager.sh)\n";
+            // Past the harness, which keeps what a test prints to itself.
+            std::io::stderr().write_all(text.as_bytes()).unwrap();
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!(
+            "route: {{receiver: test, group_by: [...], group_wait: 0s, group_interval: {}s, repeat_interval: 1h}}\n\
+             receivers: [{{name: test, webhook_configs: [{{url: '{webhook}', send_resolved: true}}]}}]\n",
+            GROUP_INTERVAL.as_secs()
+        );
+        fs::write(folder.path().join("config.yml"), config).unwrap();
+        // A port that is free now.
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut server = Self { address, folder, child: None };
+        server.run();
+        Some(server)
+    }
+
+    /// Starts the process, again after [`Self::stop`].
+    pub(crate) fn run(&mut self) {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let mut command = Command::new(program().unwrap());
+        command
+            .arg(format!("--config.file={}", path("config.yml")))
+            .arg(format!("--storage.path={}", path("data")))
+            .arg(format!("--web.listen-address={}", self.address))
+            .arg("--cluster.listen-address=")
+            .stderr(Stdio::null());
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    /// Kills the process.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn program() -> Option<&'static str> {
+    PROGRAMS.into_iter().find(|program| Path::new(program).exists())
+}
