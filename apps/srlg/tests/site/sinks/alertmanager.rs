@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use srlg_cli::alerts::{Severity, Status};
-use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
 
-use super::made::{notices, sink, wait};
+use super::made::{Delivery, notices, sink};
 use crate::alertmanager::Server;
 use crate::http::{Request, serve};
 
@@ -49,13 +48,12 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     let store = Store::open(None).unwrap();
     let options =
         format!("type = 'alertmanager'\nresend = '1s'\nurl = 'http://{}'", server.address);
-    let start = || Sinks::start(&[sink(&options)], &store).unwrap();
+    let start = || Delivery::start(&[sink(&options)], &store);
     let pair = |text: &str, severity: &str| (text.to_owned(), severity.to_owned());
     let sinks = start();
     let notices = notices(1);
     let [started, ended] = &notices[..] else { panic!("{notices:?}") };
-    store.add(std::slice::from_ref(started), &[]).unwrap();
-    sinks.wake();
+    sinks.send(std::slice::from_ref(started));
     wait_for(&server, &["warning"]);
     let labels = alerts(&server).remove(0);
     let names: Vec<&String> = labels.as_object().unwrap().keys().collect();
@@ -71,10 +69,9 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
         severity: Severity::Critical,
         ..started.clone()
     };
-    wait(&sinks, |board| board.queue == 0);
+    sinks.wait(|board| board.queue == 0);
     std::thread::sleep(Duration::from_millis(1_500));
-    store.add(&[critical], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&[critical]);
     wait_for(&server, &["critical"]);
     let mut both = [told(&requests), told(&requests)];
     both.sort();
@@ -82,14 +79,13 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
 
     // A server that starts again knows nothing, until the next time that it is told.
     server.stop();
-    wait(&sinks, |board| board.error.is_some());
+    sinks.wait(|board| board.error.is_some());
     server.run();
     wait_for(&server, &["critical"]);
-    wait(&sinks, |board| board.error.is_none());
+    sinks.wait(|board| board.error.is_none());
 
     let ended = srlg_cli::notify::notice::Notice { severity: Severity::Critical, ..ended.clone() };
-    store.add(&[ended], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&[ended]);
     wait_for(&server, &[]);
     loop {
         // After a kill, a server may not know that it has told of a start.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::{Cursor, Store};
 
-use super::made::{notices, sink, wait};
+use super::made::{Delivery, notices, sink};
 
 const MOST: Duration = Duration::from_secs(60);
 
@@ -27,9 +27,8 @@ fn every_notice_is_a_line_once_whenever_the_program_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(Some(folder.path())).unwrap();
-    let sinks = Sinks::start(&[options(&path, "")], &store).unwrap();
-    store.add(&notices(2), &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::start(&[options(&path, "")], &store);
+    sinks.send(&notices(2));
     sinks.finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4]);
     // The kill came after the file was written, and before the database knew; and in the middle of a line.
@@ -69,10 +68,9 @@ fn a_device_is_never_moved_away() {
     let store = Store::open(None).unwrap();
     let path = Path::new("/dev/null");
     let options = [options(path, "name = 'a'\nrotate-bytes = 1"), options(path, "name = 'b'")];
-    let sinks = Sinks::start(&options, &store).unwrap();
-    store.add(&notices(2), &[]).unwrap();
-    sinks.wake();
-    wait(&sinks, |board| board.sent == 4);
+    let sinks = Delivery::start(&options, &store);
+    sinks.send(&notices(2));
+    sinks.wait(|board| board.sent == 4);
     sinks.finish(MOST);
     assert!(path.exists() && !Path::new("/dev/null.1").exists());
 }
@@ -100,14 +98,13 @@ fn a_file_that_cannot_be_moved_away_waits_and_nothing_is_missing() {
     let former = folder.path().join("alerts.ndjson.1");
     fs::create_dir(&former).unwrap();
     let store = Store::open(None).unwrap();
-    let sinks = Sinks::start(&[options(&path, "rotate-bytes = 1\nkeep = 1")], &store).unwrap();
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, |board| board.failed > 0);
+    let sinks = Delivery::start(&[options(&path, "rotate-bytes = 1\nkeep = 1")], &store);
+    sinks.send(&notices(1));
+    let board = sinks.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     fs::remove_dir(&former).unwrap();
-    wait(&sinks, |board| board.sent == 2);
+    sinks.wait(|board| board.sent == 2);
     sinks.finish(MOST);
     assert_eq!((numbers(&former), numbers(&path)), (vec![1], vec![2]));
 }
@@ -139,14 +136,12 @@ fn a_file_of_another_and_a_full_disk_are_told() {
     let error = format!("{:#}", Sinks::start(&[options(&path, "")], &store).unwrap_err());
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     first.finish(MOST);
-    let full = Sinks::start(&[options(Path::new("/dev/full"), "")], &store).unwrap();
-    store.add(&notices(1), &[]).unwrap();
-    full.wake();
-    let board = wait(&full, |board| board.failed > 0);
+    let full = Delivery::start(&[options(Path::new("/dev/full"), "")], &store);
+    full.send(&notices(1));
+    let board = full.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
     assert_eq!((board.sent, board.queue), (0, 2));
-    full.finish(Duration::ZERO);
 }
 
 #[test]

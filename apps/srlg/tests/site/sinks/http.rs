@@ -7,7 +7,7 @@ use srlg_cli::alerts::Severity;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
 
-use super::made::{is_done, notices, sink, started, wait};
+use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer, serve};
 
 fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
@@ -18,10 +18,9 @@ fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
 #[test]
 fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
     let (address, requests) = serve(&["200 OK"]);
-    let (store, sinks) = started(&format!("type = 'webhook'\nurl = 'http://{address}/x'"));
+    let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}/x'"));
     let told = notices(2);
-    store.add(&told, &[]).unwrap();
-    sinks.wake();
+    sinks.send(&told);
     for (at, notice) in told.iter().enumerate() {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x HTTP/1.1\r\n"), "{head}");
@@ -29,23 +28,20 @@ fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
         assert!(head.to_lowercase().contains(&key), "{key} is not in {head}");
         assert_eq!(body, serde_json::to_value(notice).unwrap());
     }
-    assert_eq!(wait(&sinks, is_done).sent, 4);
-    sinks.finish(Duration::ZERO);
+    assert_eq!(sinks.wait(is_done).sent, 4);
 }
 
 #[test]
 fn a_refusal_is_counted_and_a_failure_is_tried_again() {
     let (address, requests) = serve(&["400 Bad Request", "503 Busy", "429 Slow", "200 OK"]);
-    let (store, sinks) = started(&format!("type = 'webhook'\nurl = 'http://{address}'"));
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}'"));
+    sinks.send(&notices(1));
     let (_, refused) = posted(&requests);
     let [busy, slow, taken] = [posted(&requests).1, posted(&requests).1, posted(&requests).1];
     assert_eq!((&refused["status"], &busy["status"]), (&"start".into(), &"end".into()));
     assert!(busy == slow && slow == taken);
-    let board = wait(&sinks, is_done);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.failed, board.dropped, board.error), (1, 2, 1, None));
-    sinks.finish(Duration::ZERO);
 }
 
 #[test]
@@ -54,47 +50,42 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let (store, sinks) = started(&format!("type = 'webhook'\nqueue = 3\nurl = 'http://{address}'"));
+    let sinks = Delivery::new(&format!("type = 'webhook'\nqueue = 3\nurl = 'http://{address}'"));
     let told = notices(4);
-    store.add(&told[..2], &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, |board| board.failed > 0);
+    sinks.send(&told[..2]);
+    let board = sinks.wait(|board| board.failed > 0);
     assert_eq!((board.queue, board.dropped), (2, 0));
     assert!(board.error.unwrap().contains("refused"));
-    store.add(&told[2..], &[]).unwrap();
+    sinks.store.add(&told[2..], &[]).unwrap();
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = std::sync::mpsc::channel();
     thread::spawn(move || answer(&listener, &[], &sender));
     for notice in &told[5..] {
         assert_eq!(posted(&requests).1["id"], notice.id.to_string());
     }
-    let board = wait(&sinks, is_done);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.error), (3, 5, None));
-    sinks.finish(Duration::ZERO);
 }
 
 #[test]
 fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
     let (address, requests) = serve(&["200 OK"]);
     let text = format!("type = 'webhook'\nmost-per-minute = 2\nurl = 'http://{address}'");
-    let (store, sinks) = started(&text);
-    store.add(&notices(4), &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::new(&text);
+    sinks.send(&notices(4));
     let statuses: Vec<Value> = (0..4).map(|_| posted(&requests).1["status"].clone()).collect();
     assert_eq!(statuses, ["start", "start", "end", "end"]);
-    let board = wait(&sinks, is_done);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (4, 4));
-    sinks.finish(Duration::ZERO);
 }
 
 #[test]
 fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
     let (address, requests) = serve(&["200 OK"]);
     let text = format!("type = 'alertmanager'\nresend = '1s'\nurl = 'http://{address}/am/'");
-    let (store, sinks) = started(&text);
+    let sinks = Delivery::new(&text);
     let told = notices(1);
-    store.add(&told[..1], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&told[..1]);
     let time = |alert: &Value, name: &str| {
         humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
     };
@@ -108,8 +99,7 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
         assert!(time(alert, "endsAt") > now + Duration::from_secs(1));
         assert_eq!(alert["startsAt"], "2023-11-14T22:13:20.000Z");
     }
-    store.add(&told[1..], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&told[1..]);
     while time(&posted(&requests).1[0], "endsAt") > std::time::SystemTime::now() {}
     sinks.finish(Duration::from_secs(5));
 }
@@ -119,10 +109,9 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let text = format!("type = 'webhook'\ntimeout = '200ms'\nurl = 'http://{address}'");
-    let (store, sinks) = started(&text);
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
-    assert!(wait(&sinks, |board| board.failed > 0).error.unwrap().contains("timeout"));
+    let sinks = Delivery::new(&text);
+    sinks.send(&notices(1));
+    assert!(sinks.wait(|board| board.failed > 0).error.unwrap().contains("timeout"));
     let began = std::time::Instant::now();
     sinks.finish(Duration::ZERO);
     assert!(began.elapsed() < Duration::from_secs(30));
@@ -132,15 +121,13 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
 fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
     let (address, requests) = serve(&["302 Found\r\nLocation: http://127.0.0.1:1/", "200 OK"]);
     let url = format!("http://user:word@{address}/secret");
-    let (store, sinks) = started(&format!("type = 'webhook'\nurl = '{url}'"));
-    store.add(&notices(1)[..1], &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::new(&format!("type = 'webhook'\nurl = '{url}'"));
+    sinks.send(&notices(1)[..1]);
     let first = posted(&requests);
-    let error = wait(&sinks, |board| board.failed == 1).error.unwrap();
+    let error = sinks.wait(|board| board.failed == 1).error.unwrap();
     insta::assert_snapshot!(error);
     assert_eq!(posted(&requests).1, first.1);
-    assert_eq!(wait(&sinks, is_done).sent, 1);
-    sinks.finish(Duration::ZERO);
+    assert_eq!(sinks.wait(is_done).sent, 1);
 }
 
 #[test]
@@ -157,15 +144,13 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
         insta::assert_snapshot!("bad_header", error);
     }
     std::fs::write(&path, "Authorization: Bearer 1:2\n\nX-A: b\n").unwrap();
-    let (store, sinks) = started(&text);
-    store.add(&notices(1)[..1], &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::new(&text);
+    sinks.send(&notices(1)[..1]);
     let head = posted(&requests).0.to_lowercase();
     assert!(
         head.contains("authorization: bearer 1:2\r\n") && head.contains("x-a: b\r\n"),
         "{head}"
     );
-    sinks.finish(Duration::ZERO);
 }
 
 #[test]
@@ -174,13 +159,13 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     let options = sink(&format!("type = 'webhook'\nmost-per-minute = 3\nurl = 'http://{address}'"));
     let store = Store::open(None).unwrap();
     let told = notices(3);
-    let sinks = Sinks::start(std::slice::from_ref(&options), &store).unwrap();
+    let sinks = Delivery::start(std::slice::from_ref(&options), &store);
     store.add(&told[..3], &[]).unwrap();
     sinks.finish(Duration::from_secs(10));
     // Starts of others come before the ends, and use up the minute.
     store.add(&notices(9)[3..9], &[]).unwrap();
     store.add(&told[3..], &[]).unwrap();
-    let sinks = Sinks::start(&[options], &store).unwrap();
+    let sinks = Delivery::start(&[options], &store);
     let count = |status: &str, number: usize| {
         for _ in 0..number {
             assert_eq!(posted(&requests).1["status"], status);
@@ -188,7 +173,7 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     };
     count("start", 6);
     count("end", 3);
-    let board = wait(&sinks, is_done);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (9, 3));
     // What is held is told at the end, too.
     sinks.finish(Duration::from_secs(10));
@@ -203,13 +188,11 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
     let text = format!(
         "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1s'\nurl = 'http://{address}'"
     );
-    let (store, sinks) = started(&text);
+    let sinks = Delivery::new(&text);
     let told = notices(3);
-    store.add(&told[..3], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&told[..3]);
     while posted(&requests).1.as_array().unwrap().len() != 3 {}
-    store.add(&told[3..], &[]).unwrap();
-    sinks.wake();
+    sinks.send(&told[3..]);
     let now = std::time::SystemTime::now();
     let mut ends = 0;
     while ends < 3 {
@@ -225,7 +208,7 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
 fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once() {
     let (address, requests) = serve(&["200 OK"]);
     let text = format!("type = 'alertmanager'\nresend = '1h'\nurl = 'http://{address}'");
-    let (store, sinks) = started(&text);
+    let sinks = Delivery::new(&text);
     let mut notice = notices(1).remove(0);
     let severities = |alerts: &Value| -> Vec<Value> {
         let alerts = alerts.as_array().unwrap();
@@ -239,8 +222,7 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
         (Severity::Major, &[("critical", false)]),
     ] {
         notice.severity = severity;
-        store.add(std::slice::from_ref(&notice), &[]).unwrap();
-        sinks.wake();
+        sinks.send(std::slice::from_ref(&notice));
         // The first one may be told twice, as what goes on is told when a sink starts.
         let alerts =
             std::iter::repeat_with(|| posted(&requests).1).find(|it| severities(it) != last);
@@ -257,5 +239,4 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
         let told: Vec<_> = told.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
         assert_eq!(found, told);
     }
-    sinks.finish(Duration::ZERO);
 }

@@ -45,23 +45,51 @@ pub(crate) fn sink(text: &str) -> SinkOptions {
     toml::from_str(text).unwrap()
 }
 
-/// A database with one sink, to which everything that is added goes.
-pub(crate) fn started(text: &str) -> (Store, Sinks) {
-    let store = Store::open(None).unwrap();
-    let sinks = Sinks::start(&[sink(text)], &store).unwrap();
-    (store, sinks)
+/// A database, and the sinks to which everything that is added goes until they are dropped.
+pub(crate) struct Delivery {
+    pub(crate) store: Store,
+    sinks: Option<Sinks>,
 }
 
-/// Waits until the board of the first sink is as `is` says.
-pub(crate) fn wait(sinks: &Sinks, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
-    let until = Instant::now() + Duration::from_secs(60);
-    loop {
-        let board = sinks.boards().remove(0);
-        if is(&board) {
-            return board;
+impl Delivery {
+    pub(crate) fn start(options: &[SinkOptions], store: &Store) -> Self {
+        Self { store: store.clone(), sinks: Some(Sinks::start(options, store).unwrap()) }
+    }
+
+    /// Starts one sink with a database in memory.
+    pub(crate) fn new(text: &str) -> Self {
+        Self::start(&[sink(text)], &Store::open(None).unwrap())
+    }
+
+    pub(crate) fn send(&self, notices: &[Notice]) {
+        self.store.add(notices, &[]).unwrap();
+        self.sinks.as_ref().unwrap().wake();
+    }
+
+    /// Waits until the board of the first sink is as `is` says.
+    pub(crate) fn wait(&self, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let board = self.sinks.as_ref().unwrap().boards().remove(0);
+            if is(&board) {
+                return board;
+            }
+            assert!(Instant::now() < until, "{board:?}");
+            thread::sleep(Duration::from_millis(5));
         }
-        assert!(Instant::now() < until, "{board:?}");
-        thread::sleep(Duration::from_millis(5));
+    }
+
+    /// Waits until the sinks are done with all notices, at most for `most`.
+    pub(crate) fn finish(mut self, most: Duration) {
+        self.sinks.take().unwrap().finish(most);
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let Some(sinks) = self.sinks.take() {
+            sinks.finish(Duration::ZERO);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::made::{is_done, notices, started, wait};
+use super::made::{Delivery, is_done, notices};
 
 /// The parts of a message of RFC 5424, with its fields.
 fn check(message: &str, status: &str) {
@@ -27,15 +27,13 @@ fn syslog_has_messages_over_datagrams_of_both_families() {
         let socket = UdpSocket::bind(address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let to = socket.local_addr().unwrap();
-        let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'udp://{to}'"));
-        store.add(&notices(1), &[]).unwrap();
-        sinks.wake();
+        let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'udp://{to}'"));
+        sinks.send(&notices(1));
         let mut buffer = [0; 4096];
         for status in ["start", "end"] {
             let length = socket.recv(&mut buffer).unwrap();
             check(std::str::from_utf8(&buffer[..length]).unwrap(), status);
         }
-        sinks.finish(Duration::ZERO);
     }
 }
 
@@ -43,11 +41,10 @@ fn syslog_has_messages_over_datagrams_of_both_families() {
 fn syslog_counts_octets_over_tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
-    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
+    let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
+    sinks.send(&notices(1));
     let (mut stream, _) = listener.accept().unwrap();
-    wait(&sinks, is_done);
+    sinks.wait(is_done);
     sinks.finish(Duration::ZERO);
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -64,20 +61,18 @@ fn syslog_counts_octets_over_tcp() {
 fn syslog_connects_again_and_loses_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
-    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
+    let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
     let told = notices(1);
     for (at, notice) in told.iter().enumerate() {
-        store.add(std::slice::from_ref(notice), &[]).unwrap();
-        sinks.wake();
+        sinks.send(std::slice::from_ref(notice));
         let (mut stream, _) = listener.accept().unwrap();
-        wait(&sinks, |board| board.sent == at as u64 + 1);
+        sinks.wait(|board| board.sent == at as u64 + 1);
         let mut buffer = [0; 4096];
         let length = stream.read(&mut buffer).unwrap();
         let (_, message) = std::str::from_utf8(&buffer[..length]).unwrap().split_once(' ').unwrap();
         check(message, ["start", "end"][at]);
         // Both sides are done with the connection: the server closes it.
     }
-    sinks.finish(Duration::ZERO);
 }
 
 #[test]
@@ -85,30 +80,25 @@ fn syslog_finds_the_address_that_answers() {
     // localhost is ::1 first on most machines.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (store, sinks) = started(&format!("type = 'syslog'\naddress = 'tcp://localhost:{port}'"));
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
-    assert_eq!(wait(&sinks, is_done).sent, 2);
-    sinks.finish(Duration::ZERO);
+    let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://localhost:{port}'"));
+    sinks.send(&notices(1));
+    assert_eq!(sinks.wait(is_done).sent, 2);
 }
 
 #[test]
 fn syslog_of_this_machine_may_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let (store, sinks) =
-        started(&format!("type = 'syslog'\naddress = 'unix://{}'", path.display()));
-    store.add(&notices(1), &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, |board| board.failed > 0);
+    let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'unix://{}'", path.display()));
+    sinks.send(&notices(1));
+    let board = sinks.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     let socket = UnixDatagram::bind(&path).unwrap();
     let mut buffer = [0; 4096];
     let length = socket.recv(&mut buffer).unwrap();
     check(std::str::from_utf8(&buffer[..length]).unwrap(), "start");
-    wait(&sinks, is_done);
-    sinks.finish(Duration::ZERO);
+    sinks.wait(is_done);
 }
 
 #[test]
@@ -123,11 +113,10 @@ fn a_program_reads_each_notice_and_is_killed_with_its_children() {
     file.write_all(text.as_bytes()).unwrap();
     let text =
         format!("type = 'exec'\ntimeout = '500ms'\ncommand = ['sh', '{}']", script.display());
-    let (store, sinks) = started(&text);
+    let sinks = Delivery::new(&text);
     let told = notices(1);
-    store.add(&told, &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, is_done);
+    sinks.send(&told);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.failed, board.dropped), (2, 1, 0));
     sinks.finish(Duration::ZERO);
     let text = std::fs::read_to_string(&out).unwrap();
@@ -140,16 +129,13 @@ fn a_program_reads_each_notice_and_is_killed_with_its_children() {
 
 #[test]
 fn a_program_that_fails_is_given_up_after_three_attempts() {
-    let (store, sinks) = started("type = 'exec'\ncommand = ['false']");
-    store.add(&notices(1)[..1], &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, is_done);
+    let sinks = Delivery::new("type = 'exec'\ncommand = ['false']");
+    sinks.send(&notices(1)[..1]);
+    let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
     sinks.finish(Duration::ZERO);
-    let (store, sinks) = started("type = 'exec'\ncommand = ['/no/such/program']");
-    store.add(&notices(1)[..1], &[]).unwrap();
-    sinks.wake();
-    let board = wait(&sinks, |board| board.failed > 0);
+    let sinks = Delivery::new("type = 'exec'\ncommand = ['/no/such/program']");
+    sinks.send(&notices(1)[..1]);
+    let board = sinks.wait(|board| board.failed > 0);
     assert!(board.error.unwrap().contains("/no/such/program"));
-    sinks.finish(Duration::ZERO);
 }
