@@ -24,32 +24,17 @@ struct Attack {
     threshold: f64,
 }
 
+/// Returns the attack in `file` on the host `victim` of 10.10.10.0/24.
+const fn attack(file: &'static str, victim: u8, threshold: f64) -> Attack {
+    Attack { file, victim: Ipv4Addr::new(10, 10, 10, victim), threshold }
+}
+
 const ATTACKS: [Attack; 5] = [
-    Attack {
-        file: "captures/pcap_usec_ddos_synack.pcap",
-        victim: Ipv4Addr::new(10, 10, 10, 10),
-        threshold: 1_024.0,
-    },
-    Attack {
-        file: "dev/ddos_synflood_spoofed.spt.zst",
-        victim: Ipv4Addr::new(10, 10, 10, 10),
-        threshold: 1_024.0,
-    },
-    Attack {
-        file: "dev/ddos_bacnet_iot.spt.zst",
-        victim: Ipv4Addr::new(10, 10, 10, 1),
-        threshold: 1_024.0,
-    },
-    Attack {
-        file: "dev/ddos_snmp_amp.spt.zst",
-        victim: Ipv4Addr::new(10, 10, 10, 10),
-        threshold: 1_024.0,
-    },
-    Attack {
-        file: "dev/ddos_dns_rrsig.spt.zst",
-        victim: Ipv4Addr::new(10, 10, 10, 10),
-        threshold: 100.0,
-    },
+    attack("captures/pcap_usec_ddos_synack.pcap", 10, 1_024.0),
+    attack("dev/ddos_synflood_spoofed.spt.zst", 10, 1_024.0),
+    attack("dev/ddos_bacnet_iot.spt.zst", 1, 1_024.0),
+    attack("dev/ddos_snmp_amp.spt.zst", 10, 1_024.0),
+    attack("dev/ddos_dns_rrsig.spt.zst", 10, 100.0),
 ];
 
 /// A pcap of `records`, a UDP packet each, a microsecond apart.
