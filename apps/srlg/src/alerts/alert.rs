@@ -21,11 +21,7 @@ pub enum Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Start => "start",
-            Self::Update => "update",
-            Self::End => "end",
-        })
+        self.serialize(f)
     }
 }
 
@@ -78,11 +74,7 @@ impl Severity {
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Warning => "warning",
-            Self::Major => "major",
-            Self::Critical => "critical",
-        })
+        self.serialize(f)
     }
 }
 

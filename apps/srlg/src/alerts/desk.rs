@@ -10,7 +10,7 @@ use anyhow::Result;
 use srlg_input::contact::{Networks, Role, Side, ViewOptions};
 
 use crate::alerts::book::Book;
-use crate::alerts::{Alert, AlertId, Severity, Status, Subject};
+use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
 use crate::notify::notice::{Direction, Notice};
 use crate::show::board::ViewBoard;
@@ -117,11 +117,7 @@ impl Desk {
                 host.label = self.labels.get(host.host).cloned();
             }
             for notice in self.open.values().filter(|notice| notice.view == view.name) {
-                view.alerts[match notice.severity {
-                    Severity::Warning => 0,
-                    Severity::Major => 1,
-                    Severity::Critical => 2,
-                }] += 1;
+                view.alerts[notice.severity as usize] += 1;
             }
         }
     }
