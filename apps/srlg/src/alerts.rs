@@ -24,6 +24,6 @@ mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
-pub use quiet::{Every, Gate, OnChange, Trouble};
+pub use quiet::{Every, OnChange, Trouble};
 pub use rules::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};

@@ -5,34 +5,32 @@
 
 use std::collections::HashSet;
 
-use crate::alerts::{AlertId, Gate, Status};
+use crate::alerts::{AlertId, Status};
 use anyhow::Result;
 
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
 pub(super) struct Hold {
-    /// Absent where everything passes.
-    gate: Option<Gate>,
+    pub(super) gate: Gate,
     /// Alerts that go on of which something came through.
     passed: HashSet<AlertId>,
 }
 
 impl Hold {
-    /// Makes the hold of a sink that is done with notices of `store` up to number `done`. Which of those were held is not
-    /// known, so the ends of all of their alerts pass.
-    pub(super) fn new(gate: Option<Gate>, store: &Store, done: i64) -> Result<Self> {
-        Ok(Self { gate, passed: open_ids(store, done)? })
+    /// Makes the hold of a sink that takes `most` notices a minute, and is done with those of `store` up to number `done`.
+    /// Which of those were held is not known, so the ends of all of their alerts pass.
+    pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
+        Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
 
     /// Asks whether `notice` may pass at `now_ms`.
     pub(super) fn may_pass(&mut self, notice: &Notice, now_ms: u64) -> bool {
-        let Some(gate) = &mut self.gate else { return true };
         let is_end = notice.status == Status::End;
         if is_end && self.passed.contains(&notice.id) {
             return true;
         }
-        let passes = gate.admit(now_ms);
+        let passes = self.gate.admit(now_ms);
         if passes && !is_end {
             self.passed.insert(notice.id);
         }
@@ -48,9 +46,7 @@ impl Hold {
 
     /// Notes that `alerts` were told by other means than notices.
     pub(super) fn told(&mut self, alerts: Vec<AlertId>) {
-        if self.gate.is_some() {
-            self.passed.extend(alerts);
-        }
+        self.passed.extend(alerts);
     }
 
     /// Notes that notices of `store` were dropped up to number `done`, ends among them.
@@ -59,16 +55,6 @@ impl Hold {
         self.passed.retain(|id| open.contains(id));
         Ok(())
     }
-
-    /// Returns how many notices were held back in minutes that are over at `now_ms`, again and again until that is told.
-    pub(super) fn held(&mut self, now_ms: u64) -> u64 {
-        self.gate.as_mut().map_or(0, |gate| gate.held_until(now_ms))
-    }
-
-    /// Notes that the number of those held back was told.
-    pub(super) fn told_held(&mut self) {
-        self.gate.iter_mut().for_each(Gate::forget_held);
-    }
 }
 
 /// Alerts that had not ended at the notice `number`.
@@ -76,11 +62,51 @@ fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
     Ok(store.open_at(number)?.into_iter().collect())
 }
 
+const MINUTE_MS: u64 = 60_000;
+
+/// A rate limit that counts the notices beyond it.
+pub(super) struct Gate {
+    most: u32,
+    minute_ms: u64,
+    passed: u32,
+    /// Notices that were held in this minute, and in those before.
+    held: u64,
+    held_before: u64,
+}
+
+impl Gate {
+    /// Makes a gate that lets `most` notices a minute pass.
+    const fn new(most: u32) -> Self {
+        Self { most, minute_ms: 0, passed: 0, held: 0, held_before: 0 }
+    }
+
+    /// Returns whether a notice may pass at `now_ms`, milliseconds since the Unix epoch. One that may not is held.
+    fn admit(&mut self, now_ms: u64) -> bool {
+        self.held_until(now_ms);
+        let passes = self.passed < self.most;
+        self.passed += u32::from(passes);
+        self.held += u64::from(!passes);
+        passes
+    }
+
+    /// Returns how many notices were held in minutes that are over at `now_ms`, since [`forget_held`](Self::forget_held).
+    pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
+        if now_ms.saturating_sub(self.minute_ms) >= MINUTE_MS {
+            (self.minute_ms, self.passed) = (now_ms, 0);
+            self.held_before += std::mem::take(&mut self.held);
+        }
+        self.held_before
+    }
+
+    /// Forgets the notices that were held in minutes that are over.
+    pub(super) fn forget_held(&mut self) {
+        self.held_before = 0;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::alerts::Gate;
-
-    use super::Hold;
+    use super::{Gate, Hold};
     use crate::notify::store::{Store, tests::notices};
 
     #[test]
@@ -89,7 +115,7 @@ mod tests {
         // The starts of three alerts, their updates, their ends.
         let told = notices(3);
         store.add(&told[..1], &[]).unwrap();
-        let mut hold = Hold::new(Some(Gate::new(1)), &store, 1).unwrap();
+        let mut hold = Hold::new(1, &store, 1).unwrap();
         let mut may_pass = |at: usize| {
             let passes = hold.may_pass(&told[at], 1_000_000);
             hold.done(&told[at]);
@@ -99,19 +125,33 @@ mod tests {
         assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
         assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
         assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is told once");
-        assert_eq!((hold.held(1_059_999), hold.held(1_060_000), hold.held(1_060_001)), (0, 6, 6));
-        hold.told_held();
-        assert_eq!(hold.held(1_060_002), 0);
+        let held = [1_059_999, 1_060_000, 1_060_001].map(|now_ms| hold.gate.held_until(now_ms));
+        assert_eq!(held, [0, 6, 6]);
+        hold.gate.forget_held();
+        assert_eq!(hold.gate.held_until(1_060_002), 0);
     }
 
     #[test]
     fn what_was_told_otherwise_has_an_end_and_what_was_dropped_has_none() {
         let store = Store::open(None).unwrap();
         let told = notices(2);
-        let mut hold = Hold::new(Some(Gate::new(0)), &store, 0).unwrap();
+        let mut hold = Hold::new(0, &store, 0).unwrap();
         hold.told(vec![told[0].id, told[1].id]);
         store.add(&told[..5], &[]).unwrap();
         hold.dropped(&store, 5).unwrap();
         assert!(!hold.may_pass(&told[4], 0) && hold.may_pass(&told[5], 0));
+    }
+
+    #[test]
+    fn notices_beyond_the_rate_are_counted_until_they_are_forgotten() {
+        let mut gate = Gate::new(2);
+        let second = |second: u64| 1_000_000 + second * 1_000;
+        assert_eq!([0, 1, 2, 59].map(|at| gate.admit(second(at))), [true, true, false, false]);
+        assert_eq!((gate.admit(second(60)), gate.held_until(second(60))), (true, 2));
+        assert_eq!([61, 62].map(|at| gate.admit(second(at))), [true, false]);
+        gate.forget_held();
+        assert_eq!([119, 120, 121].map(|at| gate.held_until(second(at))), [0, 1, 1]);
+        gate.forget_held();
+        assert_eq!(gate.held_until(second(180)), 0);
     }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::alerts::Gate;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
@@ -193,8 +192,8 @@ impl SinkOptions {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
 
-    pub(super) fn gate(&self) -> Option<Gate> {
-        let is_file = matches!(self.kind, SinkKind::File { .. });
-        (!is_file).then(|| Gate::new(self.most_per_minute))
+    /// Returns how many notices may pass in a minute; a file takes all.
+    pub(super) fn most_per_minute(&self) -> u32 {
+        if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
     }
 }

@@ -51,7 +51,7 @@ impl Worker {
         store: Store,
         cursor: Cursor,
     ) -> Result<Self> {
-        let hold = Hold::new(options.gate(), &store, cursor.done)?;
+        let hold = Hold::new(options.most_per_minute(), &store, cursor.done)?;
         let worker = Self {
             name,
             channel,
@@ -201,7 +201,7 @@ impl Worker {
 
     /// Tells the sink how many notices were held back in minutes that are over at `now_ms`; if it fails, the next time.
     fn tell_held(&mut self, now_ms: u64) {
-        let held = self.hold.held(now_ms);
+        let held = self.hold.gate.held_until(now_ms);
         if held == 0 {
             return;
         }
@@ -220,7 +220,7 @@ impl Worker {
             }
             Ok(()) => self.tell_success(),
         }
-        self.hold.told_held();
+        self.hold.gate.forget_held();
         warn!("the sink {} was not told of {held} notices, beyond those of a minute", self.name);
     }
 
