@@ -3,25 +3,20 @@
 //! - `same_hosts`: traffic that is made here, as packets and as exports of every format.
 //! - `captures`: packets that others captured, and what exporters made of them. They are not part of this repository;
 //!   `SRLG_DATA` names their folder.
-//! - `softflowd`, `pmacctd`, `fprobe`: exporters of Debian (`scripts/exporters.sh`), live on loopback, each test in
-//!   namespaces of its own, which takes root.
+//! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`), on loopback, each test in namespaces of its
+//!   own, which takes root.
 //!
 //! Where something lacks, a test says so and passes; with `SRLG_REQUIRE_EXPORTERS=1` the last ones fail.
 
 mod captures;
-mod collector;
 mod exports;
-mod flows;
-mod fprobe;
-mod namespace;
+mod live;
 mod packets;
-mod pmacctd;
 #[path = "../program/mod.rs"]
 mod program;
 mod programs;
 mod received;
 mod same_hosts;
-mod softflowd;
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -9,8 +9,7 @@ use std::path::Path;
 
 use approx::assert_abs_diff_eq;
 
-use crate::exports::{biflow, file, ipfix, sent, sflow, v5, v9};
-use crate::flows::{biflows, flows};
+use crate::exports::{biflow, biflows, file, flows, ipfix, sent, sflow, v5, v9};
 use crate::packets::{self, Packet, packets};
 use crate::{Pairs, output, pairs, steady};
 

@@ -1,13 +1,16 @@
-//! softflowd, which reads a capture and exports all of it at its end.
+//! Exporters, live: softflowd, which reads a capture and exports all of it at its end; fprobe, which exports the flows of
+//! an interface as NetFlow v5, where tcpreplay sends packets; and pmacctd of pmacct, which reads a capture, and whose plugin
+//! nfprobe exports flows, its plugin sfprobe samples of packets.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::collector::Collector;
-use crate::namespace::alone;
-use crate::programs::command;
-use crate::received::{assert_pairs, assert_whole, pairs_of};
-use crate::{last_points, output, packets, pairs};
+use crate::programs::{alone, command, until};
+use crate::received::{
+    Collector, almost_all, assert_pairs, assert_pairs_within, assert_whole, pairs_of,
+};
+use crate::{becomes, last_points, output, packets, pairs};
 
 /// Runs softflowd on `file` to its end, with `more` options. It exports to `port` of this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
@@ -17,13 +20,12 @@ fn softflowd(file: &Path, port: u16, more: &[&str]) {
     let pid = format!("{file}.{port}.pid");
     let status = command("softflowd", &[&args[..], &["-p", &pid], more].concat()).status();
     assert!(status.unwrap().success(), "softflowd {more:?}");
-    let _ = std::fs::remove_file(pid);
+    let _ = fs::remove_file(pid);
 }
 
 #[test]
-fn its_exports_are_the_pairs_of_the_packets_in_every_version() {
-    let test = "softflowd::its_exports_are_the_pairs_of_the_packets_in_every_version";
-    alone(test, &["softflowd"], || {
+fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
+    alone(&["softflowd"], || {
         let file = packets::file("softflowd", &[false, true]);
         let all = pairs_of(&file);
         // An address of IPv4 has no colon; v5 has no other.
@@ -58,9 +60,8 @@ fn wait_for_a_slice() {
 
 /// All contacts come in one slice: in two of them the recorders would be of two ages, and the last digits differ.
 #[test]
-fn its_hosts_have_the_cardinalities_of_the_packets_while_detect_receives() {
-    let test = "softflowd::its_hosts_have_the_cardinalities_of_the_packets_while_detect_receives";
-    alone(test, &["softflowd"], || {
+fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receives() {
+    alone(&["softflowd"], || {
         let file = packets::file("detect", &[false, true]);
         let options = ["--threshold", "512", "--output", "ndjson"];
         let of_packets = ["--input", file.to_str().unwrap(), "--slice", "1h"];
@@ -91,8 +92,7 @@ fn its_hosts_have_the_cardinalities_of_the_packets_while_detect_receives() {
 /// and second to the server, there are two, and one packet between them.
 #[test]
 fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
-    let test = "softflowd::a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such";
-    alone(test, &["softflowd"], || {
+    alone(&["softflowd"], || {
         let families = [false, true];
         let file = packets::file("sampled", &families);
         let (all, sampled) = (pairs_of(&file), packets::packets(&families).len() / 10);
@@ -114,6 +114,92 @@ fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
             let rates = serde_json::json!({"least": 10, "most": 10, "unknown": false});
             assert_eq!(line["sampling"], rates, "{told}");
             assert_whole("softflowd-sampled-detect", &told);
+        }
+    });
+}
+
+const SENDING: &str = "sending";
+const LISTENING: &str = "listening";
+
+#[test]
+fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
+    alone(&["fprobe", "tcpreplay"], || {
+        connect();
+        let file = packets::file("fprobe", &[false]);
+        let expected = pairs_of(&file);
+        assert_pairs("fprobe", &expected, |collector| {
+            let child = fprobe(collector);
+            assert!(becomes(is_captured), "fprobe does not capture");
+            let args = ["--preload-pcap", "-i", SENDING, "--pps=4000", file.to_str().unwrap()];
+            assert!(command("tcpreplay", &args).status().unwrap().success());
+            until(child, almost_all(&expected, collector));
+        });
+    });
+}
+
+/// Makes the pair of interfaces, and nothing else that would send: a host of IPv6 looks for routers and neighbours.
+fn connect() {
+    // Where there is no IPv6 there is no such file, and no such host.
+    let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    ip(&["link", "add", "name", SENDING, "type", "veth", "peer", "name", LISTENING]);
+    for name in [SENDING, LISTENING] {
+        ip(&["link", "set", "dev", name, "up"]);
+    }
+}
+
+fn ip(args: &[&str]) {
+    assert!(command("ip", args).status().unwrap().success(), "ip {args:?}");
+}
+
+/// Starts fprobe, which exports flows that were idle for a second.
+fn fprobe(collector: &Collector) -> std::process::Child {
+    let to = format!("127.0.0.1:{}", collector.port);
+    let timeouts = ["-s", "1", "-g", "1", "-d", "1", "-e", "1"];
+    // It stays in the foreground. Its queue is 100 flows by default, and the rest is lost.
+    let options = [&["-l", "2", "-i", LISTENING, "-f", "ip", "-q", "10000"][..], &timeouts];
+    command("fprobe", &[&options.concat()[..], &[&to]].concat()).spawn().unwrap()
+}
+
+/// Whether a program captures on an interface of this network. fprobe says nothing when it has begun, the kernel does.
+fn is_captured() -> bool {
+    let sockets = fs::read_to_string("/proc/self/net/packet").unwrap();
+    // Of each socket the fifth column is its interface: 0 until it is bound to one.
+    sockets.lines().skip(1).any(|line| line.split_whitespace().nth(4).is_some_and(|it| it != "0"))
+}
+
+/// Of the pipe between pmacctd and a plugin, larger than all that goes through it.
+const PIPE: &str = "plugin_buffer_size: 102400\nplugin_pipe_size: 10240000\n";
+
+/// Runs pmacctd on `file` with `lines` of configuration, until `is_done`.
+fn pmacctd(file: &Path, lines: &str, is_done: impl FnMut() -> bool) {
+    let config = file.with_extension("conf");
+    let text = format!("daemonize: false\npcap_savefile: {}\n{PIPE}{lines}", file.display());
+    fs::write(&config, text).unwrap();
+    let child = command("pmacctd", &["-f", config.to_str().unwrap()]).spawn().unwrap();
+    until(child, is_done);
+    fs::remove_file(config).unwrap();
+}
+
+#[test]
+fn plugins_of_pmacctd_export_the_pairs_of_the_packets() {
+    let nfprobe = |version: u8| {
+        format!(
+            "plugins: nfprobe\naggregate: src_host, dst_host, src_port, dst_port, proto, tcpflags\n\
+             nfprobe_version: {version}\nnfprobe_timeouts: maxlife=1:expint=1:general=1:tcp=1:udp=1\nnfprobe"
+        )
+    };
+    alone(&["pmacctd"], || {
+        for (name, lines) in [
+            ("pmacctd-v9", nfprobe(9)),
+            ("pmacctd-ipfix", nfprobe(10)),
+            ("pmacctd-sflow", "plugins: sfprobe\nsampling_rate: 1\nsfprobe".to_owned()),
+        ] {
+            let file = packets::file(name, &[false, true]);
+            let expected = pairs_of(&file);
+            assert_pairs_within(3, name, &expected, |collector| {
+                let lines = format!("{lines}_receiver: 127.0.0.1:{}\n", collector.port);
+                pmacctd(&file, &lines, almost_all(&expected, collector));
+            });
         }
     });
 }
