@@ -1,6 +1,6 @@
 use std::net::TcpListener;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use srlg_cli::alerts::Severity;
@@ -15,15 +15,28 @@ fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
     (head, serde_json::from_str(&body).unwrap())
 }
 
+/// The time `name` of an alert.
+fn time(alert: &Value, name: &str) -> SystemTime {
+    humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
+}
+
+/// A sink of these options, whose server gives `answers`, and what comes to the server.
+fn served(
+    options: &str,
+    answers: &'static [&'static str],
+) -> (Delivery, std::sync::mpsc::Receiver<Request>) {
+    let (address, requests) = serve(answers);
+    (Delivery::new(&format!("{options}\nurl = 'http://{address}/x/'")), requests)
+}
+
 #[test]
 fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
-    let (address, requests) = serve(&["200 OK"]);
-    let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}/x'"));
+    let (sinks, requests) = served("type = 'webhook'", &["200 OK"]);
     let told = notices(2);
     sinks.send(&told);
     for (at, notice) in told.iter().enumerate() {
         let (head, body) = posted(&requests);
-        assert!(head.starts_with("POST /x HTTP/1.1\r\n"), "{head}");
+        assert!(head.starts_with("POST /x/ HTTP/1.1\r\n"), "{head}");
         let key = format!("idempotency-key: {}-{}", notice.id, at + 1);
         assert!(head.to_lowercase().contains(&key), "{key} is not in {head}");
         assert_eq!(body, serde_json::to_value(notice).unwrap());
@@ -33,8 +46,8 @@ fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
 
 #[test]
 fn a_refusal_is_counted_and_a_failure_is_tried_again() {
-    let (address, requests) = serve(&["400 Bad Request", "503 Busy", "429 Slow", "200 OK"]);
-    let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}'"));
+    let answers = &["400 Bad Request", "503 Busy", "429 Slow", "200 OK"];
+    let (sinks, requests) = served("type = 'webhook'", answers);
     sinks.send(&notices(1));
     let (_, refused) = posted(&requests);
     let [busy, slow, taken] = [posted(&requests).1, posted(&requests).1, posted(&requests).1];
@@ -69,9 +82,7 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
 
 #[test]
 fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
-    let (address, requests) = serve(&["200 OK"]);
-    let text = format!("type = 'webhook'\nmost-per-minute = 2\nurl = 'http://{address}'");
-    let sinks = Delivery::new(&text);
+    let (sinks, requests) = served("type = 'webhook'\nmost-per-minute = 2", &["200 OK"]);
     sinks.send(&notices(4));
     let statuses: Vec<Value> = (0..4).map(|_| posted(&requests).1["status"].clone()).collect();
     assert_eq!(statuses, ["start", "start", "end", "end"]);
@@ -81,18 +92,13 @@ fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
 
 #[test]
 fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
-    let (address, requests) = serve(&["200 OK"]);
-    let text = format!("type = 'alertmanager'\nresend = '1s'\nurl = 'http://{address}/am/'");
-    let sinks = Delivery::new(&text);
+    let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
     let told = notices(1);
     sinks.send(&told[..1]);
-    let time = |alert: &Value, name: &str| {
-        humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
-    };
-    let now = std::time::SystemTime::now();
+    let now = SystemTime::now();
     for _ in 0..3 {
         let (head, body) = posted(&requests);
-        assert!(head.starts_with("POST /am/api/v2/alerts HTTP/1.1\r\n"), "{head}");
+        assert!(head.starts_with("POST /x/api/v2/alerts HTTP/1.1\r\n"), "{head}");
         let alert = &body[0];
         assert_eq!(alert["labels"]["host"], "10.0.0.1");
         assert_eq!(alert["labels"]["alertname"], "SrlgSuperPoint");
@@ -100,7 +106,7 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
         assert_eq!(alert["startsAt"], "2023-11-14T22:13:20.000Z");
     }
     sinks.send(&told[1..]);
-    while time(&posted(&requests).1[0], "endsAt") > std::time::SystemTime::now() {}
+    while time(&posted(&requests).1[0], "endsAt") > SystemTime::now() {}
     sinks.finish(Duration::from_secs(5));
 }
 
@@ -184,21 +190,17 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
 
 #[test]
 fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_holds() {
-    let (address, requests) = serve(&["200 OK"]);
-    let text = format!(
-        "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1s'\nurl = 'http://{address}'"
-    );
-    let sinks = Delivery::new(&text);
+    let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1s'";
+    let (sinks, requests) = served(options, &["200 OK"]);
     let told = notices(3);
     sinks.send(&told[..3]);
     while posted(&requests).1.as_array().unwrap().len() != 3 {}
     sinks.send(&told[3..]);
-    let now = std::time::SystemTime::now();
+    let now = SystemTime::now();
     let mut ends = 0;
     while ends < 3 {
         let alerts = posted(&requests).1;
-        let text = alerts[0]["endsAt"].as_str().unwrap();
-        let is_end = humantime::parse_rfc3339(text).unwrap() < now + Duration::from_secs(1);
+        let is_end = time(&alerts[0], "endsAt") < now + Duration::from_secs(1);
         ends += usize::from(is_end && alerts.as_array().unwrap().len() == 1);
     }
     sinks.finish(Duration::from_secs(5));
@@ -206,13 +208,14 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
 
 #[test]
 fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once() {
-    let (address, requests) = serve(&["200 OK"]);
-    let text = format!("type = 'alertmanager'\nresend = '1h'\nurl = 'http://{address}'");
-    let sinks = Delivery::new(&text);
+    let (sinks, requests) = served("type = 'alertmanager'\nresend = '1h'", &["200 OK"]);
     let mut notice = notices(1).remove(0);
-    let severities = |alerts: &Value| -> Vec<Value> {
-        let alerts = alerts.as_array().unwrap();
-        alerts.iter().map(|alert| alert["labels"]["severity"].clone()).collect()
+    // Severities, and whether they are over.
+    let states = |alerts: &Value| -> Vec<(String, bool)> {
+        let soon = SystemTime::now() + Duration::from_secs(60);
+        let severity = |it: &Value| it["labels"]["severity"].as_str().unwrap().to_owned();
+        let alerts = alerts.as_array().unwrap().iter();
+        alerts.map(|it| (severity(it), time(it, "endsAt") < soon)).collect()
     };
     let mut last = Vec::new();
     for (severity, told) in [
@@ -224,19 +227,9 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
         notice.severity = severity;
         sinks.send(std::slice::from_ref(&notice));
         // The first one may be told twice, as what goes on is told when a sink starts.
-        let alerts =
-            std::iter::repeat_with(|| posted(&requests).1).find(|it| severities(it) != last);
-        let alerts = alerts.unwrap();
-        last = severities(&alerts);
-        let soon = std::time::SystemTime::now() + Duration::from_secs(60);
-        let is_over = |alert: &Value| {
-            humantime::parse_rfc3339(alert["endsAt"].as_str().unwrap()).unwrap() < soon
-        };
-        let alerts = alerts.as_array().unwrap();
-        let severity = |alert: &Value| alert["labels"]["severity"].as_str().unwrap().to_owned();
-        let found: Vec<(String, bool)> =
-            alerts.iter().map(|alert| (severity(alert), is_over(alert))).collect();
+        let mut told_next = std::iter::repeat_with(|| states(&posted(&requests).1));
+        last = told_next.find(|states| *states != last).unwrap();
         let told: Vec<_> = told.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
-        assert_eq!(found, told);
+        assert_eq!(last, told);
     }
 }
