@@ -26,16 +26,9 @@ fn programs_read_alerts_super_points_and_the_status() {
     assert_eq!(json("/api/v1/top?view=fan-in").as_array().unwrap().len(), 2);
     let top = json("/api/v1/top?view=fan-in&limit=1");
     assert_eq!((top.as_array().unwrap().len(), &top[0]["host"]), (1, &"192.0.2.7".into()));
-    let mut texts = String::new();
-    for (path, status) in
-        [("/api/v1/top?view=x", 404), ("/api/v2", 404), ("/api/v1/top", 400), ("/healthz", 200)]
-    {
-        let (found, head, body) = get(&web, path);
-        assert_eq!(found, status, "{path}");
-        texts += &format!("{path} {body}\n");
-        assert!(head.contains("cache-control: no-store"), "{head}");
-    }
-    insta::assert_snapshot!(texts);
+    let (status, head, body) = get(&web, "/healthz");
+    assert_eq!((status, body.as_str()), (200, "slices end in time"));
+    assert!(head.contains("cache-control: no-store"), "{head}");
 }
 
 #[test]
@@ -147,6 +140,7 @@ fn every_refusal_is_json() {
     for (request, status) in [
         ("GET /x HTTP/1.1\r\nHost: localhost", 404),
         ("POST /api/v1/status HTTP/1.1\r\nHost: localhost", 405),
+        ("GET /api/v1/top HTTP/1.1\r\nHost: localhost", 400),
         ("GET /api/v1/top?view=fan-in&limit=x HTTP/1.1\r\nHost: localhost", 400),
         ("GET /api/v1/top?view=x HTTP/1.1\r\nHost: localhost", 404),
         ("GET / HTTP/1.1\r\nHost: x.example", 421),
