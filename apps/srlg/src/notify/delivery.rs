@@ -50,10 +50,8 @@ impl Delivery {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        match self.ledger.keep(desk, &self.waiting) {
+        match self.save(desk) {
             Ok(()) => {
-                self.waiting.clear();
-                self.sinks.wake();
                 if self.failing.change_to(false).is_some() {
                     info!("the database takes notices again");
                 }
