@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use srlg_cli::now_ms;
+use srlg_traffic::export::{V9Header, be16, set};
 
 /// The next number that looks random, equal on every machine.
 fn next(random: &mut u64) -> u64 {
@@ -155,14 +156,10 @@ const DATAGRAMS: u32 = 15_000;
 /// What /proc counts by.
 const TICKS: f64 = 100.0;
 
-fn words(words: &[u16]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_be_bytes()).collect()
-}
-
 /// What follows a header of NetFlow v9: the template, then records of it.
 fn bodies() -> (Vec<u8>, Vec<Vec<u8>>) {
     // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
-    let template = words(&[0, 36, 256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
+    let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
     let mut random = 7_u64;
     let mut record = || {
         let random = next(&mut random);
@@ -173,16 +170,15 @@ fn bodies() -> (Vec<u8>, Vec<Vec<u8>>) {
     };
     let mut body = || {
         let records: Vec<u8> = (0..RECORDS).flat_map(|_| record()).collect();
-        [words(&[256, records.len() as u16 + 4]), records].concat()
+        set(256, &records)
     };
-    (template, (0..DATAGRAMS).map(|_| body()).collect())
+    (set(0, &template), (0..DATAGRAMS).map(|_| body()).collect())
 }
 
 /// A datagram of an exporter that has run for 100 seconds.
 fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
-    let header =
-        [100_000, (now_ms() / 1_000) as u32, number, 1].into_iter().flat_map(u32::to_be_bytes);
-    words(&[9, 1]).into_iter().chain(header).chain(body.iter().copied()).collect()
+    let time_s = (now_ms() / 1_000) as u32;
+    V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
 }
 
 /// Sends `rate` records a second for `time`, or as many as can be sent; how many were.

@@ -6,11 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use srlg_traffic::packets::packets;
+
 use crate::programs::{alone, command, until};
 use crate::received::{
     Collector, almost_all, assert_pairs, assert_pairs_within, assert_whole, pairs_of,
 };
-use crate::{becomes, last_points, output, packets, pairs};
+use crate::{becomes, last_points, output, packet_file, pairs};
 
 /// Runs softflowd on `file` to its end, with `more` options. It exports to `port` of this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
@@ -26,7 +28,7 @@ fn softflowd(file: &Path, port: u16, more: &[&str]) {
 #[test]
 fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     alone(&["softflowd"], || {
-        let file = packets::file("softflowd", &[false, true]);
+        let file = packet_file("softflowd", &[false, true]);
         let all = pairs_of(&file);
         // An address of IPv4 has no colon; v5 has no other.
         let of_v4 = all.iter().filter(|(source, _)| !source.contains(':')).cloned().collect();
@@ -62,7 +64,7 @@ fn wait_for_a_slice() {
 #[test]
 fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receives() {
     alone(&["softflowd"], || {
-        let file = packets::file("detect", &[false, true]);
+        let file = packet_file("detect", &[false, true]);
         let options = ["--threshold", "512", "--output", "ndjson"];
         let of_packets = ["--input", file.to_str().unwrap(), "--slice", "1h"];
         let expected = last_points(&output("detect", &[&of_packets[..], &options].concat()).0);
@@ -94,8 +96,8 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
 fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
     alone(&["softflowd"], || {
         let families = [false, true];
-        let file = packets::file("sampled", &families);
-        let (all, sampled) = (pairs_of(&file), packets::packets(&families).len() / 10);
+        let file = packet_file("sampled", &families);
+        let (all, sampled) = (pairs_of(&file), packets(&families).len() / 10);
         for version in ["9", "10"] {
             let options = ["-v", version, "-s", "10"];
             let collector = Collector::start("contacts", &[]);
@@ -125,7 +127,7 @@ const LISTENING: &str = "listening";
 fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
     alone(&["fprobe", "tcpreplay"], || {
         connect();
-        let file = packets::file("fprobe", &[false]);
+        let file = packet_file("fprobe", &[false]);
         let expected = pairs_of(&file);
         assert_pairs("fprobe", &expected, |collector| {
             let child = fprobe(collector);
@@ -194,7 +196,7 @@ fn plugins_of_pmacctd_export_the_pairs_of_the_packets() {
             ("pmacctd-ipfix", nfprobe(10)),
             ("pmacctd-sflow", "plugins: sfprobe\nsampling_rate: 1\nsfprobe".to_owned()),
         ] {
-            let file = packets::file(name, &[false, true]);
+            let file = packet_file(name, &[false, true]);
             let expected = pairs_of(&file);
             assert_pairs_within(3, name, &expected, |collector| {
                 let lines = format!("{lines}_receiver: 127.0.0.1:{}\n", collector.port);

@@ -9,9 +9,7 @@
 //! Where something lacks, a test says so and passes; with `SRLG_REQUIRE_EXPORTERS=1` the last ones fail.
 
 mod captures;
-mod exports;
 mod live;
-mod packets;
 #[path = "../program/mod.rs"]
 mod program;
 mod programs;
@@ -20,10 +18,12 @@ mod same_hosts;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use program::{srlg, steady};
+use srlg_traffic::packets::{packets, pcap};
 
 /// Source and destination of contacts.
 type Pairs = BTreeSet<(String, String)>;
@@ -43,6 +43,18 @@ fn becomes(mut is: impl FnMut() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// Writes frames of Ethernet, each with its microseconds after the first, to a file of its own for `test`.
+fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
+    std::fs::write(&path, pcap(1, frames)).unwrap();
+    path
+}
+
+/// Writes the packets of the families to a file of its own for `test`.
+fn packet_file(test: &str, families: &[bool]) -> PathBuf {
+    capture(test, packets(families).iter().map(|packet| (packet.after_us, packet.frame())))
 }
 
 /// The pairs of a contact list.

@@ -5,15 +5,34 @@
 //! a flow at that of its last packet, a sample when its datagram came; recorders would be of other ages, and digits differ.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use approx::assert_abs_diff_eq;
+use srlg_traffic::export::{EXPORT_S, be16, biflow, biflows, flows, ipfix, sflow, v5, v9};
+use srlg_traffic::packets::{Packet, packets};
 
-use crate::exports::{biflow, biflows, file, flows, ipfix, sent, sflow, v5, v9};
-use crate::packets::{self, Packet, packets};
-use crate::{Pairs, output, pairs, steady};
+use crate::{Pairs, capture, output, packet_file, pairs, steady};
 
 const THRESHOLD: &str = "512";
+
+/// Writes what an exporter sent when it exported its flows.
+fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
+    sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
+}
+
+/// Writes datagrams, each with its microseconds after the first packet, from 192.0.2.1 to port 2055 of 192.0.2.10.
+fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
+    let frame = |payload: &[u8]| {
+        let length = payload.len() as u16;
+        let mut frame = vec![2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 4, 8, 0, 0x45, 0];
+        frame.extend((length + 28).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 10]);
+        frame.extend(be16(&[40_000, 2_055, length + 8, 0]));
+        frame.extend(payload);
+        frame
+    };
+    capture(test, datagrams.map(|(after_us, payload)| (after_us, frame(&payload))))
+}
 
 /// What `contacts` and `detect` have to find in `packets`, which are in a file as they are.
 struct Truth {
@@ -81,7 +100,7 @@ impl Truth {
 /// Packets of the families, and what is to be found in them.
 fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
     let packets = packets(families);
-    let truth = Truth::new(&packets, &packets::file(test, families));
+    let truth = Truth::new(&packets, &packet_file(test, families));
     assert_eq!(
         (truth.pairs.len(), truth.points.len()),
         (4_700 * families.len(), 3 * families.len())

@@ -14,6 +14,7 @@ use std::thread;
 use approx::assert_abs_diff_eq;
 use serde_json::Value;
 use srlg_cli::now_ms;
+use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
 /// An attack on one host, and the threshold of a monitor.
@@ -37,21 +38,11 @@ const ATTACKS: [Attack; 5] = [
     attack("dev/ddos_dns_rrsig.spt.zst", 10, 100.0),
 ];
 
-/// A pcap of `records`, a UDP packet each, a microsecond apart.
-fn pcap(records: &[Record]) -> Vec<u8> {
-    // Link type 101: the packets begin with the header of IP.
-    let mut file: Vec<u8> = [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 101]
-        .into_iter()
-        .flat_map(u32::to_be_bytes)
-        .collect();
-    for (number, record) in (0..).zip(records) {
-        let Record { source: from, destination: to, .. } = *record;
-        let record = [1_780_000_000, number, 28, 28];
-        let ip = [0x4500_001c, 0, 0x4011_0000, from, to];
-        let udp = [0x03e8_0035, 0x0008_0000];
-        file.extend(record.iter().chain(&ip).chain(&udp).flat_map(|word: &u32| word.to_be_bytes()));
-    }
-    file
+/// A UDP packet of `record`, without a frame.
+fn packet(record: &Record) -> Vec<u8> {
+    let Record { source, destination, .. } = *record;
+    let words = [0x4500_001c, 0, 0x4011_0000, source, destination, 0x03e8_0035, 0x0008_0000];
+    words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect()
 }
 
 /// The attack as a capture, and the hosts that sent to the victim, exact.
@@ -62,7 +53,8 @@ fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     }
     let records: Vec<Record> = Trace::open(path).unwrap().map(Result::unwrap).collect();
     let made = folder.join("attack.pcap");
-    fs::write(&made, pcap(&records)).unwrap();
+    // Link type 101: the packets begin with the header of IP. They are a microsecond apart.
+    fs::write(&made, pcap(101, (0..).zip(records.iter().map(packet)))).unwrap();
     let to_victim = records.iter().filter(|record| record.destination == u32::from(attack.victim));
     let sources: HashSet<_> = to_victim.map(|record| record.source).collect();
     (made, sources.len() as f64)

@@ -8,6 +8,7 @@ use srlg_cli::alerts::{
     Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Subject, Terms,
     Tracker, Why,
 };
+use srlg_traffic::synthetic::mix;
 
 const THRESHOLD: f64 = 1024.0;
 const HOST: [u8; 4] = [192, 0, 2, 7];
@@ -302,11 +303,9 @@ struct Random(u64);
 
 impl Random {
     fn unit(&mut self) -> f64 {
+        let bits = mix(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Of mean 0 and variance 1 (Box and Muller).

@@ -1,29 +1,34 @@
-//! Exports of flows and packets, byte by byte from the formats' specifications, and captures of them.
+//! Exports of flows and packets as NetFlow v5 and v9, IPFIX and sFlow, byte by byte from the formats' specifications.
 //!
 //! Nothing here knows the decoder: what is wrong here is not wrong there in the same way.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
-use crate::packets::{Packet, START_S, capture};
+use crate::packets::{Packet, START_S};
 
 /// The packets of one direction of a conversation.
-#[derive(Clone)]
-pub(crate) struct Flow {
-    pub(crate) hosts: [IpAddr; 2],
-    pub(crate) protocol: u8,
-    pub(crate) ports: [u16; 2],
-    /// Of all packets together.
-    pub(crate) flags: u8,
-    pub(crate) packets: u32,
-    pub(crate) octets: u32,
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Source and destination.
+    pub hosts: [IpAddr; 2],
+    /// Number of the protocol.
+    pub protocol: u8,
+    /// Ports of source and destination.
+    pub ports: [u16; 2],
+    /// TCP flags of all packets together.
+    pub flags: u8,
+    /// Packets.
+    pub packets: u32,
+    /// Bytes without the heads of frames.
+    pub octets: u32,
     /// Milliseconds of the first and the last packet after the first of all.
-    pub(crate) times_ms: [u32; 2],
+    pub times_ms: [u32; 2],
 }
 
-/// Flows in the order of their first packets.
-pub(crate) fn flows(packets: &[Packet]) -> Vec<Flow> {
+/// Returns the flows of `packets` in the order of their first packets, as an exporter has them that forgets nothing.
+#[must_use]
+pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     let mut known = BTreeMap::new();
     let mut flows: Vec<Flow> = Vec::new();
     for packet in packets {
@@ -44,8 +49,9 @@ pub(crate) fn flows(packets: &[Packet]) -> Vec<Flow> {
     flows
 }
 
-/// Flows, each with that of the other direction if there is one. Whose first packet is earlier is the forward one.
-pub(crate) fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
+/// Returns flows, each with that of the other direction if there is one. Whose first packet is earlier is the forward one.
+#[must_use]
+pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     let mut begun = BTreeMap::new();
     let mut biflows: Vec<(Flow, Option<Flow>)> = Vec::new();
     for flow in flows {
@@ -62,7 +68,7 @@ pub(crate) fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
 }
 
 /// Seconds after the first packet at which flows are exported, later than the last packet.
-const EXPORT_S: u32 = 10;
+pub const EXPORT_S: u32 = 10;
 /// Milliseconds for which the exporter has been up at the first packet.
 const UPTIME_MS: u32 = 100_000;
 /// Of a message: few enough bytes for Ethernet.
@@ -83,7 +89,9 @@ const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
 /// Milliseconds since the Unix epoch of the same, of IPFIX.
 const TIMES: [Field; 2] = [(152, 8), (153, 8)];
 
-fn be16(words: &[u16]) -> Vec<u8> {
+/// Returns `words` in the byte order of the network.
+#[must_use]
+pub fn be16(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
@@ -104,7 +112,9 @@ fn of_family(is_v6: bool) -> (u16, [Field; 2]) {
     if is_v6 { (257, [(27, 16), (28, 16)]) } else { (256, [(8, 4), (12, 4)]) }
 }
 
-fn set(id: u16, content: &[u8]) -> Vec<u8> {
+/// Returns the set `id` of NetFlow v9 or IPFIX, padded to whole words.
+#[must_use]
+pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     let padding = vec![0; content.len().next_multiple_of(4) - content.len()];
     let length = (4 + content.len() + padding.len()) as u16;
     [&be16(&[id, length])[..], content, &padding].concat()
@@ -139,8 +149,9 @@ fn times(flow: &Flow) -> Vec<u8> {
     times.map(u64::to_be_bytes).concat()
 }
 
-/// Datagrams of NetFlow v5 of flows of IPv4.
-pub(crate) fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
+/// Returns datagrams of NetFlow v5, of flows of IPv4.
+#[must_use]
+pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
         let [first, last] = flow.times_ms.map(|ms| UPTIME_MS + ms);
         let mut bytes = [octets(flow.hosts), vec![0; 8]].concat();
@@ -172,19 +183,47 @@ fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>
     sets.collect()
 }
 
-/// Datagrams of NetFlow v9, the templates in the first.
-pub(crate) fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
+/// The header of a datagram of NetFlow v9.
+#[derive(Clone, Copy, Debug)]
+pub struct V9Header {
+    /// Records of all sets, templates included.
+    pub records: u16,
+    /// Milliseconds for which the exporter has been up.
+    pub uptime_ms: u32,
+    /// Time of the export, seconds since the Unix epoch.
+    pub time_s: u32,
+    /// Number of the datagram.
+    pub number: u32,
+    /// Source of the records within the exporter.
+    pub domain: u32,
+}
+
+impl V9Header {
+    /// Returns the datagram with `sets`.
+    #[must_use]
+    pub fn with(self, sets: &[u8]) -> Vec<u8> {
+        let Self { records, uptime_ms, time_s, number, domain } = self;
+        [&be16(&[9, records])[..], &be32(&[uptime_ms, time_s, number, domain]), sets].concat()
+    }
+}
+
+/// Returns datagrams of NetFlow v9, the templates in the first.
+#[must_use]
+pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
         let uptimes = be32(&flow.times_ms.map(|ms| UPTIME_MS + ms));
         let bytes = [octets(flow.hosts), counts(flow), conversation(flow), uptimes].concat();
         (flow.hosts[0].is_ipv6(), bytes)
     };
     let message = |number: usize, records: usize, set: &[u8]| {
-        let mut bytes = be16(&[9, records as u16]);
-        let uptime = UPTIME_MS + EXPORT_S * 1_000;
-        bytes.extend(be32(&[uptime, START_S + EXPORT_S, number as u32, 7]));
-        bytes.extend(set);
-        bytes
+        let header = V9Header {
+            records: records as u16,
+            uptime_ms: UPTIME_MS + EXPORT_S * 1_000,
+            time_s: START_S + EXPORT_S,
+            number: number as u32,
+            domain: 7,
+        };
+        header.with(set)
     };
     let templates = templates(0, &[&COUNTS[..], &CONVERSATION, &UPTIMES].concat());
     let sets = [(2, templates)].into_iter().chain(data(flows.iter().map(record)));
@@ -205,8 +244,9 @@ fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) ->
     [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
 }
 
-/// Messages of IPFIX.
-pub(crate) fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
+/// Returns messages of IPFIX, the templates in the first.
+#[must_use]
+pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
         let bytes = [octets(flow.hosts), counts(flow), conversation(flow), times(flow)].concat();
         (flow.hosts[0].is_ipv6(), bytes)
@@ -214,8 +254,9 @@ pub(crate) fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     messages(&[&COUNTS[..], &CONVERSATION, &TIMES].concat(), flows.iter().map(record))
 }
 
-/// Messages of IPFIX of both directions together: what the reverse one had is 0 where there was none.
-pub(crate) fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
+/// Returns messages of IPFIX of both directions together: what the reverse one had is 0 where there was none.
+#[must_use]
+pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     let record = |(forward, reverse): &(Flow, Option<Flow>)| {
         let backward = reverse.as_ref().map_or(vec![0; 25], |it| [counts(it), times(it)].concat());
         let uniflow = [counts(forward), conversation(forward), times(forward)].concat();
@@ -228,8 +269,9 @@ pub(crate) fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
 }
 
-/// Datagrams of sFlow v5, each with the microseconds of its last packet: every packet is a sample with its raw header.
-pub(crate) fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
+/// Returns datagrams of sFlow v5, each with the microseconds of its last packet: every packet is a sample with its raw header.
+#[must_use]
+pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let framed = |format: u32, content: &[u8]| {
         [&be32(&[format, content.len() as u32])[..], content].concat()
     };
@@ -252,23 +294,4 @@ pub(crate) fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
         (last_us, bytes)
     };
     packets.chunks(8).enumerate().map(datagram).collect()
-}
-
-/// Writes what an exporter sent when it exported its flows.
-pub(crate) fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
-    sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
-}
-
-/// Writes datagrams, each with its microseconds after the first packet, from 192.0.2.1 to port 2055 of 192.0.2.10.
-pub(crate) fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
-    let frame = |payload: &[u8]| {
-        let length = payload.len() as u16;
-        let mut frame = vec![2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 4, 8, 0, 0x45, 0];
-        frame.extend((length + 28).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 10]);
-        frame.extend(be16(&[40_000, 2_055, length + 8, 0]));
-        frame.extend(payload);
-        frame
-    };
-    capture(test, datagrams.map(|(after_us, payload)| (after_us, frame(&payload))))
 }

@@ -1,24 +1,29 @@
-//! Traffic of a few seconds as a pcap file: a scanner, a flood, a busy server, background, of both families.
+//! Packets of a few seconds: a scanner, a flood, a busy server, background, of both families; and files of packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// When the first packet is sent, seconds since the Unix epoch: 400 s into an hour.
-pub(crate) const START_S: u32 = 1_750_000_000;
+/// The time of the first packet, seconds since the Unix epoch: 400 s into an hour.
+pub const START_S: u32 = 1_750_000_000;
 const PACKETS_PER_S: u32 = 2_000;
 
-/// A packet: when it is sent after the first, source, destination, protocol, ports, TCP flags.
-pub(crate) struct Packet {
-    pub(crate) after_us: u32,
-    pub(crate) hosts: [IpAddr; 2],
-    pub(crate) protocol: u8,
-    pub(crate) ports: [u16; 2],
-    pub(crate) flags: u8,
+/// A packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Microseconds after the first packet.
+    pub after_us: u32,
+    /// Source and destination, of one family.
+    pub hosts: [IpAddr; 2],
+    /// Number of the protocol: 6 for TCP, 17 for UDP.
+    pub protocol: u8,
+    /// Ports of source and destination.
+    pub ports: [u16; 2],
+    /// TCP flags.
+    pub flags: u8,
 }
 
 /// Inside host `number` of a family.
@@ -69,8 +74,12 @@ fn family(is_v6: bool) -> Vec<Packet> {
 }
 
 impl Packet {
-    /// As a frame of Ethernet.
-    pub(crate) fn frame(&self) -> Vec<u8> {
+    /// Returns the packet as a frame of Ethernet.
+    ///
+    /// # Panics
+    /// If the hosts are of two families.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
         let [source, destination] = self.ports.map(u16::to_be_bytes);
         let mut segment = [source, destination].concat();
         if self.protocol == TCP {
@@ -102,8 +111,9 @@ impl Packet {
     }
 }
 
-/// The traffic of the families, in the order of time.
-pub(crate) fn packets(families: &[bool]) -> Vec<Packet> {
+/// Returns the packets of the families, each of which `is_v6` or not, in the order of time.
+#[must_use]
+pub fn packets(families: &[bool]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = families.iter().flat_map(|&is_v6| family(is_v6)).collect();
     for (number, packet) in (0_u32..).zip(&mut packets) {
         packet.after_us = number * (1_000_000 / PACKETS_PER_S);
@@ -111,15 +121,9 @@ pub(crate) fn packets(families: &[bool]) -> Vec<Packet> {
     packets
 }
 
-/// Writes the traffic of the families to a file of its own for `test`.
-pub(crate) fn file(test: &str, families: &[bool]) -> PathBuf {
-    let packets = packets(families);
-    capture(test, packets.iter().map(|packet| (packet.after_us, packet.frame())))
-}
-
-/// Writes frames, each with its microseconds after [`START_S`], to a pcap file of its own for `test`.
-pub(crate) fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
-    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
+/// Returns a pcap file of frames of a link type, each with its microseconds after [`START_S`].
+pub fn pcap(link_type: u32, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> Vec<u8> {
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link_type];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
     for (after_us, frame) in frames {
         let length = frame.len() as u32;
@@ -128,7 +132,5 @@ pub(crate) fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) 
         file.extend(record.into_iter().flat_map(u32::to_le_bytes));
         file.extend(frame);
     }
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
-    std::fs::write(&path, file).unwrap();
-    path
+    file
 }
