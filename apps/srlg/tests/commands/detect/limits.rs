@@ -10,13 +10,13 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
     let mut csv = contacts();
     csv = csv.replacen("time_ms,src,dst\n", "time_ms,src,dst\n65000,1.1.1.1,2.2.2.2\n", 1);
     csv.push_str("4102444800000,1.1.1.1,2.2.2.2\n"); // the year 2100
-    let input = file("late.csv", csv);
-    let output = run(&["--input", &input, "--output", "ndjson", "--window", "6"]);
+    let of = |options: &[&str]| ndjson("late.csv", &csv, options);
+    let output = of(&["--window", "6"]);
     assert_eq!(points(&output).iter().map(|point| point.0).collect::<Vec<_>>(), [65]);
     insta::assert_snapshot!("one_from_the_future", steady(&stderr(&output)));
-    let narrow = run(&["--input", &input, "--output", "ndjson", "--max-gap", "1s"]);
+    let narrow = of(&["--max-gap", "1s"]);
     insta::assert_snapshot!("one_beyond_the_gap", steady(&stderr(&narrow)));
-    let strict = run(&["--input", &input, "--output", "ndjson", "--window", "6", "--late", "3"]);
+    let strict = of(&["--window", "6", "--late", "3"]);
     assert_eq!(points(&strict).len(), 0);
     insta::assert_snapshot!("all_but_one_too_late", steady(&stderr(&strict)));
 }
@@ -24,8 +24,7 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
 #[test]
 fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
     let csv = contacts() + &fan_out(1_700_000_000_000, "10.0.0.9", 2000);
-    let input = file("silence.csv", csv);
-    let output = run(&["--input", &input, "--output", "ndjson", "--window", "5"]);
+    let output = ndjson("silence.csv", csv, &["--window", "5"]);
     let last = points(&output).pop().unwrap();
     assert_eq!((last.0, last.3.as_str()), (1_700_000_000, "10.0.0.9"));
     insta::assert_snapshot!(steady(&stderr(&output)));
@@ -34,17 +33,14 @@ fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
 #[test]
 fn thresholds_beyond_the_presets_lengthen_the_estimators() {
     let csv = format!("time_ms,src,dst\n{}", fan_out(0, "10.0.0.1", 60_000));
-    let input = file("large.csv", csv);
-    let output = run(&["--input", &input, "--output", "ndjson", "--threshold", "50000"]);
+    let output = ndjson("large.csv", csv, &["--threshold", "50000"]);
     assert_abs_diff_eq!(points(&output)[0].4 / 60_000.0, 1.0, epsilon = 0.05);
 }
 
 #[test]
 fn beyond_what_an_estimator_can_tell_is_a_lower_bound_and_the_default_tells_it() {
     let csv = format!("time_ms,src,dst\n{}", fan_out(0, "10.0.0.1", 400_000));
-    let input = file("giant.csv", csv);
-    let options = ["--input", &input, "--output", "ndjson", "--role", "source"];
-    let of = |preset: &str| run(&[&options[..], &["--preset", preset]].concat());
+    let of = |preset| ndjson("giant.csv", &csv, &["--role", "source", "--preset", preset]);
     // The paper's 16,384 positions end at some 159,000.
     let output = of("paper");
     assert!(stdout(&output).trim_end().ends_with(r#""range":"beyond"}"#), "{}", stdout(&output));

@@ -1,6 +1,5 @@
 //! `srlg detect`: formats, options, and everything that goes wrong.
 
-mod families;
 mod limits;
 mod reports;
 mod views;
@@ -27,6 +26,11 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, content).unwrap();
     path.to_string_lossy().into_owned()
+}
+
+/// What is detected in a file of `content`, as lines of JSON.
+fn ndjson(name: &str, content: impl AsRef<[u8]>, options: &[&str]) -> Output {
+    run(&[&["--input", &file(name, content), "--output", "ndjson"], options].concat())
 }
 
 fn stdout(output: &Output) -> String {

@@ -7,8 +7,7 @@ use super::*;
 
 #[test]
 fn ndjson_has_one_object_per_super_point_and_slice() {
-    let input = file("ndjson.csv", contacts());
-    let output = run(&["--input", &input, "--output", "ndjson", "--window", "1"]);
+    let output = ndjson("ndjson.csv", contacts(), &["--window", "1"]);
     assert!(output.status.success());
     let points = points(&output);
     assert_eq!(points.len(), 1);
@@ -20,10 +19,8 @@ fn ndjson_has_one_object_per_super_point_and_slice() {
 
 #[test]
 fn role_tells_contacts_that_a_host_starts_from_those_it_receives() {
-    let input = file("role.csv", contacts());
     for (role, expected) in [("any", 3500.0), ("source", 1500.0), ("destination", 2000.0)] {
-        let output = run(&["--input", &input, "--output", "ndjson", "--role", role]);
-        let points = points(&output);
+        let points = points(&ndjson("role.csv", contacts(), &["--role", role]));
         assert_eq!(points.len(), 1, "{role}");
         assert_abs_diff_eq!(points[0].4 / expected, 1.0, epsilon = 0.05);
     }
@@ -31,14 +28,13 @@ fn role_tells_contacts_that_a_host_starts_from_those_it_receives() {
 
 #[test]
 fn only_hosts_inside_are_measured() {
-    let input = file("inside.csv", contacts());
     for (networks, found) in [
         (&["--inside", "10.0.0.0/8"][..], 1),
         (&["--inside", "10.0.0.1"], 1),
         (&["--inside", "192.168.0.0/16"], 0),
         (&["--inside", "192.168.0.0/16", "--inside", "10.0.0.7/24"], 1),
     ] {
-        let output = run(&[&["--input", &input, "--output", "ndjson"], networks].concat());
+        let output = ndjson("inside.csv", contacts(), networks);
         assert_eq!(points(&output).len(), found, "{networks:?}");
     }
 }
@@ -47,11 +43,10 @@ fn only_hosts_inside_are_measured() {
 fn window_keeps_a_host_for_its_slices_and_a_gap_costs_nothing() {
     let mut csv = contacts();
     csv.push_str("63000,1.1.1.1,2.2.2.2\n900000000,1.1.1.1,2.2.2.2\n");
-    let input = file("window.csv", csv);
-    let output = run(&["--input", &input, "--output", "ndjson", "--window", "4"]);
+    let output = ndjson("window.csv", &csv, &["--window", "4"]);
     let slices: Vec<u64> = points(&output).iter().map(|point| point.0).collect();
     assert_eq!(slices, [61, 62, 63, 64]);
-    let five = run(&["--input", &input, "--output", "ndjson", "--window", "1", "--slice", "5m"]);
+    let five = ndjson("window.csv", &csv, &["--window", "1", "--slice", "5m"]);
     assert_eq!(points(&five)[0].0, 0);
     assert_eq!(points(&five)[0].2, 300_000);
 }
@@ -83,9 +78,8 @@ fn a_host_has_no_contact_with_itself_and_outsiders_are_counted() {
 
 #[test]
 fn preset_and_seed_reach_the_detector() {
-    let input = file("preset.csv", contacts());
     let estimate = |extra: &[&str]| {
-        let output = run(&[&["--input", &input, "--output", "ndjson"], extra].concat());
+        let output = ndjson("preset.csv", contacts(), extra);
         (points(&output)[0].4, stderr(&output))
     };
     let (default, summary) = estimate(&[]);

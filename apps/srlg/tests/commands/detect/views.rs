@@ -1,4 +1,5 @@
-//! What is measured: inside or outside hosts, and contacts by who began them.
+//! What is measured: inside or outside hosts, contacts by who began them, both families in one run, and networks that
+//! count as hosts.
 
 use super::*;
 
@@ -15,8 +16,7 @@ fn log() -> String {
 }
 
 fn found(name: &str, options: &[&str]) -> Vec<String> {
-    let input = file(name, log());
-    hosts(&run(&[&["--input", &input, "--output", "ndjson"], options].concat()))
+    hosts(&ndjson(name, log(), options))
 }
 
 #[test]
@@ -43,4 +43,64 @@ fn outside_hosts_are_outside_of_something() {
     // Without an input nothing would be looked at.
     let output = run(&["--only", "initiated"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+/// In the second 61 an IPv6 host and an IPv4 host are asked by 2000 others each; those of the IPv6 host are in as many
+/// networks of 64 bits as `networks`.
+fn both(networks: u32) -> String {
+    let mut csv = "time_ms,src,dst\n".to_owned();
+    for peer in 0..2000 {
+        let network = peer % networks;
+        writeln!(csv, "61000,2001:db8:1:{network:x}::{peer:x},[2001:db8::1]").unwrap();
+        writeln!(csv, "61500,192.0.{}.{},10.0.0.1", peer / 250, peer % 250).unwrap();
+    }
+    csv
+}
+
+#[test]
+fn one_run_reports_hosts_of_both_families() {
+    let input = file("both.csv", both(2000));
+    let output = run(&["--input", &input, "--output", "ndjson"]);
+    assert_eq!(hosts(&output), ["10.0.0.1", "2001:db8::1"]);
+    for point in points(&output) {
+        assert_abs_diff_eq!(point.4 / 2000.0, 1.0, epsilon = 0.05);
+    }
+    insta::assert_snapshot!(steady(&stderr(&output)));
+    let table = stdout(&run(&["--input", &input]));
+    assert!(table.contains("2001:db8::1 ") && table.contains("10.0.0.1 "), "{table}");
+    let csv = stdout(&run(&["--input", &input, "--output", "csv"]));
+    assert!(csv.contains("61,61000,62000,2001:db8::1,"), "{csv}");
+}
+
+#[test]
+fn networks_of_either_family_are_measured() {
+    for (inside, found) in [
+        ("2001:db8::/64", "2001:db8::1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("10.0.0.0/8", "10.0.0.1"),
+    ] {
+        let output = ndjson("both-inside.csv", both(2000), &["--inside", inside]);
+        assert_eq!(hosts(&output), [found], "{inside}");
+    }
+}
+
+#[test]
+fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
+    let of = |options: &[&str]| {
+        let options = [&["--inside", "2001:db8::/64"], options].concat();
+        hosts(&ndjson("both-prefix.csv", both(1), &options))
+    };
+    assert_eq!(of(&[]), ["2001:db8::1"]);
+    assert_eq!(of(&["--peer-prefix6", "64"]), [""; 0]);
+    // The network as a host has all contacts of its hosts.
+    assert_eq!(of(&["--host-prefix6", "48"]), ["2001:db8::"]);
+}
+
+#[test]
+fn the_paper_s_scheme_measures_ipv4_and_says_what_it_left_out() {
+    let output = ndjson("both-paper.csv", both(2000), &["--preset", "paper"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(hosts(&output).iter().all(|host| !host.contains(':')), "{:?}", hosts(&output));
+    assert!(hosts(&output).contains(&"10.0.0.1".to_owned()));
+    insta::assert_snapshot!(steady(&stderr(&output)));
 }
