@@ -10,17 +10,18 @@ use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
 use srlg_input::Contact;
 
+const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
+
+/// The table of a view.
+fn view(name: &str, role: &str) -> String {
+    format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
+}
+
 /// Of `views` that go on now, with a state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {
-    let views = views.iter().map(|name| {
-        format!(
-            "[[view]]\nname = '{name}'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n"
-        )
-    });
-    let views: String = views.collect();
+    let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
-        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
-         {views}[[rule]]\nname = 'r'\nthresholds = {{ 5s = 50 }}\nhold = '5s'\n",
+        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n{views}{RULE}",
         folder.display()
     ))
     .unwrap()
@@ -85,14 +86,10 @@ fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
 
 /// Of `text` beside two views, in and out of 10.0.0.0/8, of a replay.
 fn replay(text: &str) -> Monitor {
-    let views = [("in", "destination"), ("out", "source")].map(|(name, role)| {
-        format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
-    });
-    let text = format!("inside = ['10.0.0.0/8']\n{}{text}", views.concat());
+    let views = view("in", "destination") + &view("out", "source");
+    let text = format!("inside = ['10.0.0.0/8']\n{views}{text}");
     Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap()
 }
-
-const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
 
 fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
     Contact::new((1_750_000_000 + second) * 1_000_000_000, source.into(), destination.into())

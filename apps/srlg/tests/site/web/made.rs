@@ -80,15 +80,7 @@ pub(crate) fn answer(mut stream: TcpStream) -> (u16, String, String) {
 }
 
 pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
-    get_as(web, path, &format!("localhost:{}", web.address().port()))
-}
-
-pub(crate) fn get_as(web: &Web, path: &str, host: &str) -> (u16, String, String) {
-    get_at(web.address(), path, host)
-}
-
-pub(crate) fn get_at(address: SocketAddr, path: &str, host: &str) -> (u16, String, String) {
-    answer(ask(address, path, host))
+    answer(ask(web.address(), path, &format!("localhost:{}", web.address().port())))
 }
 
 /// Returns the sampling of contacts with these rates; a rate of 0 is unknown.

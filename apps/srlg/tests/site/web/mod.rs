@@ -15,7 +15,7 @@ use srlg_cli::show::web::Web;
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 
-use made::{answer, board, get, get_as, get_at, sampling, send, start};
+use made::{answer, ask, board, get, sampling, send, start};
 
 #[test]
 fn programs_read_alerts_super_points_and_the_status() {
@@ -113,10 +113,10 @@ fn others_than_this_machine_are_refused() {
     let (web, _boards) = start(board(now_ms()));
     let port = web.address().port();
     for host in ["localhost", &format!("127.0.0.1:{port}"), "[::1]:1", "127.9.9.9"] {
-        assert_eq!(get_as(&web, "/", host).0, 200, "{host}");
+        assert_eq!(answer(ask(web.address(), "/", host)).0, 200, "{host}");
     }
     for host in ["evil.example", "192.0.2.1", "localhost.evil.example:80", ""] {
-        assert_eq!(get_as(&web, "/api/v1/status", host).0, 421, "{host}");
+        assert_eq!(answer(ask(web.address(), "/api/v1/status", host)).0, 421, "{host}");
     }
     let (_, head, page) = get(&web, "/");
     assert!(
@@ -128,7 +128,7 @@ fn others_than_this_machine_are_refused() {
     insta::assert_snapshot!(error);
     let open = Web::start("0.0.0.0:0".parse().unwrap(), true, latest.clone()).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
-    assert_eq!(get_at(at, "/", "any.example").0, 200, "no names were given");
+    assert_eq!(answer(ask(at, "/", "any.example")).0, 200, "no names were given");
     let error = Web::start(web.address(), false, latest).unwrap_err().to_string();
     assert!(error.contains(&web.address().to_string()), "{error}");
 }
