@@ -68,7 +68,7 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
         let options = ["--threshold", "512", "--output", "ndjson"];
         let of_packets = ["--input", file.to_str().unwrap(), "--slice", "1h"];
         let expected = last_points(&output("detect", &[&of_packets[..], &options].concat()).0);
-        let names: Vec<&str> = expected.iter().map(|(host, _)| host.as_str()).collect();
+        let names: Vec<&str> = expected.keys().map(String::as_str).collect();
         let hosts =
             ["10.0.0.1", "10.0.0.2", "10.0.0.3", "2001:db8::1", "2001:db8::2", "2001:db8::3"];
         assert_eq!(names, hosts);

@@ -16,7 +16,7 @@ mod programs;
 mod received;
 mod same_hosts;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
@@ -77,12 +77,15 @@ fn output(command: &str, args: &[&str]) -> (String, String) {
     (printed, told)
 }
 
-/// Host and cardinality of the last line of each host, in the digits that `detect` prints.
-fn last_points(ndjson: &str) -> BTreeSet<(String, String)> {
-    let mut points = std::collections::BTreeMap::new();
-    for line in ndjson.lines() {
+/// Cardinality and standard error, in the digits that `detect` prints.
+type Point = [String; 2];
+
+/// The last super point of each host.
+fn last_points(ndjson: &str) -> BTreeMap<String, Point> {
+    let point = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        points.insert(line["host"].as_str().unwrap().to_owned(), line["cardinality"].to_string());
-    }
-    points.into_iter().collect()
+        let digits = ["cardinality", "std_error"].map(|key| line[key].to_string());
+        (line["host"].as_str().unwrap().to_owned(), digits)
+    };
+    ndjson.lines().map(point).collect()
 }

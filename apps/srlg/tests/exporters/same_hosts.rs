@@ -11,7 +11,7 @@ use approx::assert_abs_diff_eq;
 use srlg_traffic::export::{EXPORT_S, be16, biflow, biflows, flows, ipfix, sflow, v5, v9};
 use srlg_traffic::packets::{Packet, packets};
 
-use crate::{Pairs, capture, output, packet_file, pairs, steady};
+use crate::{Pairs, Point, capture, last_points, output, packet_file, pairs, steady};
 
 const THRESHOLD: &str = "512";
 
@@ -41,21 +41,13 @@ struct Truth {
     points: BTreeMap<String, Point>,
 }
 
-/// Cardinality and standard error, in the digits that `detect` prints.
-type Point = (String, String);
-
 /// The super points in `file`, and the summary.
 fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
     let name = file.to_str().unwrap();
     let options =
         ["--input", name, "--slice", "1h", "--threshold", THRESHOLD, "--output", "ndjson"];
     let (printed, told) = output("detect", &[&options[..], more].concat());
-    let point = |line: &str| {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        let digits = ["cardinality", "std_error"].map(|key| line[key].to_string());
-        (line["host"].as_str().unwrap().to_owned(), digits.into())
-    };
-    (printed.lines().map(point).collect(), told)
+    (last_points(&printed), told)
 }
 
 impl Truth {
@@ -75,7 +67,7 @@ impl Truth {
         insta::assert_snapshot!(format!("{}_pairs_of_packets", expected.len()), steady(&summary));
         assert!(points.keys().eq(peers.keys().copied()), "{points:?}");
         for (host, peers) in peers {
-            let (cardinality, error) = &points[host];
+            let [cardinality, error] = &points[host];
             let error: f64 = error.parse().unwrap();
             let cardinality: f64 = cardinality.parse().unwrap();
             // Once in two million seeds it is more than five standard errors off.
