@@ -7,12 +7,14 @@
 //! - `rule`: what becomes of it, and which slice may close; no input or output.
 //! - `engine`: does as the rule says, in a thread of its own, with `checkpoint`s; closed slices go the way of all closed
 //!   slices.
+//! - `agreement`: which version of the network's description that is about.
 //! - `notices`, `tally`, `reports`: what others are told.
 //!
 //! Invariant: as long as no deadline passes, closed slices are those of one node that saw everything, bit
 //! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
 //! has changes nothing.
 
+mod agreement;
 mod arrival;
 mod checkpoint;
 mod engine;
@@ -24,17 +26,18 @@ mod rule;
 mod stream;
 mod tally;
 
-use std::fs;
-
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
 use srlg_input::contact::SamplingWindow;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::alerts::desk::Desk;
 use crate::config::Config;
+use crate::network::NetworkVersion;
+use crate::network::connect::{Access, Link};
+use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::notify::delivery::Delivery;
 use crate::notify::ledger::Ledger;
@@ -55,24 +58,56 @@ const QUEUE: usize = 16;
 
 /// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
 pub fn run(args: &Args) -> Result<()> {
-    let (engine, position) = open(args)?;
+    let config = Config::read(&args.config)?;
+    let Some(options) = config.network.clone() else {
+        bail!(
+            "{} has an input and no network: `srlg run` takes it, and a collector one with [network]",
+            args.config.display()
+        );
+    };
+    let state = config.general.state.as_deref();
+    let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
+    let ledger = Ledger::open(Some(state))?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;
-    let done = runtime.block_on(serve(engine, position));
+    let work = || {
+        let mut stop = runtime.block_on(async { Stop::new() })?;
+        let Some((link, version)) =
+            runtime.block_on(begin(&config, &options, &ledger, &mut stop))?
+        else {
+            return Ok(());
+        };
+        let plan = Plan::new(config, options, version.clone())?;
+        // The page has a runtime of its own, which cannot be made within another.
+        let (engine, position) = open(args, plan, ledger)?;
+        runtime.block_on(serve(engine, position, link, version, stop))
+    };
+    let done = work();
     // Nothing that is left has to end well.
     runtime.shutdown_background();
     done
 }
 
+/// Connects to the broker and agrees with it upon the version of the network; nothing where it is told to stop before.
+async fn begin(
+    config: &Config,
+    options: &NetworkOptions,
+    ledger: &Ledger,
+    stop: &mut Stop,
+) -> Result<Option<(Link, NetworkVersion)>> {
+    let access = Access { folder: options.folder.clone(), broker: options.broker.clone() };
+    let link = access.connect(COLLECTOR).await?;
+    tokio::select! {
+        version = agreement::agree(&link, ledger, config) => Ok(Some((link.clone(), version?))),
+        () = stop.asked() => Ok(None),
+    }
+}
+
 /// Everything that is on this machine's disk.
-fn open(args: &Args) -> Result<(Engine, Position)> {
-    let plan = args.plan()?;
-    let state = plan.state()?;
-    let folder = state.join("network");
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let mut ledger = Ledger::open(Some(state))?;
+fn open(args: &Args, plan: Plan, mut ledger: Ledger) -> Result<(Engine, Position)> {
+    let state = plan.config.general.state.clone().unwrap_or_default();
+    let folder = checkpoint::folder(&state, plan.version)?;
     let mut checkpoints = Checkpoints::open(folder)?;
     let Plan { config, network, .. } = &plan;
     let device = config.general.device;
@@ -82,7 +117,7 @@ fn open(args: &Args) -> Result<(Engine, Position)> {
     });
     let mut detectors = detectors.collect::<Result<Vec<_>>>()?;
     let kept = checkpoint::restore(&mut checkpoints, &mut detectors)?;
-    let (names, limits) = (&network.probes, plan.limits());
+    let (names, limits) = (&plan.options.probes, plan.limits());
     let rule = match &kept {
         Some(Attachment { rule, .. }) => CloseRule::restore(names, limits, rule),
         None => CloseRule::new(names.len(), limits),
@@ -123,41 +158,69 @@ fn open(args: &Args) -> Result<(Engine, Position)> {
     Ok((engine, position))
 }
 
-async fn serve(engine: Engine, position: Position) -> Result<()> {
+async fn serve(
+    engine: Engine,
+    position: Position,
+    link: Link,
+    version: NetworkVersion,
+    mut stop: Stop,
+) -> Result<()> {
+    let keep = tokio::spawn(agreement::keep(link.clone(), version));
     let (events, queue) = mpsc::channel(QUEUE);
-    stop_on_signals(events.clone())?;
+    let stopped = events.clone();
+    tokio::spawn(async move {
+        stop.asked().await;
+        // An engine that has ended need not be told.
+        let _told = stopped.send(Event::Stop).await;
+    });
     let durable = engine.durable.subscribe();
     let (plan, retention) = (&engine.plan, engine.plan.retention());
-    let probes = plan.network.probes.clone();
-    let link = plan.access().connect(COLLECTOR).await?;
-    let reader = Reader::new(link.clone(), retention, position, events);
+    let probes = plan.options.probes.clone();
+    let reader = Reader::new(link.clone(), retention, position, events.clone());
     let notices = notices::send(link, probes, durable, reader.losses());
     let notices = tokio::spawn(notices);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
-    engine.service.ready(&format!("{views} views of {} sites", engine.plan.network.probes.len()));
+    engine.service.ready(&format!("{views} views of {} sites", plan.options.probes.len()));
     let mut engine = tokio::task::spawn_blocking(move || engine.run(queue));
     let done = tokio::select! {
         biased;
         done = &mut engine => done,
         // Where it has not died, it has nobody left to read for.
         read = reader => { read.context("the task that reads the stream has panicked")?; engine.await }
+        // What the engine has is not lost: it ends as if it was told to.
+        kept = keep => {
+            let _told = events.send(Event::Stop).await;
+            let done = engine.await;
+            kept.context("the task that keeps the description has panicked")??;
+            done
+        }
     };
     done.context("the thread that merges deltas has panicked")??;
     // The engine is gone, and its notices end with the last ones.
     notices.await.context("the task that sends notices to probes has panicked")
 }
 
-fn stop_on_signals(events: mpsc::Sender<Event>) -> Result<()> {
-    let mut terminated = signal(SignalKind::terminate()).context("cannot handle signals")?;
-    let mut interrupted = signal(SignalKind::interrupt()).context("cannot handle signals")?;
-    tokio::spawn(async move {
+/// The signals that ask to stop.
+struct Stop {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl Stop {
+    fn new() -> Result<Self> {
+        let handle = |kind| signal(kind).context("cannot handle signals");
+        Ok(Self {
+            terminated: handle(SignalKind::terminate())?,
+            interrupted: handle(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits until one has come.
+    async fn asked(&mut self) {
         tokio::select! {
-            _ = terminated.recv() => {}
-            _ = interrupted.recv() => {}
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
         }
-        // An engine that has ended need not be told.
-        let _told = events.send(Event::Stop).await;
-    });
-    Ok(())
+    }
 }

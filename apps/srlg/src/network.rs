@@ -1,17 +1,19 @@
-//! [`Network`]: what all probes and the collector have to agree on, a file of JSON.
+//! [`Network`]: what all probes and the collector have to agree on.
 //!
-//! Shape: `network.json` has the views with every size of their detectors and the secret seed, the length of a
-//! slice and the names of the probes. Invariant: a `Network` is one that detectors can be made
-//! of, and whose file nobody but its owner and his group could read.
+//! The collector makes it of its configuration and puts it into a [`bucket`] on the broker, where probes find it. It has
+//! the views with every size of their detectors, the secret seed, and the length of a slice. Each change makes another
+//! [`NetworkVersion`]; deltas of different versions are never merged.
+//!
+//! Invariant: a `Network` is one that detectors can be made of.
 
 pub mod broker;
+pub mod bucket;
 pub mod connect;
 pub mod options;
 pub mod payload;
 pub mod setup;
 pub mod subjects;
 
-use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -25,11 +27,6 @@ use srlg_input::ViewOptions;
 
 use crate::alerts::rules::Allow;
 use crate::config::Config;
-use crate::network::options::NetworkOptions;
-use subjects::{BadName, check_name};
-
-/// File of the network in a folder that `setup` has made.
-pub const NETWORK_FILE: &str = "network.json";
 
 /// Least and most bytes of a part: what a header of a delta takes with ease, and what NATS advises not to
 /// exceed in a message.
@@ -39,8 +36,6 @@ const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Names of the probes, each once: a slice is complete when all of them have delivered it.
-    pub probes: Vec<String>,
     /// Length of a slice in milliseconds.
     pub slice_ms: u64,
     /// How long after its end a slice waits for contacts on their way, in milliseconds.
@@ -49,6 +44,18 @@ pub struct Network {
     pub part_bytes: usize,
     /// Views, in the order in which messages number them.
     pub views: Vec<NetworkView>,
+}
+
+/// A version of the description of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkVersion {
+    /// From 1; each change makes the next one.
+    pub number: u32,
+    /// The first slice that probes measure by this version, where they measure what happens now.
+    pub first_slice: u64,
+    /// The description.
+    pub network: Network,
 }
 
 /// A view of a network.
@@ -75,24 +82,12 @@ pub enum NetworkError {
     Write { path: PathBuf, cause: io::Error },
     #[error("{path} holds a secret, and everybody on this machine may read it: chmod o= {path}")]
     Open { path: PathBuf },
-    #[error("{path} is no description of a network: {cause}")]
-    Form { path: PathBuf, cause: serde_json::Error },
+    #[error("there is no description of a network in {place}: {cause}")]
+    Form { place: String, cause: serde_json::Error },
     #[error("view {name}: {cause}")]
     View { name: String, cause: ConfigError },
     #[error("the network has {count} views: give 1 to {MOST_VIEWS}")]
     Views { count: usize },
-    #[error(
-        "{path} is not of this configuration: make it again by `srlg setup`, and give it to all probes"
-    )]
-    Other { path: PathBuf },
-    #[error(transparent)]
-    Name(#[from] BadName),
-    #[error("probe {name:?} is named twice: name each once")]
-    Twice { name: String },
-    #[error("the network has no probe: name at least one")]
-    NoProbe,
-    #[error("{name:?} is no probe of the network: give one of {known}")]
-    Unknown { name: String, known: String },
     #[error("slice_ms is {slice_ms}: give 1 to 86400000, a day")]
     Slice { slice_ms: u64 },
     #[error("part_bytes are {part_bytes}: give {} to {}", PART_BYTES.start(), PART_BYTES.end())]
@@ -105,7 +100,7 @@ const MOST_VIEWS: usize = 255;
 impl Network {
     /// Makes the description of the network of `config`, whose detectors hash with `seed`.
     #[must_use]
-    pub fn of(config: &Config, probes: &[String], seed: u64) -> Self {
+    pub fn of(config: &Config, seed: u64) -> Self {
         let views = config.views.iter().map(|view| NetworkView {
             name: view.name.clone(),
             view: view.view.clone(),
@@ -119,7 +114,6 @@ impl Network {
             sizes: Sizes { seed, ..view.sizes },
         });
         Self {
-            probes: probes.to_vec(),
             slice_ms: config.general.slice.as_millis() as u64,
             grace_ms: config.general.grace.as_millis() as u64,
             part_bytes: setup::PART_BYTES,
@@ -127,37 +121,10 @@ impl Network {
         }
     }
 
-    /// Reads `network.json` of `folder`, and checks it.
-    pub fn read(folder: &Path) -> Result<Self, NetworkError> {
-        let path = folder.join(NETWORK_FILE);
-        let text = read_secret(&path)?;
-        let network: Self =
-            serde_json::from_str(&text).map_err(|cause| NetworkError::Form { path, cause })?;
-        network.check()?;
-        Ok(network)
-    }
-
-    /// Writes `network.json` into `folder`, where none may be yet, readable by its owner alone.
-    pub fn write(&self, folder: &Path) -> Result<(), NetworkError> {
-        self.check()?;
-        let path = folder.join(NETWORK_FILE);
-        let mut text = serde_json::to_string_pretty(self)
-            .map_err(|cause| NetworkError::Form { path: path.clone(), cause })?;
-        text.push('\n');
-        write_secret(&path, &text)
-    }
-
-    /// Checks that this is the network of `config`, whatever its seed is.
-    pub fn check_is_of(
-        &self,
-        config: &Config,
-        options: &NetworkOptions,
-    ) -> Result<(), NetworkError> {
-        let seed = self.views.first().map_or(0, |view| view.sizes.seed);
-        if Self::of(config, &options.probes, seed) == *self {
-            return Ok(());
-        }
-        Err(NetworkError::Other { path: options.folder.join(NETWORK_FILE) })
+    /// The seed of all hashes.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.views.first().map_or(0, |view| view.sizes.seed)
     }
 
     /// Length of a slice.
@@ -172,27 +139,9 @@ impl Network {
         self.views.iter().map(|view| view.sizes.window).max().unwrap_or(1)
     }
 
-    /// Checks that `name` is a probe of this network.
-    pub fn check_probe(&self, name: &str) -> Result<(), NetworkError> {
-        if self.probes.iter().any(|probe| probe == name) {
-            return Ok(());
-        }
-        let known = self.probes.join(", ");
-        Err(NetworkError::Unknown { name: name.to_owned(), known })
-    }
-
-    fn check(&self) -> Result<(), NetworkError> {
-        let Self { probes, slice_ms, part_bytes, views, .. } = self;
-        let mut names = BTreeSet::new();
-        for name in probes {
-            check_name(name)?;
-            if !names.insert(name) {
-                return Err(NetworkError::Twice { name: name.clone() });
-            }
-        }
-        if names.is_empty() {
-            return Err(NetworkError::NoProbe);
-        }
+    /// Checks that detectors can be made of it.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        let Self { slice_ms, part_bytes, views, .. } = self;
         if !(1..=86_400_000).contains(slice_ms) {
             return Err(NetworkError::Slice { slice_ms: *slice_ms });
         }
@@ -207,6 +156,21 @@ impl Network {
             checked.map_err(|cause| NetworkError::View { name: name.clone(), cause })?;
         }
         Ok(())
+    }
+}
+
+impl NetworkVersion {
+    /// Reads what [`to_json`](Self::to_json) has written, and checks it. `place` is where it was, for people.
+    pub fn from_json(json: &[u8], place: &str) -> Result<Self, NetworkError> {
+        let form = |cause| NetworkError::Form { place: place.to_owned(), cause };
+        let version: Self = serde_json::from_slice(json).map_err(form)?;
+        version.network.check()?;
+        Ok(version)
+    }
+
+    /// Writes it as JSON.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `srlg probe`: what one router sees, to the broker, a delta per slice.
 //!
 //! ```text
-//! input --contacts--> Measurement --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
+//! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
 //!  [input]             [measure]                        [outbox], [spool]          [publish]
 //! ```
 //!
@@ -9,6 +9,7 @@
 //! Invariant: a slice is in the spool before anybody hears of it, and stays there until it is on the
 //! collector's disk, or so old that nobody may use it. Nothing is sent that could not be sent again.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -17,23 +18,27 @@ use anyhow::{Context, Result, anyhow};
 use srlg_host::Device;
 use srlg_input::Status;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
-use crate::network::Network;
+use crate::network::NetworkVersion;
 use crate::network::connect::Access;
 
+mod description;
 mod input;
 mod measure;
 mod outbox;
 mod pace;
 mod publish;
+mod site;
 mod spool;
 pub mod traffic;
 
-use measure::{Measurement, Totals};
+use description::Description;
+use measure::Totals;
 use outbox::Outbox;
 use publish::Publisher;
+use site::{Site, SiteOptions};
 use spool::Spool;
 
 /// Options of `srlg probe`.
@@ -80,38 +85,26 @@ struct InputSummary {
 
 /// Measures, spools and sends until the input ends or a signal comes.
 pub fn run(args: Args) -> Result<()> {
-    let network = args.access.network()?;
-    network.check_probe(&args.name)?;
-    let folder = args.spool.join(&args.name);
-    let (spool, damaged) = Spool::open(&folder)?;
-    damaged.iter().for_each(|damage| warn!("{damage}"));
-    if let Some(mark) = spool.mark() {
-        info!(
-            "the probe continues after slice {mark}, the last one in the spool {}",
-            folder.display()
-        );
-    }
-    let keep = args.keep.unwrap_or(network.window().max(2)) as usize;
-    let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the probe")?;
-    let done = runtime.block_on(work(args, network, &outbox));
-    outbox.stop();
+    let done = runtime.block_on(work(args));
     // A lookup of the broker's name may be on its way, and nobody can cut it short.
     runtime.shutdown_background();
     done
 }
 
-async fn work(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> {
+async fn work(args: Args) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let whole = whole(args, network, outbox);
+    let mut outbox = None;
     tokio::select! {
-        done = whole => return done,
+        done = whole(args, &mut outbox) => return done,
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
+    let Some(outbox) = outbox else { return Ok(()) };
+    outbox.stop();
     let (slices, acked) = (outbox.len(), outbox.acked_len());
     info!(
         "the probe has stopped; {slices} slices are in the spool, of which the broker has {acked}"
@@ -119,12 +112,29 @@ async fn work(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> 
     Ok(())
 }
 
-/// From the input's first packet to the last acknowledgement.
-async fn whole(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()> {
-    let wait_durable = args.wait_durable;
+/// From the first word with the broker to the last acknowledgement. `started` becomes the outbox.
+async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
+    let folder = args.spool.join(&args.name);
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let link = args.access.connect(&args.name).await?;
-    let publisher = Publisher::new(link, &args.name, Arc::clone(outbox)).await?;
-    let measured = start_measuring(args, network, Arc::clone(outbox))?;
+    let mut description = Description::new(link.clone(), &folder);
+    let version = description.first().await?;
+    let (spool, damaged) = Spool::open(&folder, version.number)?;
+    damaged.iter().for_each(|damage| warn!("{damage}"));
+    if let Some(mark) = spool.mark() {
+        info!(
+            "the probe continues after slice {mark}, the last one in the spool {}",
+            folder.display()
+        );
+    }
+    let keep = args.keep.unwrap_or(version.network.window().max(2)) as usize;
+    let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
+    *started = Some(Arc::clone(&outbox));
+    let wait_durable = args.wait_durable;
+    let publisher = Publisher::new(link, &args.name, Arc::clone(&outbox)).await?;
+    let (sender, versions) = watch::channel(version);
+    let measured = start_measuring(args, versions, Arc::clone(&outbox))?;
     let measuring = async {
         let measured =
             measured.await.map_err(|_| anyhow!("the measuring thread ended early"))??;
@@ -132,21 +142,26 @@ async fn whole(args: Args, network: Network, outbox: &Arc<Outbox>) -> Result<()>
         tell(&measured);
         Ok(())
     };
-    tokio::try_join!(measuring, publisher.run(wait_durable)).map(drop)
+    let done = async { tokio::try_join!(measuring, publisher.run(wait_durable)).map(drop) };
+    tokio::select! {
+        done = done => done,
+        followed = description.follow(sender) => followed,
+    }
 }
 
 /// Measures in a thread of its own.
 fn start_measuring(
     args: Args,
-    network: Network,
+    versions: watch::Receiver<NetworkVersion>,
     outbox: Arc<Outbox>,
 ) -> Result<oneshot::Receiver<Result<InputSummary>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         let Args { pace, device, ref input, .. } = args;
-        let is_live = input.source.is_live();
-        let measurement = Measurement::new(&network, is_live, pace, device, outbox);
-        let measured = measurement.and_then(|measurement| input.read(&network, measurement));
+        let options = SiteOptions { is_live: input.source.is_live(), pace, device };
+        let slice_ms = versions.borrow().network.slice_ms;
+        let site = Site::new(options, versions, outbox);
+        let measured = site.and_then(|site| input.read(slice_ms, site));
         // Whoever asked has gone when a signal came.
         let _nobody_waits = sender.send(measured);
     };

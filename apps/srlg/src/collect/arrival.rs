@@ -15,7 +15,7 @@ use srlg_input::contact::Sampling;
 use super::reader::Message;
 use super::rule::{DeltaArrival, Refusal};
 use crate::measure::SKEW;
-use crate::network::payload::{ViewDelta, unpack};
+use crate::network::payload::{Payload, ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
 /// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
@@ -45,6 +45,8 @@ pub(super) enum Rejection {
     Sampling(#[from] serde_json::Error),
     #[error("the message has no deltas of views of this network")]
     Payload,
+    #[error("the message is of version {version} of the network, which has version {current} now")]
+    Version { version: u32, current: u32 },
     #[error("the message has deltas of different slices, {slice} and {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
@@ -65,6 +67,7 @@ impl Rejection {
             Self::Unknown { .. } => "unknown_probe",
             Self::NoPart | Self::Sampling(_) => "headers",
             Self::Payload | Self::Slices { .. } => "corrupt",
+            Self::Version { .. } => "other_network_version",
             Self::Future { .. } => "from_the_future",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
@@ -96,13 +99,22 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
     u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
 }
 
-/// Reads what a message of `probe` delivers, and refuses slices after `latest`. A slice or part that `judge` refuses costs no memory,
+/// The network that messages have to be of.
+pub(super) struct Expectation<'a> {
+    /// Its version.
+    pub(super) version: u32,
+    /// Of its views.
+    pub(super) params: Vec<&'a Params>,
+    /// The last slice that is believed.
+    pub(super) latest: u64,
+}
+
+/// Reads what a message of `probe` delivers, and refuses slices after the latest one. A slice or part that `judge` refuses costs no memory,
 /// because the body is still compressed then.
 pub(super) fn read(
     message: &Message,
     probe: usize,
-    params: &[&Params],
-    latest: u64,
+    expectation: &Expectation<'_>,
     judge: impl FnOnce(u64, Part) -> Option<Refusal>,
 ) -> Result<DeltaArrival<SiteSlice>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
@@ -110,7 +122,11 @@ pub(super) fn read(
     let sampling = message.headers.get(SAMPLING_HEADER);
     let sampling = sampling.map(|text| serde_json::from_str(text.as_str()));
     let sampling = sampling.transpose()?.unwrap_or_default();
-    let deltas = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
+    let Payload { version, deltas } = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
+    let &Expectation { version: current, ref params, latest } = expectation;
+    if version != current {
+        return Err(Rejection::Version { version, current });
+    }
     let of = |delta: &ViewDelta| params.get(usize::from(delta.view)).ok_or(Rejection::Payload);
     // By the heads, before any body is decompressed.
     let head = |delta: &ViewDelta| Ok::<_, Rejection>(Delta::slice_of(&delta.bytes, of(delta)?)?);
@@ -154,7 +170,7 @@ mod tests {
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(PART_HEADER, "1/1");
         let bytes = detector.delta(1).unwrap().to_bytes().unwrap().into();
-        let payload = pack(&[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
+        let payload = pack(3, &[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
         Message {
             subject: subjects::delta("a"),
             headers,
@@ -182,7 +198,8 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let read = read(&message(slice), 0, &[&params], latest, |_, _| None);
+            let expectation = Expectation { version: 3, params: vec![&params], latest };
+            let read = read(&message(slice), 0, &expectation, |_, _| None);
             let refused = read.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
         }
@@ -192,11 +209,12 @@ mod tests {
     fn a_delta_is_counted_by_its_body_which_is_not_read_if_its_slice_is_refused() {
         let params = Config::default().validate().unwrap();
         let mut message = message(7);
-        let [delta] = &unpack(message.payload.clone()).unwrap()[..] else { panic!() };
+        let payload = unpack(message.payload.clone()).unwrap();
+        let [delta] = &payload.deltas[..] else { panic!() };
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
         let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            read(message, 0, &[&params], latest, judge)
+            read(message, 0, &Expectation { version: 3, params: vec![&params], latest }, judge)
         };
         let whole = arrive(&message, 7, &|_, _| None).unwrap();
         assert_eq!(whole.bytes as u64, FRAME as u64 + body);
@@ -205,7 +223,7 @@ mod tests {
         let checksum = crc32fast::hash(&bytes[..end]);
         bytes[end..].copy_from_slice(&checksum.to_le_bytes());
         let delta = ViewDelta { view: 0, bytes: bytes.into() };
-        message.payload = pack(&[delta], 1 << 20).remove(0).into();
+        message.payload = pack(3, &[delta], 1 << 20).remove(0).into();
         let reason = |latest, running: Option<u64>| {
             let judge = |slice, _| running.map(|running| Refusal::Old { slice, running });
             arrive(&message, latest, &judge).unwrap_err().reason()

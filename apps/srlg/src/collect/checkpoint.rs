@@ -5,6 +5,9 @@
 //! saved in one step, and the database has the alerts of that moment, or later ones. So whichever checkpoint a collector
 //! begins with, it reads on where that one was, and what the database has already is not told again.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result, ensure};
 use bytes::{Buf, Bytes};
 use serde::{Deserialize, Serialize};
@@ -45,6 +48,23 @@ impl Attachment {
         self.sampling.iter().for_each(|(slice, of)| sampling.merge(*slice, *of));
         sampling
     }
+}
+
+/// The folder for checkpoints of that `version` of the network, in the folder `state`. Those of other versions are removed.
+pub(super) fn folder(state: &Path, version: u32) -> Result<PathBuf> {
+    let all = state.join("network");
+    let folder = all.join(version.to_string());
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let entries = fs::read_dir(&all).with_context(|| format!("cannot read {}", all.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path != folder && path.is_dir() {
+            fs::remove_dir_all(&path)
+                .with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(folder)
 }
 
 /// Saves everything at once.

@@ -13,16 +13,15 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use srlg_host::SlidingDetector;
-use srlg_host::config::Params;
 use srlg_host::state::Checkpoints;
 use srlg_input::contact::SamplingWindow;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::arrival::{self, Rejection, SiteSlice};
+use super::arrival::{self, Expectation, Rejection, SiteSlice};
 use super::checkpoint::{self, Attachment};
 use super::options::Plan;
 use super::reader::{Event, Message};
@@ -34,6 +33,7 @@ use crate::alerts::Condition;
 use crate::alerts::book::ClosedSlice;
 use crate::alerts::desk::Desk;
 use crate::config::Config;
+use crate::network::Network;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
@@ -141,9 +141,12 @@ impl Engine {
     /// Follows the configuration as the file has it now, as far as that can be done without a restart.
     fn reload(&mut self) {
         self.service.reloading();
-        let Plan { config, options, network } = &mut self.plan;
+        let Plan { config, network, .. } = &mut self.plan;
         let next = (self.reload)().and_then(|next| {
-            network.check_is_of(&next, options)?;
+            ensure!(
+                Network::of(&next, network.seed()) == *network,
+                "what probes measure is changed: start the collector again for that, which makes a new version of the network"
+            );
             Ok(next)
         });
         let reloaded = config.reload(next);
@@ -199,10 +202,13 @@ impl Engine {
                 return Ok(());
             }
         };
-        let latest = arrival::latest(SystemTime::now(), self.plan.network.slice_ms);
-        let params: Vec<&Params> = self.detectors.iter().map(SlidingDetector::params).collect();
+        let expectation = Expectation {
+            version: self.plan.version,
+            params: self.detectors.iter().map(SlidingDetector::params).collect(),
+            latest: arrival::latest(SystemTime::now(), self.plan.network.slice_ms),
+        };
         let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
-        match arrival::read(message, probe, &params, latest, judge) {
+        match arrival::read(message, probe, &expectation, judge) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);
@@ -288,7 +294,7 @@ impl Engine {
         };
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
-        let missing = named(&network.probes, &missing);
+        let missing = named(&plan.options.probes, &missing);
         for (view, detector) in detectors.iter_mut().enumerate() {
             let closing = detector.begin_close()?;
             let sightings = desk.books[view].sightings(&closing)?;
@@ -301,7 +307,7 @@ impl Engine {
                 missing_sites: missing.iter().map(|&name| name.to_owned()).collect(),
             };
             if let Some(reports) = reports {
-                reports.write(network, view, close, &slice)?;
+                reports.write(plan, view, close, &slice)?;
             }
             if let Some(overload) = slice.report.health.finder.overload {
                 warn!("slice {} of the view {}: {overload}", close.slice, network.views[view].name);
@@ -330,7 +336,7 @@ impl Engine {
 
     /// Says in the log what a close lacked, and keeps what the page shows of it.
     fn tell_of_close(&mut self, close: &Close) {
-        let names = &self.plan.network.probes;
+        let names = &self.plan.options.probes;
         let (late, missing) = (named(names, &close.late), named(names, &close.missing));
         let Close { slice, cause, .. } = close;
         let cause = cause.name();
@@ -352,7 +358,7 @@ impl Engine {
     pub(super) fn save(&mut self) -> Result<()> {
         // Alerts first: of slices that a checkpoint has nothing comes again.
         self.delivery.save(&self.desk)?;
-        let rule = self.rule.state(&self.plan.network.probes);
+        let rule = self.rule.state(&self.plan.options.probes);
         let running = rule.running;
         let attachment = Attachment {
             version: checkpoint::VERSION,
@@ -372,7 +378,7 @@ impl Engine {
 
     /// Says what the last checkpoint has.
     pub(super) fn tell_durable(&mut self) {
-        let covered = (0..self.plan.network.probes.len()).map(|probe| self.rule.covered(probe));
+        let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
     }
 
@@ -390,7 +396,7 @@ impl Engine {
             let mut views: Vec<_> = views.collect();
             desk.label(&mut views);
             let durable = self.durable.borrow();
-            let sites = network.probes.iter().enumerate().map(|(probe, name)| {
+            let sites = plan.options.probes.iter().enumerate().map(|(probe, name)| {
                 let (newest, is_silent) = self.rule.heard(probe, progress.now);
                 let last = progress.last.as_ref();
                 let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));

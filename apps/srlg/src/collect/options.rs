@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use super::rule::Limits;
 use super::stream::Retention;
 use crate::config::Config;
-use crate::network::Network;
-use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
+use crate::network::{Network, NetworkVersion};
 
 /// Options of `srlg collect`.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,45 +33,25 @@ pub struct Args {
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) options: NetworkOptions,
+    /// Number of the version of the network.
+    pub(super) version: u32,
     pub(super) network: Network,
 }
 
-impl Args {
-    /// Reads the configuration, and the network in its folder.
-    pub(super) fn plan(&self) -> Result<Plan> {
-        let config = Config::read(&self.config)?;
-        let Some(options) = config.network.clone() else {
-            bail!(
-                "{} has an input and no network: `srlg run` takes it, and a collector one with [network]",
-                self.config.display()
-            );
-        };
-        let network = Network::read(&options.folder)?;
-        network.check_is_of(&config, &options)?;
-        let plan = Plan { config, options, network };
-        plan.check()?;
-        Ok(plan)
-    }
-}
-
 impl Plan {
-    /// Refuses what cannot work.
-    fn check(&self) -> Result<()> {
-        let least = self.least_age();
-        if let Some(age) = self.options.stream_age {
+    /// Makes the plan of `config`, which is `version` of a network.
+    pub(super) fn new(
+        config: Config,
+        options: NetworkOptions,
+        version: NetworkVersion,
+    ) -> Result<Self> {
+        let NetworkVersion { number, network, .. } = version;
+        let plan = Self { config, options, version: number, network };
+        let least = plan.least_age();
+        if let Some(age) = plan.options.stream_age {
             ensure!(age >= least, "stream-age is {age:?}: give at least {least:?}");
         }
-        Ok(())
-    }
-
-    pub(super) fn access(&self) -> Access {
-        Access { folder: self.options.folder.clone(), broker: self.options.broker.clone() }
-    }
-
-    /// The folder of the state.
-    pub(super) fn state(&self) -> Result<&PathBuf> {
-        let state = self.config.general.state.as_ref();
-        state.context("the configuration has no state, without which a collector would lose slices: give a folder")
+        Ok(plan)
     }
 
     /// Slices between two checkpoints.

@@ -12,9 +12,9 @@ use srlg_host::SuperPoint;
 use srlg_host::report::{EstimateRange, Overload};
 use srlg_input::contact::Sampling;
 
+use super::options::Plan;
 use super::rule::{Cause, Close};
 use crate::alerts::book::ClosedSlice;
-use crate::network::Network;
 
 /// Where lines go.
 pub(super) struct Reports {
@@ -60,15 +60,15 @@ impl Reports {
         Ok(Self { path: path.to_owned(), file: file.transpose()? })
     }
 
-    /// Writes what became of `slice` in the view number `view` of `network`.
+    /// Writes what became of `slice` in the view number `view` of `plan`.
     pub(super) fn write(
         &mut self,
-        network: &Network,
+        plan: &Plan,
         view: usize,
         close: &Close,
         slice: &ClosedSlice,
     ) -> Result<()> {
-        let mut line = serde_json::to_vec(&line(network, view, close, slice))?;
+        let mut line = serde_json::to_vec(&line(plan, view, close, slice))?;
         line.push(b'\n');
         let written = match &mut self.file {
             None => io::stdout().write_all(&line),
@@ -87,12 +87,8 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     })
 }
 
-fn line<'a>(
-    network: &'a Network,
-    view: usize,
-    close: &Close,
-    slice: &ClosedSlice,
-) -> ReportLine<'a> {
+fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> ReportLine<'a> {
+    let (network, probes) = (&plan.network, &plan.options.probes);
     let ClosedSlice { report, sampling, .. } = slice;
     let start_ms = report.slice.saturating_mul(network.slice_ms);
     let sampling = Some(*sampling).filter(|sampling| !sampling.is_empty());
@@ -111,9 +107,9 @@ fn line<'a>(
         start_ms,
         end_ms: start_ms.saturating_add(network.slice_ms),
         closed: close.cause.name(),
-        delivered: named(&network.probes, &close.delivered),
-        late: named(&network.probes, &close.late),
-        missing: named(&network.probes, &close.missing),
+        delivered: named(probes, &close.delivered),
+        late: named(probes, &close.late),
+        missing: named(probes, &close.missing),
         overload: report.health.finder.overload,
         sampling,
         super_points: points.collect(),

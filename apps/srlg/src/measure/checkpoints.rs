@@ -60,8 +60,6 @@ impl Continued {
     pub fn open(config: &Config) -> Result<Self> {
         let mut checkpoints = Vec::new();
         if let Some(state) = &config.general.state {
-            fs::create_dir_all(state)
-                .with_context(|| format!("cannot make the folder {}", state.display()))?;
             for view in &config.views {
                 checkpoints.push(open_view(state, &view.name)?);
             }

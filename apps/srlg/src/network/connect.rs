@@ -14,8 +14,8 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::network::read_secret;
 use crate::network::subjects;
-use crate::network::{Network, read_secret};
 
 /// File of the authority that signs the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
@@ -26,7 +26,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// The address of the broker, and the folder of secrets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Access {
-    /// Folder with network.json, ca.pem and NAME.nk, as `setup` has made them
+    /// Folder with ca.pem and NAME.nk, as `setup` has made them
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub folder: PathBuf,
 
@@ -60,11 +60,6 @@ pub fn key_file(folder: &Path, client: &str) -> PathBuf {
 }
 
 impl Access {
-    /// The network that the folder describes.
-    pub fn network(&self) -> Result<Network> {
-        Ok(Network::read(&self.folder)?)
-    }
-
     /// Connects as `client`, whose key the folder has; where the broker is away, in the background.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());

@@ -1,12 +1,22 @@
 //! The payload of a message: deltas of one slice, each with the number of its view.
 //!
-//! Shape: for each delta the number of its view (one byte), its length (u32, little endian) and its bytes. What does not
+//! Shape: the version of the network (u32, little endian), then for each delta the number of its view (one byte), its length (u32, little endian) and its bytes. What does not
 //! fit into one message goes into several, which are parts of the slice.
 
 use bytes::{Buf, Bytes};
 
-/// Bytes in front of a delta.
+/// Bytes in front of all deltas, and in front of each.
+const VERSION: usize = 4;
 const HEAD: usize = 5;
+
+/// The content of a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// The version of the network that the deltas were measured by.
+    pub version: u32,
+    /// At least one.
+    pub deltas: Vec<ViewDelta>,
+}
 
 /// A delta, or a part of one, of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,18 +30,19 @@ pub struct ViewDelta {
 /// Bytes of a delta that fits into a payload of `most`.
 #[must_use]
 pub const fn delta_bytes(most: usize) -> usize {
-    most - HEAD
+    most - VERSION - HEAD
 }
 
-/// Packs `deltas` into payloads of at most `most` bytes each, where none of them is larger.
+/// Packs `deltas`, measured by `version` of the network, into payloads of at most `most` bytes each, where none of them is
+/// larger.
 #[must_use]
-pub fn pack(deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
+pub fn pack(version: u32, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     for ViewDelta { view, bytes } in deltas {
         let delta = [&[*view], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
         match payloads.last_mut().filter(|payload| payload.len() + delta.len() <= most) {
             Some(payload) => payload.extend(delta),
-            None => payloads.push(delta),
+            None => payloads.push([&version.to_le_bytes()[..], &delta].concat()),
         }
     }
     payloads
@@ -39,14 +50,15 @@ pub fn pack(deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
 
 /// Unpacks what [`pack`] has packed; nothing where `payload` is none of it.
 #[must_use]
-pub fn unpack(mut payload: Bytes) -> Option<Vec<ViewDelta>> {
+pub fn unpack(mut payload: Bytes) -> Option<Payload> {
+    let version = payload.try_get_u32_le().ok()?;
     let mut deltas = Vec::new();
     while !payload.is_empty() {
         let (view, length) = (payload.try_get_u8().ok()?, payload.try_get_u32_le().ok()?);
         let length = usize::try_from(length).ok().filter(|length| *length <= payload.len())?;
         deltas.push(ViewDelta { view, bytes: payload.split_to(length) });
     }
-    Some(deltas).filter(|deltas| !deltas.is_empty())
+    (!deltas.is_empty()).then_some(Payload { version, deltas })
 }
 
 #[cfg(test)]
@@ -62,20 +74,21 @@ mod tests {
         ) {
             let delta = |(view, length)| ViewDelta { view, bytes: vec![view; length].into() };
             let deltas: Vec<_> = (0..).zip(lengths).map(delta).collect();
-            let payloads = pack(&deltas, 100);
+            let payloads = pack(7, &deltas, 100);
             prop_assert!(payloads.iter().all(|payload| payload.len() <= 100));
             for two in payloads.windows(2) {
-                let next = unpack(two[1].clone().into()).unwrap()[0].bytes.len();
+                let next = unpack(two[1].clone().into()).unwrap().deltas[0].bytes.len();
                 prop_assert!(two[0].len() + HEAD + next > 100);
             }
-            let unpacked = payloads.into_iter().flat_map(|it| unpack(it.into()).unwrap());
-            prop_assert_eq!(unpacked.collect::<Vec<_>>(), deltas);
+            let unpacked = payloads.into_iter().map(|it| unpack(it.into()).unwrap());
+            let unpacked: Vec<_> = unpacked.inspect(|it| assert_eq!(it.version, 7)).collect();
+            prop_assert_eq!(unpacked.into_iter().flat_map(|it| it.deltas).collect::<Vec<_>>(), deltas);
         }
 
         #[test]
         fn nonsense_makes_no_delta_longer_than_it_is(payload in prop::collection::vec(any::<u8>(), 0..60)) {
-            if let Some(deltas) = unpack(payload.clone().into()) {
-                prop_assert_eq!(pack(&deltas, usize::MAX >> 1).concat(), payload);
+            if let Some(Payload { version, deltas }) = unpack(payload.clone().into()) {
+                prop_assert_eq!(pack(version, &deltas, usize::MAX >> 1).concat(), payload);
             }
         }
     }

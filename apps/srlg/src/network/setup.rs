@@ -1,8 +1,7 @@
 //! `srlg setup`: everything that a network needs, in one folder.
 //!
-//! Shape: [`make`] writes `network.json`, an authority's certificate, the broker's certificate and
-//! key, a key for each client, and `nats.conf`, which lets each do its own work and
-//! nothing else. Invariant: nothing is overwritten, secrets are for their owner alone, and the
+//! Shape: [`make`] writes an authority's certificate, the broker's certificate and key, a key for each client, and
+//! `nats.conf`, which lets each do its own work and nothing else. Invariant: nothing is overwritten, secrets are for their owner alone, and the
 //! authority's own key is never written: nobody can sign a second broker.
 
 use std::fs::{self, File};
@@ -14,14 +13,13 @@ use async_nats::ServerAddr;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
-use srlg_host::config::random_seed;
 use time::OffsetDateTime;
 
 use crate::config::Config;
 use crate::network::connect::{AUTHORITY_FILE, key_file};
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::network::{Network, write_secret};
+use crate::network::write_secret;
 
 mod conf;
 
@@ -44,30 +42,25 @@ pub struct Args {
     /// Names and addresses by which clients reach the broker, all of which its certificate has
     #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
     pub host: Vec<String>,
-
-    /// Secret seed of the hashes [default: from the system's randomness]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
 }
 
-/// Makes the folder of the network that the configuration has, and says what is in it.
+/// Makes the folder of credentials of the network that the configuration has, and says what is in it.
 pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
     let Some(options) = &config.network else {
         bail!("{} has no network: give [network] with probes", args.config.display());
     };
     let NetworkOptions { folder, probes, broker, .. } = options;
-    let network = Network::of(&config, probes, args.seed.map_or_else(random_seed, Ok)?);
-    make(folder, &network, &args.host, port(broker)?)?;
+    make(folder, probes, &args.host, port(broker)?)?;
     let mut out = std::io::stdout().lock();
     let folder = folder.display();
-    writeln!(out, "{folder} has a network of the probes {}.", probes.join(", "))?;
+    writeln!(out, "{folder} has the credentials of the probes {}.", probes.join(", "))?;
     writeln!(
         out,
         "broker      nats.conf, server.pem, server.key: cd {folder} && nats-server -c nats.conf"
     )?;
-    writeln!(out, "collector   network.json, ca.pem, {COLLECTOR}.nk, and the configuration")?;
-    writeln!(out, "each probe  network.json, ca.pem, and its own NAME.nk")?;
+    writeln!(out, "collector   ca.pem, {COLLECTOR}.nk, and the configuration")?;
+    writeln!(out, "each probe  ca.pem, and its own NAME.nk")?;
     writeln!(out, "All but ca.pem, server.pem and nats.conf are secrets.")?;
     Ok(())
 }
@@ -77,22 +70,21 @@ fn port(broker: &str) -> Result<u16> {
     Ok(broker.parse::<ServerAddr>()?.port())
 }
 
-/// Writes all files of `network` into `folder`; its broker is reached by `hosts` and `port`.
-pub fn make(folder: &Path, network: &Network, hosts: &[String], port: u16) -> Result<()> {
+/// Writes the credentials of `probes` and all else into `folder`; their broker is reached by `hosts` and `port`.
+pub fn make(folder: &Path, probes: &[String], hosts: &[String], port: u16) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    // First, because it checks everything that later files are made of.
-    network.write(folder)?;
+    let certificates = Certificates::new(hosts)?;
+    // First, as a folder that has one already is left as it is.
+    write_new(&folder.join(AUTHORITY_FILE), &certificates.authority)?;
     let mut keys = Vec::new();
-    for client in network.probes.iter().map(String::as_str).chain([COLLECTOR]) {
+    for client in probes.iter().map(String::as_str).chain([COLLECTOR]) {
         let key = KeyPair::new_user();
         write_secret(&key_file(folder, client), &format!("{}\n", key.seed()?))?;
         keys.push((client, key.public_key()));
     }
-    let certificates = Certificates::new(hosts)?;
-    write_new(&folder.join(AUTHORITY_FILE), &certificates.authority)?;
     write_new(&folder.join("server.pem"), &certificates.server)?;
     write_secret(&folder.join("server.key"), &certificates.key)?;
-    write_new(&folder.join(CONF_FILE), &conf::conf(network, &keys, port))
+    write_new(&folder.join(CONF_FILE), &conf::conf(probes, &keys, port))
 }
 
 /// Certificates and the broker's key, as PEM.

@@ -14,7 +14,6 @@ fn of_sizes(sizes: Sizes) -> Network {
     let what = AllowTarget::Ports(view.inside.clone(), vec![53]);
     let allows = vec![Allow { what, why: "names".to_owned() }];
     Network {
-        probes: vec!["a".to_owned(), "b".to_owned()],
         slice_ms: 1000,
         grace_ms: 100,
         part_bytes: 1 << 20,
@@ -22,58 +21,51 @@ fn of_sizes(sizes: Sizes) -> Network {
     }
 }
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+fn version(network: Network) -> NetworkVersion {
+    NetworkVersion { number: 3, first_slice: 17, network }
+}
+
+fn read(json: &str) -> Result<NetworkVersion, NetworkError> {
+    NetworkVersion::from_json(json.as_bytes(), "PLACE")
 }
 
 #[test]
-fn a_network_is_read_as_it_was_written_to_the_last_bit_of_the_seed() {
+fn a_version_is_read_as_it_was_written_to_the_last_bit_of_the_seed() {
     let paper = Sizes { seed: 1 << 63 | 1, ..Sizes::paper() };
-    for network in [network(), of_sizes(paper)] {
-        let folder = folder();
-        network.write(folder.path()).unwrap();
-        assert_eq!(Network::read(folder.path()).unwrap(), network);
+    for version in [network(), of_sizes(paper)].map(version) {
+        let json = String::from_utf8(version.to_json().unwrap()).unwrap();
+        assert_eq!(read(&json).unwrap(), version);
     }
 }
 
 #[test]
-fn the_file_is_for_its_owner_alone_and_is_never_overwritten() {
-    let folder = folder();
-    network().write(folder.path()).unwrap();
-    let mode = fs::metadata(folder.path().join(NETWORK_FILE)).unwrap().permissions().mode();
+fn a_secret_is_for_its_owner_alone_and_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nk");
+    write_secret(&path, "seed").unwrap();
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let again = network().write(folder.path()).unwrap_err();
+    let again = write_secret(&path, "other").unwrap_err();
     let NetworkError::Write { cause, .. } = again else { panic!("{again}") };
     assert_eq!(cause.kind(), io::ErrorKind::AlreadyExists);
-}
-
-#[test]
-fn a_file_that_everybody_may_read_is_refused() {
-    let folder = folder();
-    network().write(folder.path()).unwrap();
-    let path = folder.path().join(NETWORK_FILE);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(matches!(Network::read(folder.path()), Err(NetworkError::Open { .. })));
+    assert!(matches!(read_secret(&path), Err(NetworkError::Open { .. })));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    assert!(Network::read(folder.path()).is_ok(), "a group may read what its service needs");
+    assert_eq!(read_secret(&path).unwrap(), "seed", "a group may read what its service needs");
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused_before_anything_is_written() {
-    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+fn what_breaks_a_rule_is_refused() {
     let texts = [
-        Network { probes: vec![], ..network() },
-        Network { probes: names(&["a", "a"]), ..network() },
-        Network { probes: names(&["collector"]), ..network() },
         Network { slice_ms: 0, ..network() },
         Network { part_bytes: 100, ..network() },
         of_sizes(Sizes { window: 0, ..Sizes::default() }),
         Network { views: Vec::new(), ..network() },
     ]
     .map(|network| {
-        let folder = folder();
-        let error = network.write(folder.path()).unwrap_err();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{error}");
+        let error = network.check().unwrap_err();
+        let json = String::from_utf8(version(network).to_json().unwrap()).unwrap();
+        assert_eq!(read(&json).unwrap_err().to_string(), error.to_string());
         format!("{error:?}\n    {error}\n")
     });
     insta::assert_snapshot!(texts.concat());
@@ -90,13 +82,11 @@ fn fields_that_are_missing_unknown_or_wrong_are_named() {
     ];
     let mut texts = String::new();
     for (old, new) in cases {
-        let folder = folder();
-        let text = serde_json::to_string_pretty(&network()).unwrap();
+        let text = serde_json::to_string_pretty(&version(network())).unwrap();
         assert!(text.contains(old), "{text}");
-        write_secret(&folder.path().join(NETWORK_FILE), &text.replace(old, new)).unwrap();
-        let error = Network::read(folder.path()).unwrap_err().to_string();
+        let error = read(&text.replace(old, new)).unwrap_err().to_string();
         assert!(!error.contains("fffffffffffffffe"), "the seed is a secret: {error}");
-        texts += &error.replace(folder.path().to_str().unwrap(), "FOLDER");
+        texts += &error;
         texts.push('\n');
     }
     insta::assert_snapshot!(texts);
@@ -121,14 +111,5 @@ fn schemes_are_written_by_their_names() {
         serde_json::json!(
             {"paper": {"finder": finder, "rows": 5, "columns": 131_072, "stride": 16}}
         )
-    );
-}
-
-#[test]
-fn a_probe_that_the_network_does_not_name_is_unknown() {
-    assert!(network().check_probe("b").is_ok());
-    let error = network().check_probe("c").unwrap_err();
-    assert!(
-        matches!(&error, NetworkError::Unknown { name, known } if name == "c" && known == "a, b")
     );
 }

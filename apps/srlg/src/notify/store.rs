@@ -6,7 +6,7 @@
 //! Invariants: notices and the states of the same moment come to disk together or not at all. So after a kill no start
 //! is told twice, and no end is lost. One process writes, which has a lock; others may read.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -152,8 +152,10 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Who writes the database in the folder `state` has this.
+/// Who writes the database in the folder `state` has this. The folder is made where there is none.
 fn lock(state: &Path) -> Result<File> {
+    fs::create_dir_all(state)
+        .with_context(|| format!("cannot make the folder {}", state.display()))?;
     let path = state.join("srlg.lock");
     let mut options = File::options();
     let lock = options.create(true).truncate(false).write(true).open(&path);

@@ -26,7 +26,7 @@ use crate::alerts::Every;
 use crate::alerts::rules::Rules;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
-use crate::network::{Network, NetworkView};
+use crate::network::{NetworkVersion, NetworkView};
 
 /// Between two lines about contacts that are dropped.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -58,6 +58,8 @@ struct ViewSlices {
 
 /// Slice after slice, of all views.
 struct Slices {
+    /// Number of the version of the network.
+    version: u32,
     /// The view that comes last.
     last: u8,
     /// Slices in the longest window.
@@ -94,14 +96,15 @@ pub(super) struct Totals {
 }
 
 impl Measurement {
-    /// Makes what measures the views of `network` on `device`. Slices of live input wait for contacts on their way.
+    /// Makes what measures the views of a `version` of the network on `device`. Slices of live input wait for contacts on their way.
     pub(super) fn new(
-        network: &Network,
+        version: &NetworkVersion,
         is_live: bool,
         pace: Option<Pace>,
         device: Device,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
+        let NetworkVersion { number: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
         let view = |(number, view): (u8, &NetworkView)| {
             // Later than the window no pair counts.
@@ -118,7 +121,8 @@ impl Measurement {
             last: (views.len() - 1) as u8,
             window: network.window(),
             pacer: Pacer::new(pace, network.slice()),
-            mark: outbox.mark(),
+            version: *version,
+            mark: outbox.mark(*version),
             outbox,
             part_bytes: network.part_bytes,
             deltas: BTreeMap::new(),
@@ -164,6 +168,13 @@ impl Measurement {
         let Self { views, slices, .. } = self;
         let mut views = views.iter_mut();
         views.try_for_each(|it| it.track.pass(now_ns, &mut Sink { of: &mut it.measured, slices }))
+    }
+
+    /// Whether all views have ended all slices that begin before `time_ns`.
+    pub(super) fn has_reached(&self, time_ns: u64) -> bool {
+        self.views.iter().all(|SiteView { track, measured, .. }| {
+            measured.running >= Some(track.clock().slice_of(time_ns))
+        })
     }
 
     /// Ends the last slice, if there was any.
@@ -269,7 +280,7 @@ impl Slices {
             return Ok(());
         }
         let deltas = self.deltas.remove(&slice).unwrap_or_default();
-        let parts = payload::pack(&deltas, self.part_bytes);
+        let parts = payload::pack(self.version, &deltas, self.part_bytes);
         thread::sleep(self.pacer.wait(Instant::now()));
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();

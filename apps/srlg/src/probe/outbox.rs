@@ -28,12 +28,16 @@ pub(super) struct Outbox {
     room: Condvar,
     /// Something new for the one who sends.
     news: Notify,
+    /// All that is in the spool is to be sent again.
+    again: Notify,
     keep: usize,
     live: bool,
 }
 
 struct State {
     spool: Spool,
+    /// How often the spool has begun with a version of the network.
+    generation: u64,
     /// The broker has every slice up to this one.
     acked: Option<u64>,
     /// The collector has every slice up to this one on its disk.
@@ -47,9 +51,48 @@ struct State {
 impl Outbox {
     /// An outbox of `keep` slices; of an input that goes on by itself where it is `live`.
     pub(super) fn new(spool: Spool, keep: usize, live: bool) -> Self {
-        let state =
-            State { spool, acked: None, durable: None, lost: 0, ended: false, stopped: false };
-        Self { state: Mutex::new(state), room: Condvar::new(), news: Notify::new(), keep, live }
+        let state = State {
+            spool,
+            generation: 0,
+            acked: None,
+            durable: None,
+            lost: 0,
+            ended: false,
+            stopped: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            room: Condvar::new(),
+            news: Notify::new(),
+            again: Notify::new(),
+            keep,
+            live,
+        }
+    }
+
+    /// Begins with `version` of the network, whose slices may have other numbers.
+    pub(super) fn begin(&self, version: u32) -> Result<(), SpoolError> {
+        let mut state = self.state();
+        state.spool.begin(version)?;
+        state.generation += 1;
+        (state.acked, state.durable) = (None, None);
+        self.send_again();
+        Ok(())
+    }
+
+    /// Lets all that is in the spool be sent again.
+    pub(super) fn send_again(&self) {
+        self.again.notify_one();
+    }
+
+    /// Waits until all that is in the spool is to be sent again.
+    pub(super) async fn is_to_be_sent_again(&self) {
+        self.again.notified().await;
+    }
+
+    /// How often it has begun with a version of the network.
+    pub(super) fn generation(&self) -> u64 {
+        self.state().generation
     }
 
     /// Puts a slice into the spool. It waits as long as there is no room, and as long as the disk is full.
@@ -113,9 +156,12 @@ impl Outbox {
         }
     }
 
-    /// The broker has every slice up to this one.
-    pub(super) fn ack(&self, slice: u64) {
+    /// The broker has every slice of that generation up to this one.
+    pub(super) fn ack(&self, generation: u64, slice: u64) {
         let mut state = self.state();
+        if generation != state.generation {
+            return;
+        }
         state.acked = state.acked.max(Some(slice));
         state.forget();
         self.room.notify_all();
@@ -154,9 +200,10 @@ impl Outbox {
         state.ended && mark < Some(next) && (!durably || state.durable >= mark)
     }
 
-    /// The newest slice that was ever put here.
-    pub(super) fn mark(&self) -> Option<u64> {
-        self.state().spool.mark()
+    /// The newest slice of that version of the network that was ever put here.
+    pub(super) fn mark(&self, version: u32) -> Option<u64> {
+        let state = self.state();
+        state.spool.mark().filter(|_| state.spool.version() == version)
     }
 
     pub(super) fn len(&self) -> usize {

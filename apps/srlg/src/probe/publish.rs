@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use async_nats::jetstream::context::Context as JetStream;
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
@@ -37,8 +37,6 @@ pub(super) struct Publisher {
     probe: String,
     subject: String,
     outbox: Arc<Outbox>,
-    /// The collector wants everything again.
-    again: Arc<Notify>,
     notices: JoinHandle<()>,
 }
 
@@ -47,16 +45,15 @@ impl Publisher {
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
         let mut notices = notices.context("cannot hear the collector's notices")?;
-        let (durable, again) = (Arc::clone(&outbox), Arc::new(Notify::new()));
-        let wanted = Arc::clone(&again);
+        let durable = Arc::clone(&outbox);
         let notices = tokio::spawn(async move {
             while let Some(notice) = notices.next().await {
-                hear(&durable, &wanted, &notice.payload);
+                hear(&durable, &notice.payload);
             }
         });
         let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
         let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
-        Ok(Self { state: link.state, stream, probe, subject, outbox, again, notices })
+        Ok(Self { state: link.state, stream, probe, subject, outbox, notices })
     }
 
     /// Sends until the input has ended and the broker has everything; with `durably`, until the
@@ -72,14 +69,14 @@ impl Publisher {
             tokio::select! {
                 () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
                 _ = gone.wait_for(|link| !link.up || link.connects != connects) => {}
-                () = self.again.notified() => info!("the broker has lost messages: what is in the spool is sent again"),
+                () = self.outbox.is_to_be_sent_again() => {}
             }
         }
     }
 
     /// Sends everything in the spool, then what comes; ends when there is nothing left to do.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
-        let mut next = 0;
+        let (mut next, generation) = (0, self.outbox.generation());
         loop {
             let slices = self.outbox.from(next, AHEAD);
             if slices.is_empty() {
@@ -97,7 +94,7 @@ impl Publisher {
                         if trouble.end() {
                             info!("the broker takes slices again");
                         }
-                        self.outbox.ack(slice);
+                        self.outbox.ack(generation, slice);
                         next = slice + 1;
                     }
                     Err(error) => {
@@ -144,9 +141,10 @@ impl Drop for Publisher {
 }
 
 /// A notice that makes no sense is told, and nothing else comes of it.
-fn hear(outbox: &Outbox, again: &Notify, notice: &[u8]) {
+fn hear(outbox: &Outbox, notice: &[u8]) {
     if notice == AGAIN.as_bytes() {
-        return again.notify_one();
+        info!("the broker has lost messages: what is in the spool is sent again");
+        return outbox.send_again();
     }
     let number = std::str::from_utf8(notice).ok().and_then(|text| text.trim().parse().ok());
     match number {

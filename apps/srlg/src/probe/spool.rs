@@ -1,6 +1,7 @@
 //! What a probe has measured and nobody else has on disk yet: a file per slice.
 //!
-//! Shape: a folder that one probe locks; `NUMBER.delta` for each slice (`file` has its bytes).
+//! Shape: a folder that one probe locks; in it one of the version of the network, with `NUMBER.delta` for each slice (`file`
+//! has its bytes). What was measured by another version is of no use to anybody, and is removed.
 //! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
 //! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
 //! far this probe has come, whatever ended it.
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use srlg_input::contact::Sampling;
+use tracing::warn;
 
 mod file;
 
@@ -22,7 +24,11 @@ const DAMAGED: &str = "damaged";
 /// Deltas on disk, by slice.
 #[derive(Debug)]
 pub(super) struct Spool {
+    /// Of all versions.
+    root: PathBuf,
+    /// Of the version that is measured by, and its number.
     folder: PathBuf,
+    version: u32,
     /// Locked until it is closed, by whatever ends the process.
     _lock: File,
     slices: BTreeSet<u64>,
@@ -52,14 +58,16 @@ pub(super) enum SpoolError {
 }
 
 impl Spool {
-    /// Takes `folder`, makes it where there is none, and removes what was never finished. Files that are
-    /// damaged are put aside and told.
-    pub(super) fn open(folder: &Path) -> Result<(Self, Vec<SpoolError>), SpoolError> {
-        fs::create_dir_all(folder).map_err(cannot("make", folder))?;
-        let lock = lock(folder)?;
-        let mut spool = Self { folder: folder.to_owned(), _lock: lock, slices: BTreeSet::new() };
-        for entry in fs::read_dir(folder).map_err(cannot("read", folder))? {
-            let path = entry.map_err(cannot("read", folder))?.path();
+    /// Takes `root`, makes it where there is none, and removes what was never finished and what is of other versions than
+    /// `version`. Files that are damaged are put aside and told.
+    pub(super) fn open(root: &Path, version: u32) -> Result<(Self, Vec<SpoolError>), SpoolError> {
+        fs::create_dir_all(root).map_err(cannot("make", root))?;
+        let (lock, slices) = (lock(root)?, BTreeSet::new());
+        let (root, folder) = (root.to_owned(), root.to_owned());
+        let mut spool = Self { root, folder, version, _lock: lock, slices };
+        spool.begin(version)?;
+        for entry in fs::read_dir(&spool.folder).map_err(cannot("read", &spool.folder))? {
+            let path = entry.map_err(cannot("read", &spool.folder))?.path();
             if path.extension().is_some_and(|extension| extension == TORN) {
                 fs::remove_file(&path).map_err(cannot("remove", &path))?;
             }
@@ -73,6 +81,27 @@ impl Spool {
             }
         }
         Ok((spool, damaged))
+    }
+
+    /// Begins with `version` of the network: slices of others are removed.
+    pub(super) fn begin(&mut self, version: u32) -> Result<(), SpoolError> {
+        self.version = version;
+        self.folder = self.root.join(version.to_string());
+        fs::create_dir_all(&self.folder).map_err(cannot("make", &self.folder))?;
+        self.slices.clear();
+        for entry in fs::read_dir(&self.root).map_err(cannot("read", &self.root))? {
+            let path = entry.map_err(cannot("read", &self.root))?.path();
+            let other = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+            if let Some(other) = other.filter(|other| *other != version) {
+                let slices = fs::read_dir(&path).map_err(cannot("read", &path))?.count();
+                warn!(
+                    "{slices} files of slices of version {other} of the network are removed from the spool: it has version \
+                     {version} now"
+                );
+                fs::remove_dir_all(&path).map_err(cannot("remove", &path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts the `parts` of the delta of `slice` on disk, and how its contacts were sampled; when this returns they are there.
@@ -137,6 +166,11 @@ impl Spool {
     /// The newest slice that has ever been put here.
     pub(super) fn mark(&self) -> Option<u64> {
         self.slices.last().copied()
+    }
+
+    /// The version of the network that it is of.
+    pub(super) fn version(&self) -> u32 {
+        self.version
     }
 
     /// The slices in it.

@@ -186,7 +186,7 @@ impl Collector {
         let said = self.assert_last_report_is(one);
         let params = net.network.views[0].sizes.validate().unwrap();
         let latest =
-            Checkpoints::open(self.state.join("network")).unwrap().latest(&params).unwrap();
+            Checkpoints::open(self.state.join("network/1")).unwrap().latest(&params).unwrap();
         assert!(latest.damaged.is_empty());
         let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
         assert!(snapshot == one.snapshot, "another state: {said}");

@@ -63,7 +63,7 @@ fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
     run(net.stream());
     run(publish(&net, &whole(SLICES)));
     drop(collect_until(&net, 1017));
-    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state/network"))
+    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state/network/1"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))

@@ -40,10 +40,13 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     let good = whole(SLICES);
     let of = |config| of_slice(config, 0, SLICES.start, SLICES.start, 1 << 20).remove(0);
     let far = SLICES.start + 1_000_000;
+    let mut of_next_version = good[3].payload.clone();
+    of_next_version[0] += 1;
     let bad = [
         Message { payload: b"nonsense".to_vec(), ..good[3].clone() },
         of(Config { seed: 8, ..config() }),
         of(Config { linear_width: 2048, ..config() }),
+        Message { payload: of_next_version, ..good[3].clone() },
         Message { part: "2/1".to_owned(), ..good[3].clone() },
         Message { part: "1/65537".to_owned(), ..good[3].clone() },
         of_slice(config(), 0, SLICES.start, far, 1 << 20).remove(0),
@@ -68,11 +71,11 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     run(publish(&net, &messages));
     let status = collector.status(|status| status["refused"]["too_old"] == 1);
     let mut refused = status["refused"].clone();
-    // A changed bit may be one of the header: then it is another version, or of other sizes.
-    let other = ["corrupt", "other_sizes", "other_seed", "later_version"]
+    // A changed bit may be one of a header: then it is of another version, or of other sizes.
+    let other = ["corrupt", "other_network_version", "other_sizes", "other_seed", "later_version"]
         .map(|reason| refused.as_object_mut().unwrap().remove(reason).unwrap_or_default());
     let other: u64 = other.iter().filter_map(serde_json::Value::as_u64).sum();
-    assert_eq!(other, damaged + 3);
+    assert_eq!(other, damaged + 4);
     let rest = serde_json::json!({
         "from_the_future": 1, "headers": 1, "too_far_ahead": 1, "too_many_parts": 1, "too_old": 1
     });

@@ -20,3 +20,4 @@ mod node;
 mod one_site;
 mod rate;
 mod spool;
+mod versions;

@@ -1,18 +1,19 @@
 //! A network with a broker, in a folder that goes away with it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, stream};
-use srlg_cli::network::Network;
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::{Access, Link};
 use srlg_cli::network::payload::unpack;
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
+use srlg_cli::network::{Network, NetworkVersion, bucket, write_secret};
 use srlg_host::Config;
 use srlg_host::state::Delta;
 use tempfile::TempDir;
@@ -53,7 +54,7 @@ impl Net {
 
     pub fn network() -> Network {
         let config = srlg_cli::config::Config::parse(&configuration(Path::new("."))).unwrap();
-        Network::of(&config, &PROBES.map(str::to_owned), 7)
+        Network::of(&config, 7)
     }
 
     /// The same with other views, rules and seed; none where there is no `nats-server`.
@@ -61,7 +62,7 @@ impl Net {
         let text = configuration(Path::new("."));
         let text = text.split("[[view]]").next().unwrap().to_owned() + rules;
         let config = srlg_cli::config::Config::parse(&text).unwrap();
-        Self::of(Network::of(&config, &PROBES.map(str::to_owned), seed))
+        Self::of(Network::of(&config, seed))
     }
 
     /// The same for any network.
@@ -72,9 +73,20 @@ impl Net {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        setup::make(folder.path(), &network, &["localhost".to_owned()], 4222).unwrap();
+        make_folder(folder.path());
         let broker = Broker::start(folder.path()).unwrap();
-        Some(Self { folder, broker, network })
+        let net = Self { folder, broker, network };
+        run(async {
+            let client = net.link("collector").await.client;
+            bucket::make(&client).await.unwrap();
+            bucket::write(&client, &net.version()).await.unwrap();
+        });
+        Some(net)
+    }
+
+    /// The first version of the network, which is on the broker.
+    pub fn version(&self) -> NetworkVersion {
+        version(self.network.clone())
     }
 
     pub fn folder(&self) -> &Path {
@@ -160,11 +172,29 @@ impl Net {
     }
 }
 
+/// The credentials of a network of three probes.
+pub fn make_folder(folder: &Path) {
+    setup::make(folder, &PROBES.map(str::to_owned), &["localhost".to_owned()], 4222).unwrap();
+}
+
+/// `network` as the first version.
+pub fn version(network: Network) -> NetworkVersion {
+    NetworkVersion { number: 1, first_slice: 0, network }
+}
+
+/// Lets probe `name` know the network without a broker, as it does after it has once known it from one.
+pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
+    let folder = spool.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let json = String::from_utf8(version.to_json().unwrap()).unwrap();
+    write_secret(&folder.join("network.json"), &json).unwrap();
+}
+
 /// The deltas of a message.
 pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
     let params = config().validate().unwrap();
-    let deltas = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
-    deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
+    let payload = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
+    payload.deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
 }
 
 /// Runs asynchronous work to its end.

@@ -9,7 +9,7 @@ use srlg_cli::network::Network;
 
 use crate::full_disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
-use crate::net::{Net, run};
+use crate::net::{Net, keep, run};
 use crate::node::{Node, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
@@ -96,6 +96,7 @@ fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
     run(net.stream());
     net.broker.kill().unwrap();
     let (input, spool) = (file(&net), net.spool());
+    keep(&spool, "a", &net.version());
     let mut first = probe(&net, &spool, &input, &["--keep", "100"]);
     first.wait_for(" 12000 ");
     first.terminate();

@@ -10,9 +10,10 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::collect::{Args, open};
-use crate::network::Network;
+use crate::network::NetworkVersion;
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
+use crate::notify::ledger::Ledger;
 
 /// The network of a configuration in `folder`, with a window of so many seconds.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
@@ -23,14 +24,17 @@ fn network(folder: &Path, probes: &[String], window: u32) -> Network {
     );
     let path = folder.join("srlg.toml");
     std::fs::write(&path, text).unwrap();
-    let network = Network::of(&Config::read(&path).unwrap(), probes, 1);
-    network.write(folder).unwrap();
-    network
+    Network::of(&Config::read(&path).unwrap(), 1)
 }
 
 fn engine(folder: &Path) -> Engine {
     let reports = Some(folder.join("reports.ndjson"));
-    open(&Args { config: folder.join("srlg.toml"), reports, until_slice: None }).unwrap().0
+    let args = Args { config: folder.join("srlg.toml"), reports, until_slice: None };
+    let config = Config::read(&args.config).unwrap();
+    let version = NetworkVersion { number: 1, first_slice: 0, network: Network::of(&config, 1) };
+    let options = config.network.clone().unwrap();
+    let plan = Plan::new(config, options, version).unwrap();
+    open(&args, plan, Ledger::open(Some(&folder.join("state"))).unwrap()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
@@ -47,9 +51,13 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     Event::Message(Message {
         subject: subjects::delta(probe),
         headers,
-        payload: pack(&[ViewDelta { view: 0, bytes: delta.to_bytes().unwrap().into() }], 1 << 20)
-            .remove(0)
-            .into(),
+        payload: pack(
+            1,
+            &[ViewDelta { view: 0, bytes: delta.to_bytes().unwrap().into() }],
+            1 << 20,
+        )
+        .remove(0)
+        .into(),
         sequence,
         time: 0,
         unread: 0,
@@ -76,7 +84,7 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let engine = engine(folder.path());
     let mut messages = Vec::new();
     for slice in 0..2 {
-        for (probe, name) in (0..).zip(&network.probes) {
+        for (probe, name) in (0..).zip(&probes) {
             let delta = delta(config, 1000 + slice, probe);
             assert!(delta.recorders() >= 50_000);
             messages.push(message(name, &delta, messages.len() as u64 + 1));

@@ -1,14 +1,15 @@
 //! `nats.conf`: TLS for everybody, a key per client, and what each may do.
 //!
-//! Shape: an account for the collector and the stream, and one for each probe, which shares with it the probe's
-//! own two subjects. Invariant: what is not allowed here is refused. A probe writes to its own subject and hears its own
-//! notices; the collector alone may use the stream.
+//! Shape: an account for the collector and the streams, and one for each probe, which shares with it the probe's
+//! own two subjects, and the one by which it asks for the description of the network. Invariant: what is not allowed here
+//! is refused. A probe writes to its own subject and hears its own notices; the collector alone may use the streams.
 //!
 //! Permissions alone would not do. They hold for what a client sends, not for the subject to which it wants the
 //! acknowledgement: the broker itself sends that one, to the API of streams for one, whatever the client may do. From
 //! another account it gets no further than into that.
 
-use crate::network::Network;
+use super::PART_BYTES;
+use crate::network::bucket;
 use crate::network::subjects::{COLLECTOR, delta, durable, inbox_prefix};
 
 /// Bytes of a message beside a part of a delta: its headers, and room for a few more.
@@ -17,11 +18,11 @@ pub(super) const HEADROOM: usize = 4096;
 /// Account of the collector. Those of the probes have their names, which are lower case.
 const ACCOUNT: &str = "SRLG";
 
-/// The configuration of a broker for `network`, whose clients have `keys`.
-pub(super) fn conf(network: &Network, keys: &[(&str, String)], port: u16) -> String {
-    let max_payload = network.part_bytes + HEADROOM;
+/// The configuration of a broker for `probes`, whose clients have `keys`.
+pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> String {
+    let max_payload = PART_BYTES + HEADROOM;
     let accounts = keys.iter().map(|(client, key)| match *client {
-        COLLECTOR => collector(&network.probes, &user(client, key)),
+        COLLECTOR => collector(probes, &user(client, key)),
         probe => of_probe(probe, &user(probe, key)),
     });
     let accounts = accounts.collect::<String>();
@@ -49,16 +50,19 @@ fn collector(probes: &[String], user: &str) -> String {
         )
     };
     let exports = probes.iter().map(export).collect::<String>();
+    let question = bucket::QUESTION;
     format!(
-        "  {ACCOUNT} {{\n    jetstream: enabled\n    users: [{user}]\n    exports: [\n{exports}    ]\n  }}\n"
+        "  {ACCOUNT} {{\n    jetstream: enabled\n    users: [{user}]\n    exports: [\n\
+         \x20     {{ service: \"{question}\" }}\n{exports}    ]\n  }}\n"
     )
 }
 
 /// The account of a probe, which takes them.
 fn of_probe(probe: &str, user: &str) -> String {
-    let (delta, durable) = (delta(probe), durable(probe));
+    let (delta, durable, question) = (delta(probe), durable(probe), bucket::QUESTION);
     format!(
         "  \"{probe}\" {{\n    users: [{user}]\n    imports: [\n\
+         \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{question}\" }} }}\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{delta}\" }} }}\n\
          \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{durable}\" }} }}\n    ]\n  }}\n"
     )
@@ -68,10 +72,10 @@ fn of_probe(probe: &str, user: &str) -> String {
 fn user(client: &str, key: &str) -> String {
     let inbox = format!("{}.>", inbox_prefix(client));
     let (publish, subscribe) = if client == COLLECTOR {
-        let publish = ["$JS.API.>", "$JS.ACK.>", "$JS.FC.>", &durable("*")];
+        let publish = ["$JS.API.>", "$JS.ACK.>", "$JS.FC.>", bucket::ENTRY, &durable("*")];
         (publish.map(str::to_owned).to_vec(), vec![inbox])
     } else {
-        (vec![delta(client)], vec![durable(client), inbox])
+        (vec![delta(client), bucket::QUESTION.to_owned()], vec![durable(client), inbox])
     };
     let (publish, subscribe) = (quoted(&publish), quoted(&subscribe));
     format!("{{ nkey: {key}, permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}")

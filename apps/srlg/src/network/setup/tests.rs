@@ -3,16 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::network::NetworkError;
 
-fn network() -> Network {
-    let config = Config::parse("[network]\nprobes = ['a', 'b']\n").unwrap();
-    Network::of(&config, &["a", "b"].map(str::to_owned), 1)
+fn make_in(folder: &Path) -> Result<()> {
+    make(folder, &["a", "b"].map(str::to_owned), &["localhost".to_owned()], 4222)
 }
 
 fn made() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    make(folder.path(), &network(), &["localhost".to_owned()], 4222).unwrap();
+    make_in(folder.path()).unwrap();
     folder
 }
 
@@ -26,18 +24,18 @@ fn secrets_are_for_their_owner_alone() {
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     secrets.sort();
-    assert_eq!(secrets, ["a.nk", "b.nk", "collector.nk", "network.json", "server.key"]);
+    assert_eq!(secrets, ["a.nk", "b.nk", "collector.nk", "server.key"]);
 }
 
 #[test]
 fn a_second_setup_in_the_same_folder_changes_nothing() {
     let folder = made();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let before = ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read);
-    let error = make(folder.path(), &network(), &["localhost".to_owned()], 4222).unwrap_err();
-    let Some(NetworkError::Write { cause, .. }) = error.downcast_ref() else { panic!("{error:#}") };
+    let before = ["server.key", "a.nk", "ca.pem", CONF_FILE].map(read);
+    let error = make_in(folder.path()).unwrap_err();
+    let Some(cause) = error.downcast_ref::<std::io::Error>() else { panic!("{error:#}") };
     assert_eq!(cause.kind(), std::io::ErrorKind::AlreadyExists);
-    assert_eq!(before, ["network.json", "a.nk", "ca.pem", CONF_FILE].map(read));
+    assert_eq!(before, ["server.key", "a.nk", "ca.pem", CONF_FILE].map(read));
 }
 
 #[test]
@@ -55,7 +53,8 @@ fn seeds_of_keys_stay_out_of_the_configuration() {
 fn a_probe_may_write_to_its_own_subject_and_hear_its_own_notices_only() {
     let conf = fs::read_to_string(made().path().join(CONF_FILE)).unwrap();
     let a = conf.split("  \"a\" {").nth(1).unwrap().split("  \"b\" {").next().unwrap();
-    let own = ["publish: [\"srlg.delta.a\"]", "subscribe: [\"srlg.durable.a\", \"_INBOX_a.>\"]"];
+    let publish = "publish: [\"srlg.delta.a\", \"$JS.API.DIRECT.GET.KV_SRLG.$KV.SRLG.network\"]";
+    let own = [publish, "subscribe: [\"srlg.durable.a\", \"_INBOX_a.>\"]"];
     let all = own.iter().all(|own| a.contains(own));
     assert!(all && a.matches("srlg.").count() == 4 && !a.contains("jetstream"), "{a}");
 }

@@ -9,6 +9,7 @@ use srlg_traffic::family::Family;
 
 use super::super::spool::Spool;
 use super::*;
+use crate::network::Network;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,15 +23,15 @@ fn network(part_bytes: usize) -> Network {
     };
     let view = srlg_input::ViewOptions { role: Role::Destination, ..Default::default() };
     let view = NetworkView { name: "in".to_owned(), view, allows: Vec::new(), sizes };
-    let (probes, views) = (vec!["a".to_owned()], vec![view]);
-    Network { probes, slice_ms: 1000, grace_ms: 0, part_bytes, views }
+    Network { slice_ms: 1000, grace_ms: 0, part_bytes, views: vec![view] }
 }
 
 fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
-    let (spool, _) = Spool::open(folder).unwrap();
+    let (spool, _) = Spool::open(folder, 1).unwrap();
     let outbox = Arc::new(Outbox::new(spool, 1000, false));
     let to = Arc::clone(&outbox);
-    (Measurement::new(network, false, None, Device::Cpu, to).unwrap(), outbox)
+    let version = NetworkVersion { number: 1, first_slice: 0, network: network.clone() };
+    (Measurement::new(&version, false, None, Device::Cpu, to).unwrap(), outbox)
 }
 
 /// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
@@ -57,7 +58,7 @@ fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
     detector.skip_to(slice).unwrap();
     for slice in outbox.from(0, usize::MAX) {
         for part in outbox.read(slice).unwrap().parts {
-            for ViewDelta { view, bytes } in payload::unpack(part).unwrap() {
+            for ViewDelta { view, bytes } in payload::unpack(part).unwrap().deltas {
                 let delta = Delta::from_bytes(&bytes, detector.params()).unwrap();
                 assert_eq!((view, delta.slice()), (0, slice));
                 detector.merge_delta(&delta).unwrap();
@@ -104,7 +105,7 @@ fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
     // Slice 105 was running: it is nowhere.
     drop((first, outbox));
     let (mut second, outbox) = measurement(&network, folder.path());
-    assert_eq!(outbox.mark(), Some(104));
+    assert_eq!(outbox.mark(1), Some(104));
     take(&mut second, contacts(100..110));
     let totals = second.finish().unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));

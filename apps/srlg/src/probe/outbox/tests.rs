@@ -8,7 +8,7 @@ use super::*;
 
 fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
     let folder = tempfile::tempdir().unwrap();
-    let (spool, _) = Spool::open(folder.path()).unwrap();
+    let (spool, _) = Spool::open(folder.path(), 1).unwrap();
     (folder, Arc::new(Outbox::new(spool, keep, live)))
 }
 
@@ -31,7 +31,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
         thread::yield_now();
     }
     assert!(receiver.try_recv().is_err());
-    outbox.ack(1);
+    outbox.ack(0, 1);
     receiver.recv().unwrap();
     thread.join().unwrap();
     assert_eq!(outbox.from(0, 9), [2, 3]);
@@ -41,7 +41,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
 fn a_live_input_gives_up_the_oldest_slice_and_counts_it() {
     let (_folder, outbox) = outbox(2, true);
     put(&outbox, 1..=3);
-    outbox.ack(2);
+    outbox.ack(0, 2);
     put(&outbox, 4..=4);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     assert_eq!(outbox.state().lost, 1, "slice 2 was removed too, but the broker had it");
@@ -53,7 +53,7 @@ fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
     put(&outbox, 1..=4);
     outbox.durable(2);
     assert_eq!(outbox.from(0, 9), [1, 2, 3, 4], "the collector cannot have what nobody sent");
-    outbox.ack(3);
+    outbox.ack(0, 3);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     outbox.durable(8);
     assert_eq!(outbox.from(0, 9), [4]);
@@ -63,7 +63,8 @@ fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
 fn what_cannot_be_read_now_is_an_error_and_not_a_slice_without_parts() {
     let (folder, outbox) = outbox(9, false);
     put(&outbox, 1..=1);
-    let (file, aside) = (folder.path().join("00000000000000000001.delta"), folder.path().join("x"));
+    let (file, aside) =
+        (folder.path().join("1/00000000000000000001.delta"), folder.path().join("x"));
     std::fs::rename(&file, &aside).unwrap();
     assert!(outbox.read(1).is_err());
     std::fs::rename(&aside, &file).unwrap();
@@ -95,11 +96,25 @@ fn nothing_measured_is_nothing_to_wait_for() {
 fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
     let (folder, outbox) = outbox(2, false);
     put(&outbox, 1..=2);
-    std::fs::create_dir(folder.path().join("00000000000000000007.tmp")).unwrap();
+    std::fs::create_dir(folder.path().join("1/00000000000000000007.tmp")).unwrap();
     for slice in [3, 7] {
         let other = Arc::clone(&outbox);
         let waiting = thread::spawn(move || other.put(slice, &[vec![0]], Sampling::default()));
         outbox.stop();
         assert!(waiting.join().unwrap().is_err(), "slice {slice}");
     }
+}
+
+#[test]
+fn an_acknowledgement_of_a_former_version_is_none_of_the_next() {
+    let (_folder, outbox) = outbox(9, false);
+    put(&outbox, 1..=2);
+    assert_eq!((outbox.mark(1), outbox.mark(2)), (Some(2), None));
+    outbox.begin(2).unwrap();
+    put(&outbox, 1..=1);
+    outbox.ack(0, 2);
+    outbox.durable(2);
+    assert_eq!(outbox.acked_len(), 0);
+    outbox.ack(outbox.generation(), 1);
+    assert_eq!((outbox.from(0, 9), outbox.acked_len()), (vec![1], 1));
 }

@@ -8,9 +8,17 @@ fn parts(slice: u64) -> Vec<Vec<u8>> {
 }
 
 fn open(folder: &Path) -> Spool {
-    let (spool, damaged) = Spool::open(folder).unwrap();
+    let (spool, damaged) = Spool::open(folder, 1).unwrap();
     assert!(damaged.is_empty(), "{damaged:?}");
     spool
+}
+
+/// A folder of a spool, and in it that of the first version of a network.
+fn folders() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let of_version = folder.path().join("1");
+    fs::create_dir(&of_version).unwrap();
+    (folder, of_version)
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -48,14 +56,14 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
     spool.remove_up_to(100).unwrap();
     drop(spool);
     assert_eq!(open(folder.path()).mark(), Some(3));
-    assert_eq!(files(folder.path()), ["00000000000000000003.delta", "lock"]);
+    assert_eq!(files(&folder.path().join("1")), ["00000000000000000003.delta"]);
 }
 
 #[test]
 fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(folder.path());
-    let error = Spool::open(folder.path()).unwrap_err();
+    let error = Spool::open(folder.path(), 1).unwrap_err();
     assert!(matches!(&error, SpoolError::InUse { folder: it } if it == folder.path()), "{error}");
     drop(first);
     open(folder.path());
@@ -63,32 +71,32 @@ fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
 
 #[test]
 fn what_was_never_finished_is_removed_and_files_of_others_stay() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("00000000000000000005.tmp"), b"half").unwrap();
-    fs::write(folder.path().join("note.txt"), b"mine").unwrap();
+    let (folder, of_version) = folders();
+    fs::write(of_version.join("00000000000000000005.tmp"), b"half").unwrap();
+    fs::write(of_version.join("note.txt"), b"mine").unwrap();
     assert_eq!(open(folder.path()).mark(), None);
-    assert_eq!(files(folder.path()), ["lock", "note.txt"]);
+    assert_eq!(files(&of_version), ["note.txt"]);
 }
 
 #[test]
 fn a_name_that_is_written_otherwise_is_no_slice() {
-    let folder = tempfile::tempdir().unwrap();
-    let names = ["+7.delta", "7.delta", "lock"];
-    names.iter().for_each(|name| fs::write(folder.path().join(name), b"mine").unwrap());
+    let (folder, of_version) = folders();
+    let names = ["+7.delta", "7.delta"];
+    names.iter().for_each(|name| fs::write(of_version.join(name), b"mine").unwrap());
     assert_eq!(open(folder.path()).mark(), None);
-    assert_eq!(files(folder.path()), names);
+    assert_eq!(files(&of_version), names);
 }
 
 #[test]
 fn a_slice_that_is_damaged_again_does_not_replace_the_first() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, of_version) = folders();
     for text in ["one", "two", "three"] {
-        fs::write(folder.path().join("00000000000000000002.delta"), text).unwrap();
-        let (_, damaged) = Spool::open(folder.path()).unwrap();
+        fs::write(of_version.join("00000000000000000002.delta"), text).unwrap();
+        let (_, damaged) = Spool::open(folder.path(), 1).unwrap();
         let [SpoolError::Damaged { path, .. }] = &damaged[..] else { panic!("{damaged:?}") };
         assert_eq!(fs::read_to_string(path).unwrap(), text);
     }
-    assert_eq!(files(folder.path()).len(), 3 + 1, "the lock is another file");
+    assert_eq!(files(&of_version).len(), 3);
 }
 
 #[test]
@@ -98,11 +106,11 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     spool.put(1, &parts(1), Sampling::default()).unwrap();
     spool.put(2, &parts(2), Sampling::default()).unwrap();
     drop(spool);
-    let path = folder.path().join("00000000000000000002.delta");
+    let path = folder.path().join("1/00000000000000000002.delta");
     let mut bytes = fs::read(&path).unwrap();
     bytes[30] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let (mut spool, damaged) = Spool::open(folder.path()).unwrap();
+    let (mut spool, damaged) = Spool::open(folder.path(), 1).unwrap();
     let [SpoolError::Damaged { slice: 2, path: kept, .. }] = &damaged[..] else {
         panic!("{damaged:?}");
     };
@@ -115,7 +123,7 @@ fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
     // A folder stands where the file would be written.
-    let obstacle = folder.path().join("00000000000000000004.tmp");
+    let obstacle = folder.path().join("1/00000000000000000004.tmp");
     fs::create_dir(&obstacle).unwrap();
     assert!(matches!(
         spool.put(4, &parts(4), Sampling::default()),
@@ -125,4 +133,20 @@ fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     fs::remove_dir(&obstacle).unwrap();
     spool.put(4, &parts(4), Sampling::default()).unwrap();
     assert_eq!(spool.read(4).unwrap().parts, parts(4));
+}
+
+#[test]
+fn slices_of_another_version_of_the_network_are_removed_and_files_of_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = open(folder.path());
+    spool.put(7, &parts(7), Sampling::default()).unwrap();
+    fs::write(folder.path().join("note.txt"), b"mine").unwrap();
+    spool.begin(2).unwrap();
+    assert_eq!((spool.mark(), spool.version()), (None, 2));
+    spool.put(3, &parts(3), Sampling::default()).unwrap();
+    assert_eq!(spool.read(3).unwrap().parts, parts(3));
+    drop(spool);
+    assert_eq!(files(folder.path()), ["2", "lock", "note.txt"]);
+    assert_eq!(Spool::open(folder.path(), 3).unwrap().0.mark(), None);
+    assert_eq!(files(folder.path()), ["3", "lock", "note.txt"]);
 }

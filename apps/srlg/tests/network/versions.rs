@@ -1,0 +1,139 @@
+//! Another configuration makes another version of the network, while probes and incidents go on.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use srlg_cli::network::broker::Broker;
+use srlg_cli::network::connect::Access;
+use srlg_cli::network::{bucket, setup};
+
+use crate::net::{Net, run};
+use crate::node::{Node, PATIENCE};
+
+/// The configuration of a network of one probe, whose detectors take so many bytes.
+fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
+    let folder = folder.display();
+    let broker = broker.address();
+    format!(
+        "inside = ['10.0.0.0/8']\nstate = '{folder}/state'\nhttp = '127.0.0.1:0'\n\
+         [network]\nprobes = ['a']\nfolder = '{folder}'\nbroker = '{broker}'\ndeadline = '2s'\n\
+         [[view]]\nname = 'all'\npairs = 20_000\nmemory = {memory}\n\
+         [[rule]]\nname = 'all'\nthresholds = {{ 8s = 50 }}\nhold = '2s'\n\
+         [[sink]]\ntype = 'file'\npath = '{folder}/notices.ndjson'\n"
+    )
+}
+
+fn collect(folder: &Path) -> Node {
+    let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
+    let args = ["collect".as_ref(), "--config".as_ref(), config.as_os_str()];
+    Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Contacts of a host with a hundred others, one after the other within the eight seconds of the window.
+struct Contacts {
+    /// Contacts have so many milliseconds between them.
+    step_ms: u128,
+    next: u128,
+}
+
+impl Contacts {
+    fn begin() -> Self {
+        let step_ms = 80;
+        Self { step_ms, next: now_ms() / step_ms }
+    }
+
+    /// Lets the probe see them as time passes, until something is so.
+    fn until(&mut self, probe: &mut Node, mut is_so: impl FnMut() -> bool) {
+        let since = Instant::now();
+        while !is_so() {
+            assert!(since.elapsed() < PATIENCE, "it never was so");
+            for step in self.next..now_ms() / self.step_ms {
+                let (time_ms, peer) = (step * self.step_ms, step % 100 + 1);
+                probe.tell(&format!("{time_ms},192.0.2.{peer},10.0.0.1\n"));
+                self.next = step + 1;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn now_ms() -> u128 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis()
+}
+
+#[test]
+fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_incident() {
+    if Net::start().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    setup::make(folder, &["a".to_owned()], &["localhost".to_owned()], 4222).unwrap();
+    let broker = Broker::start(folder).unwrap();
+    let (config, notices) = (folder.join("srlg.toml"), folder.join("notices.ndjson"));
+    fs::write(&config, configuration(folder, &broker, 3_000_000)).unwrap();
+    let mut collector = collect(folder);
+    let (spool, address) = (folder.join("spool"), broker.address());
+    let [spool, folder_text] = [&spool, folder].map(|path| path.to_str().unwrap());
+    let options = ["--folder", folder_text, "--spool", spool, "--broker", &address];
+    let input = ["--input", "-", "--live"];
+    let mut probe = Node::start(["probe", "a"].into_iter().chain(options).chain(input));
+    probe.tell("time_ms,src,dst\n");
+    let mut contacts = Contacts::begin();
+    contacts.until(&mut probe, || !lines(&notices).is_empty());
+
+    collector.terminate();
+    assert_eq!(collector.end().0, Some(0));
+    fs::write(&config, configuration(folder, &broker, 3_500_000)).unwrap();
+    let before = lines(&folder.join("reports.ndjson")).len();
+    let mut collector = collect(folder);
+    let current = || {
+        run(async {
+            let access = Access { folder: folder.to_owned(), broker: address.clone() };
+            let mut link = access.connect("a").await.unwrap();
+            link.state.wait_for(|state| state.up).await.unwrap();
+            bucket::read(&link.client).await.unwrap().unwrap()
+        })
+    };
+    let mut version = current();
+    contacts.until(&mut probe, || {
+        version = current();
+        version.number == 2
+    });
+    let last = version.first_slice + 9;
+    let reports = || lines(&folder.join("reports.ndjson")).split_off(before);
+    contacts.until(&mut probe, || {
+        reports().last().is_some_and(|it| it["slice"].as_u64() >= Some(last))
+    });
+    let slices: Vec<u64> = reports().iter().map(|it| it["slice"].as_u64().unwrap()).collect();
+    assert_eq!(slices, (version.first_slice..).take(slices.len()).collect::<Vec<_>>());
+    assert_eq!(reports()[0]["super_points"], Value::Array(Vec::new()), "the window is empty");
+    for report in reports() {
+        assert_eq!((&report["closed"], &report["delivered"][0]), (&"complete".into(), &"a".into()));
+    }
+    assert_eq!(lines(&notices).len(), 1, "the incident goes on");
+    let since = Instant::now();
+    while lines(&notices).len() < 2 {
+        assert!(since.elapsed() < PATIENCE, "the incident does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = lines(&notices);
+    assert_eq!([&told[0]["status"], &told[1]["status"]], ["start", "end"]);
+    assert_eq!(told[0]["id"], told[1]["id"]);
+    for versions in ["spool/a", "state/network"] {
+        assert!(folder.join(versions).join("2").is_dir(), "{versions}");
+        assert!(!folder.join(versions).join("1").exists(), "{versions}");
+    }
+    collector.terminate();
+    assert_eq!(collector.end().0, Some(0));
+    probe.hang_up();
+    assert_eq!(probe.end().0, Some(0));
+}
