@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<()> {
     done
 }
 
-/// Connects to the broker and agrees with it upon the version of the network; nothing where it is told to stop before.
+/// Connects to the broker and agrees with it upon the version of the network; none if a signal asks to stop before that.
 async fn begin(
     config: &Config,
     options: &NetworkOptions,

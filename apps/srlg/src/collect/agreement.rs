@@ -1,8 +1,8 @@
-//! Which version of the network's description is in force: that of the configuration.
+//! The agreement of configuration, database and broker on one version of the network's description.
 //!
 //! Shape: [`agree`] finds the version that this configuration is, on the broker or in the database, or makes the next
-//! one; [`keep`] puts it onto a broker that has lost it. Invariant: a description that differs in anything has another
-//! number, so that deltas of two descriptions are told apart by it.
+//! one; [`keep`] puts it onto a broker that has lost it. Invariant: as long as the broker or the database has the last
+//! version, a description that differs in anything has another number, by which its deltas are recognized.
 
 use std::time::{Duration, SystemTime};
 

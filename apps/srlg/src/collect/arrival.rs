@@ -103,7 +103,7 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
 pub(super) struct Expectation<'a> {
     /// Its version.
     pub(super) version: u32,
-    /// Of its views.
+    /// Sizes and seed of the detector of each view.
     pub(super) params: Vec<&'a Params>,
     /// The last slice that is believed.
     pub(super) latest: u64,

@@ -152,7 +152,7 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Who writes the database in the folder `state` has this. The folder is made where there is none.
+/// Locks the folder `state` for the one process that writes its database. Makes the folder if there is none.
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
         .with_context(|| format!("cannot make the folder {}", state.display()))?;

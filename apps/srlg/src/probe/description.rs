@@ -25,7 +25,7 @@ const FILE: &str = "network.json";
 pub(super) struct Description {
     link: Link,
     path: PathBuf,
-    /// What stands in the way.
+    /// The last error, which is logged once.
     trouble: Trouble,
 }
 

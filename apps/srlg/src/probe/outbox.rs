@@ -36,8 +36,6 @@ pub(super) struct Outbox {
 
 struct State {
     spool: Spool,
-    /// How often the spool has begun with a version of the network.
-    generation: u64,
     /// The broker has every slice up to this one.
     acked: Option<u64>,
     /// The collector has every slice up to this one on its disk.
@@ -51,15 +49,8 @@ struct State {
 impl Outbox {
     /// An outbox of `keep` slices; of an input that goes on by itself where it is `live`.
     pub(super) fn new(spool: Spool, keep: usize, live: bool) -> Self {
-        let state = State {
-            spool,
-            generation: 0,
-            acked: None,
-            durable: None,
-            lost: 0,
-            ended: false,
-            stopped: false,
-        };
+        let state =
+            State { spool, acked: None, durable: None, lost: 0, ended: false, stopped: false };
         Self {
             state: Mutex::new(state),
             room: Condvar::new(),
@@ -74,7 +65,6 @@ impl Outbox {
     pub(super) fn begin(&self, version: u32) -> Result<(), SpoolError> {
         let mut state = self.state();
         state.spool.begin(version)?;
-        state.generation += 1;
         (state.acked, state.durable) = (None, None);
         self.send_again();
         Ok(())
@@ -90,9 +80,9 @@ impl Outbox {
         self.again.notified().await;
     }
 
-    /// How often it has begun with a version of the network.
-    pub(super) fn generation(&self) -> u64 {
-        self.state().generation
+    /// The version of the network that its slices are of.
+    pub(super) fn version(&self) -> u32 {
+        self.state().spool.version()
     }
 
     /// Puts a slice into the spool. It waits as long as there is no room, and as long as the disk is full.
@@ -156,10 +146,10 @@ impl Outbox {
         }
     }
 
-    /// The broker has every slice of that generation up to this one.
-    pub(super) fn ack(&self, generation: u64, slice: u64) {
+    /// Notes that the broker has every slice up to `slice` of that version of the network.
+    pub(super) fn ack(&self, version: u32, slice: u64) {
         let mut state = self.state();
-        if generation != state.generation {
+        if version != state.spool.version() {
             return;
         }
         state.acked = state.acked.max(Some(slice));

@@ -76,7 +76,7 @@ impl Publisher {
 
     /// Sends everything in the spool, then what comes; ends when there is nothing left to do.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
-        let (mut next, generation) = (0, self.outbox.generation());
+        let (mut next, version) = (0, self.outbox.version());
         loop {
             let slices = self.outbox.from(next, AHEAD);
             if slices.is_empty() {
@@ -94,7 +94,7 @@ impl Publisher {
                         if trouble.end() {
                             info!("the broker takes slices again");
                         }
-                        self.outbox.ack(generation, slice);
+                        self.outbox.ack(version, slice);
                         next = slice + 1;
                     }
                     Err(error) => {

@@ -24,7 +24,7 @@ pub(super) struct SiteOptions {
     pub(super) device: Device,
 }
 
-/// What a probe measures.
+/// The measurement of a probe, by one version of the network after the other.
 pub(super) struct Site {
     options: SiteOptions,
     outbox: Arc<Outbox>,

@@ -12,7 +12,7 @@ use srlg_cli::network::{bucket, setup};
 use crate::net::{Net, run};
 use crate::node::{Node, PATIENCE};
 
-/// The configuration of a network of one probe, whose detectors take so many bytes.
+/// The configuration of a network of one probe, whose detectors take `memory` bytes.
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
     let broker = broker.address();
@@ -39,7 +39,7 @@ fn lines(path: &Path) -> Vec<Value> {
 
 /// Contacts of a host with a hundred others, one after the other within the eight seconds of the window.
 struct Contacts {
-    /// Contacts have so many milliseconds between them.
+    /// Milliseconds between two contacts.
     step_ms: u128,
     next: u128,
 }
@@ -119,7 +119,7 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     for report in reports() {
         assert_eq!((&report["closed"], &report["delivered"][0]), (&"complete".into(), &"a".into()));
     }
-    assert_eq!(lines(&notices).len(), 1, "the incident goes on");
+    assert_eq!(lines(&notices).len(), 1, "the incident is still active");
     let since = Instant::now();
     while lines(&notices).len() < 2 {
         assert!(since.elapsed() < PATIENCE, "the incident does not end");

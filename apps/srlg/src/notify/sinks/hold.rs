@@ -19,7 +19,7 @@ pub(super) struct Hold {
 
 impl Hold {
     /// Makes the hold of a sink that takes `most` notices a minute, and is done with those of `store` up to number `done`.
-    /// Which of those were held is not known, so the ends of all of their alerts pass.
+    /// The ends of all alerts of these notices pass, because after a restart nobody knows which notices were held.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }

@@ -31,7 +31,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
         thread::yield_now();
     }
     assert!(receiver.try_recv().is_err());
-    outbox.ack(0, 1);
+    outbox.ack(1, 1);
     receiver.recv().unwrap();
     thread.join().unwrap();
     assert_eq!(outbox.from(0, 9), [2, 3]);
@@ -41,7 +41,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
 fn a_live_input_gives_up_the_oldest_slice_and_counts_it() {
     let (_folder, outbox) = outbox(2, true);
     put(&outbox, 1..=3);
-    outbox.ack(0, 2);
+    outbox.ack(1, 2);
     put(&outbox, 4..=4);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     assert_eq!(outbox.state().lost, 1, "slice 2 was removed too, but the broker had it");
@@ -53,7 +53,7 @@ fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
     put(&outbox, 1..=4);
     outbox.durable(2);
     assert_eq!(outbox.from(0, 9), [1, 2, 3, 4], "the collector cannot have what nobody sent");
-    outbox.ack(0, 3);
+    outbox.ack(1, 3);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     outbox.durable(8);
     assert_eq!(outbox.from(0, 9), [4]);
@@ -112,9 +112,9 @@ fn an_acknowledgement_of_a_former_version_is_none_of_the_next() {
     assert_eq!((outbox.mark(1), outbox.mark(2)), (Some(2), None));
     outbox.begin(2).unwrap();
     put(&outbox, 1..=1);
-    outbox.ack(0, 2);
+    outbox.ack(1, 2);
     outbox.durable(2);
     assert_eq!(outbox.acked_len(), 0);
-    outbox.ack(outbox.generation(), 1);
+    outbox.ack(outbox.version(), 1);
     assert_eq!((outbox.from(0, 9), outbox.acked_len()), (vec![1], 1));
 }
