@@ -43,6 +43,7 @@ use crate::notify::delivery::Delivery;
 use crate::notify::ledger::Ledger;
 use crate::service::Service;
 use crate::show::board::Screen;
+use agreement::Agreement;
 use checkpoint::Attachment;
 use engine::{Engine, Progress};
 pub use options::Args;
@@ -73,14 +74,15 @@ pub fn run(args: &Args) -> Result<()> {
     let runtime = runtime.context("cannot start the threads of the collector")?;
     let work = || {
         let mut stop = runtime.block_on(async { Stop::new() })?;
-        let Some((link, version)) =
+        let Some((link, agreement)) =
             runtime.block_on(begin(&config, &options, &ledger, &mut stop))?
         else {
             return Ok(());
         };
+        let Agreement { version, last_former } = agreement;
         let plan = Plan::new(config, options, version.clone())?;
         // The page has a runtime of its own, which cannot be made within another.
-        let (engine, position) = open(args, plan, ledger)?;
+        let (engine, position) = open(args, plan, last_former, ledger)?;
         runtime.block_on(serve(engine, position, link, version, stop))
     };
     let done = work();
@@ -95,17 +97,22 @@ async fn begin(
     options: &NetworkOptions,
     ledger: &Ledger,
     stop: &mut Stop,
-) -> Result<Option<(Link, NetworkVersion)>> {
+) -> Result<Option<(Link, Agreement)>> {
     let access = Access { folder: options.folder.clone(), broker: options.broker.clone() };
     let link = access.connect(COLLECTOR).await?;
     tokio::select! {
-        version = agreement::agree(&link, ledger, config) => Ok(Some((link.clone(), version?))),
+        agreement = agreement::agree(&link, ledger, config) => Ok(Some((link.clone(), agreement?))),
         () = stop.asked() => Ok(None),
     }
 }
 
 /// Everything that is on this machine's disk.
-fn open(args: &Args, plan: Plan, mut ledger: Ledger) -> Result<(Engine, Position)> {
+fn open(
+    args: &Args,
+    plan: Plan,
+    last_former: u64,
+    mut ledger: Ledger,
+) -> Result<(Engine, Position)> {
     let state = plan.config.general.state.clone().unwrap_or_default();
     let folder = checkpoint::folder(&state, plan.version)?;
     let mut checkpoints = Checkpoints::open(folder)?;
@@ -126,7 +133,8 @@ fn open(args: &Args, plan: Plan, mut ledger: Ledger) -> Result<(Engine, Position
         Some(kept) => kept.sampling(network.window()),
         None => SamplingWindow::new(network.window()),
     };
-    let position = kept.as_ref().map(Attachment::position).unwrap_or_default();
+    let start = Position { sequence: last_former, witness: None };
+    let position = kept.as_ref().map_or(start, Attachment::position);
     let mut desk = Desk::new(config);
     let ended = ledger.restore(&mut desk)?;
     let mut delivery = Delivery::start(ledger, &config.sinks)?;

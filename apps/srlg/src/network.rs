@@ -14,16 +14,20 @@ pub mod payload;
 pub mod setup;
 pub mod subjects;
 
-use std::fs::{self, OpenOptions};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::num::ParseIntError;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use srlg_host::Config as Sizes;
-use srlg_host::config::ConfigError;
+use srlg_host::config::{ConfigError, random_seed};
 use srlg_input::ViewOptions;
+use tracing::warn;
 
 use crate::alerts::rules::Allow;
 use crate::config::Config;
@@ -46,13 +50,24 @@ pub struct Network {
     pub views: Vec<NetworkView>,
 }
 
+/// The identity of a version of a network's description. Two descriptions never share one, even if the database and the
+/// broker have both lost the former one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VersionId {
+    /// Number of the version, from 1; each change makes the next one.
+    pub number: u32,
+    /// Random number that tells versions of the same number apart.
+    pub tag: u32,
+}
+
 /// A version of the description of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVersion {
-    /// From 1; each change makes the next one.
-    pub number: u32,
-    /// The first slice that probes measure by this version, where they measure what happens now.
+    /// Identity of the version.
+    pub id: VersionId,
+    /// First slice of this version on probes with live input.
     pub first_slice: u64,
     /// The description.
     pub network: Network,
@@ -156,6 +171,53 @@ impl Network {
             checked.map_err(|cause| NetworkError::View { name: name.clone(), cause })?;
         }
         Ok(())
+    }
+}
+
+impl VersionId {
+    /// Draws the identity of the version after `last`.
+    pub fn after(last: Option<Self>) -> Result<Self, srlg_host::Error> {
+        let number = last.map_or(0, |last| last.number).saturating_add(1);
+        Ok(Self { number, tag: random_seed()? as u32 })
+    }
+
+    /// Makes the folder of this version in `root`, and removes those of other versions, because their files are of no use
+    /// any more.
+    pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
+        let folder = root.join(self.to_string());
+        let make = || {
+            for entry in fs::read_dir(root)? {
+                let path = entry?.path();
+                let name = path.file_name().and_then(|name| name.to_str());
+                if path != folder && name.is_some_and(|name| name.parse::<Self>().is_ok()) {
+                    let files = fs::read_dir(&path)?.count();
+                    fs::remove_dir_all(&path)?;
+                    warn!(
+                        "removed {} with {files} files: the network has version {self} now",
+                        path.display()
+                    );
+                }
+            }
+            fs::create_dir_all(&folder)?;
+            File::open(root)?.sync_all()
+        };
+        make().map_err(|cause| NetworkError::Write { path: folder.clone(), cause })?;
+        Ok(folder)
+    }
+}
+
+impl fmt::Display for VersionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:08x}", self.number, self.tag)
+    }
+}
+
+impl FromStr for VersionId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, tag) = text.split_once('-').unwrap_or((text, ""));
+        Ok(Self { number: number.parse()?, tag: u32::from_str_radix(tag, 16)? })
     }
 }
 

@@ -9,7 +9,6 @@
 //! Invariant: a slice is in the spool before anybody hears of it, and stays there until it is on the
 //! collector's disk, or so old that nobody may use it. Nothing is sent that could not be sent again.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -39,7 +38,7 @@ use measure::Totals;
 use outbox::Outbox;
 use publish::Publisher;
 use site::{Site, SiteOptions};
-use spool::Spool;
+use spool::{Spool, SpoolLock};
 
 /// Options of `srlg probe`.
 #[derive(Debug, clap::Args)]
@@ -115,12 +114,11 @@ async fn work(args: Args) -> Result<()> {
 /// From the first word with the broker to the last acknowledgement. `started` becomes the outbox.
 async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let folder = args.spool.join(&args.name);
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let lock = SpoolLock::take(&folder)?;
     let link = args.access.connect(&args.name).await?;
     let mut description = Description::new(link.clone(), &folder);
-    let version = description.first().await?;
-    let (spool, damaged) = Spool::open(&folder, version.number)?;
+    let version = description.first().await;
+    let (spool, damaged) = Spool::open(lock, version.id)?;
     damaged.iter().for_each(|damage| warn!("{damage}"));
     if let Some(mark) = spool.mark() {
         info!(
@@ -129,7 +127,8 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
         );
     }
     let keep = args.keep.unwrap_or(version.network.window().max(2)) as usize;
-    let outbox = Arc::new(Outbox::new(spool, keep, args.input.source.is_live()));
+    let is_live = args.input.source.is_live();
+    let outbox = Arc::new(Outbox::new(spool, keep, is_live));
     *started = Some(Arc::clone(&outbox));
     let wait_durable = args.wait_durable;
     let publisher = Publisher::new(link, &args.name, Arc::clone(&outbox)).await?;
@@ -145,7 +144,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let done = async { tokio::try_join!(measuring, publisher.run(wait_durable)).map(drop) };
     tokio::select! {
         done = done => done,
-        followed = description.follow(sender) => followed,
+        followed = description.follow(sender, is_live) => followed,
     }
 }
 

@@ -1,18 +1,20 @@
 //! The agreement of configuration, database and broker on one version of the network's description.
 //!
 //! Shape: [`agree`] finds the version that this configuration is, on the broker or in the database, or makes the next
-//! one; [`keep`] puts it onto a broker that has lost it. Invariant: as long as the broker or the database has the last
-//! version, a description that differs in anything has another number, by which its deltas are recognized.
+//! one; [`keep`] restores it on a broker that has lost it. Invariant: two descriptions that differ in anything have
+//! different identities, by which their deltas are told apart.
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use tracing::{info, warn};
 
+use super::stream;
 use crate::alerts::Trouble;
 use crate::config::Config;
+use crate::network::bucket::{self, Entry};
 use crate::network::connect::Link;
-use crate::network::{Network, NetworkVersion, bucket};
+use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
 use crate::notify::ledger::Ledger;
 
 /// Where the version is in the database.
@@ -27,95 +29,132 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Between two looks whether the broker has it still.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// The version of a network that a collector and the broker have agreed on.
+pub(super) struct Agreement {
+    pub(super) version: NetworkVersion,
+    /// The last message of the stream that is of a former version.
+    pub(super) last_former: u64,
+}
+
 /// Returns the version of the network's description that `config` is. Waits for the broker, unless the database has it.
-pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<NetworkVersion> {
+pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
     let kept = ledger.store().state(KEY)?;
-    let kept = kept.map(|json| NetworkVersion::from_json(&json, "the database")).transpose()?;
-    let is_wanted =
-        |version: &NetworkVersion| Network::of(config, version.network.seed()) == version.network;
+    let kept = kept.map(|json| NetworkVersion::from_json(&json, "the database")).transpose();
+    let kept = kept.context("start the program that wrote it, or set another state folder")?;
     let mut trouble = Trouble::default();
-    let found = loop {
-        let kept_is_wanted = kept.as_ref().is_some_and(is_wanted);
-        if !link.state.borrow().up {
-            if kept_is_wanted {
-                break None;
-            }
-        } else {
-            match made_and_read(link).await {
-                Ok(found) => break found,
-                Err(error) if kept_is_wanted => {
-                    warn!("the description of the network is that of the database: {error:#}");
-                    break None;
+    loop {
+        let wanted = kept.as_ref().filter(|kept| is_of(config, kept));
+        if link.state.borrow().up {
+            match agree_with_broker(link, ledger, config, kept.as_ref()).await {
+                Ok(agreement) => {
+                    let version = &agreement.version;
+                    if kept.as_ref() != Some(version) {
+                        ledger.store().add(&[], &[(KEY.to_owned(), version.to_json()?)])?;
+                    }
+                    return Ok(agreement);
                 }
+                Err(error) if error.is::<NetworkError>() => return Err(error),
                 Err(error) => {
+                    if let Some(kept) = wanted {
+                        warn!("using the description of the network in the database: {error:#}");
+                        return Ok(Agreement { version: kept.clone(), last_former: 0 });
+                    }
                     if let Some(error) = trouble.change_to(&error) {
                         warn!("the collector waits for the broker: {error}");
                     }
                 }
             }
+        } else if let Some(kept) = wanted {
+            return Ok(Agreement { version: kept.clone(), last_former: 0 });
         }
         tokio::time::sleep(RETRY).await;
-    };
-    let known = [&found, &kept].into_iter().flatten();
-    let wanted = known.clone().filter(|version| is_wanted(version)).max_by_key(|it| it.number);
-    let last = known.max_by_key(|version| version.number);
-    let version = match (wanted, last) {
-        (Some(wanted), Some(last)) if wanted.number == last.number => wanted.clone(),
-        (_, last) => {
-            let seed = last.map_or_else(|| ledger.seed(), |last| Ok(last.network.seed()))?;
-            let network = Network::of(config, seed);
-            network.check()?;
-            next(network, last)
-        }
-    };
-    if kept.as_ref() != Some(&version) {
-        ledger.store().add(&[], &[(KEY.to_owned(), version.to_json()?)])?;
     }
-    Ok(version)
 }
 
-/// Reads the description on the broker, from a bucket that is made where there is none.
-async fn made_and_read(link: &Link) -> Result<Option<NetworkVersion>> {
-    bucket::make(&link.client).await?;
-    bucket::read(&link.client).await
-}
-
-/// Makes the version of `network` that follows `last`.
-fn next(network: Network, last: Option<&NetworkVersion>) -> NetworkVersion {
-    let Some(last) = last else {
-        info!("this is the first version of the network");
-        return NetworkVersion { number: 1, first_slice: 0, network };
+/// Returns the newest version that broker and database have, if `config` is that; else makes the next one. The broker has
+/// it then.
+async fn agree_with_broker(
+    link: &Link,
+    ledger: &Ledger,
+    config: &Config,
+    kept: Option<&NetworkVersion>,
+) -> Result<Agreement> {
+    let Link { client, .. } = link;
+    bucket::make(client).await?;
+    let entry = bucket::read(client).await?;
+    let found = entry.as_ref().map(|entry| &entry.version);
+    // Of two with the same number the last one, which is what probes have.
+    let last = kept.into_iter().chain(found).max_by_key(|version| version.id.number);
+    let is_new = last.is_none_or(|last| !is_of(config, last));
+    let version = match last.filter(|_| !is_new) {
+        Some(last) => last.clone(),
+        None => next(config, ledger, last)?,
     };
+    if found != Some(&version) {
+        bucket::write(client, &version, entry.as_ref().map_or(0, |entry| entry.revision)).await?;
+    }
+    if !is_new {
+        return Ok(Agreement { version, last_former: 0 });
+    }
+    tell_change(&version, last);
+    let last_former = stream::purge(client).await.unwrap_or_else(|error| {
+        warn!("deltas of the former version stay in the stream, and will be rejected: {error:#}");
+        0
+    });
+    Ok(Agreement { version, last_former })
+}
+
+/// Whether `version` describes the network of `config`.
+fn is_of(config: &Config, version: &NetworkVersion) -> bool {
+    Network::of(config, version.network.seed()) == version.network
+}
+
+/// Makes the version of `config` that follows `last`.
+fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Result<NetworkVersion> {
+    let id = VersionId::after(last.map(|last| last.id))?;
+    let Some(last) = last else {
+        let network = Network::of(config, ledger.seed()?);
+        network.check()?;
+        return Ok(NetworkVersion { id, first_slice: 0, network });
+    };
+    let network = Network::of(config, last.network.seed());
+    network.check()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let first_slice = (now + LEAD).as_millis() as u64 / network.slice_ms + 1;
-    let number = last.number + 1;
-    warn!(
-        "the views, their sizes or the slices are others than in version {} of the network: version {number} begins with \
-         slice {first_slice}, and with an empty window",
-        last.number
-    );
-    NetworkVersion { number, first_slice, network }
+    Ok(NetworkVersion { id, first_slice, network })
 }
 
-/// Puts `version` onto the broker where it has none, whenever that is. Ends where the broker has another one.
+fn tell_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
+    let NetworkVersion { id, first_slice, .. } = version;
+    match last {
+        None => info!("made the first version of the network, {id}"),
+        Some(NetworkVersion { id: last, .. }) => warn!(
+            "views, sizes or slices differ from version {last} of the network: version {id} starts at slice {first_slice}, \
+             with an empty window"
+        ),
+    }
+}
+
+/// Restores `version` on a broker that has lost it, whenever that happens. Ends where the broker has another one.
 pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     let mut trouble = Trouble::default();
-    let mut is_first = true;
     loop {
         if link.state.borrow().up {
-            match keep_once(&link, &version, is_first).await {
-                Ok(()) => {
+            match keep_once(&link, &version).await {
+                Ok(None) => {
                     if trouble.end() {
                         info!("probes find the description of the network again");
                     }
-                    is_first = false;
                 }
-                Err(Discord::Other(found)) => bail!(
-                    "the broker has version {found} of the network, and this collector version {}: another collector runs, or \
-                     its state is an older one; start it again to make its configuration count",
-                    version.number
+                Ok(Some(found)) => bail!(
+                    "the broker has version {found} of the network, and this collector version {}: stop the other collector, or \
+                     start this one again to make its configuration count",
+                    version.id
                 ),
-                Err(Discord::Broker(error)) => {
+                Err(error) if error.is::<NetworkError>() => {
+                    return Err(error.context("a later collector has changed the network"));
+                }
+                Err(error) => {
                     if let Some(error) = trouble.change_to(&error) {
                         warn!("probes may not find the description of the network: {error}");
                     }
@@ -126,25 +165,22 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     }
 }
 
-/// The reason why the broker does not have this version.
-enum Discord {
-    Other(u32),
-    Broker(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Discord {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Broker(error)
-    }
-}
-
-/// The `first` time it takes the place of former ones.
-async fn keep_once(link: &Link, version: &NetworkVersion, is_first: bool) -> Result<(), Discord> {
-    match made_and_read(link).await? {
-        Some(found) if found == *version => Ok(()),
-        Some(found) if !is_first || found.number > version.number => {
-            Err(Discord::Other(found.number))
+/// Makes sure that the broker has `version`. Returns the version that it has in place of it, which is no older.
+async fn keep_once(
+    Link { client, .. }: &Link,
+    version: &NetworkVersion,
+) -> Result<Option<VersionId>> {
+    bucket::make(client).await?;
+    let entry = bucket::read(client).await?;
+    match &entry {
+        Some(Entry { version: found, .. }) if found == version => return Ok(None),
+        Some(Entry { version: NetworkVersion { id, .. }, .. })
+            if id.number >= version.id.number =>
+        {
+            return Ok(Some(*id));
         }
-        _ => Ok(bucket::write(&link.client, version).await?),
+        _ => {}
     }
+    bucket::write(client, version, entry.map_or(0, |entry| entry.revision)).await?;
+    Ok(None)
 }

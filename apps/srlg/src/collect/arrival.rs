@@ -1,8 +1,7 @@
-//! From a message to an [`DeltaArrival`], or to the reason why it is none.
+//! From a message to a [`DeltaArrival`], or to the reason why it is rejected.
 //!
-//! Shape: [`read`] believes nothing but the broker's word for the subject, which tells the probe.
-//! Invariant: what comes out is a delta of this network's sizes and seed, and of no time that is far from coming.
-//! The rule compares probes with each other, and knows nothing better than the word of one that speaks alone.
+//! Shape: [`read`] trusts only the subject, because the broker lets each probe use its own alone. Invariant: an arrival has
+//! the sizes and the seed of this network, and a slice that is no more than a day ahead.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -15,6 +14,7 @@ use srlg_input::contact::Sampling;
 use super::reader::Message;
 use super::rule::{DeltaArrival, Refusal};
 use crate::measure::SKEW;
+use crate::network::VersionId;
 use crate::network::payload::{Payload, ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
@@ -46,7 +46,7 @@ pub(super) enum Rejection {
     #[error("the message has no deltas of views of this network")]
     Payload,
     #[error("the message is of version {version} of the network, which has version {current} now")]
-    Version { version: u32, current: u32 },
+    Version { version: VersionId, current: VersionId },
     #[error("the message has deltas of different slices, {slice} and {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
@@ -99,22 +99,22 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
     u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
 }
 
-/// The network that messages have to be of.
-pub(super) struct Expectation<'a> {
+/// The messages that are accepted.
+pub(super) struct Accepted<'a> {
     /// Its version.
-    pub(super) version: u32,
+    pub(super) version: VersionId,
     /// Sizes and seed of the detector of each view.
     pub(super) params: Vec<&'a Params>,
     /// The last slice that is believed.
     pub(super) latest: u64,
 }
 
-/// Reads what a message of `probe` delivers, and refuses slices after the latest one. A slice or part that `judge` refuses costs no memory,
-/// because the body is still compressed then.
+/// Reads the delta in a message of `probe`. A slice or part that `judge` refuses costs no memory, because the body is still
+/// compressed then.
 pub(super) fn read(
     message: &Message,
     probe: usize,
-    expectation: &Expectation<'_>,
+    accepted: &Accepted<'_>,
     judge: impl FnOnce(u64, Part) -> Option<Refusal>,
 ) -> Result<DeltaArrival<SiteSlice>, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
@@ -123,7 +123,7 @@ pub(super) fn read(
     let sampling = sampling.map(|text| serde_json::from_str(text.as_str()));
     let sampling = sampling.transpose()?.unwrap_or_default();
     let Payload { version, deltas } = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
-    let &Expectation { version: current, ref params, latest } = expectation;
+    let &Accepted { version: current, ref params, latest } = accepted;
     if version != current {
         return Err(Rejection::Version { version, current });
     }
@@ -161,6 +161,8 @@ mod tests {
     use crate::network::payload::pack;
     use std::time::Duration;
 
+    const VERSION: VersionId = VersionId { number: 3, tag: 0 };
+
     /// In the middle of 2026, as `date -u -d 2026-07-01 +%s` has it.
     const NOW: Duration = Duration::from_secs(1_782_864_000);
 
@@ -170,7 +172,7 @@ mod tests {
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(PART_HEADER, "1/1");
         let bytes = detector.delta(1).unwrap().to_bytes().unwrap().into();
-        let payload = pack(3, &[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
+        let payload = pack(VERSION, &[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
         Message {
             subject: subjects::delta("a"),
             headers,
@@ -198,8 +200,8 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let expectation = Expectation { version: 3, params: vec![&params], latest };
-            let read = read(&message(slice), 0, &expectation, |_, _| None);
+            let accepted = Accepted { version: VERSION, params: vec![&params], latest };
+            let read = read(&message(slice), 0, &accepted, |_, _| None);
             let refused = read.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
         }
@@ -214,7 +216,7 @@ mod tests {
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
         let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            read(message, 0, &Expectation { version: 3, params: vec![&params], latest }, judge)
+            read(message, 0, &Accepted { version: VERSION, params: vec![&params], latest }, judge)
         };
         let whole = arrive(&message, 7, &|_, _| None).unwrap();
         assert_eq!(whole.bytes as u64, FRAME as u64 + body);
@@ -223,7 +225,7 @@ mod tests {
         let checksum = crc32fast::hash(&bytes[..end]);
         bytes[end..].copy_from_slice(&checksum.to_le_bytes());
         let delta = ViewDelta { view: 0, bytes: bytes.into() };
-        message.payload = pack(3, &[delta], 1 << 20).remove(0).into();
+        message.payload = pack(VERSION, &[delta], 1 << 20).remove(0).into();
         let reason = |latest, running: Option<u64>| {
             let judge = |slice, _| running.map(|running| Refusal::Old { slice, running });
             arrive(&message, latest, &judge).unwrap_err().reason()

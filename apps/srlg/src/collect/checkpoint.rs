@@ -19,6 +19,7 @@ use tracing::info;
 use super::rule::RuleState;
 use super::stream::{Position, Witness};
 use crate::measure::checkpoints::latest;
+use crate::network::VersionId;
 
 /// Version of this module's JSON.
 pub(super) const VERSION: u32 = 3;
@@ -51,20 +52,10 @@ impl Attachment {
 }
 
 /// The folder for checkpoints of that `version` of the network, in the folder `state`. Those of other versions are removed.
-pub(super) fn folder(state: &Path, version: u32) -> Result<PathBuf> {
+pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     let all = state.join("network");
-    let folder = all.join(version.to_string());
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let entries = fs::read_dir(&all).with_context(|| format!("cannot read {}", all.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        if path != folder && path.is_dir() {
-            fs::remove_dir_all(&path)
-                .with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-    }
-    Ok(folder)
+    fs::create_dir_all(&all).with_context(|| format!("cannot make {}", all.display()))?;
+    Ok(version.make_only_folder(&all)?)
 }
 
 /// Saves everything at once.

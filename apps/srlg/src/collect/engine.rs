@@ -21,7 +21,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::arrival::{self, Expectation, Rejection, SiteSlice};
+use super::arrival::{self, Accepted, Rejection, SiteSlice};
 use super::checkpoint::{self, Attachment};
 use super::options::Plan;
 use super::reader::{Event, Message};
@@ -202,13 +202,13 @@ impl Engine {
                 return Ok(());
             }
         };
-        let expectation = Expectation {
+        let accepted = Accepted {
             version: self.plan.version,
             params: self.detectors.iter().map(SlidingDetector::params).collect(),
             latest: arrival::latest(SystemTime::now(), self.plan.network.slice_ms),
         };
         let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
-        match arrival::read(message, probe, &expectation, judge) {
+        match arrival::read(message, probe, &accepted, judge) {
             Ok(arrival) => self.deliver(arrival),
             Err(rejection) => {
                 self.tally.rejected(Some(probe), &rejection);

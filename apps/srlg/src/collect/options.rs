@@ -9,7 +9,7 @@ use super::rule::Limits;
 use super::stream::Retention;
 use crate::config::Config;
 use crate::network::options::NetworkOptions;
-use crate::network::{Network, NetworkVersion};
+use crate::network::{Network, NetworkVersion, VersionId};
 
 /// Options of `srlg collect`.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,8 +33,8 @@ pub struct Args {
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) options: NetworkOptions,
-    /// Number of the version of the network.
-    pub(super) version: u32,
+    /// Version of the network.
+    pub(super) version: VersionId,
     pub(super) network: Network,
 }
 
@@ -45,8 +45,8 @@ impl Plan {
         options: NetworkOptions,
         version: NetworkVersion,
     ) -> Result<Self> {
-        let NetworkVersion { number, network, .. } = version;
-        let plan = Self { config, options, version: number, network };
+        let NetworkVersion { id: version, network, .. } = version;
+        let plan = Self { config, options, version, network };
         let least = plan.least_age();
         if let Some(age) = plan.options.stream_age {
             ensure!(age >= least, "stream-age is {age:?}: give at least {least:?}");

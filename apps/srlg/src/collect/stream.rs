@@ -7,12 +7,18 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use async_nats::Client;
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{self, stream};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::network::subjects::{ALL_DELTAS, STREAM};
+
+/// Timeout of a request to the broker.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The limits of the stream.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +73,23 @@ pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> 
     let stream = stream.with_context(|| format!("cannot make or open the stream {STREAM}"))?;
     check(&stream.cached_info().config, retention)?;
     Ok(stream)
+}
+
+/// Removes all messages of the stream, and returns the number of the last one; 0 if there is no stream.
+pub(super) async fn purge(client: &Client) -> Result<u64> {
+    let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(client.clone());
+    let stream = match context.get_stream(STREAM).await {
+        Err(error) if is_not_found(&error) => return Ok(0),
+        stream => stream.context("cannot open the stream")?,
+    };
+    let last = stream.cached_info().state.last_sequence;
+    stream.purge().sequence(last + 1).await.context("cannot empty the stream")?;
+    Ok(last)
+}
+
+fn is_not_found(error: &GetStreamError) -> bool {
+    let GetStreamErrorKind::JetStream(error) = error.kind() else { return false };
+    error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
 /// Whether a stream that somebody else has made will do.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::network::read_secret;
@@ -66,7 +67,12 @@ impl Access {
         let first = self.options(client, sender.clone())?;
         let broker = &self.broker;
         let client = match first.connect(broker).await {
-            Ok(client) => client,
+            Ok(client) => {
+                // The state follows the connection by a moment.
+                let mut state = state.clone();
+                let _up = timeout(LONGEST_WAIT, state.wait_for(|state| state.up)).await;
+                client
+            }
             Err(error) => match error.kind() {
                 ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
                     bail!(

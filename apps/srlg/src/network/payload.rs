@@ -1,19 +1,21 @@
 //! The payload of a message: deltas of one slice, each with the number of its view.
 //!
-//! Shape: the version of the network (u32, little endian), then for each delta the number of its view (one byte), its length (u32, little endian) and its bytes. What does not
-//! fit into one message goes into several, which are parts of the slice.
+//! Shape: number and tag of the version of the network, then for each delta the number of its view (one byte), its length
+//! and its bytes. Integers are u32, little endian. A slice that does not fit into one message is sent as several parts.
 
 use bytes::{Buf, Bytes};
 
+use super::VersionId;
+
 /// Bytes in front of all deltas, and in front of each.
-const VERSION: usize = 4;
+const VERSION: usize = 8;
 const HEAD: usize = 5;
 
 /// The content of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// The version of the network that the deltas were measured by.
-    pub version: u32,
+    pub version: VersionId,
     /// At least one.
     pub deltas: Vec<ViewDelta>,
 }
@@ -36,13 +38,15 @@ pub const fn delta_bytes(most: usize) -> usize {
 /// Packs `deltas`, measured by `version` of the network, into payloads of at most `most` bytes each, where none of them is
 /// larger.
 #[must_use]
-pub fn pack(version: u32, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
+pub fn pack(version: VersionId, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
+    let VersionId { number, tag } = version;
+    let version = [number.to_le_bytes(), tag.to_le_bytes()].concat();
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     for ViewDelta { view, bytes } in deltas {
         let delta = [&[*view], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
         match payloads.last_mut().filter(|payload| payload.len() + delta.len() <= most) {
             Some(payload) => payload.extend(delta),
-            None => payloads.push([&version.to_le_bytes()[..], &delta].concat()),
+            None => payloads.push([&version[..], &delta].concat()),
         }
     }
     payloads
@@ -51,7 +55,8 @@ pub fn pack(version: u32, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
 /// Unpacks what [`pack`] has packed; nothing where `payload` is none of it.
 #[must_use]
 pub fn unpack(mut payload: Bytes) -> Option<Payload> {
-    let version = payload.try_get_u32_le().ok()?;
+    let version =
+        VersionId { number: payload.try_get_u32_le().ok()?, tag: payload.try_get_u32_le().ok()? };
     let mut deltas = Vec::new();
     while !payload.is_empty() {
         let (view, length) = (payload.try_get_u8().ok()?, payload.try_get_u32_le().ok()?);
@@ -74,14 +79,15 @@ mod tests {
         ) {
             let delta = |(view, length)| ViewDelta { view, bytes: vec![view; length].into() };
             let deltas: Vec<_> = (0..).zip(lengths).map(delta).collect();
-            let payloads = pack(7, &deltas, 100);
+            let version = VersionId { number: 7, tag: 1 };
+            let payloads = pack(version, &deltas, 100);
             prop_assert!(payloads.iter().all(|payload| payload.len() <= 100));
             for two in payloads.windows(2) {
                 let next = unpack(two[1].clone().into()).unwrap().deltas[0].bytes.len();
                 prop_assert!(two[0].len() + HEAD + next > 100);
             }
             let unpacked = payloads.into_iter().map(|it| unpack(it.into()).unwrap());
-            let unpacked: Vec<_> = unpacked.inspect(|it| assert_eq!(it.version, 7)).collect();
+            let unpacked: Vec<_> = unpacked.inspect(|it| assert_eq!(it.version, version)).collect();
             prop_assert_eq!(unpacked.into_iter().flat_map(|it| it.deltas).collect::<Vec<_>>(), deltas);
         }
 

@@ -22,7 +22,7 @@ fn of_sizes(sizes: Sizes) -> Network {
 }
 
 fn version(network: Network) -> NetworkVersion {
-    NetworkVersion { number: 3, first_slice: 17, network }
+    NetworkVersion { id: VersionId { number: 3, tag: 0x5f3a_9c01 }, first_slice: 17, network }
 }
 
 fn read(json: &str) -> Result<NetworkVersion, NetworkError> {
@@ -112,4 +112,22 @@ fn schemes_are_written_by_their_names() {
             {"paper": {"finder": finder, "rows": 5, "columns": 131_072, "stride": 16}}
         )
     );
+}
+
+#[test]
+fn a_version_has_one_folder_and_two_of_the_same_number_have_different_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let first = VersionId::after(None).unwrap();
+    let other = VersionId::after(None).unwrap();
+    assert_eq!((first.number, other.number), (1, 1));
+    assert_eq!(first.to_string().parse(), Ok(first));
+    let folder = first.make_only_folder(root.path()).unwrap();
+    fs::write(folder.join("file"), b"1").unwrap();
+    fs::create_dir(root.path().join("mine")).unwrap();
+    assert_eq!(first.make_only_folder(root.path()).unwrap(), folder);
+    assert!(folder.join("file").exists());
+    let next = other.make_only_folder(root.path()).unwrap();
+    assert!(next != folder && next.exists() && !folder.exists());
+    assert!(root.path().join("mine").exists());
+    assert_eq!(VersionId::after(Some(other)).unwrap().number, 2);
 }

@@ -26,7 +26,7 @@ use crate::alerts::Every;
 use crate::alerts::rules::Rules;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
-use crate::network::{NetworkVersion, NetworkView};
+use crate::network::{NetworkVersion, NetworkView, VersionId};
 
 /// Between two lines about contacts that are dropped.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -58,8 +58,7 @@ struct ViewSlices {
 
 /// Slice after slice, of all views.
 struct Slices {
-    /// Number of the version of the network.
-    version: u32,
+    version: VersionId,
     /// The view that comes last.
     last: u8,
     /// Slices in the longest window.
@@ -104,7 +103,7 @@ impl Measurement {
         device: Device,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
-        let NetworkVersion { number: version, network, .. } = version;
+        let NetworkVersion { id: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
         let view = |(number, view): (u8, &NetworkView)| {
             // Later than the window no pair counts.
@@ -173,7 +172,7 @@ impl Measurement {
     /// Whether all views have ended all slices that begin before `time_ns`.
     pub(super) fn has_reached(&self, time_ns: u64) -> bool {
         self.views.iter().all(|SiteView { track, measured, .. }| {
-            measured.running >= Some(track.clock().slice_of(time_ns))
+            measured.running.is_some_and(|slice| track.clock().bounds(slice).start >= time_ns)
         })
     }
 
@@ -311,4 +310,4 @@ impl fmt::Display for Totals {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::spool::{Spool, SpoolEntry, SpoolError};
+use crate::network::VersionId;
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -61,13 +62,31 @@ impl Outbox {
         }
     }
 
-    /// Begins with `version` of the network, whose slices may have other numbers.
-    pub(super) fn begin(&self, version: u32) -> Result<(), SpoolError> {
+    /// Starts with `version` of the network, whose slices may have other numbers. Waits as long as the disk is full.
+    pub(super) fn begin(&self, version: VersionId) -> Result<(), Interruption> {
         let mut state = self.state();
-        state.spool.begin(version)?;
+        let mut told = false;
+        while let Err(error) = state.spool.begin(version) {
+            if !told {
+                warn!(
+                    "{error}; version {version} of the network waits until the spool can be written"
+                );
+                told = true;
+            }
+            state = self.wait(state)?;
+        }
         (state.acked, state.durable) = (None, None);
         self.send_again();
         Ok(())
+    }
+
+    /// Waits until the next attempt to write.
+    fn wait<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+    ) -> Result<MutexGuard<'a, State>, Interruption> {
+        let state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
+        if state.stopped { Err(Interruption) } else { Ok(state) }
     }
 
     /// Lets all that is in the spool be sent again.
@@ -81,7 +100,7 @@ impl Outbox {
     }
 
     /// The version of the network that its slices are of.
-    pub(super) fn version(&self) -> u32 {
+    pub(super) fn version(&self) -> VersionId {
         self.state().spool.version()
     }
 
@@ -99,10 +118,7 @@ impl Outbox {
                 warn!("{error}; slice {slice} stays in memory until the spool can be written");
                 told = true;
             }
-            state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
-            if state.stopped {
-                return Err(Interruption);
-            }
+            state = self.wait(state)?;
         }
         if told {
             info!("the spool can be written again: slice {slice} is in it");
@@ -147,7 +163,7 @@ impl Outbox {
     }
 
     /// Notes that the broker has every slice up to `slice` of that version of the network.
-    pub(super) fn ack(&self, version: u32, slice: u64) {
+    pub(super) fn ack(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
         if version != state.spool.version() {
             return;
@@ -191,7 +207,7 @@ impl Outbox {
     }
 
     /// The newest slice of that version of the network that was ever put here.
-    pub(super) fn mark(&self, version: u32) -> Option<u64> {
+    pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
     }

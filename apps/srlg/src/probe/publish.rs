@@ -25,7 +25,7 @@ use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, 
 /// Slices that are on their way at once.
 const AHEAD: usize = 16;
 
-/// The broker may take so long to acknowledge.
+/// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Between two attempts.
@@ -67,9 +67,11 @@ impl Publisher {
                 *up.context("the connection to the broker is gone for good")?;
             let mut gone = link.clone();
             tokio::select! {
+                // First: a version that starts makes the slices that are being sent obsolete.
+                biased;
+                () = self.outbox.is_to_be_sent_again() => {}
                 () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
                 _ = gone.wait_for(|link| !link.up || link.connects != connects) => {}
-                () = self.outbox.is_to_be_sent_again() => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a probe has measured and nobody else has on disk yet: a file per slice.
 //!
-//! Shape: a folder that one probe locks; in it one of the version of the network, with `NUMBER.delta` for each slice (`file`
-//! has its bytes). What was measured by another version is of no use to anybody, and is removed.
+//! Shape: a folder that one probe locks; in it a folder of the version of the network, with `NUMBER.delta` for each slice
+//! (`file` has its bytes). Slices of other versions are of no use and are removed.
 //! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
 //! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
 //! far this probe has come, whatever ended it.
@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use srlg_input::contact::Sampling;
-use tracing::warn;
+
+use crate::network::{NetworkError, VersionId};
 
 mod file;
 
@@ -24,14 +25,19 @@ const DAMAGED: &str = "damaged";
 /// Deltas on disk, by slice.
 #[derive(Debug)]
 pub(super) struct Spool {
-    /// Of all versions.
-    root: PathBuf,
-    /// Of the version that is measured by, and its number.
+    lock: SpoolLock,
+    /// The version of the network that slices are of, and its folder.
+    version: VersionId,
     folder: PathBuf,
-    version: u32,
-    /// Locked until it is closed, by whatever ends the process.
-    _lock: File,
     slices: BTreeSet<u64>,
+}
+
+/// The folder of a spool, which no other probe can use.
+#[derive(Debug)]
+pub(super) struct SpoolLock {
+    root: PathBuf,
+    /// Locked until it is closed, by whatever ends the process.
+    _file: File,
 }
 
 /// A slice in the spool.
@@ -45,7 +51,6 @@ pub(super) struct SpoolEntry {
 
 /// Why a spool cannot be used.
 #[derive(Debug, thiserror::Error)]
-
 pub(super) enum SpoolError {
     #[error("another probe spools to {folder}: give each probe a folder of its own")]
     InUse { folder: PathBuf },
@@ -55,17 +60,34 @@ pub(super) enum SpoolError {
         "slice {slice} is damaged in the spool ({why}); the file is kept as {path}, and not sent"
     )]
     Damaged { slice: u64, why: &'static str, path: PathBuf },
+    #[error(transparent)]
+    Folder(#[from] NetworkError),
+}
+
+impl SpoolLock {
+    /// Locks the folder `root`, which is made where there is none.
+    pub(super) fn take(root: &Path) -> Result<Self, SpoolError> {
+        fs::create_dir_all(root).map_err(cannot("make", root))?;
+        let path = root.join("lock");
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(cannot("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { root: root.to_owned(), _file: file }),
+            Err(TryLockError::WouldBlock) => Err(SpoolError::InUse { folder: root.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
+        }
+    }
 }
 
 impl Spool {
-    /// Takes `root`, makes it where there is none, and removes what was never finished and what is of other versions than
-    /// `version`. Files that are damaged are put aside and told.
-    pub(super) fn open(root: &Path, version: u32) -> Result<(Self, Vec<SpoolError>), SpoolError> {
-        fs::create_dir_all(root).map_err(cannot("make", root))?;
-        let (lock, slices) = (lock(root)?, BTreeSet::new());
-        let (root, folder) = (root.to_owned(), root.to_owned());
-        let mut spool = Self { root, folder, version, _lock: lock, slices };
-        spool.begin(version)?;
+    /// Opens the spool, and removes unfinished files and those of other versions than `version`. Damaged files are put aside
+    /// and returned.
+    pub(super) fn open(
+        lock: SpoolLock,
+        version: VersionId,
+    ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
+        let folder = version.make_only_folder(&lock.root)?;
+        let mut spool = Self { lock, version, folder, slices: BTreeSet::new() };
         for entry in fs::read_dir(&spool.folder).map_err(cannot("read", &spool.folder))? {
             let path = entry.map_err(cannot("read", &spool.folder))?.path();
             if path.extension().is_some_and(|extension| extension == TORN) {
@@ -83,24 +105,11 @@ impl Spool {
         Ok((spool, damaged))
     }
 
-    /// Begins with `version` of the network: slices of others are removed.
-    pub(super) fn begin(&mut self, version: u32) -> Result<(), SpoolError> {
-        self.version = version;
-        self.folder = self.root.join(version.to_string());
-        fs::create_dir_all(&self.folder).map_err(cannot("make", &self.folder))?;
+    /// Starts with `version` of the network: slices of others are removed. After an error the spool is empty.
+    pub(super) fn begin(&mut self, version: VersionId) -> Result<(), SpoolError> {
         self.slices.clear();
-        for entry in fs::read_dir(&self.root).map_err(cannot("read", &self.root))? {
-            let path = entry.map_err(cannot("read", &self.root))?.path();
-            let other = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
-            if let Some(other) = other.filter(|other| *other != version) {
-                let slices = fs::read_dir(&path).map_err(cannot("read", &path))?.count();
-                warn!(
-                    "{slices} files of slices of version {other} of the network are removed from the spool: it has version \
-                     {version} now"
-                );
-                fs::remove_dir_all(&path).map_err(cannot("remove", &path))?;
-            }
-        }
+        self.folder = version.make_only_folder(&self.lock.root)?;
+        self.version = version;
         Ok(())
     }
 
@@ -169,7 +178,7 @@ impl Spool {
     }
 
     /// The version of the network that it is of.
-    pub(super) fn version(&self) -> u32 {
+    pub(super) fn version(&self) -> VersionId {
         self.version
     }
 
@@ -208,17 +217,6 @@ fn name_of(slice: u64) -> String {
 fn slice_of(path: &Path) -> Option<u64> {
     let slice = path.file_stem()?.to_str()?.parse().ok()?;
     (path.file_name()?.to_str()? == name_of(slice)).then_some(slice)
-}
-
-fn lock(folder: &Path) -> Result<File, SpoolError> {
-    let path = folder.join("lock");
-    let lock = File::options().create(true).truncate(false).write(true).open(&path);
-    let lock = lock.map_err(cannot("open", &path))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(SpoolError::InUse { folder: folder.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(cannot("lock", &path)(error)),
-    }
 }
 
 fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {

@@ -13,7 +13,7 @@ use srlg_host::state::Checkpoints;
 use srlg_host::{SliceReport, SuperPoint};
 
 use crate::input::csv;
-use crate::net::{Net, PROBES, configuration};
+use crate::net::{Net, PROBES, VERSION, configuration};
 use crate::network_traffic::{OneNode, seen};
 use crate::node::{Node, PATIENCE};
 
@@ -185,8 +185,10 @@ impl Collector {
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_report_is(one);
         let params = net.network.views[0].sizes.validate().unwrap();
-        let latest =
-            Checkpoints::open(self.state.join("network/1")).unwrap().latest(&params).unwrap();
+        let latest = Checkpoints::open(self.state.join("network").join(VERSION.to_string()))
+            .unwrap()
+            .latest(&params)
+            .unwrap();
         assert!(latest.damaged.is_empty());
         let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
         assert!(snapshot == one.snapshot, "another state: {said}");

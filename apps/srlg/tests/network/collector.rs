@@ -10,7 +10,7 @@ use srlg_cli::network::subjects::STREAM;
 use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
 use crate::messages::{publish, publish_slowly, whole};
-use crate::net::{Net, PROBES, run};
+use crate::net::{Net, PROBES, VERSION, run};
 use crate::network_traffic::OneNode;
 
 const SLICES: std::ops::Range<u64> = 1000..1040;
@@ -63,11 +63,12 @@ fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
     run(net.stream());
     run(publish(&net, &whole(SLICES)));
     drop(collect_until(&net, 1017));
-    let mut checkpoints: Vec<PathBuf> = fs::read_dir(net.folder().join("state/network/1"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))
-        .collect();
+    let mut checkpoints: Vec<PathBuf> =
+        fs::read_dir(net.folder().join("state/network").join(VERSION.to_string()))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))
+            .collect();
     checkpoints.sort();
     assert_eq!(checkpoints.len(), 2);
     let mut bytes = fs::read(&checkpoints[1]).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
-use crate::net::{Net, PROBES, run};
+use crate::net::{Net, PROBES, VERSION, run};
 use crate::network_traffic::{OneNode, SPREAD};
 use crate::node::Node;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn a_probe_that_waits_for_the_collectors_disk_ends_when_everything_is_on_it() {
     let collector = Collector::start(&net, &["--checkpoint-every", "1"]);
     start_probes(&net, &["--wait-durable"]).iter_mut().for_each(assert_good_end);
     for probe in PROBES {
-        let spool = std::fs::read_dir(net.spool().join(probe).join("1")).unwrap();
+        let spool = std::fs::read_dir(net.spool().join(probe).join(VERSION.to_string())).unwrap();
         assert_eq!(spool.count(), 1, "the newest slice");
     }
     drop(collector);

@@ -9,7 +9,7 @@ use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
-use crate::net::{Net, PROBES, config};
+use crate::net::{Net, PROBES, VERSION, config};
 use crate::network_traffic::seen;
 
 /// A part of a delta of a probe.
@@ -46,7 +46,7 @@ pub fn of_pairs(
     detector.ingest(pairs).unwrap();
     let parts = detector.delta(1).unwrap().into_parts(delta_bytes(bytes)).unwrap();
     let parts = parts.into_iter().map(|part| ViewDelta { view: 0, bytes: part.into() });
-    let parts = pack(1, &parts.collect::<Vec<_>>(), bytes);
+    let parts = pack(VERSION, &parts.collect::<Vec<_>>(), bytes);
     let count = parts.len() as u32;
     let message = |(number, payload)| {
         let part = Part { number, count }.to_string();

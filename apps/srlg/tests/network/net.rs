@@ -13,7 +13,7 @@ use srlg_cli::network::connect::{Access, Link};
 use srlg_cli::network::payload::unpack;
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
-use srlg_cli::network::{Network, NetworkVersion, bucket, write_secret};
+use srlg_cli::network::{Network, NetworkVersion, VersionId, bucket, write_secret};
 use srlg_host::Config;
 use srlg_host::state::Delta;
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl Net {
         run(async {
             let client = net.link("collector").await.client;
             bucket::make(&client).await.unwrap();
-            bucket::write(&client, &net.version()).await.unwrap();
+            bucket::write(&client, &net.version(), 0).await.unwrap();
         });
         Some(net)
     }
@@ -177,9 +177,12 @@ pub fn make_folder(folder: &Path) {
     setup::make(folder, &PROBES.map(str::to_owned), &["localhost".to_owned()], 4222).unwrap();
 }
 
+/// The identity of the first version.
+pub const VERSION: VersionId = VersionId { number: 1, tag: 7 };
+
 /// `network` as the first version.
 pub fn version(network: Network) -> NetworkVersion {
-    NetworkVersion { number: 1, first_slice: 0, network }
+    NetworkVersion { id: VERSION, first_slice: 0, network }
 }
 
 /// Lets probe `name` know the network without a broker, as it does after it has once known it from one.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
-use srlg_cli::network::{bucket, setup};
+use srlg_cli::network::{NetworkVersion, bucket, setup};
 
 use crate::net::{Net, run};
 use crate::node::{Node, PATIENCE};
@@ -26,9 +26,22 @@ fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
 }
 
 fn collect(folder: &Path) -> Node {
-    let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
+    collect_by(folder, "srlg.toml")
+}
+
+fn collect_by(folder: &Path, config: &str) -> Node {
+    let [config, reports] = [config, "reports.ndjson"].map(|name| folder.join(name));
     let args = ["collect".as_ref(), "--config".as_ref(), config.as_os_str()];
     Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
+}
+
+/// The version that probes find on the broker.
+fn current(folder: &Path, broker: &str) -> Option<NetworkVersion> {
+    run(async {
+        let access = Access { folder: folder.to_owned(), broker: broker.to_owned() };
+        let link = access.connect("a").await.unwrap();
+        Some(bucket::read(&link.client).await.ok()??.version)
+    })
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -95,18 +108,11 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     fs::write(&config, configuration(folder, &broker, 3_500_000)).unwrap();
     let before = lines(&folder.join("reports.ndjson")).len();
     let mut collector = collect(folder);
-    let current = || {
-        run(async {
-            let access = Access { folder: folder.to_owned(), broker: address.clone() };
-            let mut link = access.connect("a").await.unwrap();
-            link.state.wait_for(|state| state.up).await.unwrap();
-            bucket::read(&link.client).await.unwrap().unwrap()
-        })
-    };
+    let current = || current(folder, &address).unwrap();
     let mut version = current();
     contacts.until(&mut probe, || {
         version = current();
-        version.number == 2
+        version.id.number == 2
     });
     let last = version.first_slice + 9;
     let reports = || lines(&folder.join("reports.ndjson")).split_off(before);
@@ -129,11 +135,59 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     assert_eq!([&told[0]["status"], &told[1]["status"]], ["start", "end"]);
     assert_eq!(told[0]["id"], told[1]["id"]);
     for versions in ["spool/a", "state/network"] {
-        assert!(folder.join(versions).join("2").is_dir(), "{versions}");
-        assert!(!folder.join(versions).join("1").exists(), "{versions}");
+        let entries =
+            fs::read_dir(folder.join(versions)).unwrap().map(|entry| entry.unwrap().path());
+        let folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+        assert_eq!(folders, [folder.join(versions).join(version.id.to_string())], "{versions}");
     }
     collector.terminate();
     assert_eq!(collector.end().0, Some(0));
     probe.hang_up();
     assert_eq!(probe.end().0, Some(0));
+}
+
+#[test]
+fn a_collector_ends_when_another_one_has_changed_the_network() {
+    if Net::start().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    setup::make(folder, &["a".to_owned()], &["localhost".to_owned()], 4222).unwrap();
+    let broker = Broker::start(folder).unwrap();
+    let address = broker.address();
+    let config = configuration(folder, &broker, 3_000_000);
+    fs::write(folder.join("srlg.toml"), &config).unwrap();
+    let other = config.replace("/state'", "/other'").replace("notices", "others");
+    let other = other.replace("3000000", "3500000");
+    fs::write(folder.join("other.toml"), other).unwrap();
+    let wait_for = |number| {
+        let since = Instant::now();
+        loop {
+            assert!(since.elapsed() < PATIENCE, "no version {number}");
+            if let Some(version) = current(folder, &address).filter(|it| it.id.number == number) {
+                return version;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let mut first = collect(folder);
+    wait_for(1);
+    let mut second = collect_by(folder, "other.toml");
+    second.wait_for("the page is at");
+    let version = wait_for(2);
+    let (code, said) = first.end();
+    assert_eq!(code, Some(2), "{said}");
+    let last = said.lines().last().unwrap().replace(&version.id.to_string(), "SECOND");
+    assert!(last.contains("the broker has version SECOND of the network"), "{said}");
+    second.terminate();
+    let (code, said) = second.end();
+    assert_eq!(code, Some(0), "{said}");
+    // A collector without its state takes the version from the broker.
+    fs::remove_dir_all(folder.join("other")).unwrap();
+    let mut third = collect_by(folder, "other.toml");
+    third.wait_for("the page is at");
+    assert_eq!(wait_for(2), version);
+    third.terminate();
+    assert_eq!(third.end().0, Some(0));
 }

@@ -10,10 +10,12 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::collect::{Args, open};
-use crate::network::NetworkVersion;
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
+use crate::network::{NetworkVersion, VersionId};
 use crate::notify::ledger::Ledger;
+
+const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
 /// The network of a configuration in `folder`, with a window of so many seconds.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
@@ -31,10 +33,10 @@ fn engine(folder: &Path) -> Engine {
     let reports = Some(folder.join("reports.ndjson"));
     let args = Args { config: folder.join("srlg.toml"), reports, until_slice: None };
     let config = Config::read(&args.config).unwrap();
-    let version = NetworkVersion { number: 1, first_slice: 0, network: Network::of(&config, 1) };
+    let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
     let options = config.network.clone().unwrap();
     let plan = Plan::new(config, options, version).unwrap();
-    open(&args, plan, Ledger::open(Some(&folder.join("state"))).unwrap()).unwrap().0
+    open(&args, plan, 0, Ledger::open(Some(&folder.join("state"))).unwrap()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
@@ -52,7 +54,7 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
         subject: subjects::delta(probe),
         headers,
         payload: pack(
-            1,
+            VERSION,
             &[ViewDelta { view: 0, bytes: delta.to_bytes().unwrap().into() }],
             1 << 20,
         )

@@ -7,14 +7,15 @@ use srlg_host::{Config, IpPair};
 use srlg_input::contact::Role;
 use srlg_traffic::family::Family;
 
-use super::super::spool::Spool;
+use super::super::spool::{Spool, SpoolLock};
 use super::*;
 use crate::network::Network;
 
 const SECOND: u64 = 1_000_000_000;
+const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
 /// Of one view, in which hosts are those that contacts go to.
-fn network(part_bytes: usize) -> Network {
+pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
         window: 20,
         linear_width: 1024,
@@ -27,10 +28,10 @@ fn network(part_bytes: usize) -> Network {
 }
 
 fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
-    let (spool, _) = Spool::open(folder, 1).unwrap();
+    let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), VERSION).unwrap();
     let outbox = Arc::new(Outbox::new(spool, 1000, false));
     let to = Arc::clone(&outbox);
-    let version = NetworkVersion { number: 1, first_slice: 0, network: network.clone() };
+    let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     (Measurement::new(&version, false, None, Device::Cpu, to).unwrap(), outbox)
 }
 
@@ -105,7 +106,7 @@ fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
     // Slice 105 was running: it is nowhere.
     drop((first, outbox));
     let (mut second, outbox) = measurement(&network, folder.path());
-    assert_eq!(outbox.mark(1), Some(104));
+    assert_eq!(outbox.mark(VERSION), Some(104));
     take(&mut second, contacts(100..110));
     let totals = second.finish().unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));

@@ -5,10 +5,14 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
+use crate::probe::spool::SpoolLock;
+
+const FIRST: VersionId = VersionId { number: 1, tag: 7 };
+const SECOND: VersionId = VersionId { number: 2, tag: 7 };
 
 fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
     let folder = tempfile::tempdir().unwrap();
-    let (spool, _) = Spool::open(folder.path(), 1).unwrap();
+    let (spool, _) = Spool::open(SpoolLock::take(folder.path()).unwrap(), FIRST).unwrap();
     (folder, Arc::new(Outbox::new(spool, keep, live)))
 }
 
@@ -31,7 +35,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
         thread::yield_now();
     }
     assert!(receiver.try_recv().is_err());
-    outbox.ack(1, 1);
+    outbox.ack(FIRST, 1);
     receiver.recv().unwrap();
     thread.join().unwrap();
     assert_eq!(outbox.from(0, 9), [2, 3]);
@@ -41,7 +45,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
 fn a_live_input_gives_up_the_oldest_slice_and_counts_it() {
     let (_folder, outbox) = outbox(2, true);
     put(&outbox, 1..=3);
-    outbox.ack(1, 2);
+    outbox.ack(FIRST, 2);
     put(&outbox, 4..=4);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     assert_eq!(outbox.state().lost, 1, "slice 2 was removed too, but the broker had it");
@@ -53,7 +57,7 @@ fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
     put(&outbox, 1..=4);
     outbox.durable(2);
     assert_eq!(outbox.from(0, 9), [1, 2, 3, 4], "the collector cannot have what nobody sent");
-    outbox.ack(1, 3);
+    outbox.ack(FIRST, 3);
     assert_eq!(outbox.from(0, 9), [3, 4]);
     outbox.durable(8);
     assert_eq!(outbox.from(0, 9), [4]);
@@ -64,7 +68,7 @@ fn what_cannot_be_read_now_is_an_error_and_not_a_slice_without_parts() {
     let (folder, outbox) = outbox(9, false);
     put(&outbox, 1..=1);
     let (file, aside) =
-        (folder.path().join("1/00000000000000000001.delta"), folder.path().join("x"));
+        (folder.path().join("1-00000007/00000000000000000001.delta"), folder.path().join("x"));
     std::fs::rename(&file, &aside).unwrap();
     assert!(outbox.read(1).is_err());
     std::fs::rename(&aside, &file).unwrap();
@@ -96,7 +100,7 @@ fn nothing_measured_is_nothing_to_wait_for() {
 fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
     let (folder, outbox) = outbox(2, false);
     put(&outbox, 1..=2);
-    std::fs::create_dir(folder.path().join("1/00000000000000000007.tmp")).unwrap();
+    std::fs::create_dir(folder.path().join("1-00000007/00000000000000000007.tmp")).unwrap();
     for slice in [3, 7] {
         let other = Arc::clone(&outbox);
         let waiting = thread::spawn(move || other.put(slice, &[vec![0]], Sampling::default()));
@@ -109,12 +113,29 @@ fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
 fn an_acknowledgement_of_a_former_version_is_none_of_the_next() {
     let (_folder, outbox) = outbox(9, false);
     put(&outbox, 1..=2);
-    assert_eq!((outbox.mark(1), outbox.mark(2)), (Some(2), None));
-    outbox.begin(2).unwrap();
+    assert_eq!((outbox.mark(FIRST), outbox.mark(SECOND)), (Some(2), None));
+    outbox.begin(SECOND).unwrap();
     put(&outbox, 1..=1);
-    outbox.ack(1, 2);
+    outbox.ack(FIRST, 2);
     outbox.durable(2);
     assert_eq!(outbox.acked_len(), 0);
     outbox.ack(outbox.version(), 1);
     assert_eq!((outbox.from(0, 9), outbox.acked_len()), (vec![1], 1));
+}
+
+#[test]
+fn a_version_waits_until_its_folder_can_be_made() {
+    let (folder, outbox) = outbox(9, false);
+    put(&outbox, 1..=2);
+    let obstacle = folder.path().join(SECOND.to_string());
+    std::fs::write(&obstacle, b"in the way").unwrap();
+    let other = Arc::clone(&outbox);
+    let waiting = thread::spawn(move || other.begin(SECOND));
+    while outbox.len() > 0 {
+        thread::yield_now();
+    }
+    std::fs::remove_file(obstacle).unwrap();
+    waiting.join().unwrap().unwrap();
+    put(&outbox, 7..=7);
+    assert_eq!((outbox.version(), outbox.mark(SECOND)), (SECOND, Some(7)));
 }

@@ -7,8 +7,17 @@ fn parts(slice: u64) -> Vec<Vec<u8>> {
     vec![slice.to_le_bytes().to_vec(), b"second part".to_vec()]
 }
 
+const FIRST: VersionId = VersionId { number: 1, tag: 7 };
+const SECOND: VersionId = VersionId { number: 2, tag: 7 };
+/// Another one of the same number.
+const THIRD: VersionId = VersionId { number: 2, tag: 8 };
+
+fn try_open(folder: &Path, version: VersionId) -> (Spool, Vec<SpoolError>) {
+    Spool::open(SpoolLock::take(folder).unwrap(), version).unwrap()
+}
+
 fn open(folder: &Path) -> Spool {
-    let (spool, damaged) = Spool::open(folder, 1).unwrap();
+    let (spool, damaged) = try_open(folder, FIRST);
     assert!(damaged.is_empty(), "{damaged:?}");
     spool
 }
@@ -16,7 +25,7 @@ fn open(folder: &Path) -> Spool {
 /// A folder of a spool, and in it that of the first version of a network.
 fn folders() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let of_version = folder.path().join("1");
+    let of_version = folder.path().join(FIRST.to_string());
     fs::create_dir(&of_version).unwrap();
     (folder, of_version)
 }
@@ -56,14 +65,14 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
     spool.remove_up_to(100).unwrap();
     drop(spool);
     assert_eq!(open(folder.path()).mark(), Some(3));
-    assert_eq!(files(&folder.path().join("1")), ["00000000000000000003.delta"]);
+    assert_eq!(files(&folder.path().join(FIRST.to_string())), ["00000000000000000003.delta"]);
 }
 
 #[test]
 fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(folder.path());
-    let error = Spool::open(folder.path(), 1).unwrap_err();
+    let error = SpoolLock::take(folder.path()).unwrap_err();
     assert!(matches!(&error, SpoolError::InUse { folder: it } if it == folder.path()), "{error}");
     drop(first);
     open(folder.path());
@@ -92,7 +101,7 @@ fn a_slice_that_is_damaged_again_does_not_replace_the_first() {
     let (folder, of_version) = folders();
     for text in ["one", "two", "three"] {
         fs::write(of_version.join("00000000000000000002.delta"), text).unwrap();
-        let (_, damaged) = Spool::open(folder.path(), 1).unwrap();
+        let (_, damaged) = try_open(folder.path(), FIRST);
         let [SpoolError::Damaged { path, .. }] = &damaged[..] else { panic!("{damaged:?}") };
         assert_eq!(fs::read_to_string(path).unwrap(), text);
     }
@@ -106,11 +115,11 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     spool.put(1, &parts(1), Sampling::default()).unwrap();
     spool.put(2, &parts(2), Sampling::default()).unwrap();
     drop(spool);
-    let path = folder.path().join("1/00000000000000000002.delta");
+    let path = folder.path().join(FIRST.to_string()).join("00000000000000000002.delta");
     let mut bytes = fs::read(&path).unwrap();
     bytes[30] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let (mut spool, damaged) = Spool::open(folder.path(), 1).unwrap();
+    let (mut spool, damaged) = try_open(folder.path(), FIRST);
     let [SpoolError::Damaged { slice: 2, path: kept, .. }] = &damaged[..] else {
         panic!("{damaged:?}");
     };
@@ -123,7 +132,7 @@ fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
     // A folder stands where the file would be written.
-    let obstacle = folder.path().join("1/00000000000000000004.tmp");
+    let obstacle = folder.path().join(FIRST.to_string()).join("00000000000000000004.tmp");
     fs::create_dir(&obstacle).unwrap();
     assert!(matches!(
         spool.put(4, &parts(4), Sampling::default()),
@@ -141,12 +150,12 @@ fn slices_of_another_version_of_the_network_are_removed_and_files_of_others_stay
     let mut spool = open(folder.path());
     spool.put(7, &parts(7), Sampling::default()).unwrap();
     fs::write(folder.path().join("note.txt"), b"mine").unwrap();
-    spool.begin(2).unwrap();
-    assert_eq!((spool.mark(), spool.version()), (None, 2));
+    spool.begin(SECOND).unwrap();
+    assert_eq!((spool.mark(), spool.version()), (None, SECOND));
     spool.put(3, &parts(3), Sampling::default()).unwrap();
     assert_eq!(spool.read(3).unwrap().parts, parts(3));
     drop(spool);
-    assert_eq!(files(folder.path()), ["2", "lock", "note.txt"]);
-    assert_eq!(Spool::open(folder.path(), 3).unwrap().0.mark(), None);
-    assert_eq!(files(folder.path()), ["3", "lock", "note.txt"]);
+    assert_eq!(files(folder.path()), ["2-00000007", "lock", "note.txt"]);
+    assert_eq!(try_open(folder.path(), THIRD).0.mark(), None);
+    assert_eq!(files(folder.path()), ["2-00000008", "lock", "note.txt"]);
 }
