@@ -29,6 +29,11 @@ sleep 8 # some boards, so that lines have points and rates are known
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
+show "$target/examples/page" 127.0.0.1:0 network
+sleep 3
+/usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/network "$shown"
+wait "$shown" || true
+
 show "$target/srlg" demo --seconds 30
 # By then the attacks have started, and they have not ended when the last screenshot is made.
 sleep 4

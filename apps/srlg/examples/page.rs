@@ -1,6 +1,7 @@
 //! Shows the page with made-up boards, one a second, of everything that a page has to show.
 //!
-//! `cargo run -p srlg-cli --example page [ADDRESS]` prints where the page is, and goes on until it is stopped.
+//! `cargo run -p srlg-cli --example page [ADDRESS [network]]` prints where the page is, and goes on until it is stopped.
+//! With `network` the page is that of a collector.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +14,8 @@ use anyhow::Result;
 use serde_json::json;
 use srlg_cli::notify::notice::Notice;
 use srlg_cli::show::board::{
-    Board, ExporterBoard, InputBoard, LINE, SinkBoard, TopHost, ViewBoard,
+    Board, ExporterBoard, InputBoard, LINE, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
+    SpoolBoard, TopHost, ViewBoard,
 };
 use srlg_cli::show::web::Web;
 use srlg_input::Contact;
@@ -25,8 +27,10 @@ fn main() -> Result<()> {
     let (boards, latest) = channel(Arc::default());
     let web = Web::start(address, false, latest)?;
     println!("the page is at http://{}/", web.address());
+    let is_network = env::args().nth(2).is_some_and(|it| it == "network");
     for second in LINE as u32.. {
-        boards.send_replace(Arc::new(board(second)?));
+        let network = is_network.then(|| network(second));
+        boards.send_replace(Arc::new(Board { network, ..board(second)? }));
         thread::sleep(Duration::from_secs(1));
     }
     Ok(())
@@ -142,11 +146,36 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
         "exporters": ["192.0.2.1", "192.0.2.2"], "peers": peers, "detail_since_ms": now_ms - 80_000,
         "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]],
         "top_prefixes": [["203.0.113.0/24", 0.07], ["203.0.112.0/24", 0.06]], "syn_only": 0.97,
-        "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443", cardinality / 240.0),
+        "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443{}", cardinality / 240.0, ["", ", at fra (62 %), ams (40 %)"][usize::from(at == 0)]),
     });
+    if at == 0 {
+        alert["sites"] = json!([
+            { "site": "fra", "cardinality": 0.62 * cardinality, "share": 0.62 },
+            { "site": "ams", "cardinality": 0.4 * cardinality, "share": 0.4 },
+        ]);
+        (alert["sites_without_details"], alert["missing_sites"]) = (json!(["lhr"]), json!(["lhr"]));
+    }
     let main = windows[0].as_object().expect("an object").clone();
     alert.as_object_mut().expect("an object").extend(main);
     alert
+}
+
+fn network(second: u32) -> NetworkBoard {
+    let second = u64::from(second);
+    let site = |name: &str, newest, spool| SiteBoard {
+        name: name.to_owned(),
+        newest,
+        spool,
+        counts: MessageCounts { in_time: newest.unwrap_or(0), ..MessageCounts::default() },
+        ..SiteBoard::default()
+    };
+    let spool = |slices, unsent, lost| Some(SpoolBoard { slices, unsent, lost });
+    let sites = vec![
+        site("fra", Some(second), spool(10, 0, 0)),
+        SiteBoard { is_late: true, ..site("ams", Some(second - 40), spool(1_440, 37, 12)) },
+        site("lhr", None, None),
+    ];
+    NetworkBoard { is_reading: true, front: Some(second), sites, ..NetworkBoard::default() }
 }
 
 fn exporter(at: u8, second: u32) -> ExporterBoard {

@@ -20,7 +20,7 @@ mod host;
 pub(crate) mod maxima;
 mod quiet;
 pub mod rules;
-mod top;
+pub(crate) mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};

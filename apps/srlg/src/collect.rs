@@ -8,6 +8,7 @@
 //! - `engine`: does as the rule says, in a thread of its own, with `checkpoint`s; closed slices go the way of all closed
 //!   slices.
 //! - `agreement`: which version of the network's description that is about.
+//! - `sites`: what probes report of hosts and of themselves.
 //! - `notices`, `tally`, `reports`: what others are told.
 //!
 //! Invariant: as long as no deadline passes, closed slices are those of one node that saw everything, bit
@@ -23,8 +24,11 @@ mod options;
 mod reader;
 mod reports;
 mod rule;
+mod sites;
 mod stream;
 mod tally;
+
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use srlg_host::SlidingDetector;
@@ -44,6 +48,7 @@ use crate::notify::ledger::Ledger;
 use crate::service::Service;
 use crate::show::board::Screen;
 use agreement::Agreement;
+pub use agreement::Superseded;
 use checkpoint::Attachment;
 use engine::{Engine, Progress};
 pub use options::Args;
@@ -51,6 +56,7 @@ use options::Plan;
 use reader::{Event, Reader};
 use reports::Reports;
 use rule::CloseRule;
+use sites::Sites;
 use stream::Position;
 use tally::Tally;
 
@@ -135,6 +141,7 @@ fn open(
     };
     let start = Position { sequence: last_former, witness: None };
     let position = kept.as_ref().map_or(start, Attachment::position);
+    let sites = Sites::new(plan.version, names, network.seed(), plan.oldest_report());
     let mut desk = Desk::new(config);
     let ended = ledger.restore(&mut desk)?;
     let mut delivery = Delivery::start(ledger, &config.sinks)?;
@@ -144,6 +151,7 @@ fn open(
         progress: Progress::since(rule.running()),
         reload: Box::new(move || Config::read(&path)),
         detectors,
+        sites: Arc::new(sites),
         rule,
         sampling,
         checkpoints,
@@ -185,7 +193,8 @@ async fn serve(
     let (plan, retention) = (&engine.plan, engine.plan.retention());
     let probes = plan.options.probes.clone();
     let reader = Reader::new(link.clone(), retention, position, events.clone());
-    let notices = notices::send(link, probes, durable, reader.losses());
+    let talk = tokio::spawn(sites::talk(link.clone(), Arc::clone(&engine.sites)));
+    let notices = notices::send(link, plan.version, probes, durable, reader.losses());
     let notices = tokio::spawn(notices);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
@@ -202,6 +211,10 @@ async fn serve(
             let done = engine.await;
             kept.context("the task that keeps the description has panicked")??;
             done
+        }
+        talked = talk => {
+            talked.context("the task that hears reports has panicked")??;
+            engine.await
         }
     };
     done.context("the thread that merges deltas has panicked")??;

@@ -1,7 +1,7 @@
 //! `srlg`: alerts of super points, of one site or of a network.
 //!
 //! Results go to standard output, everything else to standard error, a line each. Exit codes: 0 done, 1 the alerts of a
-//! demonstration are not those of its attacks, 2 an error.
+//! demonstration are not those of its attacks, 2 an error, 3 another collector has changed the network.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             tell(format_args!("{error:#}"));
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<collect::Superseded>() { 3 } else { 2 })
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod bucket;
 pub mod connect;
 pub mod options;
 pub mod payload;
+pub(crate) mod report;
 pub mod setup;
 pub mod subjects;
 
@@ -103,11 +104,16 @@ pub enum NetworkError {
     View { name: String, cause: ConfigError },
     #[error("the network has {count} views: give 1 to {MOST_VIEWS}")]
     Views { count: usize },
+    #[error("first_slice is {first_slice}, which is later than any time stamp")]
+    FirstSlice { first_slice: u64 },
     #[error("slice_ms is {slice_ms}: give 1 to 86400000, a day")]
     Slice { slice_ms: u64 },
     #[error("part_bytes are {part_bytes}: give {} to {}", PART_BYTES.start(), PART_BYTES.end())]
     PartBytes { part_bytes: usize },
 }
+
+/// The last millisecond whose nanoseconds since 1970 are a number of 64 bits.
+const LAST_MS: u64 = u64::MAX / 1_000_000;
 
 /// Views that a network has at most: a message numbers them by a byte.
 const MOST_VIEWS: usize = 255;
@@ -181,15 +187,16 @@ impl VersionId {
         Ok(Self { number, tag: random_seed()? as u32 })
     }
 
-    /// Makes the folder of this version in `root`, and removes those of other versions, because their files are of no use
-    /// any more.
+    /// Makes the folder of this version in `root`, and removes those of former versions, because their files are of no use
+    /// any more. A later version is that of a program that could not keep its description.
     pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
         let folder = root.join(self.to_string());
         let make = || {
             for entry in fs::read_dir(root)? {
                 let path = entry?.path();
                 let name = path.file_name().and_then(|name| name.to_str());
-                if path != folder && name.is_some_and(|name| name.parse::<Self>().is_ok()) {
+                let other = name.and_then(|name| name.parse::<Self>().ok());
+                if other.is_some_and(|other| other != self && other.number <= self.number) {
                     let files = fs::read_dir(&path)?.count();
                     fs::remove_dir_all(&path)?;
                     warn!(
@@ -227,6 +234,10 @@ impl NetworkVersion {
         let form = |cause| NetworkError::Form { place: place.to_owned(), cause };
         let version: Self = serde_json::from_slice(json).map_err(form)?;
         version.network.check()?;
+        let NetworkVersion { first_slice, network, .. } = &version;
+        if *first_slice > LAST_MS / network.slice_ms {
+            return Err(NetworkError::FirstSlice { first_slice: *first_slice });
+        }
         Ok(version)
     }
 

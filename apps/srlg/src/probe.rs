@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
-//!  [input]             [measure]                        [outbox], [spool]          [publish]
+//!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
 //! ```
 //!
 //! Measuring is a thread, the way to the broker is asynchronous, and the outbox is between them.
@@ -29,6 +29,7 @@ mod measure;
 mod outbox;
 mod pace;
 mod publish;
+mod reporter;
 mod site;
 mod spool;
 pub mod traffic;
@@ -37,6 +38,7 @@ use description::Description;
 use measure::Totals;
 use outbox::Outbox;
 use publish::Publisher;
+use reporter::Reporter;
 use site::{Site, SiteOptions};
 use spool::{Spool, SpoolLock};
 
@@ -126,11 +128,12 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
             folder.display()
         );
     }
-    let keep = args.keep.unwrap_or(version.network.window().max(2)) as usize;
+    let keep = args.keep.map(|keep| keep as usize);
     let is_live = args.input.source.is_live();
-    let outbox = Arc::new(Outbox::new(spool, keep, is_live));
+    let outbox = Arc::new(Outbox::new(spool, &version, keep, is_live));
     *started = Some(Arc::clone(&outbox));
     let wait_durable = args.wait_durable;
+    let reporter = Reporter::new(link.clone(), &args.name, Arc::clone(&outbox)).await?;
     let publisher = Publisher::new(link, &args.name, Arc::clone(&outbox)).await?;
     let (sender, versions) = watch::channel(version);
     let measured = start_measuring(args, versions, Arc::clone(&outbox))?;
@@ -145,6 +148,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     tokio::select! {
         done = done => done,
         followed = description.follow(sender, is_live) => followed,
+        reported = reporter.run() => reported,
     }
 }
 

@@ -9,11 +9,10 @@ use srlg_host::SliceReport;
 use srlg_host::report::Closing;
 use srlg_input::contact::Sampling;
 
-use crate::alerts::details::Details;
 use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
 use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
-use crate::notify::notice::Context;
+use crate::notify::notice::{Context, Evidence};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 
@@ -179,8 +178,13 @@ impl Book {
         self.rules.windows().into_iter().map(sightings).collect()
     }
 
-    /// Takes a closed slice, the one after the last or a later one, with the `details` of hosts where there are any.
-    pub(crate) fn close(&mut self, slice: &ClosedSlice, details: Option<&Details>) {
+    /// Takes a closed slice, the one after the last or a later one. `evidence` is asked about the hosts of an alert that
+    /// starts or is active, the one with the most peers first, and the length of its main window in slices.
+    pub(crate) fn close(
+        &mut self,
+        slice: &ClosedSlice,
+        evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+    ) {
         let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
         self.closed += 1;
         let is_overloaded = report.health.finder.overload.is_some();
@@ -211,10 +215,13 @@ impl Book {
             let mut points = report.super_points.iter();
             let point = points.find(|point| Some(&point.host) == hosts.first());
             let peers = point.into_iter().flat_map(|point| &point.peers);
-            let is_end = alert.status == Status::End;
+            let evidence = match alert.status {
+                Status::End => Evidence::default(),
+                Status::Start | Status::Update => evidence(&hosts, alert.main().slices),
+            };
             let context = Context {
                 peers: peers.map(|peer| peer.host).collect(),
-                detail: details.filter(|_| !is_end).and_then(|details| details.of(&hosts)),
+                evidence,
                 sampling: *sampling,
                 missing_sites: slice.missing_sites.clone(),
                 ..self.context(&alert, *newest_input_ms)
@@ -286,3 +293,6 @@ impl Book {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

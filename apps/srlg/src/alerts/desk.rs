@@ -76,7 +76,12 @@ impl Desk {
                 context.direction = Direction::from(self.views[at].role);
                 context.is_inside = self.views[at].measure == Side::Inside;
                 context.label = self.labels.get(host).cloned();
-                notices.push(Notice::new(alert, context));
+                let mut notice = Notice::new(alert, context);
+                // An end has no evidence of its own.
+                if let (Status::End, Some(last)) = (notice.status, self.open.get(&notice.id)) {
+                    notice.kind = last.kind;
+                }
+                notices.push(notice);
             }
         }
         for notice in &notices {

@@ -1,41 +1,44 @@
-//! What contacts of a few hosts tell one by one: those that are about to have an alert, or have one.
+//! Details of the hosts that are about to have an alert, or have one, from their single contacts.
 //!
-//! Shape: some 4 kB for each of at most 256 hosts of a view, from when a host first passed its threshold.
+//! Shape: some 3 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
+//! from several sites merge; as JSON those of one site take at most 4 kB.
 //! Invariant: memory is bounded, whatever comes; hosts with more opposite hosts take the places of those with fewer.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 use srlg_input::Contact;
 
-use crate::alerts::top::Top;
-use crate::notify::notice::Detail;
+use crate::alerts::top::{Top, at_most};
+use crate::notify::notice::{Detail, MOST_PEERS};
 
-/// Hosts of a view.
-const HOSTS: usize = 256;
+/// The most hosts of a view that have details.
+pub(crate) const HOSTS: usize = 256;
 
-/// Opposite hosts of the sample: those with the least hashes, so each is in it with the same probability.
-const PEERS: usize = 64;
-
-/// Exporters that are remembered.
+/// The most exporters of a host.
 const EXPORTERS: usize = 8;
 
-/// Ports and networks that are told.
-const TOLD: usize = 8;
+/// The most ports and prefixes of a notification.
+const MOST_SHARES: usize = 8;
 
 /// Details of some hosts, from their single contacts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
-    hash: RandomState,
+    seed: u64,
 }
 
-#[derive(Clone, Debug)]
-struct HostDetails {
+/// Details of one host, as one site saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HostDetails {
+    /// The time from which on contacts were taken, milliseconds since the Unix epoch.
     since_ms: u64,
-    peers: BTreeSet<(u64, IpAddr)>,
+    /// The peers with the least hashes, in the order of these: each peer is in the sample with the same probability.
+    #[serde(deserialize_with = "at_most::<MOST_PEERS, _, _>")]
+    peers: Vec<IpAddr>,
+    #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
     exporters: Vec<IpAddr>,
     ports: Top<PortKey, 16>,
     prefixes: Top<IpNet, 16>,
@@ -44,13 +47,18 @@ struct HostDetails {
 }
 
 /// The protocol and the port of a receiver, as far as they are known.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct PortKey {
     protocol: Option<u8>,
     port: Option<u16>,
 }
 
 impl Details {
+    /// Makes details of no host yet. Sites with the same `seed` sample the same peers, so that their samples merge.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { hosts: HashMap::new(), seed }
+    }
+
     /// Whether no host is looked at.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -61,11 +69,11 @@ impl Details {
     #[inline]
     pub(crate) fn take(&mut self, (host, peer): (IpAddr, IpAddr), contact: &Contact) {
         if let Some(of) = self.hosts.get_mut(&host) {
-            of.take(self.hash.hash_one(peer), peer, contact);
+            of.take(self.seed, peer, contact);
         }
     }
 
-    /// Looks at `hosts` from now on, up to 256 of those that come first.
+    /// Looks at `hosts` from now on, up to [`HOSTS`] of those that come first.
     pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
@@ -74,12 +82,19 @@ impl Details {
         }
     }
 
-    /// What is known of `hosts` together, if anything is.
+    /// Returns all hosts that are looked at, with their details.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (IpAddr, &HostDetails)> {
+        self.hosts.iter().map(|(host, details)| (*host, details))
+    }
+
+    /// Returns the details of `host`, if it is looked at.
+    pub(crate) fn get(&self, host: IpAddr) -> Option<&HostDetails> {
+        self.hosts.get(&host)
+    }
+
+    /// Returns what is known of `hosts` together, if anything is.
     pub(crate) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
-        let mut found = hosts.iter().filter_map(|host| self.hosts.get(host));
-        let mut all = found.next()?.clone();
-        found.for_each(|other| all.merge(other));
-        (all.contacts > 0).then(|| all.detail())
+        HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
     }
 }
 
@@ -87,7 +102,7 @@ impl HostDetails {
     fn new(now_ms: u64) -> Self {
         Self {
             since_ms: now_ms,
-            peers: BTreeSet::new(),
+            peers: Vec::new(),
             exporters: Vec::new(),
             ports: Top::new(),
             prefixes: Top::new(),
@@ -96,13 +111,24 @@ impl HostDetails {
         }
     }
 
-    fn take(&mut self, hash: u64, peer: IpAddr, contact: &Contact) {
+    /// Merges details of several hosts, or from several sites with the same `seed`; returns nothing if they have no
+    /// contact.
+    pub(crate) fn merge_all<'a>(
+        seed: u64,
+        details: impl IntoIterator<Item = &'a Self>,
+    ) -> Option<Detail> {
+        let mut all = Self::new(u64::MAX);
+        details.into_iter().for_each(|details| all.merge(seed, details));
+        (all.contacts > 0).then(|| all.detail())
+    }
+
+    fn take(&mut self, seed: u64, peer: IpAddr, contact: &Contact) {
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
         self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
         self.prefixes.add(prefix(peer));
         contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter));
-        self.add_peer(hash, peer);
+        self.add_peer(seed, peer);
     }
 
     fn add_exporter(&mut self, exporter: IpAddr) {
@@ -111,38 +137,53 @@ impl HostDetails {
         }
     }
 
-    fn add_peer(&mut self, hash: u64, peer: IpAddr) {
-        let is_among = self.peers.last().is_some_and(|last| (hash, peer) < *last);
-        if self.peers.len() < PEERS || is_among {
-            self.peers.insert((hash, peer));
-            if self.peers.len() > PEERS {
-                self.peers.pop_last();
-            }
+    fn add_peer(&mut self, seed: u64, peer: IpAddr) {
+        let key = |peer: &IpAddr| (hash(seed, *peer), *peer);
+        if let Err(at) = self.peers.binary_search_by_key(&key(&peer), key)
+            && at < MOST_PEERS
+        {
+            self.peers.truncate(MOST_PEERS - 1);
+            self.peers.insert(at, peer);
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Takes in `other`, whose lists may be in any order: they can come from another machine.
+    fn merge(&mut self, seed: u64, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
-        other.peers.iter().for_each(|(hash, peer)| self.add_peer(*hash, *peer));
+        other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
         other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
         self.ports.merge(&other.ports);
         self.prefixes.merge(&other.prefixes);
-        self.contacts += other.contacts;
-        self.syn_only += other.syn_only;
+        self.contacts = self.contacts.saturating_add(other.contacts);
+        self.syn_only = self.syn_only.saturating_add(other.syn_only);
     }
 
     fn detail(&self) -> Detail {
-        let ports = self.ports.shares(TOLD).into_iter();
+        let ports = self.ports.shares(MOST_SHARES).into_iter();
         let ports = ports.filter_map(|(service, share)| Some((service.name()?, share)));
         Detail {
             since_ms: self.since_ms,
-            peers: self.peers.iter().map(|(_, peer)| *peer).collect(),
+            peers: self.peers.clone(),
             exporters: self.exporters.clone(),
             ports: ports.collect(),
-            prefixes: self.prefixes.shares(TOLD),
-            syn_only: self.syn_only as f64 / self.contacts as f64,
+            prefixes: self.prefixes.shares(MOST_SHARES),
+            syn_only: (self.syn_only as f64 / self.contacts as f64).min(1.0),
         }
     }
+}
+
+/// Returns a hash of `peer` that is the same on every machine: the finaliser of SplitMix64 over both halves.
+fn hash(seed: u64, peer: IpAddr) -> u64 {
+    let bits = match peer {
+        IpAddr::V4(peer) => peer.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(peer) => peer.to_bits(),
+    };
+    [(bits >> 64) as u64, bits as u64].into_iter().fold(seed, |hash, half| {
+        let mut x = (hash ^ half).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
 }
 
 /// The /24 or /48 of an opposite host.
@@ -173,58 +214,4 @@ impl PortKey {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
-    use srlg_input::contact::{Contact, TCP, TCP_SYN};
-
-    use super::Details;
-
-    fn host(number: u32) -> IpAddr {
-        Ipv4Addr::from_bits(0x0a00_0000 + number).into()
-    }
-
-    fn contact(peer: u32, port: u16) -> Contact {
-        let mut contact = Contact::new(0, host(peer), host(0));
-        (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
-        (contact.tcp_flags, contact.exporter) = (Some(TCP_SYN), Some(host(9)));
-        contact
-    }
-
-    #[test]
-    fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
-        let mut details = Details::default();
-        details.take((host(0), host(1)), &contact(1, 445));
-        details.look_at(&[host(0)], 5_000);
-        assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
-        // Half of all, in order: the sample has some of both halves.
-        for peer in 1..=2_000 {
-            let port = if peer % 4 == 0 { 80 } else { 445 };
-            details.take((host(0), host(peer)), &contact(peer, port));
-            details.take((host(0), host(peer)), &contact(peer, port));
-        }
-        let detail = details.of(&[host(0), host(77)]).unwrap();
-        assert_eq!((detail.since_ms, detail.peers.len(), detail.syn_only), (5_000, 64, 1.0));
-        assert_eq!(detail.exporters, [host(9)]);
-        assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
-        assert_eq!(detail.prefixes.len(), 8);
-        let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
-        // 64 of 2,000: 32 ± 4; eight standard deviations.
-        assert!((1..64).contains(&first), "{first}");
-        let distinct: std::collections::HashSet<_> = detail.peers.iter().collect();
-        assert_eq!(distinct.len(), 64);
-    }
-
-    #[test]
-    fn hosts_beyond_the_bound_are_not_looked_at() {
-        let mut details = Details::default();
-        let hosts: Vec<IpAddr> = (0..1_000).map(host).collect();
-        details.look_at(&hosts, 0);
-        assert_eq!(details.hosts.len(), 256);
-        assert!(details.hosts.contains_key(&host(0)) && !details.hosts.contains_key(&host(256)));
-        details.look_at(&hosts[255..257], 1);
-        assert_eq!(details.hosts.len(), 2);
-        assert_eq!(details.hosts[&host(255)].since_ms, 0);
-        assert_eq!(details.hosts[&host(256)].since_ms, 1);
-    }
-}
+mod tests;

@@ -3,9 +3,14 @@
 //! Space-Saving (Metwally, Agrawal, El Abbadi 2005): a key that is not among the counted ones takes the place of the
 //! least frequent one, and its count. Counts are too high by that at most.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
 /// A counter of the most frequent keys.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "K: Deserialize<'de>"))]
 pub(crate) struct Top<K, const N: usize> {
+    #[serde(deserialize_with = "at_most::<N, _, _>")]
     counts: Vec<(K, u64)>,
     all: u64,
 }
@@ -28,10 +33,10 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
 
     /// Takes in what another has counted.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.all += other.all;
+        self.all = self.all.saturating_add(other.all);
         for (key, count) in &other.counts {
             match self.counts.iter_mut().find(|(of, _)| of == key) {
-                Some((_, sum)) => *sum += count,
+                Some((_, sum)) => *sum = sum.saturating_add(*count),
                 None => self.counts.push((*key, *count)),
             }
         }
@@ -46,6 +51,17 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         let share = |count: u64| (count as f64 / self.all as f64).min(1.0);
         counts.into_iter().take(most).map(|(key, count)| (key, share(count))).collect()
     }
+}
+
+/// Reads a list, and refuses one of more than `MOST` items.
+pub(crate) fn at_most<'de, const MOST: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let list = Vec::deserialize(deserializer)?;
+    if list.len() > MOST {
+        return Err(D::Error::invalid_length(list.len(), &format!("at most {MOST}").as_str()));
+    }
+    Ok(list)
 }
 
 #[cfg(test)]

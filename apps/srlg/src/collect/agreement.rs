@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tracing::{info, warn};
 
 use super::stream;
@@ -17,8 +17,9 @@ use crate::network::connect::Link;
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
 use crate::notify::ledger::Ledger;
 
-/// Where the version is in the database.
-const KEY: &str = "network";
+/// Keys of the agreement in the database.
+const VERSION: &str = "network";
+const LAST_FORMER: &str = "network/last-former";
 
 /// From a change until all probes measure by it: they ask for the description every few seconds.
 const LEAD: Duration = Duration::from_secs(5);
@@ -29,27 +30,57 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Between two looks whether the broker has it still.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The version of a network that a collector and the broker have agreed on.
+/// The error of a collector that finds another version on the broker.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the broker has version {found} of the network, and this collector version {own}: stop the other collector, or start this \
+     one again to make its configuration count"
+)]
+pub struct Superseded {
+    found: VersionId,
+    own: VersionId,
+}
+
+/// What a collector and the broker have agreed on.
+#[derive(Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) version: NetworkVersion,
     /// The last message of the stream that is of a former version.
     pub(super) last_former: u64,
 }
 
+impl Agreement {
+    /// Reads the last agreement from the database.
+    fn read(ledger: &Ledger) -> Result<Option<Self>> {
+        let Some(json) = ledger.store().state(VERSION)? else { return Ok(None) };
+        let version = NetworkVersion::from_json(&json, "the database")
+            .context("start the program that wrote it, or set another state folder")?;
+        let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
+        let last_former = last_former.transpose().context("the database is damaged")?.unwrap_or(0);
+        Ok(Some(Self { version, last_former }))
+    }
+
+    fn write(&self, ledger: &Ledger) -> Result<()> {
+        let Self { version, last_former } = self;
+        let states = [
+            (VERSION.to_owned(), version.to_json()?),
+            (LAST_FORMER.to_owned(), serde_json::to_vec(last_former)?),
+        ];
+        ledger.store().add(&[], &states).map(drop)
+    }
+}
+
 /// Returns the version of the network's description that `config` is. Waits for the broker, unless the database has it.
 pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
-    let kept = ledger.store().state(KEY)?;
-    let kept = kept.map(|json| NetworkVersion::from_json(&json, "the database")).transpose();
-    let kept = kept.context("start the program that wrote it, or set another state folder")?;
+    let kept = Agreement::read(ledger)?;
     let mut trouble = Trouble::default();
     loop {
-        let wanted = kept.as_ref().filter(|kept| is_of(config, kept));
+        let wanted = kept.as_ref().filter(|kept| is_of(config, &kept.version));
         if link.state.borrow().up {
             match agree_with_broker(link, ledger, config, kept.as_ref()).await {
                 Ok(agreement) => {
-                    let version = &agreement.version;
-                    if kept.as_ref() != Some(version) {
-                        ledger.store().add(&[], &[(KEY.to_owned(), version.to_json()?)])?;
+                    if kept.as_ref() != Some(&agreement) {
+                        agreement.write(ledger)?;
                     }
                     return Ok(agreement);
                 }
@@ -57,7 +88,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
                 Err(error) => {
                     if let Some(kept) = wanted {
                         warn!("using the description of the network in the database: {error:#}");
-                        return Ok(Agreement { version: kept.clone(), last_former: 0 });
+                        return Ok(kept.clone());
                     }
                     if let Some(error) = trouble.change_to(&error) {
                         warn!("the collector waits for the broker: {error}");
@@ -65,7 +96,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
                 }
             }
         } else if let Some(kept) = wanted {
-            return Ok(Agreement { version: kept.clone(), last_former: 0 });
+            return Ok(kept.clone());
         }
         tokio::time::sleep(RETRY).await;
     }
@@ -77,31 +108,32 @@ async fn agree_with_broker(
     link: &Link,
     ledger: &Ledger,
     config: &Config,
-    kept: Option<&NetworkVersion>,
+    kept: Option<&Agreement>,
 ) -> Result<Agreement> {
     let Link { client, .. } = link;
     bucket::make(client).await?;
     let entry = bucket::read(client).await?;
     let found = entry.as_ref().map(|entry| &entry.version);
     // Of two with the same number the last one, which is what probes have.
-    let last = kept.into_iter().chain(found).max_by_key(|version| version.id.number);
+    let known = kept.map(|kept| &kept.version).into_iter().chain(found);
+    let last = known.max_by_key(|version| version.id.number);
     let is_new = last.is_none_or(|last| !is_of(config, last));
-    let version = match last.filter(|_| !is_new) {
-        Some(last) => last.clone(),
-        None => next(config, ledger, last)?,
+    let agreement = match (last.filter(|_| !is_new), kept) {
+        (Some(last), Some(kept)) if *last == kept.version => kept.clone(),
+        (Some(last), _) => Agreement { version: last.clone(), last_former: 0 },
+        (None, _) => {
+            let last_former = stream::last(client).await?;
+            Agreement { version: next(config, ledger, last)?, last_former }
+        }
     };
-    if found != Some(&version) {
-        bucket::write(client, &version, entry.as_ref().map_or(0, |entry| entry.revision)).await?;
+    if found != Some(&agreement.version) {
+        let revision = entry.as_ref().map_or(0, |entry| entry.revision);
+        bucket::write(client, &agreement.version, revision).await?;
     }
-    if !is_new {
-        return Ok(Agreement { version, last_former: 0 });
+    if is_new {
+        log_change(&agreement.version, last);
     }
-    tell_change(&version, last);
-    let last_former = stream::purge(client).await.unwrap_or_else(|error| {
-        warn!("deltas of the former version stay in the stream, and will be rejected: {error:#}");
-        0
-    });
-    Ok(Agreement { version, last_former })
+    Ok(agreement)
 }
 
 /// Whether `version` describes the network of `config`.
@@ -124,7 +156,7 @@ fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Resu
     Ok(NetworkVersion { id, first_slice, network })
 }
 
-fn tell_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
+fn log_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
     let NetworkVersion { id, first_slice, .. } = version;
     match last {
         None => info!("made the first version of the network, {id}"),
@@ -146,11 +178,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
                         info!("probes find the description of the network again");
                     }
                 }
-                Ok(Some(found)) => bail!(
-                    "the broker has version {found} of the network, and this collector version {}: stop the other collector, or \
-                     start this one again to make its configuration count",
-                    version.id
-                ),
+                Ok(Some(found)) => return Err(Superseded { found, own: version.id }.into()),
                 Err(error) if error.is::<NetworkError>() => {
                     return Err(error.context("a later collector has changed the network"));
                 }

@@ -11,6 +11,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
@@ -27,13 +28,16 @@ use super::options::Plan;
 use super::reader::{Event, Message};
 use super::reports::{Reports, named};
 use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict};
+use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
 use crate::alerts::Condition;
 use crate::alerts::book::ClosedSlice;
 use crate::alerts::desk::Desk;
+use crate::alerts::details::HOSTS;
 use crate::config::Config;
 use crate::network::Network;
+use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
@@ -47,6 +51,7 @@ pub(super) struct Engine {
     pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
     /// The detectors, one for each view.
     pub(super) detectors: Vec<SlidingDetector>,
+    pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
     pub(super) checkpoints: Checkpoints,
@@ -280,7 +285,7 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let Self { plan, detectors, desk, reports, progress, .. } = self;
+        let Self { plan, detectors, desk, reports, progress, sites, .. } = self;
         let network = &plan.network;
         if !close.delivered.is_empty() {
             progress.newest_input_ms =
@@ -295,6 +300,8 @@ impl Engine {
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
         let missing = named(&plan.options.probes, &missing);
+        let mut watched = Vec::new();
+        let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
             let closing = detector.begin_close()?;
             let sightings = desk.books[view].sightings(&closing)?;
@@ -312,7 +319,14 @@ impl Engine {
             if let Some(overload) = slice.report.health.finder.overload {
                 warn!("slice {} of the view {}: {overload}", close.slice, network.views[view].name);
             }
-            desk.books[view].close(&slice, None);
+            let book = &mut desk.books[view];
+            book.close(&slice, |hosts, window| {
+                sites.evidence(view as u8, hosts, window, close.slice)
+            });
+            let hosts = book.hosts_with_alerts(&slice.report).into_iter().take(most);
+            let mut windows = book.rules().windows();
+            windows.truncate(WINDOWS);
+            watched.push(WatchedView { windows, hosts: hosts.collect() });
         }
         let notices = desk.notices(|view, host, slices| {
             // Between two closes the slice that runs is one more.
@@ -320,6 +334,7 @@ impl Engine {
             Ok(detectors[view].cardinality_within(host, window)?.cardinality)
         })?;
         self.delivery.tell(desk, notices)?;
+        sites.ask(watched);
         self.tell_of_close(close);
         Ok(())
     }
@@ -408,8 +423,13 @@ impl Engine {
                     is_late,
                     durable: durable[probe],
                     counts,
+                    spool: self.sites.spool(probe),
                 }
             });
+            let mut refused = self.tally.refused.clone();
+            if self.sites.rejected() > 0 {
+                refused.insert("report", self.sites.rejected());
+            }
             Board {
                 started_ms: progress.started_ms,
                 now_ms: desk.now_ms(),
@@ -428,7 +448,7 @@ impl Engine {
                     unread: progress.unread,
                     checkpoint: progress.checkpoint,
                     closed: progress.closed.clone(),
-                    refused: self.tally.refused.clone(),
+                    refused,
                     sites: sites.collect(),
                 }),
                 sinks: delivery.boards(),

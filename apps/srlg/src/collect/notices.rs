@@ -1,6 +1,6 @@
 //! What probes need not keep any longer, and what they have to send again.
 //!
-//! Shape: after each checkpoint, and every few seconds, a slice's number for each probe; [`AGAIN`] after a
+//! Shape: after each checkpoint, and every few seconds, the version and a slice's number for each probe; [`AGAIN`] after a
 //! loss. They are not stored: who is away misses one, and the next says at least as much. Invariant: only what is
 //! in a checkpoint on disk is called durable.
 
@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::reader::Loss;
+use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::subjects::{self, AGAIN};
 
@@ -23,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Tells probes what is durable and what is lost, until nobody says so any more.
 pub(super) async fn send(
     link: Link,
+    version: VersionId,
     probes: Vec<String>,
     mut durable: watch::Receiver<Vec<Option<u64>>>,
     losses: watch::Receiver<Option<Loss>>,
@@ -38,7 +40,7 @@ pub(super) async fn send(
             }
             for (probe, slice) in probes.iter().zip(slices) {
                 if let Some(slice) = slice {
-                    notify(&link, probe, slice.to_string()).await;
+                    notify(&link, probe, format!("{version} {slice}")).await;
                 }
                 if again {
                     notify(&link, probe, AGAIN.to_owned()).await;

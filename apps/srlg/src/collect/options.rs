@@ -73,6 +73,12 @@ impl Plan {
         }
     }
 
+    /// How many slices the report of a probe may be before or after the slice that closes.
+    pub(super) fn oldest_report(&self) -> u64 {
+        let slices = self.options.deadline.as_millis() / self.network.slice().as_millis();
+        u64::try_from(slices).unwrap_or(u64::MAX).saturating_add(2)
+    }
+
     pub(super) fn retention(&self) -> Retention {
         let (slice, least_age) = (self.network.slice(), self.least_age());
         let window = slice * self.network.window();

@@ -24,16 +24,13 @@ use tracing::{info, warn};
 pub(super) use place::Loss;
 use place::{Place, Resumption};
 
-use super::stream::{self, Position, Retention, nanoseconds};
+use super::stream::{self, PATIENCE, Position, Retention, nanoseconds};
 use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
 
 /// Time passes in steps of this.
 const TICK: Duration = Duration::from_millis(50);
-
-/// The broker may take so long to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// After so long without a message it looks whether the stream is there.
 const QUIET: Duration = Duration::from_secs(2);

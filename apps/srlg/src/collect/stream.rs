@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::network::subjects::{ALL_DELTAS, STREAM};
 
 /// Timeout of a request to the broker.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The limits of the stream.
 #[derive(Clone, Copy, Debug)]
@@ -75,16 +75,14 @@ pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> 
     Ok(stream)
 }
 
-/// Removes all messages of the stream, and returns the number of the last one; 0 if there is no stream.
-pub(super) async fn purge(client: &Client) -> Result<u64> {
+/// Returns the number of the last message of the stream; 0 if there is no stream.
+pub(super) async fn last(client: &Client) -> Result<u64> {
     let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(client.clone());
-    let stream = match context.get_stream(STREAM).await {
-        Err(error) if is_not_found(&error) => return Ok(0),
-        stream => stream.context("cannot open the stream")?,
-    };
-    let last = stream.cached_info().state.last_sequence;
-    stream.purge().sequence(last + 1).await.context("cannot empty the stream")?;
-    Ok(last)
+    match context.get_stream(STREAM).await {
+        Ok(stream) => Ok(stream.cached_info().state.last_sequence),
+        Err(error) if is_not_found(&error) => Ok(0),
+        Err(error) => Err(error).context("cannot open the stream"),
+    }
 }
 
 fn is_not_found(error: &GetStreamError) -> bool {

@@ -24,6 +24,7 @@ use crate::alerts::details::Details;
 use crate::alerts::rules::Rules;
 use crate::config::{General, ViewConfig};
 use crate::measure::track::Track;
+use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
 
 /// Without any contact for so long the input is lost: silence is no end of an attack.
@@ -68,7 +69,7 @@ impl Watch {
             sampling: SamplingWindow::new(sizes.window),
             newest_input_ms: 0,
             whole_from: 0,
-            details: Details::default(),
+            details: Details::new(seed),
         };
         Ok(Self { track, slices })
     }
@@ -189,7 +190,10 @@ impl Entries<'_> {
             report,
             sightings,
         };
-        book.close(&slice, Some(&slices.details));
+        book.close(&slice, |hosts, _| Evidence {
+            detail: slices.details.of(hosts),
+            ..Evidence::default()
+        });
         slices.details.look_at(&book.hosts_with_alerts(&slice.report), book.now_ms());
         Ok(slice.report)
     }

@@ -3,14 +3,17 @@
 //! Shape: [`Access`] says where broker and secrets are, [`Access::connect`] makes a [`Link`].
 //! Invariant: nothing is sent before the broker has shown a certificate of the network's
 //! authority. A broker that is away is waited for, and this is told; a broker that refuses the key
-//! at the start is an error.
+//! at the start, or shows a certificate of another authority, is an error.
 
+use std::error::Error as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::rustls::{self, CertificateError};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -20,6 +23,9 @@ use crate::network::subjects;
 
 /// File of the authority that signs the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
+
+/// The most messages of a subscription that wait: more than the consumer of the stream asks for at once.
+const CAPACITY: usize = 1024;
 
 /// Longest wait between two attempts to connect.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -80,6 +86,11 @@ impl Access {
                     )
                 }
                 ConnectErrorKind::ServerParse => bail!("{broker} is no HOST:PORT"),
+                _ if is_of_other_authority(&error) => {
+                    bail!(
+                        "the certificate of the broker at {broker} is of another authority: use {AUTHORITY_FILE} of this network"
+                    )
+                }
                 _ => {
                     warn!("no broker at {broker} yet: {error}");
                     let later = self.options(client, sender)?.retry_on_initial_connect();
@@ -99,6 +110,7 @@ impl Access {
         let options = ConnectOptions::with_nkey(key.trim().to_owned())
             .name(client)
             .require_tls(true)
+            .subscription_capacity(CAPACITY)
             .add_root_certificates(authority)
             .custom_inbox_prefix(subjects::inbox_prefix(client))
             .ignore_discovered_servers()
@@ -130,6 +142,14 @@ fn wait_before(attempt: usize) -> Duration {
         return Duration::ZERO;
     }
     Duration::from_millis(25).saturating_mul(1 << doublings).min(LONGEST_WAIT)
+}
+
+/// Returns whether the broker has shown a certificate that the authority of the network has not signed.
+fn is_of_other_authority(error: &ConnectError) -> bool {
+    let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let error = error.and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>());
+    let Some(rustls::Error::InvalidCertificate(reason)) = error else { return false };
+    matches!(reason, CertificateError::UnknownIssuer | CertificateError::BadSignature)
 }
 
 /// Keeps the state, and tells. Of the attempts of one outage only the first is `told`.

@@ -36,7 +36,8 @@ pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
 }
 
-/// Where the collector tells `probe` what need not be kept any longer: a slice's number in ASCII.
+/// Where the collector tells `probe` what need not be kept any longer: a version and a slice's number, as in
+/// `1-5f3a9c01 1789000000`.
 /// Everything of this probe up to that slice is in a checkpoint on disk. Or [`AGAIN`].
 ///
 /// Core NATS, no stream: who is away misses it. So the collector says it again every few seconds.
@@ -45,10 +46,24 @@ pub fn durable(probe: &str) -> String {
     format!("srlg.durable.{probe}")
 }
 
-/// The probe that publishes to `subject`, if it is a subject of deltas.
+/// Where the collector publishes its watch list, to all probes.
+pub const WATCHLIST: &str = "srlg.watchlist";
+
+/// Subjects of all reports.
+pub const ALL_REPORTS: &str = "srlg.report.*";
+
+/// Where `probe` publishes a report after each slice. Core NATS, no stream: the next
+/// report says the same or more.
+#[must_use]
+pub fn report(probe: &str) -> String {
+    format!("srlg.report.{probe}")
+}
+
+/// The probe that publishes to `subject`, if it is a subject of deltas or of reports.
 #[must_use]
 pub fn probe_of(subject: &str) -> Option<&str> {
-    subject.strip_prefix("srlg.delta.").filter(|name| check_name(name).is_ok())
+    let name = subject.strip_prefix("srlg.delta.").or_else(|| subject.strip_prefix("srlg.report."));
+    name.filter(|name| check_name(name).is_ok())
 }
 
 /// Prefix of the inboxes of `client`: nobody else may listen there.
@@ -129,7 +144,7 @@ mod tests {
     #[test]
     fn a_subject_names_its_probe() {
         assert_eq!(probe_of("srlg.delta.a"), Some("a"));
-        assert_eq!(probe_of(&delta("router-7")), Some("router-7"));
+        assert_eq!([delta("a-7"), report("a-7")].map(|it| probe_of(&it) == Some("a-7")), [true; 2]);
         for other in ["srlg.delta.", "srlg.delta.*", "srlg.delta.a.b", "srlg.durable.a", "a"] {
             assert_eq!(probe_of(other), None, "{other}");
         }

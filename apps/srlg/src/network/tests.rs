@@ -129,5 +129,16 @@ fn a_version_has_one_folder_and_two_of_the_same_number_have_different_ones() {
     let next = other.make_only_folder(root.path()).unwrap();
     assert!(next != folder && next.exists() && !folder.exists());
     assert!(root.path().join("mine").exists());
+    let later = VersionId { number: 7, tag: 0 }.make_only_folder(root.path()).unwrap();
+    assert!(!next.exists());
+    other.make_only_folder(root.path()).unwrap();
+    assert!(later.exists(), "a later version is not removed for a former one");
     assert_eq!(VersionId::after(Some(other)).unwrap().number, 2);
+}
+
+#[test]
+fn a_first_slice_beyond_all_time_stamps_is_refused() {
+    let far = NetworkVersion { first_slice: u64::MAX / 1_000_000_000 + 1, ..version(network()) };
+    let error = read(&String::from_utf8(far.to_json().unwrap()).unwrap()).unwrap_err();
+    assert!(matches!(error, NetworkError::FirstSlice { .. }), "{error}");
 }

@@ -119,6 +119,13 @@ pub struct Notice {
     /// Sites of a network that had not delivered the slice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
+    /// Counts of the host at the sites of a network within the main window, the largest first; of a network those of its
+    /// largest host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<SiteNotice>,
+    /// Sites of a network that did not answer when they were asked about the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites_without_details: Vec<String>,
     /// Up to 8 exporters that told of the host since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
@@ -184,6 +191,42 @@ impl WindowNotice {
     }
 }
 
+/// The peers of a host at one site of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SiteNotice {
+    /// Name of the site.
+    pub site: String,
+    /// Peers that the site saw.
+    pub cardinality: f64,
+    /// Their share of all peers, at most 1. Several sites see the same peers, so shares may sum to more than 1.
+    pub share: f64,
+}
+
+impl SiteNotice {
+    /// Makes the notices of the sites that saw the host, of whose peers the network counted `all`; the largest first.
+    fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
+        let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
+        let seen = counts.iter().filter(is_seen);
+        // The network counts 0 where it has fewer peers than are reported.
+        let all = seen.clone().map(|count| count.cardinality).fold(all, f64::max);
+        let mut sites: Vec<Self> = seen
+            .map(|SiteCount { site, cardinality }| Self {
+                site: site.clone(),
+                cardinality: *cardinality,
+                share: cardinality / all,
+            })
+            .collect();
+        sites.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
+        sites
+    }
+}
+
+impl fmt::Display for SiteNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:.0} %)", self.site, self.share * 100.0)
+    }
+}
+
 /// Everything that is known of an alert besides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
@@ -203,10 +246,30 @@ pub struct Context {
     pub data_age_ms: u64,
     /// Sites of a network that have not delivered the slice.
     pub missing_sites: Vec<String>,
-    /// What contacts of the host told one by one.
-    pub detail: Option<Detail>,
+    /// Evidence from single contacts and from sites.
+    pub evidence: Evidence,
     /// Opposite hosts that the detector has.
     pub peers: Vec<IpAddr>,
+}
+
+/// What single contacts of the hosts of an alert, and the sites of a network, show besides the count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Details of all hosts together, if there are any.
+    pub detail: Option<Detail>,
+    /// Counts of the first host at the sites of a network within the main window, in any order.
+    pub sites: Vec<SiteCount>,
+    /// Sites that did not answer.
+    pub sites_without_details: Vec<String>,
+}
+
+/// The count of a host at one site of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteCount {
+    /// Name of the site.
+    pub site: String,
+    /// Peers that the site saw.
+    pub cardinality: f64,
 }
 
 /// Details of a host, from its single contacts.
@@ -229,7 +292,7 @@ pub struct Detail {
 impl Context {
     /// Whether most contacts go to one port, or are attempts.
     fn is_like_scan(&self) -> bool {
-        self.detail.as_ref().is_some_and(|detail| {
+        self.evidence.detail.as_ref().is_some_and(|detail| {
             let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
             detail.syn_only >= MOSTLY || port.is_some_and(|(_, share)| *share >= MOSTLY)
         })
@@ -240,7 +303,8 @@ impl Notice {
     /// Makes the notice of `alert`, of which `context` is known besides.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
-        let text = text(&alert, &context);
+        let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
+        let text = text(&alert, &context, &sites);
         let Context { direction, is_inside, opposite, .. } = context;
         let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
         let windows: Vec<_> = windows.collect();
@@ -263,9 +327,10 @@ impl Notice {
                 (network.addr(), Some(network), hosts, largest)
             }
         };
-        let detail_since_ms = context.detail.as_ref().map(|detail| detail.since_ms);
-        let syn_only = context.detail.as_ref().map(|detail| detail.syn_only);
-        let detail = context.detail.unwrap_or_default();
+        let Evidence { detail, sites_without_details, .. } = context.evidence;
+        let detail_since_ms = detail.as_ref().map(|detail| detail.since_ms);
+        let syn_only = detail.as_ref().map(|detail| detail.syn_only);
+        let detail = detail.unwrap_or_default();
         let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
         Self {
             id: alert.id,
@@ -292,6 +357,8 @@ impl Notice {
             sampling: context.sampling.to_string(),
             data_age_ms: context.data_age_ms,
             missing_sites: context.missing_sites,
+            sites,
+            sites_without_details,
             exporters: detail.exporters,
             peers: peers.into_iter().take(MOST_PEERS).collect(),
             detail_since_ms,
@@ -317,13 +384,16 @@ impl Notice {
     }
 }
 
-/// Peers that are written.
-const MOST_PEERS: usize = 32;
+/// The most peers of a notification.
+pub(crate) const MOST_PEERS: usize = 32;
+
+/// The most sites that the text names.
+const NAMED_SITES: usize = 3;
 
 /// Of what share of contacts a port is most of them.
 const MOSTLY: f64 = 0.5;
 
-fn text(alert: &Alert, context: &Context) -> String {
+fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
@@ -348,10 +418,25 @@ fn text(alert: &Alert, context: &Context) -> String {
     };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
     let at_least = if is_lower_bound { "at least " } else { "" };
-    let port = context.detail.as_ref().and_then(|detail| detail.ports.first());
+    let port = context.evidence.detail.as_ref().and_then(|detail| detail.ports.first());
     let mostly = port.filter(|(_, share)| *share >= MOSTLY);
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
     format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} hosts in the last {seconds} s (threshold {threshold}){mostly}"
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} hosts in the last {seconds} s (threshold {threshold}){mostly}{}",
+        at(sites)
     )
 }
+
+/// Returns the end of the text, which names the sites with the largest counts.
+fn at(sites: &[SiteNotice]) -> String {
+    let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
+    let named: Vec<_> = named.iter().map(SiteNotice::to_string).collect();
+    match (named.is_empty(), others.len()) {
+        (true, _) => String::new(),
+        (false, 0) => format!(", at {}", named.join(", ")),
+        (false, more) => format!(", at {} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

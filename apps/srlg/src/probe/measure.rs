@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,9 +24,11 @@ use tracing::{info, warn};
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
 use crate::alerts::Every;
+use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
+use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
 
 /// Between two lines about contacts that are dropped.
@@ -54,6 +57,8 @@ struct ViewSlices {
     running: Option<u64>,
     /// How late pairs of the running slice came, in slices, at most.
     latest: u32,
+    /// Details of the hosts that the collector asks about.
+    details: Details,
 }
 
 /// Slice after slice, of all views.
@@ -69,6 +74,9 @@ struct Slices {
     mark: Option<u64>,
     /// Deltas of slices that have not ended in all views.
     deltas: BTreeMap<u64, Vec<ViewDelta>>,
+    /// Reports about hosts in views that have ended their last slice.
+    hosts: Vec<HostReport>,
+    slice_ms: u64,
     /// How contacts were sampled, by slice: of those that have not gone out.
     sampling: BTreeMap<u64, Sampling>,
     totals: Totals,
@@ -112,7 +120,8 @@ impl Measurement {
                 .with_context(|| format!("no detector for the view {}", view.name))?;
             let rules = Rules::new(Vec::new(), view.allows.clone());
             let track = Track::new(&view.view, clock.with_grace(grace), &detector, &rules)?;
-            let measured = ViewSlices { view: number, detector, running: None, latest: 0 };
+            let details = Details::new(view.sizes.seed);
+            let measured = ViewSlices { view: number, detector, running: None, latest: 0, details };
             Ok(SiteView { track, rules, measured })
         };
         let views = (0..).zip(&network.views).map(view).collect::<Result<Vec<_>>>()?;
@@ -125,6 +134,8 @@ impl Measurement {
             outbox,
             part_bytes: network.part_bytes,
             deltas: BTreeMap::new(),
+            hosts: Vec::new(),
+            slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
             totals: Totals::default(),
         };
@@ -136,7 +147,11 @@ impl Measurement {
         let Self { views, slices, pairs: count, .. } = self;
         let (mut slice, mut dropped) = (None, None);
         for SiteView { track, rules, measured } in views {
-            let pairs = track.pairs(contact, rules).inspect(|_| *count += 1);
+            let pairs = track.pairs(contact, rules);
+            if !measured.details.is_empty() {
+                pairs.clone().for_each(|pair| measured.details.take(pair, contact));
+            }
+            let pairs = pairs.inspect(|_| *count += 1);
             match track.take(contact.time_ns, pairs, &mut Sink { of: measured, slices })? {
                 Placement::TooLate => dropped = Some("too late"),
                 Placement::Future => dropped = Some("from the future"),
@@ -169,19 +184,12 @@ impl Measurement {
         views.try_for_each(|it| it.track.pass(now_ns, &mut Sink { of: &mut it.measured, slices }))
     }
 
-    /// Whether all views have ended all slices that begin before `time_ns`.
-    pub(super) fn has_reached(&self, time_ns: u64) -> bool {
-        self.views.iter().all(|SiteView { track, measured, .. }| {
-            measured.running.is_some_and(|slice| track.clock().bounds(slice).start >= time_ns)
-        })
-    }
-
     /// Ends the last slice, if there was any.
     pub(super) fn finish(mut self) -> Result<Totals> {
         for SiteView { track, measured, .. } in &mut self.views {
             let mut sink = Sink { of: measured, slices: &mut self.slices };
             track.finish(&mut sink)?;
-            sink.end()?;
+            sink.end(true)?;
         }
         let Totals { too_late, future, .. } = self.dropped();
         Ok(Totals { pairs: self.pairs, too_late, future, ..self.slices.totals })
@@ -195,6 +203,26 @@ impl Measurement {
             future: clocks().map(SliceClock::future).min().unwrap_or(0),
             ..Totals::default()
         }
+    }
+}
+
+impl ViewSlices {
+    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them.
+    fn look_at(&mut self, watchlist: Option<&Watchlist>, end_ms: u64) -> Result<Vec<HostReport>> {
+        let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
+        let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
+        self.details.look_at(&hosts.iter().copied().collect::<Vec<_>>(), end_ms);
+        let longest = self.detector.params().window();
+        let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
+        let report = |(host, details): (IpAddr, &HostDetails)| {
+            let count = |window: &u32| {
+                let estimate = self.detector.cardinality_within(host, *window)?;
+                Ok::<_, Error>((*window, estimate.cardinality))
+            };
+            let counts = windows.clone().map(count).collect::<Result<_>>()?;
+            Ok(HostReport { view: self.view, host, counts, details: details.clone() })
+        };
+        self.details.hosts().map(report).collect()
     }
 }
 
@@ -219,7 +247,7 @@ impl SliceSink for Sink<'_> {
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
         let Some(running) = self.of.running else { return Ok(()) };
-        self.end()?;
+        self.end(running + 1 == slice)?;
         let window = u64::from(self.slices.window);
         let first = slice.saturating_sub(window).max(running + 1);
         if first > running + 1 && self.is_last() {
@@ -229,7 +257,7 @@ impl SliceSink for Sink<'_> {
         }
         for silent in first..slice {
             self.begin(silent)?;
-            self.end()?;
+            self.end(silent + 1 == slice)?;
         }
         self.begin(slice)
     }
@@ -244,8 +272,9 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Ends the running slice, if any runs; the last view to do so sends what was touched in all.
-    fn end(&mut self) -> Result<()> {
+    /// Ends the running slice, if any runs; the last view to do so sends what was touched in all. The newest slice of those
+    /// that end together is reported.
+    fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices } = self;
         let is_passed_over = of.running <= slices.mark;
@@ -256,8 +285,20 @@ impl Sink<'_> {
             let parts = parts.into_iter().map(Bytes::from);
             let deltas = parts.map(|bytes| ViewDelta { view: of.view, bytes });
             slices.deltas.entry(slice).or_default().extend(deltas);
+            if is_newest {
+                let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
+                let watchlist = slices.outbox.watchlist(slices.version);
+                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms)?);
+            }
         }
-        if of.view == slices.last { slices.send(slice, is_passed_over) } else { Ok(()) }
+        if !self.is_last() {
+            return Ok(());
+        }
+        // Before the slice is on disk: the collector may close it as soon as it hears of it.
+        if is_newest && !is_passed_over {
+            self.slices.report(slice);
+        }
+        self.slices.send(slice, is_passed_over)
     }
 
     fn is_last(&self) -> bool {
@@ -285,6 +326,19 @@ impl Slices {
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         self.outbox.put(slice, &parts, sampling)?;
         Ok(())
+    }
+
+    /// Reports the hosts that the collector asks about, and the spool, to the task that sends reports.
+    fn report(&mut self, slice: u64) {
+        let (version, spool) = (self.version, self.outbox.spool());
+        let report =
+            |hosts: &[HostReport]| SiteReport { version, slice, spool, hosts: hosts.to_vec() };
+        let mut reports: Vec<_> = self.hosts.chunks(HOSTS_PER_REPORT).map(report).collect();
+        if reports.is_empty() {
+            reports.push(report(&[]));
+        }
+        self.hosts.clear();
+        self.outbox.reports.send_replace(reports);
     }
 
     /// How the contacts were sampled that go out with `slice`: its own, and late ones.

@@ -5,15 +5,17 @@
 //! is being put. Beyond, measuring waits until the broker has the oldest one; where the input does not
 //! wait either, the oldest one is given up, counted and told.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use srlg_input::contact::Sampling;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
 
 use super::spool::{Spool, SpoolEntry, SpoolError};
-use crate::network::VersionId;
+use crate::network::report::{SiteReport, Watchlist};
+use crate::network::{NetworkVersion, VersionId};
+use crate::show::board::SpoolBoard;
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -31,12 +33,19 @@ pub(super) struct Outbox {
     news: Notify,
     /// All that is in the spool is to be sent again.
     again: Notify,
-    keep: usize,
+    /// Slices that the spool keeps, if that is not the window.
+    keep: Option<usize>,
     live: bool,
+    /// The hosts that the collector asks about.
+    pub(super) watchlist: watch::Sender<Option<Arc<Watchlist>>>,
+    /// The reports of the last slice.
+    pub(super) reports: watch::Sender<Vec<SiteReport>>,
 }
 
 struct State {
     spool: Spool,
+    /// The most slices in the spool, besides the one that is being put.
+    keep: usize,
     /// The broker has every slice up to this one.
     acked: Option<u64>,
     /// The collector has every slice up to this one on its disk.
@@ -48,10 +57,22 @@ struct State {
 }
 
 impl Outbox {
-    /// An outbox of `keep` slices; of an input that goes on by itself where it is `live`.
-    pub(super) fn new(spool: Spool, keep: usize, live: bool) -> Self {
-        let state =
-            State { spool, acked: None, durable: None, lost: 0, ended: false, stopped: false };
+    /// Makes the outbox of `version` of the network, of `keep` slices or else of the window, for an input that may be `live`.
+    pub(super) fn new(
+        spool: Spool,
+        version: &NetworkVersion,
+        keep: Option<usize>,
+        live: bool,
+    ) -> Self {
+        let state = State {
+            spool,
+            keep: keep.unwrap_or_else(|| window(version)),
+            acked: None,
+            durable: None,
+            lost: 0,
+            ended: false,
+            stopped: false,
+        };
         Self {
             state: Mutex::new(state),
             room: Condvar::new(),
@@ -59,25 +80,32 @@ impl Outbox {
             again: Notify::new(),
             keep,
             live,
+            watchlist: watch::Sender::new(None),
+            reports: watch::Sender::new(Vec::new()),
         }
     }
 
     /// Starts with `version` of the network, whose slices may have other numbers. Waits as long as the disk is full.
-    pub(super) fn begin(&self, version: VersionId) -> Result<(), Interruption> {
+    pub(super) fn begin(&self, version: &NetworkVersion) -> Result<(), Interruption> {
         let mut state = self.state();
         let mut told = false;
-        while let Err(error) = state.spool.begin(version) {
+        while let Err(error) = state.spool.begin(version.id) {
             if !told {
-                warn!(
-                    "{error}; version {version} of the network waits until the spool can be written"
-                );
+                let id = version.id;
+                warn!("{error}; version {id} of the network waits until the spool can be written");
                 told = true;
             }
             state = self.wait(state)?;
         }
         (state.acked, state.durable) = (None, None);
+        state.keep = self.keep.unwrap_or_else(|| window(version));
         self.send_again();
         Ok(())
+    }
+
+    /// The hosts that the collector asks about, if it numbers views by that version of the network.
+    pub(super) fn watchlist(&self, version: VersionId) -> Option<Arc<Watchlist>> {
+        self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
     /// Waits until the next attempt to write.
@@ -128,7 +156,7 @@ impl Outbox {
     }
 
     fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Interruption> {
-        while state.spool.slices().len() > self.keep && !state.stopped {
+        while state.spool.slices().len() > state.keep && !state.stopped {
             let Some(&oldest) = state.spool.slices().first() else { break };
             if state.acked < Some(oldest) {
                 if !self.live {
@@ -136,7 +164,7 @@ impl Outbox {
                     continue;
                 }
                 state.lost += 1;
-                let (keep, lost) = (self.keep, state.lost);
+                let (keep, lost) = (state.keep, state.lost);
                 warn!(
                     "slice {oldest} is lost, {lost} so far: the broker is away for more than {keep} slices"
                 );
@@ -173,9 +201,12 @@ impl Outbox {
         self.room.notify_all();
     }
 
-    /// The collector has every slice up to this one on its disk.
-    pub(super) fn durable(&self, slice: u64) {
+    /// Notes that the collector has every slice up to `slice` of that version of the network on its disk.
+    pub(super) fn durable(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
+        if version != state.spool.version() {
+            return;
+        }
         state.durable = state.durable.max(Some(slice));
         state.forget();
         self.room.notify_all();
@@ -216,10 +247,17 @@ impl Outbox {
         self.state().spool.slices().len()
     }
 
+    /// The state of the spool.
+    pub(super) fn spool(&self) -> SpoolBoard {
+        let state = self.state();
+        let acked = state.acked_len();
+        let slices = state.spool.slices().len();
+        SpoolBoard { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
+    }
+
     /// Slices in the spool that the broker has.
     pub(super) fn acked_len(&self) -> usize {
-        let state = self.state();
-        state.acked.map_or(0, |acked| state.spool.slices().range(..=acked).count())
+        self.state().acked_len()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -228,6 +266,10 @@ impl Outbox {
 }
 
 impl State {
+    fn acked_len(&self) -> usize {
+        self.acked.map_or(0, |acked| self.spool.slices().range(..=acked).count())
+    }
+
     /// Removes what is durable. Not before the broker has it: what it refused of the very first slices
     /// the collector has never heard of, and does not miss.
     fn forget(&mut self) {
@@ -235,6 +277,11 @@ impl State {
             remove(&mut self.spool, slice);
         }
     }
+}
+
+/// Slices in the longest window, but at least the one before the running one.
+fn window(version: &NetworkVersion) -> usize {
+    version.network.window().max(2) as usize
 }
 
 const UNPOISONED: &str = "nobody panics while holding the spool";

@@ -142,17 +142,20 @@ impl Drop for Publisher {
     }
 }
 
-/// A notice that makes no sense is told, and nothing else comes of it.
+/// Does as a notice says. One that makes no sense is logged.
 fn hear(outbox: &Outbox, notice: &[u8]) {
     if notice == AGAIN.as_bytes() {
         info!("the broker has lost messages: what is in the spool is sent again");
         return outbox.send_again();
     }
-    let number = std::str::from_utf8(notice).ok().and_then(|text| text.trim().parse().ok());
-    match number {
-        Some(slice) => outbox.durable(slice),
+    let durable = || {
+        let (version, slice) = std::str::from_utf8(notice).ok()?.split_once(' ')?;
+        Some((version.parse().ok()?, slice.parse().ok()?))
+    };
+    match durable() {
+        Some((version, slice)) => outbox.durable(version, slice),
         None => warn!(
-            "a notice is neither a slice's number nor {AGAIN:?}: {:?}",
+            "a notice is neither a version with a slice nor {AGAIN:?}: {:?}",
             String::from_utf8_lossy(notice)
         ),
     }

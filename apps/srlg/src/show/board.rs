@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::Sampling;
@@ -214,6 +214,19 @@ pub struct SiteBoard {
     /// What became of its messages.
     #[serde(flatten)]
     pub counts: MessageCounts,
+    /// Its spool, as it reported last.
+    pub spool: Option<SpoolBoard>,
+}
+
+/// The spool of a probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolBoard {
+    /// Slices in the spool.
+    pub slices: u64,
+    /// Those of them that the broker has not acknowledged yet.
+    pub unsent: u64,
+    /// Slices that were given up because the spool was full.
+    pub lost: u64,
 }
 
 /// The messages of a site.

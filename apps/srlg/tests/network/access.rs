@@ -78,10 +78,12 @@ fn a_client_without_tls_is_shown_the_door() {
     assert_nothing_came_in(&net);
 }
 
-#[test]
-fn a_key_of_another_network_ends_the_probe_with_one_line() {
-    let (Some(net), Some(other)) = (Net::start(), Net::start()) else { return };
-    fs::copy(other.folder().join("a.nk"), net.folder().join("a.nk")).unwrap();
+/// The end of probe `a` of `net` with these files of another network, which its broker does not let in.
+fn refusal(net: &Net, files: &[&str]) -> String {
+    let Some(other) = Net::start() else { unreachable!("there is one broker already") };
+    for file in files {
+        fs::copy(other.folder().join(file), net.folder().join(file)).unwrap();
+    }
     let Access { folder, broker } = net.access();
     let args = ["probe", "a", "--generate", "1000", "--broker", &broker];
     let mut probe = Node::start(args.map(Into::into).into_iter().chain([
@@ -92,16 +94,31 @@ fn a_key_of_another_network_ends_the_probe_with_one_line() {
     ]));
     let (code, said) = probe.end();
     assert_eq!(code, Some(2), "{said}");
-    let last = said.lines().last().unwrap();
-    insta::assert_snapshot!(last.replace(&broker, "BROKER"));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said.replace(&broker, "BROKER")
 }
 
 #[test]
+fn a_key_of_another_network_ends_the_probe_with_one_line() {
+    let Some(net) = Net::start() else { return };
+    insta::assert_snapshot!(refusal(&net, &["a.nk"]));
+}
+
+#[test]
+fn credentials_of_another_network_end_the_probe_with_one_line() {
+    let Some(net) = Net::start() else { return };
+    insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
+}
+
+/// A link that has waited for the broker does not talk to it either.
+#[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
-    let (Some(net), Some(other)) = (Net::start(), Net::start()) else { return };
+    let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
     fs::copy(other.folder().join("ca.pem"), net.folder().join("ca.pem")).unwrap();
+    net.broker.kill().unwrap();
     run(async {
         let link = net.access().connect("a").await.unwrap();
+        net.broker.restart().unwrap();
         // The broker tells of two attempts; whoever is let in does not try again.
         let log = net.folder().join("nats.log");
         let refused = |text: &str| text.matches("TLS handshake error").count() >= 2;
@@ -160,16 +177,61 @@ fn a_probe_cannot_make_the_broker_speak_for_it() {
     assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
 }
 
+/// The broker sends acknowledgements of deltas to other subjects for it no more than the probe can itself.
 #[test]
-fn a_probe_hears_neither_the_deltas_of_others_nor_their_notices_nor_their_inboxes() {
+fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
+    let Some(net) = Net::start() else { return };
+    run(async {
+        let (a, b) = (net.link("a").await.client, net.link("b").await.client);
+        net.stream().await;
+        let collector = net.link("collector").await.client;
+        let mut reports = collector.subscribe("srlg.report.*").await.unwrap();
+        let mut watchlists = b.subscribe("srlg.watchlist").await.unwrap();
+        collector.flush().await.unwrap();
+        // Once this subscription works, the broker knows it in both accounts.
+        while watchlists.next().now_or_never().is_none() {
+            collector.publish("srlg.watchlist", "0".into()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for subject in ["srlg.report.b", "srlg.watchlist"] {
+            a.publish(subject, "forged".into()).await.unwrap();
+            a.publish_with_reply("srlg.delta.a", subject, "x".into()).await.unwrap();
+        }
+        // Acknowledgements go out in order.
+        let stream = jetstream::new(a.clone());
+        stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        a.publish("srlg.report.a", "8".into()).await.unwrap();
+        a.flush().await.unwrap();
+        collector.publish("srlg.watchlist", "8".into()).await.unwrap();
+        let heard = reports.next().await.unwrap();
+        assert_eq!((heard.subject.as_str(), &heard.payload[..]), ("srlg.report.a", &b"8"[..]));
+        loop {
+            match &watchlists.next().await.unwrap().payload[..] {
+                b"8" => break,
+                other => assert_eq!(other, b"0"),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_probe_hears_neither_deltas_nor_reports_nor_the_notices_and_inboxes_of_others() {
     let Some(net) = Net::start() else { return };
     run(async {
         let (a, b) = (net.link("a").await.client, net.link("b").await.client);
         let collector = net.link("collector").await.client;
         let mut heard = Vec::new();
-        for subject in
-            [">", "srlg.delta.b", "srlg.durable.b", "srlg.durable.*", "_INBOX_b.>", "_INBOX.>"]
-        {
+        for subject in [
+            ">",
+            "srlg.delta.b",
+            "srlg.report.a",
+            "srlg.report.b",
+            "srlg.report.*",
+            "srlg.durable.b",
+            "srlg.durable.*",
+            "_INBOX_b.>",
+            "_INBOX.>",
+        ] {
             heard.push(a.subscribe(subject).await.unwrap());
         }
         let mut own = a.subscribe("srlg.durable.a").await.unwrap();
@@ -178,7 +240,9 @@ fn a_probe_hears_neither_the_deltas_of_others_nor_their_notices_nor_their_inboxe
             collector.publish("srlg.durable.a", "0".into()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        b.publish("srlg.delta.b", "secret".into()).await.unwrap();
+        for subject in ["srlg.delta.b", "srlg.report.b"] {
+            b.publish(subject, "secret".into()).await.unwrap();
+        }
         b.flush().await.unwrap();
         collector.publish("srlg.durable.b", "7".into()).await.unwrap();
         collector.publish("srlg.durable.a", "8".into()).await.unwrap();

@@ -13,7 +13,7 @@ use srlg_host::state::Checkpoints;
 use srlg_host::{SliceReport, SuperPoint};
 
 use crate::input::csv;
-use crate::net::{Net, PROBES, VERSION, configuration};
+use crate::net::{Net, PROBES, VERSION, configuration, configuration_with};
 use crate::network_traffic::{OneNode, seen};
 use crate::node::{Node, PATIENCE};
 
@@ -46,15 +46,17 @@ pub struct Collector {
 
 impl Collector {
     /// A collector that gives probes all the time that they need. Of `more` options those that are no options of the command
-    /// are keys of its configuration.
+    /// are keys of its configuration; `--rules` are other views and rules.
     pub fn start(net: &Net, more: &[&str]) -> Self {
         let (mut state, mut reports) =
             (net.folder().join("state"), net.folder().join("reports.ndjson"));
         let (mut broker, mut deadline, mut skew) = (net.broker.address(), "1h", "100000");
         let (mut checkpoint, mut options) = ("10".to_owned(), Vec::new());
+        let mut text = configuration(net.folder());
         for option in more.chunks(2) {
             let &[name, value] = option else { panic!("{option:?} has no value") };
             match name {
+                "--rules" => text = configuration_with(net.folder(), value),
                 "--state" => state = value.into(),
                 "--reports" => reports = value.into(),
                 "--broker" => value.clone_into(&mut broker),
@@ -64,7 +66,7 @@ impl Collector {
                 _ => options.extend(option),
             }
         }
-        let text = configuration(net.folder()).replace(
+        let text = text.replace(
             "[network]\n",
             &format!(
                 "state = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\

@@ -19,5 +19,8 @@ mod network_traffic;
 mod node;
 mod one_site;
 mod rate;
+mod senders;
+mod sites;
 mod spool;
+mod strangers;
 mod versions;

@@ -40,6 +40,11 @@ pub fn configuration(folder: &Path) -> String {
     )
 }
 
+/// The same with other views and rules.
+pub fn configuration_with(folder: &Path, rules: &str) -> String {
+    configuration(folder).split("[[view]]").next().unwrap().to_owned() + rules
+}
+
 /// The detectors of the network.
 pub fn config() -> Config {
     static NETWORK: LazyLock<Network> = LazyLock::new(Net::network);
@@ -59,8 +64,7 @@ impl Net {
 
     /// The same with other views, rules and seed; none where there is no `nats-server`.
     pub fn with_rules(rules: &str, seed: u64) -> Option<Self> {
-        let text = configuration(Path::new("."));
-        let text = text.split("[[view]]").next().unwrap().to_owned() + rules;
+        let text = configuration_with(Path::new("."), rules);
         let config = srlg_cli::config::Config::parse(&text).unwrap();
         Self::of(Network::of(&config, seed))
     }

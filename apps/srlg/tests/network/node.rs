@@ -28,6 +28,11 @@ impl Node {
         Self { child, lines, said: Vec::new() }
     }
 
+    /// Number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for a line that contains `data`: an address, or an error of the system.
     pub fn wait_for(&mut self, data: &str) -> String {
         self.wait_for_line(|line| line.contains(data))

@@ -64,6 +64,8 @@ fn notices(path: &Path) -> Vec<Value> {
                 "data_age_ms",
                 "detail_since_ms",
                 "missing_sites",
+                "sites",
+                "sites_without_details",
                 "peers",
                 "syn_only",
                 "top_ports",

@@ -177,7 +177,7 @@ fn a_collector_ends_when_another_one_has_changed_the_network() {
     second.wait_for("the page is at");
     let version = wait_for(2);
     let (code, said) = first.end();
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(3), "{said}");
     let last = said.lines().last().unwrap().replace(&version.id.to_string(), "SECOND");
     assert!(last.contains("the broker has version SECOND of the network"), "{said}");
     second.terminate();

@@ -1,8 +1,8 @@
 //! `nats.conf`: TLS for everybody, a key per client, and what each may do.
 //!
-//! Shape: an account for the collector and the streams, and one for each probe, which shares with it the probe's
-//! own two subjects, and the one by which it asks for the description of the network. Invariant: what is not allowed here
-//! is refused. A probe writes to its own subject and hears its own notices; the collector alone may use the streams.
+//! Shape: an account for the collector and the streams, and one for each probe, which shares with it the probe's own
+//! subjects, the watch list, and the subject by which it asks for the description of the network. Invariant: everything
+//! else is refused. A probe writes to its own subjects and hears its own notices; only the collector may use the streams.
 //!
 //! Permissions alone would not do. They hold for what a client sends, not for the subject to which it wants the
 //! acknowledgement: the broker itself sends that one, to the API of streams for one, whatever the client may do. From
@@ -10,7 +10,9 @@
 
 use super::PART_BYTES;
 use crate::network::bucket;
-use crate::network::subjects::{COLLECTOR, delta, durable, inbox_prefix};
+use crate::network::subjects::{
+    ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
+};
 
 /// Bytes of a message beside a part of a delta: its headers, and room for a few more.
 pub(super) const HEADROOM: usize = 4096;
@@ -43,9 +45,10 @@ pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> Str
 /// The account of the stream, which gives each probe its own subjects.
 fn collector(probes: &[String], user: &str) -> String {
     let export = |probe: &String| {
-        let (delta, durable) = (delta(probe), durable(probe));
+        let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
         format!(
             "      {{ service: \"{delta}\", accounts: [\"{probe}\"] }}\n\
+             \x20     {{ service: \"{report}\", accounts: [\"{probe}\"] }}\n\
              \x20     {{ stream: \"{durable}\", accounts: [\"{probe}\"] }}\n"
         )
     };
@@ -53,17 +56,21 @@ fn collector(probes: &[String], user: &str) -> String {
     let question = bucket::QUESTION;
     format!(
         "  {ACCOUNT} {{\n    jetstream: enabled\n    users: [{user}]\n    exports: [\n\
-         \x20     {{ service: \"{question}\" }}\n{exports}    ]\n  }}\n"
+         \x20     {{ service: \"{question}\" }}\n\
+         \x20     {{ stream: \"{WATCHLIST}\" }}\n{exports}    ]\n  }}\n"
     )
 }
 
 /// The account of a probe, which takes them.
 fn of_probe(probe: &str, user: &str) -> String {
-    let (delta, durable, question) = (delta(probe), durable(probe), bucket::QUESTION);
+    let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
+    let question = bucket::QUESTION;
     format!(
         "  \"{probe}\" {{\n    users: [{user}]\n    imports: [\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{question}\" }} }}\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{delta}\" }} }}\n\
+         \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{report}\" }} }}\n\
+         \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{WATCHLIST}\" }} }}\n\
          \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{durable}\" }} }}\n    ]\n  }}\n"
     )
 }
@@ -71,11 +78,13 @@ fn of_probe(probe: &str, user: &str) -> String {
 /// A client by its key, and what it may publish to and subscribe to.
 fn user(client: &str, key: &str) -> String {
     let inbox = format!("{}.>", inbox_prefix(client));
-    let (publish, subscribe) = if client == COLLECTOR {
-        let publish = ["$JS.API.>", "$JS.ACK.>", "$JS.FC.>", bucket::ENTRY, &durable("*")];
-        (publish.map(str::to_owned).to_vec(), vec![inbox])
+    let (publish, subscribe): (Vec<_>, _) = if client == COLLECTOR {
+        let streams = ["$JS.API.>", "$JS.ACK.>", "$JS.FC.>", bucket::ENTRY];
+        let publish = streams.into_iter().chain([WATCHLIST]).map(str::to_owned);
+        (publish.chain([durable("*")]).collect(), vec![ALL_REPORTS.to_owned(), inbox])
     } else {
-        (vec![delta(client), bucket::QUESTION.to_owned()], vec![durable(client), inbox])
+        let publish = vec![delta(client), report(client), bucket::QUESTION.to_owned()];
+        (publish, vec![durable(client), WATCHLIST.to_owned(), inbox])
     };
     let (publish, subscribe) = (quoted(&publish), quoted(&subscribe));
     format!("{{ nkey: {key}, permissions: {{ publish: [{publish}], subscribe: [{subscribe}] }} }}")

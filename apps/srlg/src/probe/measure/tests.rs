@@ -29,9 +29,9 @@ pub(in crate::probe) fn network(part_bytes: usize) -> Network {
 
 fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), VERSION).unwrap();
-    let outbox = Arc::new(Outbox::new(spool, 1000, false));
-    let to = Arc::clone(&outbox);
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
+    let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
+    let to = Arc::clone(&outbox);
     (Measurement::new(&version, false, None, Device::Cpu, to).unwrap(), outbox)
 }
 
@@ -150,4 +150,76 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     let totals = measurement.finish().unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
     assert_eq!(outbox.from(0, 99), [100, 101]);
+}
+
+/// A network of two equal views.
+fn two_views() -> Network {
+    let mut network = network(1 << 20);
+    network.views.push(NetworkView { name: "again".to_owned(), ..network.views[0].clone() });
+    network
+}
+
+fn host(number: u32) -> IpAddr {
+    std::net::Ipv4Addr::from_bits(0x0a00_0000 + number).into()
+}
+
+fn ask(outbox: &Outbox, version: VersionId, hosts: std::ops::Range<u32>) {
+    let view = WatchedView { windows: vec![1, 3, 21], hosts: hosts.map(host).collect() };
+    let watchlist = Watchlist { version, views: vec![view.clone(), view] };
+    outbox.watchlist.send_replace(Some(Arc::new(watchlist)));
+}
+
+#[test]
+fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
+    let (mut measurement, outbox) = measurement(&network, folder.path());
+    ask(&outbox, VERSION, 1..2);
+    // 40 new peers in each of five slices, each twice.
+    let mut take = |slice: u64| {
+        for index in 0..80 {
+            let peer = host(1_000 + slice as u32 * 40 + index % 40);
+            measurement.take(&Contact::new(slice * SECOND, peer, host(1))).unwrap();
+        }
+    };
+    (100..105).for_each(&mut take);
+    measurement.pass(105 * SECOND).unwrap();
+    let reports = outbox.reports.borrow().clone();
+    let [SiteReport { version: VERSION, slice: 104, hosts, .. }] = &reports[..] else {
+        panic!("{reports:?}")
+    };
+    assert_eq!(
+        hosts.iter().map(|it| (it.view, it.host)).collect::<Vec<_>>(),
+        [(0, host(1)), (1, host(1))]
+    );
+    for HostReport { counts, .. } in hosts {
+        // No window is longer than that of the detector.
+        let [(1, one), (3, three)] = counts[..] else { panic!("{counts:?}") };
+        // Counts of so few peers have standard errors of less than 2 %.
+        assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
+    }
+    // Several slices that end together are reported once, by all views.
+    measurement.pass(109 * SECOND).unwrap();
+    let reports = outbox.reports.borrow().clone();
+    let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(
+        hosts.iter().map(|it| it.counts.clone()).collect::<Vec<_>>(),
+        [vec![(1, 0.0), (3, 0.0)], vec![(1, 0.0), (3, 0.0)]]
+    );
+    assert_eq!((spool.slices, spool.unsent), (8, 8), "without the slice itself");
+}
+
+#[test]
+fn many_hosts_take_several_reports_and_those_of_another_version_none() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
+    let (mut measurement, outbox) = measurement(&network, folder.path());
+    let mut lengths = |version, hosts, until: u64| {
+        ask(&outbox, version, hosts);
+        measurement.pass(until * SECOND).unwrap();
+        let reports = outbox.reports.borrow().clone();
+        reports.iter().map(|report| report.hosts.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(VERSION, 0..1, 100), [] as [usize; 0], "no slice has ended");
+    assert_eq!(lengths(VERSION, 0..70, 101), [64, 64, 12]);
+    assert_eq!(lengths(VersionId { tag: 8, ..VERSION }, 0..70, 102), [0]);
+    assert_eq!(lengths(VERSION, 3..4, 103), [2]);
 }

@@ -5,15 +5,21 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
+use crate::probe::measure::tests::network;
 use crate::probe::spool::SpoolLock;
 
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
 
+/// A version of the network of [`network`].
+fn version(id: VersionId) -> NetworkVersion {
+    NetworkVersion { id, first_slice: 0, network: network(1 << 20) }
+}
+
 fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(SpoolLock::take(folder.path()).unwrap(), FIRST).unwrap();
-    (folder, Arc::new(Outbox::new(spool, keep, live)))
+    (folder, Arc::new(Outbox::new(spool, &version(FIRST), Some(keep), live)))
 }
 
 fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {
@@ -55,11 +61,11 @@ fn a_live_input_gives_up_the_oldest_slice_and_counts_it() {
 fn what_is_on_the_collectors_disk_leaves_the_spool_but_for_the_newest_slice() {
     let (_folder, outbox) = outbox(9, false);
     put(&outbox, 1..=4);
-    outbox.durable(2);
+    outbox.durable(FIRST, 2);
     assert_eq!(outbox.from(0, 9), [1, 2, 3, 4], "the collector cannot have what nobody sent");
     outbox.ack(FIRST, 3);
     assert_eq!(outbox.from(0, 9), [3, 4]);
-    outbox.durable(8);
+    outbox.durable(FIRST, 8);
     assert_eq!(outbox.from(0, 9), [4]);
 }
 
@@ -83,9 +89,9 @@ fn it_is_done_when_measuring_has_ended_and_all_is_sent_or_durable() {
     outbox.end();
     let done = |durably| [3, 4].map(|next| outbox.is_done(next, durably));
     assert_eq!((done(false), done(true)), ([false, true], [false, false]));
-    outbox.durable(2);
+    outbox.durable(FIRST, 2);
     assert_eq!(done(true), [false, false]);
-    outbox.durable(3);
+    outbox.durable(FIRST, 3);
     assert_eq!(done(true), [false, true]);
 }
 
@@ -114,10 +120,10 @@ fn an_acknowledgement_of_a_former_version_is_none_of_the_next() {
     let (_folder, outbox) = outbox(9, false);
     put(&outbox, 1..=2);
     assert_eq!((outbox.mark(FIRST), outbox.mark(SECOND)), (Some(2), None));
-    outbox.begin(SECOND).unwrap();
+    outbox.begin(&version(SECOND)).unwrap();
     put(&outbox, 1..=1);
     outbox.ack(FIRST, 2);
-    outbox.durable(2);
+    outbox.durable(FIRST, 2);
     assert_eq!(outbox.acked_len(), 0);
     outbox.ack(outbox.version(), 1);
     assert_eq!((outbox.from(0, 9), outbox.acked_len()), (vec![1], 1));
@@ -130,7 +136,7 @@ fn a_version_waits_until_its_folder_can_be_made() {
     let obstacle = folder.path().join(SECOND.to_string());
     std::fs::write(&obstacle, b"in the way").unwrap();
     let other = Arc::clone(&outbox);
-    let waiting = thread::spawn(move || other.begin(SECOND));
+    let waiting = thread::spawn(move || other.begin(&version(SECOND)));
     while outbox.len() > 0 {
         thread::yield_now();
     }

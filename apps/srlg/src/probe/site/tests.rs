@@ -5,6 +5,7 @@ use std::path::Path;
 use srlg_input::Contact;
 
 use super::*;
+use crate::network::VersionId;
 use crate::probe::measure::tests::network;
 use crate::probe::spool::{Spool, SpoolLock};
 
@@ -23,7 +24,7 @@ struct Fixture {
 
 fn fixture(folder: &Path, first: NetworkVersion) -> Fixture {
     let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), first.id).unwrap();
-    let outbox = Arc::new(Outbox::new(spool, 10_000, true));
+    let outbox = Arc::new(Outbox::new(spool, &first, None, true));
     let options = SiteOptions { is_live: true, pace: None, device: Device::Cpu };
     let (versions, receiver) = watch::channel(first);
     let site = Site::new(options, receiver, Arc::clone(&outbox)).unwrap();
@@ -35,45 +36,60 @@ fn contact(time_ns: u64) -> Contact {
 }
 
 #[test]
-fn a_contact_from_the_future_moves_no_slice_between_two_versions() {
+fn a_version_starts_at_its_first_slice_whatever_contacts_come_before() {
     let folder = tempfile::tempdir().unwrap();
-    let now = system_time() / SECOND;
+    let now = now_ms() / 1000;
+    let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 10_000));
+    site.pass((now - 20) * SECOND).unwrap();
+    site.pass(now * SECOND).unwrap();
+    assert_eq!((outbox.version().number, outbox.len()), (1, 2));
+    // Shorter slices, from the middle of a longer one on.
+    versions.send_replace(version(2, now + 3, 1000));
+    site.pass((now + 1) * SECOND).unwrap();
+    assert_eq!((outbox.version().number, outbox.len()), (2, 0));
+    // One from the far future, one before the first slice, and one within the day ahead that clocks may differ by.
+    for second in [1_000_000_000, 2, 5] {
+        site.take(&contact((now + second) * SECOND)).unwrap();
+    }
+    site.pass((now + 2) * SECOND).unwrap();
+    assert_eq!(outbox.from(0, 9), [now + 3, now + 4]);
+    site.take(&contact((now + 4) * SECOND)).unwrap();
+    site.pass((now + 6) * SECOND).unwrap();
+    assert_eq!(outbox.from(0, 9), [now + 3, now + 4, now + 5]);
+}
+
+#[test]
+fn a_version_whose_first_slice_has_passed_starts_with_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = now_ms() / 1000;
     let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 1000));
+    versions.send_replace(version(2, now - 100, 1000));
     site.pass(now * SECOND).unwrap();
-    versions.send_replace(version(2, now + 3, 1000));
-    site.pass((now + 1) * SECOND).unwrap();
-    site.take(&contact((now + 1_000_000_000) * SECOND)).unwrap();
-    assert_eq!((outbox.version().number, outbox.from(0, 9)), (1, vec![now]));
-    site.take(&contact((now + 1) * SECOND)).unwrap();
-    site.pass((now + 4) * SECOND).unwrap();
-    assert_eq!((outbox.version().number, outbox.from(0, 9)), (2, vec![now + 3]));
-}
-
-#[test]
-fn a_version_of_shorter_slices_starts_after_the_last_longer_one() {
-    let folder = tempfile::tempdir().unwrap();
-    // Slices of two seconds: the running one starts within the second before `now`.
-    let now = system_time() / SECOND / 2 * 2;
-    let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 2000));
-    site.pass(now * SECOND).unwrap();
-    // Its first slice starts in the middle of slice `now / 2 + 1`, which ends first.
-    versions.send_replace(version(2, now + 3, 1000));
-    site.pass((now + 1) * SECOND).unwrap();
     site.pass((now + 3) * SECOND).unwrap();
-    assert_eq!((outbox.version().number, outbox.from(0, 9)), (1, vec![now / 2]));
-    site.pass((now + 4) * SECOND).unwrap();
-    site.pass((now + 5) * SECOND).unwrap();
-    assert_eq!((outbox.version().number, outbox.from(0, 9)), (2, vec![now + 3, now + 4]));
+    assert_eq!(outbox.from(0, 9), [now + 1, now + 2]);
 }
 
 #[test]
-fn a_version_is_not_measured_before_its_first_slice() {
+fn nothing_is_measured_before_the_first_slice_of_the_first_version() {
     let folder = tempfile::tempdir().unwrap();
-    let now = system_time() / SECOND;
+    let now = now_ms() / 1000;
     let Fixture { mut site, outbox, .. } = fixture(folder.path(), version(2, now + 100, 1000));
     for second in [98, 99, 100, 101] {
         site.take(&contact((now + second) * SECOND)).unwrap();
         site.pass((now + second) * SECOND).unwrap();
     }
     assert_eq!(outbox.from(0, 9), [now + 100]);
+}
+
+#[test]
+fn the_spool_keeps_the_window_of_the_version_in_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = now_ms() / 1000;
+    let mut wide = version(2, now, 1000);
+    wide.network.views[0].sizes.window = 30;
+    let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 1000));
+    versions.send_replace(wide);
+    site.pass(now * SECOND).unwrap();
+    site.pass((now + 50) * SECOND).unwrap();
+    assert_eq!(outbox.len(), 30);
 }

@@ -11,7 +11,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::api::WebState;
 use crate::show::board::{
-    Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, ViewBoard,
+    Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, ViewBoard,
 };
 
 /// Exporters that have labels.
@@ -116,5 +116,10 @@ fn site(site: &SiteBoard) {
     for (result, count) in counts {
         let of = site.name.clone();
         counter!("srlg_deltas_total", "probe" => of, "result" => result).absolute(count);
+    }
+    if let Some(SpoolBoard { slices, unsent, lost }) = site.spool {
+        set("srlg_probe_spool_slices", slices);
+        set("srlg_probe_spool_unsent_slices", unsent);
+        counter!("srlg_probe_lost_slices_total", "probe" => site.name.clone()).absolute(lost);
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use srlg_cli::now_ms;
+use srlg_cli::show::board::Board;
 
-use super::made::{answer, board, get, send, start};
+use super::made::{answer, board, get, network, send, start};
 
 const RULES: &str = include_str!("../../../service/alerts.rules.yml");
 const DASHBOARD: &str = include_str!("../../../service/grafana.json");
@@ -28,7 +29,7 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 
 #[test]
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _boards) = start(Board { network: Some(network()), ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     let there: BTreeSet<&str> = text.split([' ', '{', '\n']).collect();
     for (name, file, least) in [("rules", RULES, 9), ("dashboard", DASHBOARD, 12)] {

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use srlg_cli::show::board::{Board, ExporterBoard, SinkBoard, TopHost, ViewBoard};
+use srlg_cli::show::board::{
+    Board, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost, ViewBoard,
+};
 use srlg_cli::show::web::Web;
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
@@ -51,6 +53,16 @@ pub(crate) fn board(now_ms: u64) -> Board {
         sinks: vec![sink],
         is_last_reload_good: true,
         ..Board::default()
+    }
+}
+
+/// A network of one site that has reported everything.
+pub(crate) fn network() -> NetworkBoard {
+    NetworkBoard {
+        closed: [("complete", 1)].into(),
+        refused: [("slice", 1)].into(),
+        sites: vec![SiteBoard { spool: Some(SpoolBoard::default()), ..SiteBoard::default() }],
+        ..NetworkBoard::default()
     }
 }
 

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{Board, NetworkBoard, SiteBoard};
+use srlg_cli::show::board::{Board, NetworkBoard, SiteBoard, SpoolBoard};
 use srlg_cli::show::web::Web;
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 
-use made::{answer, ask, board, get, sampling, send, start};
+use made::{answer, ask, board, get, network, sampling, send, start};
 
 #[test]
 fn programs_read_alerts_super_points_and_the_status() {
@@ -54,14 +54,33 @@ fn metrics_have_no_address_but_those_of_exporters() {
 }
 
 #[test]
-fn the_documentation_lists_every_metric_with_its_labels() {
-    let network = NetworkBoard {
-        closed: [("complete", 1)].into(),
-        refused: [("slice", 1)].into(),
-        sites: vec![SiteBoard::default()],
-        ..NetworkBoard::default()
-    };
+fn spools_of_sites_have_metrics_once_the_site_has_reported_them() {
+    let spool = Some(SpoolBoard { slices: 12, unsent: 3, lost: 4 });
+    let site =
+        |name: &str, spool| SiteBoard { name: name.to_owned(), spool, ..SiteBoard::default() };
+    let sites = vec![site("fra", spool), site("ams", None)];
+    let network = NetworkBoard { sites, ..NetworkBoard::default() };
     let (web, _boards) = start(Board { network: Some(network), ..board(now_ms()) });
+    let (_, _, text) = get(&web, "/metrics");
+    let of_spools = |line: &&str| line.contains("_spool_") || line.contains("_lost_slices_");
+    let lines: BTreeSet<&str> =
+        text.lines().filter(|line| !line.starts_with('#')).filter(of_spools).collect();
+    let expected = [
+        "srlg_probe_lost_slices_total{probe=\"fra\"} 4",
+        "srlg_probe_spool_slices{probe=\"fra\"} 12",
+        "srlg_probe_spool_unsent_slices{probe=\"fra\"} 3",
+    ];
+    assert_eq!(lines, expected.into());
+    let (_, _, text) = get(&web, "/api/v1/status");
+    let status: Value = serde_json::from_str(&text).unwrap();
+    let sites = &status["network"]["sites"];
+    assert_eq!(sites[0]["spool"], json!({ "slices": 12, "unsent": 3, "lost": 4 }));
+    assert_eq!(sites[1]["spool"], Value::Null);
+}
+
+#[test]
+fn the_documentation_lists_every_metric_with_its_labels() {
+    let (web, _boards) = start(Board { network: Some(network()), ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     let exported: BTreeSet<String> =
         text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();

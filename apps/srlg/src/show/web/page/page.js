@@ -101,6 +101,9 @@ function facts(notice) {
     ["peers in", shares(notice.top_prefixes), "code"],
     ["some peers", notice.peers.join("  "), "code"],
     ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
+    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} hosts)`).join(", ")],
+    ["no details from", (notice.sites_without_details || []).join(", ")],
+    ["slice missing from", (notice.missing_sites || []).join(", ")],
     ["seen by", (notice.exporters || []).join("  "), "code"],
     ["id", notice.id, "code"],
   ].filter(([, value]) => value);
@@ -274,7 +277,13 @@ function updateSite(node, site) {
   updateRow(node, [
     [site.name], [state, state === "in time" ? "" : "bad"], [behind, "n"], [round(site.in_time), "n"],
     [round(site.late), site.late ? "n bad" : "n"], [round(site.repeated), "n"], [round(site.refused), site.refused ? "n bad" : "n"],
+    [spooled(site.spool), "n"], [site.spool ? round(site.spool.lost) : "–", site.spool?.lost ? "n bad" : "n"],
   ]);
+}
+
+function spooled(spool) {
+  if (!spool) return "–";
+  return spool.unsent ? `${round(spool.slices)}, ${round(spool.unsent)} unsent` : round(spool.slices);
 }
 
 function rate(exporter, now) {
@@ -316,7 +325,7 @@ function showTables(board) {
   const { exporters, network, sinks } = board;
   byId("sites-section").hidden = !network;
   byId("exporters-section").hidden = Boolean(network);
-  if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(7), updateSite);
+  if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(9), updateSite);
   const addresses = new Set(exporters.map((exporter) => exporter.address));
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
   list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(8), updateExporter);

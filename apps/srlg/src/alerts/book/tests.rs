@@ -1,0 +1,60 @@
+use std::cell::RefCell;
+
+use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
+
+use super::*;
+use crate::alerts::{Rule, Terms};
+use crate::notify::notice::SiteCount;
+
+/// Length of the window of the rule, in slices.
+const WINDOW: u32 = 3;
+
+/// A book with one rule, and a detector with a longer window.
+fn book() -> (Book, SlidingDetector) {
+    let sizes = Sizes { window: 2 * WINDOW, ..Sizes::default() };
+    let terms = Terms { threshold: 1_024.0, for_slices: 1, hold_ms: 0, ..Terms::default() };
+    let networks = vec!["0.0.0.0/0".parse().unwrap()];
+    let rule = Rule { name: "r".to_owned(), networks, windows: [(WINDOW, terms)].into() };
+    let book = Book::new("fan-in", sizes.window, Rules::new(vec![rule], Vec::new()), 1_000);
+    (book, SlidingDetector::new(sizes, Device::Cpu).unwrap())
+}
+
+fn close(
+    book: &mut Book,
+    detector: &mut SlidingDetector,
+    evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+) {
+    let closing = detector.begin_close().unwrap();
+    let sightings = book.sightings(&closing).unwrap();
+    let slice = ClosedSlice {
+        report: closing.end().unwrap(),
+        sightings,
+        condition: Condition::default(),
+        sampling: Sampling::default(),
+        newest_input_ms: 0,
+        missing_sites: Vec::new(),
+    };
+    book.close(&slice, evidence);
+}
+
+#[test]
+fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end() {
+    let (mut book, mut detector) = book();
+    let asked = RefCell::new(Vec::new());
+    let evidence = |hosts: &[IpAddr], slices: u32| {
+        asked.borrow_mut().push((hosts.to_vec(), slices));
+        let fra = SiteCount { site: "fra".to_owned(), cardinality: 1_500.0 };
+        let sites_without_details = vec!["ams".to_owned()];
+        Evidence { detail: None, sites: vec![fra], sites_without_details }
+    };
+    let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    detector.ingest(&pairs).unwrap();
+    (0..2 * WINDOW).for_each(|_| close(&mut book, &mut detector, evidence));
+    let changes = book.changes();
+    let statuses: Vec<Status> = changes.iter().map(|(alert, _)| alert.status).collect();
+    assert_eq!(statuses, [Status::Start, Status::End]);
+    assert_eq!(asked.into_inner(), [(vec![[0, 0, 0, 7].into()], WINDOW)]);
+    assert_eq!(changes[0].1.evidence.sites[0].site, "fra");
+    assert_eq!(changes[0].1.evidence.sites_without_details, ["ams"]);
+    assert_eq!(changes[1].1.evidence, Evidence::default());
+}

@@ -1,0 +1,144 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use srlg_input::contact::{Contact, TCP, TCP_SYN};
+
+use super::{Details, EXPORTERS, HOSTS, HostDetails, MOST_PEERS, MOST_SHARES};
+
+const SEED: u64 = 7;
+
+fn host(number: u32) -> IpAddr {
+    Ipv4Addr::from_bits(0x0a00_0000 + number).into()
+}
+
+fn contact(peer: u32, port: u16) -> Contact {
+    let mut contact = Contact::new(0, host(peer), host(0));
+    (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
+    (contact.tcp_flags, contact.exporter) = (Some(TCP_SYN), Some(host(9)));
+    contact
+}
+
+#[test]
+fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
+    let mut details = Details::new(SEED);
+    details.take((host(0), host(1)), &contact(1, 445));
+    details.look_at(&[host(0)], 5_000);
+    assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
+    // Half of all, in order: the sample has some of both halves.
+    for peer in 1..=2_000 {
+        let port = if peer % 4 == 0 { 80 } else { 445 };
+        details.take((host(0), host(peer)), &contact(peer, port));
+        details.take((host(0), host(peer)), &contact(peer, port));
+    }
+    let detail = details.of(&[host(0), host(77)]).unwrap();
+    assert_eq!((detail.since_ms, detail.peers.len(), detail.syn_only), (5_000, MOST_PEERS, 1.0));
+    assert_eq!(detail.exporters, [host(9)]);
+    assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
+    assert_eq!(detail.prefixes.len(), MOST_SHARES);
+    let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
+    // 32 of 2,000: 16 ± 3; five standard deviations.
+    assert!((1..32).contains(&first), "{first}");
+    let distinct: std::collections::HashSet<_> = detail.peers.iter().collect();
+    assert_eq!(distinct.len(), MOST_PEERS);
+}
+
+#[test]
+fn hosts_beyond_the_bound_are_not_looked_at() {
+    let mut details = Details::new(SEED);
+    let hosts: Vec<IpAddr> = (0..1_000).map(host).collect();
+    details.look_at(&hosts, 0);
+    assert_eq!(details.hosts.len(), HOSTS);
+    assert!(details.hosts.contains_key(&host(0)) && !details.hosts.contains_key(&host(256)));
+    details.look_at(&hosts[255..257], 1);
+    assert_eq!(details.hosts.len(), 2);
+    assert_eq!(details.hosts[&host(255)].since_ms, 0);
+    assert_eq!(details.hosts[&host(256)].since_ms, 1);
+}
+
+/// Returns what a site sends of `peers` of one host.
+fn sent(peers: &[u32]) -> HostDetails {
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(0)], 5_000);
+    peers.iter().for_each(|peer| details.take((host(0), host(*peer)), &contact(*peer, 445)));
+    let text = serde_json::to_string(details.get(host(0)).unwrap()).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn samples_of_several_sites_are_the_sample_of_their_union(
+        sites in prop::collection::vec(prop::collection::vec(1..200_u32, 1..100), 1..4),
+    ) {
+        let sent_by_each: Vec<HostDetails> = sites.iter().map(|peers| sent(peers)).collect();
+        let together = HostDetails::merge_all(SEED, &sent_by_each).unwrap();
+        let alone = HostDetails::merge_all(SEED, [&sent(&sites.concat())]).unwrap();
+        prop_assert_eq!(together.peers, alone.peers);
+        prop_assert_eq!(together.ports, [("tcp/445".to_owned(), 1.0)]);
+        prop_assert_eq!((together.since_ms, together.syn_only), (5_000, 1.0));
+    }
+}
+
+/// Returns JSON with full lists, in which every address and number is as long as it can be.
+fn longest() -> Value {
+    let address = |at: usize| format!("2001:1db8:1234:5678:9abc:def0:1234:{:x}", 0x1000 + at);
+    let addresses = |count| (0..count).map(address).collect::<Vec<_>>();
+    let port = |at: u16| json!([{ "protocol": 200 + at, "port": 60_000 + at }, u64::MAX]);
+    let prefix = |at: u16| json!([format!("2001:1db8:{:x}::/48", 0x1000 + at), u64::MAX]);
+    json!({
+        "since_ms": u64::MAX,
+        "peers": addresses(MOST_PEERS),
+        "exporters": addresses(EXPORTERS),
+        "ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
+        "prefixes": { "counts": (0..16).map(prefix).collect::<Vec<_>>(), "all": u64::MAX },
+        "contacts": u64::MAX,
+        "syn_only": u64::MAX,
+    })
+}
+
+#[test]
+fn the_longest_details_are_at_most_4_kb() {
+    let details: HostDetails = serde_json::from_value(longest()).unwrap();
+    let text = serde_json::to_string(&details).unwrap();
+    assert!((3_000..=4_000).contains(&text.len()), "{}", text.len());
+    assert_eq!(serde_json::from_str::<HostDetails>(&text).unwrap(), details);
+}
+
+#[test]
+fn longer_lists_are_refused() {
+    for (list, most) in [
+        ("/peers", MOST_PEERS),
+        ("/exporters", EXPORTERS),
+        ("/ports/counts", 16),
+        ("/prefixes/counts", 16),
+    ] {
+        let mut details = longest();
+        let items = details.pointer_mut(list).unwrap().as_array_mut().unwrap();
+        items.push(items[0].clone());
+        let error = serde_json::from_value::<HostDetails>(details).unwrap_err().to_string();
+        let expected = format!("invalid length {}, expected at most {most}", most + 1);
+        assert_eq!(error, expected, "{list}");
+    }
+}
+
+#[test]
+fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
+    let full: HostDetails = serde_json::from_value(longest()).unwrap();
+    let mut odd = longest();
+    (odd["ports"]["all"], odd["prefixes"]["all"], odd["contacts"]) = (json!(0), json!(0), json!(1));
+    let odd: HostDetails = serde_json::from_value(odd).unwrap();
+    for details in [&[&odd][..], &[&full, &odd], &[&full, &full]] {
+        let detail = HostDetails::merge_all(SEED, details.iter().copied()).unwrap();
+        assert_eq!((detail.since_ms, detail.syn_only), (u64::MAX, 1.0));
+        assert_eq!((detail.peers.len(), detail.exporters.len()), (MOST_PEERS, EXPORTERS));
+        let ports = detail.ports.iter().map(|(_, share)| *share);
+        let shares: Vec<f64> = ports.chain(detail.prefixes.iter().map(|(_, it)| *it)).collect();
+        assert_eq!(shares, [1.0; 2 * MOST_SHARES]);
+    }
+}
+
+#[test]
+fn details_without_a_contact_are_none() {
+    assert_eq!(HostDetails::merge_all(SEED, [&HostDetails::new(0)]), None);
+    assert_eq!(HostDetails::merge_all(SEED, []), None);
+}

@@ -1,0 +1,209 @@
+//! [`Sites`]: the hosts that the collector asks about, and the last reports of the sites.
+//!
+//! Shape: the engine sets the watch list and asks for evidence; the task [`talk`] sends the list and hears reports. Nothing
+//! waits for a report. Invariant: memory is bounded by the watch list, because reports of other hosts are ignored and every
+//! list in a report has a most length.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::alerts::details::HostDetails;
+use crate::alerts::{Every, Trouble};
+use crate::network::VersionId;
+use crate::network::connect::Link;
+use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
+use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
+use crate::notify::notice::{Evidence, SiteCount};
+use crate::show::board::SpoolBoard;
+
+/// Time between two messages of the same watch list.
+const REPEAT: Duration = Duration::from_secs(2);
+
+/// Time between two warnings of rejected reports.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// The sites of a network, as they report.
+pub(super) struct Sites {
+    version: VersionId,
+    names: Vec<String>,
+    /// The seed by which samples of peers merge.
+    seed: u64,
+    /// How many slices a report may be before or after the slice that closes.
+    oldest: u64,
+    /// None before the first slice has closed: probes keep the details of hosts that were on the last list.
+    watchlist: watch::Sender<Option<Watchlist>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// By the number of the probe.
+    sites: Vec<SiteState>,
+    rejected: u64,
+    warn: Every,
+}
+
+#[derive(Default)]
+struct SiteState {
+    spool: Option<SpoolBoard>,
+    /// By view and host, with the slice of the report.
+    hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
+}
+
+/// The reason why a report is rejected.
+#[derive(Debug, thiserror::Error)]
+enum Rejection {
+    #[error("{0:?} is not the subject of a probe of this network")]
+    Unknown(String),
+    #[error("it is not a report: {0}")]
+    Form(#[from] serde_json::Error),
+}
+
+impl Sites {
+    /// Makes the sites `names` of a network, which have not reported yet. Reports count within `oldest` slices.
+    pub(super) fn new(version: VersionId, names: &[String], seed: u64, oldest: u64) -> Self {
+        let sites = names.iter().map(|_| SiteState::default()).collect();
+        Self {
+            version,
+            names: names.to_vec(),
+            seed,
+            oldest,
+            watchlist: watch::Sender::new(None),
+            state: Mutex::new(State { sites, rejected: 0, warn: Every::new(SILENCE) }),
+        }
+    }
+
+    /// Asks about the hosts of `views` from now on, and forgets others.
+    pub(super) fn ask(&self, views: Vec<WatchedView>) {
+        let watchlist = Some(Watchlist { version: self.version, views });
+        self.watchlist.send_if_modified(|last| {
+            let is_changed = *last != watchlist;
+            *last = watchlist;
+            is_changed
+        });
+        let watchlist = self.watchlist.borrow();
+        for site in &mut self.state().sites {
+            site.hosts.retain(|(view, host), _| is_asked(&watchlist, *view, *host));
+        }
+    }
+
+    /// Returns what sites know of `hosts` in the view number `view` when `slice` closes: the counts of the first one within
+    /// `window` slices, and the details of all.
+    pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
+        let state = self.state();
+        let mut evidence = Evidence::default();
+        let mut details: Vec<&HostDetails> = Vec::new();
+        for (name, site) in self.names.iter().zip(&state.sites) {
+            let fresh = |host: &IpAddr| {
+                let (of, report) = site.hosts.get(&(view, *host))?;
+                (of.abs_diff(slice) <= self.oldest).then_some(report)
+            };
+            details.extend(hosts.iter().filter_map(fresh).map(|report| &report.details));
+            let first = hosts.first().and_then(fresh);
+            let mut counts = first.into_iter().flat_map(|report| &report.counts);
+            let site = name.clone();
+            match counts.find(|(slices, _)| *slices == window) {
+                Some(&(_, cardinality)) => evidence.sites.push(SiteCount { site, cardinality }),
+                None => evidence.sites_without_details.push(site),
+            }
+        }
+        evidence.detail = HostDetails::merge_all(self.seed, details);
+        evidence
+    }
+
+    /// Returns the spool of a probe, as it reported last.
+    pub(super) fn spool(&self, probe: usize) -> Option<SpoolBoard> {
+        self.state().sites[probe].spool
+    }
+
+    /// Returns how many reports were rejected.
+    pub(super) fn rejected(&self) -> u64 {
+        self.state().rejected
+    }
+
+    /// Takes a report, or counts it as rejected.
+    fn hear(&self, subject: &str, payload: &[u8]) {
+        if let Err(rejection) = self.take(subject, payload) {
+            let mut state = self.state();
+            state.rejected += 1;
+            if state.warn.is_due() {
+                warn!("rejected a report, {} so far: {rejection}", state.rejected);
+            }
+        }
+    }
+
+    fn take(&self, subject: &str, payload: &[u8]) -> Result<(), Rejection> {
+        let name = subjects::probe_of(subject);
+        let probe = self.names.iter().position(|known| Some(known.as_str()) == name);
+        let probe = probe.ok_or_else(|| Rejection::Unknown(subject.to_owned()))?;
+        let SiteReport { version, slice, spool, hosts } = serde_json::from_slice(payload)?;
+        let watchlist = self.watchlist.borrow();
+        let mut state = self.state();
+        let site = &mut state.sites[probe];
+        site.spool = Some(spool);
+        // A probe that does not have this version yet numbers views and slices by another one.
+        if version != self.version {
+            return Ok(());
+        }
+        for report in hosts {
+            if is_asked(&watchlist, report.view, report.host) {
+                site.hosts.insert((report.view, report.host), (slice, report));
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the reports")
+    }
+}
+
+fn is_asked(watchlist: &Option<Watchlist>, view: u8, host: IpAddr) -> bool {
+    let view = watchlist.as_ref().and_then(|list| list.views.get(usize::from(view)));
+    view.is_some_and(|view| view.hosts.contains(&host))
+}
+
+/// Sends the watch list to the probes, and hears their reports, for ever.
+pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
+    let reports = link.client.subscribe(ALL_REPORTS).await;
+    let mut reports = reports.context("cannot hear the reports of the probes")?;
+    let mut watchlist = sites.watchlist.subscribe();
+    let mut repeat = tokio::time::interval(REPEAT);
+    let mut trouble = Trouble::default();
+    loop {
+        tokio::select! {
+            report = reports.next() => {
+                let report = report.context("the connection to the broker is gone for good")?;
+                sites.hear(&report.subject, &report.payload);
+                continue;
+            }
+            // The sites that are asked have its sender.
+            _ = watchlist.changed() => {}
+            _ = repeat.tick() => {}
+        }
+        let list = watchlist.borrow_and_update().clone();
+        // To a broker that is away, watch lists would only wait.
+        let Some(list) = list.filter(|_| link.state.borrow().up) else { continue };
+        match link.client.publish(WATCHLIST, serde_json::to_vec(&list)?.into()).await {
+            Ok(()) => {
+                if trouble.end() {
+                    info!("probes are asked for details again");
+                }
+            }
+            Err(error) => {
+                if let Some(error) = trouble.change_to(&error.into()) {
+                    warn!("cannot ask probes for details: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Which reports count, and what they say of a host.
+
+use std::net::Ipv4Addr;
+
+use srlg_input::Contact;
+
+use super::*;
+use crate::alerts::details::Details;
+
+const VERSION: VersionId = VersionId { number: 1, tag: 7 };
+const SEED: u64 = 5;
+
+fn host(number: u32) -> IpAddr {
+    Ipv4Addr::from_bits(0x0a00_0000 + number).into()
+}
+
+/// Two sites, which are asked about the first host of the second view.
+fn sites() -> Sites {
+    let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3);
+    let asked = WatchedView { windows: vec![8, 60], hosts: [host(1)].into() };
+    sites.ask(vec![WatchedView::default(), asked]);
+    sites
+}
+
+/// A report of `slice` about that host, of contacts with `peers`.
+fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(1)], slice * 1000);
+    for peer in peers.clone() {
+        let mut contact = Contact::new(0, host(1), host(peer));
+        (contact.protocol, contact.destination_port) = (Some(6), Some(445));
+        details.take((host(1), host(peer)), &contact);
+    }
+    let details = details.hosts().next().unwrap().1.clone();
+    let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
+    let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
+    let host = HostReport { view: 1, host: host(1), counts, details };
+    SiteReport { version: VERSION, slice, spool, hosts: vec![host] }
+}
+
+fn hear(sites: &Sites, name: &str, report: &SiteReport) {
+    sites.hear(&subjects::report(name), &serde_json::to_vec(report).unwrap());
+}
+
+#[test]
+fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer() {
+    let sites = sites();
+    hear(&sites, "turin", &report(100, 10..12));
+    let evidence = sites.evidence(1, &[host(1)], 8, 101);
+    assert_eq!(evidence.sites, [SiteCount { site: "turin".to_owned(), cardinality: 2.0 }]);
+    assert_eq!(evidence.sites_without_details, ["oslo"]);
+    hear(&sites, "oslo", &report(101, 11..14));
+    let evidence = sites.evidence(1, &[host(1)], 60, 101);
+    let count = |site: &str, cardinality| SiteCount { site: site.to_owned(), cardinality };
+    assert_eq!(evidence.sites, [count("oslo", 3.5), count("turin", 2.5)]);
+    assert!(evidence.sites_without_details.is_empty());
+    let detail = evidence.detail.unwrap();
+    let mut peers = detail.peers;
+    peers.sort();
+    assert_eq!(peers, (10..14).map(host).collect::<Vec<_>>());
+    assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
+    let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
+    assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
+}
+
+#[test]
+fn a_site_that_reports_of_another_time_or_of_other_windows_has_no_details() {
+    let sites = sites();
+    hear(&sites, "oslo", &report(100, 10..12));
+    let silent = |slice| sites.evidence(1, &[host(1)], 8, slice).sites_without_details;
+    assert_eq!((silent(97), silent(103)), (vec!["turin".to_owned()], vec!["turin".to_owned()]));
+    assert_eq!((silent(96).len(), silent(104).len()), (2, 2));
+    let unasked = sites.evidence(1, &[host(1)], 20, 100);
+    assert_eq!((unasked.sites.len(), unasked.sites_without_details.len()), (0, 2));
+    assert_eq!(sites.evidence(1, &[host(1)], 8, 104).detail, None);
+}
+
+#[test]
+fn only_hosts_that_were_asked_for_take_memory_and_are_forgotten_later() {
+    let sites = sites();
+    let mut many = report(100, 10..12);
+    many.hosts = (0..5).map(|view| HostReport { view, ..many.hosts[0].clone() }).collect();
+    let first = many.hosts[1].clone();
+    many.hosts.extend((2..60).map(|at| HostReport { host: host(at), ..first.clone() }));
+    hear(&sites, "oslo", &many);
+    assert_eq!(sites.state().sites[0].hosts.len(), 1);
+    sites.ask(Vec::new());
+    assert!(sites.state().sites[0].hosts.is_empty());
+}
+
+#[test]
+fn reports_of_strangers_and_garbage_are_rejected_and_counted() {
+    let sites = sites();
+    let good = report(100, 10..12);
+    hear(&sites, "berlin", &good);
+    let text = serde_json::to_string(&good).unwrap();
+    let mut long = good.clone();
+    long.hosts[0].counts = vec![(8, 1.0); 33];
+    hear(&sites, "oslo", &long);
+    let mut many = good.clone();
+    many.hosts = vec![many.hosts[0].clone(); 65];
+    hear(&sites, "oslo", &many);
+    for garbage in
+        ["", "{}", "[]", &text[..text.len() - 1], &text.replace("\"view\":1", "\"view\":-1")]
+    {
+        sites.hear(&subjects::report("oslo"), garbage.as_bytes());
+    }
+    assert_eq!((sites.rejected(), sites.spool(0)), (8, None));
+    assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
+}
+
+#[test]
+fn a_report_of_another_version_tells_of_the_spool_alone() {
+    let sites = sites();
+    let other = VersionId { tag: 8, ..VERSION };
+    hear(&sites, "oslo", &SiteReport { version: other, ..report(100, 10..12) });
+    assert_eq!((sites.rejected(), sites.spool(0).map(|it| it.lost)), (0, Some(2)));
+    assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
+}

@@ -1,0 +1,75 @@
+use crate::alerts::{Alert, Condition, Rule, Sighting, Terms, Tracker};
+
+use super::*;
+
+/// A start and an end of an alert of a host with 2,000 peers.
+fn alerts() -> Vec<Alert> {
+    let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
+    let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(60, terms)].into() };
+    let mut tracker = Tracker::new("fan-in");
+    let point = Sighting::new([192, 0, 2, 7].into(), 2_000.0, 10.0);
+    let closes = [(1_000, vec![point]), (61_000, Vec::new())].into_iter();
+    let mut close = |(now_ms, points)| {
+        tracker.close(now_ms, &[(60, points)].into(), |_| Some(&rule), Condition::default())
+    };
+    closes.flat_map(&mut close).collect()
+}
+
+fn notice(alert: Alert, counts: &[(&str, f64)]) -> Notice {
+    let count = |(site, cardinality): &(&str, f64)| SiteCount {
+        site: (*site).to_owned(),
+        cardinality: *cardinality,
+    };
+    let evidence = Evidence {
+        sites: counts.iter().map(count).collect(),
+        sites_without_details: vec!["lhr".to_owned()],
+        ..Evidence::default()
+    };
+    let context =
+        Context { direction: Direction::FanIn, slice_ms: 1_000, evidence, ..Context::default() };
+    Notice::new(alert, context)
+}
+
+#[test]
+fn a_notice_has_the_sites_that_saw_the_host_the_largest_first() {
+    let start = alerts().remove(0);
+    let notice = notice(start, &[("ams", 800.0), ("cdg", 0.0), ("fra", 1_240.0)]);
+    let site =
+        |site: &str, cardinality, share| SiteNotice { site: site.to_owned(), cardinality, share };
+    assert_eq!(notice.sites, [site("fra", 1_240.0, 0.62), site("ams", 800.0, 0.4)]);
+    assert_eq!(notice.sites_without_details, ["lhr"]);
+    insta::assert_snapshot!(notice.text);
+    let written = serde_json::to_string(&notice).unwrap();
+    assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
+}
+
+#[test]
+fn a_text_names_three_sites_and_counts_the_others() {
+    let start = alerts().remove(0);
+    let counts: Vec<_> =
+        ["a", "b", "c", "d", "e"].into_iter().zip([900.0, 800.0, 70.0, 60.0, 50.0]).collect();
+    let texts = [1, 3, 5].map(|sites| notice(start.clone(), &counts[..sites]).text);
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn shares_are_at_most_1_where_the_network_counts_fewer() {
+    let mut start = alerts().remove(0);
+    // The count of a network is 0 below what is reported.
+    start.windows[0].cardinality = 0.0;
+    let none = f64::NAN;
+    let notice = notice(start, &[("fra", 400.0), ("ams", 100.0), ("cdg", none)]);
+    let shares: Vec<f64> = notice.sites.iter().map(|site| site.share).collect();
+    assert_eq!(shares, [1.0, 0.25]);
+}
+
+#[test]
+fn a_notice_without_sites_is_written_without_them() {
+    let end = alerts().remove(1);
+    let notice = Notice::new(end, Context::default());
+    assert_eq!(notice.status, Status::End);
+    let mut written = serde_json::to_value(&notice).unwrap();
+    let fields = written.as_object_mut().unwrap();
+    assert!(!fields.contains_key("sites") && !fields.contains_key("sites_without_details"));
+    assert_eq!(serde_json::from_value::<Notice>(written).unwrap(), notice);
+}

@@ -1,0 +1,220 @@
+//! A collector of fifty sites: whether it closes in time, and whether its memory is flat.
+//!
+//! `SRLG_SECONDS=600` sets how long they send.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::{self, message::PublishMessage};
+use futures_util::future::join_all;
+use serde_json::Value;
+use srlg_cli::network::broker::Broker;
+use srlg_cli::network::connect::Access;
+use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
+use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
+use srlg_cli::network::{NetworkVersion, bucket, setup};
+use srlg_cli::now_ms;
+use srlg_host::{Device, IpPair, SlidingDetector};
+
+use crate::input::Random;
+use crate::net::{Net, run};
+use crate::node::Node;
+
+const SITES: usize = 50;
+
+/// Pairs of each view that a site sees in a slice; of each ten one is of the host that all sites see.
+const PAIRS: u32 = 5_000;
+
+/// How long after its end the last view of a slice may close, at most: the senders share the processors.
+const IN_TIME: Duration = Duration::from_secs(1);
+
+fn pairs(random: &mut Random) -> Vec<IpPair> {
+    let pair = |index| {
+        let inside = if index % 10 == 0 { 0 } else { random.below(2_048) as u32 };
+        IpPair { inside: 0x0A00_0000 + inside, opposite: random.below(1 << 32) as u32 }
+    };
+    (0..PAIRS).map(pair).collect()
+}
+
+/// The payloads of a site, by slice; a slice of several parts has several.
+fn prepare(version: &NetworkVersion, site: usize, first: u64, slices: u64) -> Vec<Vec<Vec<u8>>> {
+    let NetworkVersion { id, network, .. } = version;
+    let mut random = Random(site as u64 + 1);
+    let mut detectors: Vec<_> = network
+        .views
+        .iter()
+        .map(|view| SlidingDetector::new(view.sizes, Device::Cpu).unwrap())
+        .collect();
+    let mut of_slice = |slice| {
+        let mut deltas = Vec::new();
+        for (view, detector) in (0..).zip(&mut detectors) {
+            detector.skip_to(slice).unwrap();
+            detector.ingest(&pairs(&mut random)).unwrap();
+            let parts = detector.delta(1).unwrap().into_parts(delta_bytes(network.part_bytes));
+            let delta = |bytes: Vec<u8>| ViewDelta { view, bytes: bytes.into() };
+            deltas.extend(parts.unwrap().into_iter().map(delta));
+        }
+        pack(*id, &deltas, network.part_bytes)
+    };
+    (first..first + slices).map(&mut of_slice).collect()
+}
+
+fn name(site: usize) -> String {
+    format!("site-{site}")
+}
+
+/// When each slice had closed in all three views, milliseconds since the Unix epoch.
+struct Closes {
+    seen: BTreeMap<u64, u64>,
+    lines: usize,
+    incomplete: usize,
+}
+
+impl Closes {
+    fn look(&mut self, reports: &Path) {
+        let text = fs::read_to_string(reports).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let lines: Vec<Value> = whole
+            .lines()
+            .skip(self.lines)
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        self.lines += lines.len();
+        for line in lines {
+            self.incomplete += usize::from(line["closed"] != "complete");
+            self.seen.insert(line["slice"].as_u64().unwrap(), now_ms());
+        }
+    }
+}
+
+fn resident_bytes(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
+}
+
+/// Seconds of a processor that a process has used. A tick is a hundredth of a second.
+fn processor_seconds(process: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let ticks = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(2);
+    ticks.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+}
+
+#[test]
+#[ignore = "ten minutes: cargo test --release -p srlg-cli --test network senders -- --ignored --nocapture"]
+fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
+    if Net::start().is_none() {
+        return;
+    }
+    let seconds = std::env::var("SRLG_SECONDS").map_or(600, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let names: Vec<String> = (0..SITES).map(name).collect();
+    setup::make(folder, &names, &["localhost".to_owned()], 4222).unwrap();
+    let broker = Broker::start(folder).unwrap();
+    let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
+    let text = format!(
+        "inside = ['10.0.0.0/8']\nstate = '{0}/state'\nhttp = '127.0.0.1:0'\n\
+         [network]\nprobes = {names:?}\nfolder = '{0}'\nbroker = '{1}'\n\
+         [[sink]]\ntype = 'file'\npath = '{0}/notices.ndjson'\n",
+        folder.display(),
+        broker.address()
+    );
+    fs::write(&config, text).unwrap();
+    let args = ["collect".as_ref(), "--config".as_ref(), config.as_os_str()];
+    let mut collector =
+        Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]));
+    collector.wait_for("the page is at");
+    let links = |name: &String| {
+        let access = Access { folder: folder.to_owned(), broker: broker.address() };
+        let name = name.clone();
+        async move { access.connect(&name).await.unwrap() }
+    };
+    let version = run(async {
+        let link = links(&names[0]).await;
+        bucket::read(&link.client).await.unwrap().unwrap().version
+    });
+    assert_eq!(version.network.views.len(), 3);
+
+    // How long it takes to prepare all is known from one.
+    let begun = Instant::now();
+    drop(prepare(&version, 0, 1, 20));
+    let all = begun.elapsed() * (SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
+    let first = (now_ms() + all.as_millis() as u64) / 1_000 + 10;
+    println!("preparing takes some {all:.0?}");
+    let halves: Vec<Vec<_>> = std::thread::scope(|scope| {
+        let prepare = |half: usize| {
+            let (version, sites) = (&version, half * SITES / 2..(half + 1) * SITES / 2);
+            scope.spawn(move || sites.map(|site| prepare(version, site, first, seconds)).collect())
+        };
+        let threads = [prepare(0), prepare(1)];
+        threads.map(|thread| thread.join().unwrap()).into()
+    });
+    let payloads: Vec<Vec<Vec<Vec<u8>>>> = halves.into_iter().flatten().collect();
+    assert!(now_ms() < first * 1_000, "prepared too late");
+
+    let process = collector.id();
+    let mut closes = Closes { seen: BTreeMap::new(), lines: 0, incomplete: 0 };
+    let mut resident = Vec::new();
+    let used = processor_seconds(process);
+    run(async {
+        let links = join_all(names.iter().map(links)).await;
+        let streams: Vec<_> =
+            links.iter().map(|link| jetstream::new(link.client.clone())).collect();
+        for second in 0..seconds {
+            let end_ms = (first + second + 1) * 1_000;
+            while now_ms() < end_ms {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                closes.look(&reports);
+            }
+            resident.push(resident_bytes(process));
+            let send = |(site, stream): (usize, &jetstream::Context)| {
+                let (parts, stream) = (&payloads[site][second as usize], stream.clone());
+                async move {
+                    for (number, payload) in (1..).zip(parts) {
+                        let part = Part { number, count: parts.len() as u32 };
+                        let message = PublishMessage::build()
+                            .payload(payload.clone().into())
+                            .header(PART_HEADER, part.to_string().as_str());
+                        let sent = stream.send_publish(delta(&name(site)), message).await;
+                        sent.unwrap().await.unwrap();
+                    }
+                }
+            };
+            join_all(streams.iter().enumerate().map(send)).await;
+        }
+    });
+    let last = first + seconds - 1;
+    let begun = Instant::now();
+    while closes.seen.last_key_value().is_none_or(|(slice, _)| *slice < last) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the last slice does not close");
+        std::thread::sleep(Duration::from_millis(20));
+        closes.look(&reports);
+    }
+    let used = processor_seconds(process) - used;
+    let mut lags: Vec<u64> =
+        closes.seen.iter().map(|(slice, seen)| seen - (slice + 1) * 1_000).collect();
+    lags.sort_unstable();
+    let [median, longest] = [lags[lags.len() / 2], lags[lags.len() - 1]];
+    // Windows are full after a minute.
+    let settled = &resident[resident.len().min(120) - 1..];
+    let [least, most] = [settled.iter().min(), settled.iter().max()].map(|it| *it.unwrap() as f64);
+    println!(
+        "\n| slices | incomplete | closed after their end, median | longest | of a core | resident |\n\
+         |---:|---:|---:|---:|---:|---:|\n\
+         | {} | {} | {median} ms | {longest} ms | {:.2} | {:.0} to {:.0} MB |",
+        closes.seen.len(),
+        closes.incomplete,
+        used / seconds as f64,
+        least / 1e6,
+        most / 1e6
+    );
+    assert_eq!((closes.seen.len() as u64, closes.incomplete), (seconds, 0));
+    assert!(Duration::from_millis(longest) <= IN_TIME, "closed after {longest} ms");
+    assert!(most <= 1.05 * least, "memory grew from {least} to {most}");
+    collector.terminate();
+    let (code, said) = collector.end();
+    assert_eq!(code, Some(0), "{said}");
+}

@@ -1,0 +1,234 @@
+//! Notices name the sites that saw a host, and what the routers of each exported of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use approx::assert_abs_diff_eq;
+use serde_json::{Value, json};
+use srlg_cli::now_ms;
+use srlg_traffic::export::{V9Header, be16, set};
+
+use crate::collecting::{Collector, alerts_of};
+use crate::net::{Net, PROBES};
+use crate::node::{Node, PATIENCE};
+
+/// A rule whose alerts start at once, and are told again after each slice.
+const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
+    pairs = 20_000\nmemory = 3_000_000\n\
+    [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
+
+/// The scanner, which is outside.
+const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
+/// The first of the hosts that it scans.
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
+
+/// How many hosts it scans: all pass the first site, half of them the second one, and a third the last one.
+const SCANNED: u32 = 600;
+const SEEN: [Range<u32>; PROBES.len()] = [0..SCANNED, 300..SCANNED, 200..400];
+
+/// Hosts in a datagram. One in five is scanned at port 139, all others at port 445.
+const RECORDS: usize = 30;
+
+/// Time between two exports of the same.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The router of a site, which exports NetFlow v9.
+struct Router {
+    socket: UdpSocket,
+    address: IpAddr,
+    scanned: Range<u32>,
+    number: u32,
+    started: Instant,
+}
+
+impl Router {
+    /// Makes the router of probe number `site`, which receives at `to`.
+    fn new(site: usize, to: &str) -> Self {
+        let address = Ipv4Addr::new(127, 0, 0, 2 + site as u8).into();
+        let socket = UdpSocket::bind((address, 0)).unwrap();
+        socket.connect(to).unwrap();
+        let scanned = SEEN[site].clone();
+        Self { socket, address, scanned, number: 0, started: Instant::now() }
+    }
+
+    /// Exports all that passes.
+    fn export(&mut self) {
+        // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
+        let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
+        self.send(&set(0, &template));
+        let records: Vec<_> = self.scanned.clone().map(|number| self.record(number)).collect();
+        for records in records.chunks(RECORDS) {
+            self.send(&set(256, &records.concat()));
+        }
+    }
+
+    fn record(&self, number: u32) -> Vec<u8> {
+        let port: u16 = if number.is_multiple_of(5) { 139 } else { 445 };
+        let words = [SCANNER.to_bits(), FIRST.to_bits() + number, 1, self.uptime_ms()];
+        let tcp_syn = [&[6, 2][..], &port.to_be_bytes()].concat();
+        words.into_iter().flat_map(u32::to_be_bytes).chain(tcp_syn).collect()
+    }
+
+    fn send(&mut self, sets: &[u8]) {
+        let (uptime_ms, time_s) = (self.uptime_ms(), (now_ms() / 1_000) as u32);
+        let header = V9Header { records: 1, uptime_ms, time_s, number: self.number, domain: 1 };
+        self.number += 1;
+        // A probe that was killed receives nothing.
+        let _refused = self.socket.send(&header.with(sets));
+    }
+
+    fn uptime_ms(&self) -> u32 {
+        self.started.elapsed().as_millis() as u32 + 1
+    }
+}
+
+/// Ends the exports, whatever becomes of the test.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The notices of a collector.
+struct Notices {
+    file: PathBuf,
+}
+
+impl Notices {
+    fn all(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Waits for a notice that `is` so.
+    fn wait_for(&self, is: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
+        loop {
+            let notices = self.all();
+            if let Some(notice) = notices.iter().find(|notice| is(notice)) {
+                return notice.clone();
+            }
+            assert!(started.elapsed() < PATIENCE, "{:?}", notices.last());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Starts a live probe, and returns the address at which it receives exports.
+fn start_probe(net: &Net, name: &str) -> (Node, String) {
+    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
+    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
+    let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
+    let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8", "--sampling", "1"];
+    let mut probe = Node::start(access.into_iter().chain(input));
+    let line = probe.wait_for(" 127.0.0.1:");
+    let at = line.rsplit(' ').next().unwrap().to_owned();
+    (probe, at)
+}
+
+/// Asserts that a notice names these sites, each with the share of the scanned hosts that it saw.
+fn assert_sites(notice: &Value, sites: &[usize]) {
+    let told = notice["sites"].as_array().unwrap();
+    assert_eq!(told.len(), sites.len(), "{told:?}");
+    for (told, &site) in told.iter().zip(sites) {
+        assert_eq!(told["site"], PROBES[site]);
+        let share = SEEN[site].len() as f64 / f64::from(SCANNED);
+        assert_abs_diff_eq!(told["share"].as_f64().unwrap(), share, epsilon = 0.05);
+    }
+}
+
+/// Asserts that a notice has what the routers exported: a scan of port 445, mostly, of hosts that were scanned.
+fn assert_is_scan(notice: &Value) {
+    assert_eq!((&notice["kind"], &notice["host"]), (&json!("scan"), &json!(SCANNER)));
+    let count = notice["cardinality"].as_f64().unwrap();
+    assert_abs_diff_eq!(count / f64::from(SCANNED), 1.0, epsilon = 0.05);
+    let [port, share] = [0, 1].map(|at| notice["top_ports"][0][at].clone());
+    assert_eq!(port, "tcp/445");
+    assert_abs_diff_eq!(share.as_f64().unwrap(), 0.8, epsilon = 0.05);
+    assert_eq!(notice["syn_only"], 1.0);
+    let peers = notice["peers"].as_array().unwrap();
+    assert_eq!(peers.len(), 32);
+    for peer in peers {
+        let peer: Ipv4Addr = peer.as_str().unwrap().parse().unwrap();
+        let number = peer.to_bits().wrapping_sub(FIRST.to_bits());
+        assert!(number < SCANNED, "{peer} was not scanned");
+    }
+}
+
+#[test]
+fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
+    let Some(net) = Net::with_rules(RULES, 7) else { return };
+    let mut collector = Collector::start(&net, &["--rules", RULES, "--deadline", "2s"]);
+    let (mut probes, at): (Vec<_>, Vec<_>) =
+        PROBES.iter().map(|name| start_probe(&net, name)).unzip();
+    let mut routers: Vec<_> =
+        at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
+    let addresses: BTreeSet<_> = routers.iter().map(|router| router.address.to_string()).collect();
+    let status = collector.status(|status| {
+        let mut sites = status["sites"].as_array().unwrap().iter();
+        status["closed"]["complete"].as_u64() > Some(2)
+            && sites.all(|site| site["spool"]["slices"].as_u64() > Some(0))
+    });
+    for site in status["sites"].as_array().unwrap() {
+        assert_eq!(site["spool"]["lost"], 0, "{status}");
+    }
+    let (notices, is_over) =
+        (Notices { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let _stop = Stop(&is_over);
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                routers.iter_mut().for_each(Router::export);
+                thread::sleep(PAUSE);
+            }
+        });
+        let start = notices.wait_for(|_| true);
+        assert_eq!((&start["status"], &start["host"]), (&json!("start"), &json!(SCANNER)));
+        // Probes are asked from now on.
+        assert_eq!(start["sites_without_details"], json!(PROBES));
+        assert_eq!([&start["detail_since_ms"], &start["sites"]], [&Value::Null; 2]);
+
+        let all = notices.wait_for(|notice| {
+            notice["exporters"].as_array().is_some_and(|exporters| exporters.len() == PROBES.len())
+        });
+        assert_eq!((&all["id"], &all["status"]), (&start["id"], &json!("update")));
+        assert_eq!(all["sites_without_details"], Value::Null);
+        assert!(all["detail_since_ms"].as_u64() > start["now_ms"].as_u64());
+        assert_sites(&all, &[0, 1, 2]);
+        assert_is_scan(&all);
+        let exporters = all["exporters"].as_array().unwrap().iter();
+        let exporters = exporters.map(|exporter| exporter.as_str().unwrap().to_owned());
+        assert_eq!(exporters.collect::<BTreeSet<_>>(), addresses);
+
+        probes[1].kill();
+        let killed_ms = now_ms();
+        let without = notices.wait_for(|notice| {
+            let is_later = notice["now_ms"].as_u64() > Some(killed_ms);
+            is_later && notice["sites_without_details"] == json!(["b"])
+        });
+        assert_eq!((&without["id"], &without["status"]), (&start["id"], &json!("update")));
+        assert_eq!(without["missing_sites"], json!(["b"]));
+        assert_sites(&without, &[0, 2]);
+        assert_is_scan(&without);
+        let last = without["now_ms"].as_u64().unwrap() / 1_000;
+        collector.wait_for_slice(last + 2);
+        let reports = collector.reports();
+        let report = reports.last().unwrap();
+        assert_eq!((&report["delivered"], &report["missing"]), (&json!(["a", "c"]), &json!(["b"])));
+    });
+    assert_eq!(collector.stop().0, Some(0));
+    for at in [0, 2] {
+        probes[at].terminate();
+        assert_eq!(probes[at].end().0, Some(0));
+    }
+}

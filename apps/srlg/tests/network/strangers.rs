@@ -1,0 +1,148 @@
+//! Clients with a key of the network that send what no probe sends, and clients of another network, make no difference.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use srlg_cli::network::VersionId;
+use srlg_host::Config;
+
+use crate::collecting::Collector;
+use crate::messages::{Message, of_slice, publish, publish_slowly, whole};
+use crate::net::{Net, VERSION, config, make_folder, run};
+use crate::network_traffic::OneNode;
+use crate::node::{Node, PATIENCE};
+
+const SLICES: std::ops::Range<u64> = 7000..7030;
+
+/// The spool of a probe that has lost so many slices.
+fn spool(lost: u64) -> Value {
+    json!({ "slices": 5, "unsent": 3, "lost": lost })
+}
+
+/// A report of such a spool and no host.
+fn report(version: VersionId, lost: u64) -> Vec<u8> {
+    let spool = spool(lost);
+    let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
+    report.to_string().into_bytes()
+}
+
+/// A report of another version, which tells of its spool alone.
+fn report_of_other_version() -> Vec<u8> {
+    report(VersionId { tag: VERSION.tag + 1, ..VERSION }, 2)
+}
+
+/// Reports that are cut off, and none at all.
+fn garbage_reports() -> [Vec<u8>; 2] {
+    let mut cut = report(VERSION, 3);
+    cut.truncate(20);
+    [cut, b"nonsense".to_vec()]
+}
+
+/// Sends reports of probe `a`.
+async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
+    let client = net.link("a").await.client;
+    for report in reports {
+        client.publish("srlg.report.a", report.into()).await.unwrap();
+    }
+    client.flush().await.unwrap();
+}
+
+/// Reports for probe `a` until the collector has heard it, and returns its status. Before that, it hears nothing.
+fn report_until_heard(net: &Net, collector: &mut Collector) -> Value {
+    let started = Instant::now();
+    loop {
+        run(send_reports(net, [report(VERSION, 1)]));
+        let status = collector.status(|_| true);
+        if !status["sites"][0]["spool"].is_null() {
+            return status;
+        }
+        assert!(started.elapsed() < PATIENCE, "{status}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_is_no_report_is_counted_and_changes_nothing() {
+    let Some(net) = Net::start() else { return };
+    let mut collector = Collector::start(&net, &[]);
+    let status = report_until_heard(&net, &mut collector);
+    let spools = |status: &Value| [0, 1, 2].map(|site| status["sites"][site]["spool"].clone());
+    assert_eq!(spools(&status), [spool(1), Value::Null, Value::Null]);
+    assert_eq!(status["refused"], json!({}));
+    run(send_reports(&net, [report_of_other_version()]));
+    run(send_reports(&net, garbage_reports()));
+    let status = collector.status(|status| status["refused"]["report"] == 2);
+    assert_eq!(spools(&status), [spool(2), Value::Null, Value::Null]);
+    assert_eq!(status["refused"], json!({ "report": 2 }));
+    let metrics = collector.get("/metrics");
+    assert!(metrics.contains("srlg_refused_total{reason=\"report\"} 2"), "{metrics}");
+    let (code, said) = collector.stop();
+    assert_eq!(code, Some(0), "{said}");
+    let warnings = said.lines().filter(|line| line.contains("rejected a report"));
+    assert_eq!(warnings.count(), 1, "one warning in a minute: {said}");
+}
+
+/// Deltas of old sizes and by a wrong clock, and garbage: of each slice one, by each of the three probes' keys.
+fn bad_deltas() -> Vec<Message> {
+    let old_sizes = Config { linear_width: 2048, ..config() };
+    let bad = |slice| {
+        let mut garbage = of_slice(config(), 1, slice, slice, 1 << 20);
+        garbage[0].payload = b"nonsense".to_vec();
+        let mut messages = of_slice(old_sizes, 0, slice, slice, 1 << 20);
+        messages.append(&mut garbage);
+        messages.append(&mut of_slice(config(), 2, slice, slice + 1_000, 1 << 20));
+        messages
+    };
+    SLICES.flat_map(bad).collect()
+}
+
+/// Starts a probe with credentials of another network, and asserts that it ends.
+fn run_foreign_probe(net: &Net, folder: &Path) {
+    let (spool, broker) = (folder.join("spool"), net.broker.address());
+    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
+    let access = ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker];
+    let (code, said) = Node::start(access.into_iter().chain(["--generate", "1000"])).end();
+    assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
+}
+
+#[test]
+fn all_strangers_at_once_make_no_difference() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let mut collector = Collector::start(&net, &["--max-skew", "15"]);
+    report_until_heard(&net, &mut collector);
+    let (good, bad) = (whole(SLICES), bad_deltas());
+    // A first slice of all probes tells the collector what time it is.
+    let (first, rest) = good.split_at(3);
+    run(publish(&net, first));
+    collector.status(|status| status["running"].is_u64());
+    let other = tempfile::tempdir().unwrap();
+    make_folder(other.path());
+    let of_other_key = tempfile::tempdir().unwrap();
+    for (from, file) in [(net.folder(), "ca.pem"), (other.path(), "a.nk")] {
+        fs::copy(from.join(file), of_other_key.path().join(file)).unwrap();
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| run(publish_slowly(&net, rest)));
+        scope.spawn(|| run(publish_slowly(&net, &bad)));
+        scope.spawn(|| {
+            for _ in SLICES {
+                run(send_reports(&net, [report_of_other_version()]));
+                run(send_reports(&net, garbage_reports()));
+            }
+        });
+        for folder in [&other, &of_other_key] {
+            scope.spawn(|| (0..3).for_each(|_| run_foreign_probe(&net, folder.path())));
+        }
+    });
+    let count = SLICES.count();
+    let refused = json!({
+        "corrupt": count, "other_sizes": count, "report": 2 * count, "too_far_ahead": count
+    });
+    collector.status(|status| status["refused"] == refused);
+    collector.wait_for_slice(SLICES.end - 1);
+    collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+}
