@@ -2,8 +2,8 @@
 //!
 //! Shape: a folder per view, which a thread of its own writes, one view after the other, so that no more than one copy of
 //! the recorders of a view is in memory.
-//! Invariant: a detector may be a checkpoint older than the alerts in the database, so that counts are too low for a
-//! window, in which nothing ends.
+//! Invariant: a detector may be a checkpoint older than the alerts in the database, so that counts are too low in windows
+//! that reach back to before the start, and these do not end.
 
 use std::fs;
 use std::path::Path;
@@ -40,6 +40,7 @@ struct Writer {
     /// Each with the number of its view.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
+    is_failing: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -73,7 +74,7 @@ impl Continued {
         let ended = ledger.restore(desk)?;
         for (watch, book) in watches.iter_mut().zip(&desk.books) {
             if book.is_restored() {
-                watch.miss_a_window();
+                watch.miss_contacts();
             }
         }
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
@@ -108,7 +109,7 @@ fn restore(
     watch.restore(&snapshot)?;
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
     info!(
-        "the view {name} continues from a checkpoint of {} ago: contacts since then are missing, and no alert ends before a window has passed",
+        "the view {name} continues from a checkpoint of {} ago: contacts since then are missing, and no alert ends before its window has passed",
         humantime::format_duration(ago)
     );
     Ok(())
@@ -134,6 +135,11 @@ impl ViewCheckpoints {
         writer.save(at, monitor)
     }
 
+    /// Returns whether the last checkpoint could not be written.
+    pub fn is_failing(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.is_failing.load(Relaxed))
+    }
+
     /// Saves the last checkpoints, and waits until all are on disk.
     pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
@@ -153,12 +159,15 @@ impl Writer {
         let (snapshots, next) = channel::<(usize, Snapshot)>();
         let is_writing = Arc::new(AtomicBool::new(false));
         let is_written = Arc::clone(&is_writing);
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let has_failed = Arc::clone(&is_failing);
         let write = move || {
             let mut failing = OnChange::default();
             for (at, snapshot) in next {
                 let saved = checkpoints[at].save(&snapshot);
                 drop(snapshot);
                 is_written.store(false, Relaxed);
+                has_failed.store(saved.is_err(), Relaxed);
                 let is_changed = failing.change_to(saved.is_err()).is_some();
                 match saved {
                     Ok(_) if is_changed => info!("checkpoints are written again"),
@@ -170,7 +179,12 @@ impl Writer {
             }
         };
         let thread = thread::Builder::new().name("checkpoints".to_owned()).spawn(write);
-        Ok(Self { snapshots, is_writing, thread: thread.context("cannot start a thread")? })
+        Ok(Self {
+            snapshots,
+            is_writing,
+            is_failing,
+            thread: thread.context("cannot start a thread")?,
+        })
     }
 
     /// Hands a snapshot of the view numbered `at` to the thread, which writes none at this moment.

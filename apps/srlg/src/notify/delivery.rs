@@ -1,6 +1,6 @@
 //! The way of notices: into the database, and from there to the sinks.
 //!
-//! Invariant: no sink hears of what the database does not have.
+//! While the disk of the database is full, notices wait in memory, and sinks get them from there.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
 use crate::show::board::SinkBoard;
 
-/// Notices that wait while the database takes none.
+/// The most notices that wait while the database takes none.
 const MOST_WAITING: usize = 100_000;
 
 /// How long sinks have at the end.
@@ -27,8 +27,6 @@ const FORGET: Duration = Duration::from_secs(60);
 pub(crate) struct Delivery {
     ledger: Ledger,
     sinks: Sinks,
-    /// What the database did not take.
-    waiting: Vec<Notice>,
     failing: OnChange,
     forget: Every,
 }
@@ -37,8 +35,8 @@ impl Delivery {
     /// Starts the sinks of `options`, which go on where they were.
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
-        let (waiting, failing) = (Vec::new(), OnChange::default());
-        Ok(Self { ledger, sinks, waiting, failing, forget: Every::from_now(FORGET) })
+        let failing = OnChange::default();
+        Ok(Self { ledger, sinks, failing, forget: Every::from_now(FORGET) })
     }
 
     /// Tells `notices`, when the database has them, with the alerts of `desk` at the same moment.
@@ -46,33 +44,36 @@ impl Delivery {
         for notice in &notices {
             info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
         }
-        self.waiting.extend(notices);
-        if self.waiting.is_empty() {
+        if notices.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
-        match self.save(desk) {
+        let kept = self.ledger.keep(desk, &notices);
+        self.sinks.wake();
+        match kept {
             Ok(()) => {
                 if self.failing.change_to(false).is_some() {
                     info!("the database takes notices again");
                 }
                 Ok(())
             }
-            Err(error) if self.waiting.len() > MOST_WAITING => Err(error),
+            Err(error) if self.waiting() > MOST_WAITING => Err(error),
             Err(error) => {
                 if self.failing.change_to(true).is_some() {
-                    warn!(
-                        "the database takes no notices, which wait for the next slice: {error:#}"
-                    );
+                    warn!("the database takes no notices, which are sent from memory: {error:#}");
                 }
                 Ok(())
             }
         }
     }
 
+    /// Returns how many notices the database has not taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.ledger.store().waiting_len()
+    }
+
     /// Brings the alerts of `desk` into the database, with all notices that wait.
     pub(crate) fn save(&mut self, desk: &Desk) -> Result<()> {
-        self.ledger.keep(desk, &self.waiting)?;
-        self.waiting.clear();
+        self.ledger.keep(desk, &[])?;
         self.sinks.wake();
         Ok(())
     }
@@ -95,8 +96,8 @@ impl Delivery {
     /// Ends the sinks, and loses nothing.
     pub(crate) fn finish(mut self, desk: &Desk) -> Result<()> {
         self.tell(desk, Vec::new())?;
-        let left = self.waiting.len();
         let kept = self.ledger.keep(desk, &[]);
+        let left = self.waiting();
         self.ledger.keep_maxima(desk, true);
         self.sinks.finish(LAST);
         kept?;

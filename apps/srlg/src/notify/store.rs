@@ -4,11 +4,12 @@
 //! done, so that its queue is what comes after. A row per alert has the numbers of its first and of its last notice, so
 //! that active alerts are found without a look at all notices.
 //! Invariants: notices and the states of the same moment come to disk together or not at all. So after a kill no start
-//! is told twice, and no end is lost. One process writes, which has a lock; others may read.
+//! is told twice, and no end is lost. While the disk is full, notices wait in memory (`waiting`), where sinks find them:
+//! a kill may repeat those. One process writes, which has a lock; others may read.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -16,6 +17,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params}
 
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
+use waiting::Waiting;
+
+mod waiting;
 
 /// How long the database waits for another program, as one that makes a copy.
 const BUSY: Duration = Duration::from_secs(5);
@@ -27,6 +31,8 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     connection: Mutex<Connection>,
+    /// Locked before the connection.
+    waiting: Mutex<Waiting>,
     /// Absent in memory.
     path: Option<PathBuf>,
     /// Held until the last clone is gone; absent in memory and for reading.
@@ -62,7 +68,7 @@ impl Store {
             Ok(connection)
         };
         let connection = open().map_err(|error| explain(error, path.as_deref()))?;
-        Ok(Self::new(connection, path, lock))
+        Self::new(connection, path, lock)
     }
 
     /// Opens the database in the folder `state` for reading, which another process may write.
@@ -76,11 +82,24 @@ impl Store {
             Ok(connection)
         };
         let connection = open().map_err(|error| explain(error, Some(&path)))?;
-        Ok(Self::new(connection, Some(path), None))
+        Self::new(connection, Some(path), None)
     }
 
-    fn new(connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Self {
-        Self(Arc::new(Inner { connection: Mutex::new(connection), path, _lock: lock }))
+    fn new(connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Result<Self> {
+        let stored = last(&connection).map_err(|error| explain(error, path.as_deref()))?;
+        let (connection, waiting) =
+            (Mutex::new(connection), Waiting { stored, ..Waiting::default() });
+        Ok(Self(Arc::new(Inner { connection, waiting: Mutex::new(waiting), path, _lock: lock })))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how many notices wait for the database.
+    #[must_use]
+    pub fn waiting_len(&self) -> usize {
+        self.waiting().notices.len()
     }
 
     /// Does `work` alone, and says of an error what it is about.
@@ -91,25 +110,30 @@ impl Store {
     }
 
     /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notice.
-    /// After an error nothing is added or set.
+    /// After an error nothing is set, and the notices wait for the next call; sinks find them meanwhile.
     pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
+        let mut waiting = self.waiting();
+        waiting.extend(notices);
         self.with(|connection| {
             let transaction = connection.transaction()?;
-            for notice in notices {
+            for (number, notice) in &waiting.notices {
                 let (id, json) = (notice.id.to_string(), serde_json::to_string(notice)?);
-                let sql = "INSERT INTO notices (id, now_ms, json) VALUES (?, ?, ?)";
-                let row = params![id, i64::try_from(notice.now_ms)?, json];
-                let number = transaction.prepare_cached(sql)?.insert(row)?;
-                follow(&transaction, &id, number, notice.status == Status::End)?;
+                let sql = "INSERT INTO notices (number, id, now_ms, json) VALUES (?, ?, ?, ?)";
+                let row = params![number, id, i64::try_from(notice.now_ms)?, json];
+                transaction.prepare_cached(sql)?.execute(row)?;
+                follow(&transaction, &id, *number, notice.status == Status::End)?;
+            }
+            for (name, cursor) in &waiting.cursors {
+                set_cursor(&transaction, name, *cursor)?;
             }
             for (key, value) in states {
                 let sql = "INSERT OR REPLACE INTO states (key, value) VALUES (?, ?)";
                 transaction.prepare_cached(sql)?.execute(params![key, value])?;
             }
-            let last = last(&transaction)?;
-            transaction.commit()?;
-            Ok(last)
-        })
+            Ok(transaction.commit()?)
+        })?;
+        waiting.clear();
+        Ok(waiting.stored)
     }
 
     /// Returns the state of `key`, if one was set.
@@ -121,14 +145,18 @@ impl Store {
     }
 
     /// Returns the number of the last notice, which may be forgotten, or 0.
-    pub fn last(&self) -> Result<i64> {
-        self.with(|connection| last(connection))
+    #[must_use]
+    pub fn last(&self) -> i64 {
+        self.waiting().last()
     }
 
     /// Returns up to `most` notices after `number`, in their order.
     pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
-        self.notices(sql, params![number, i64::try_from(most)?])
+        let waiting = self.waiting();
+        let mut found = self.notices(sql, params![number, i64::try_from(most)?])?;
+        waiting.append_after(number, most, &mut found);
+        Ok(found)
     }
 
     fn notices(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<NumberedNotice>> {
@@ -214,18 +242,25 @@ impl Store {
     pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE NOT is_end ORDER BY last";
-        self.notices(sql, [])
+        let waiting = self.waiting();
+        let mut open = self.notices(sql, [])?;
+        waiting.update_open(&mut open);
+        Ok(open)
     }
 
     /// Returns the alerts of which something had been told at the notice `number`, but not their end.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1";
-        self.with(|connection| {
+        let waiting = self.waiting();
+        let mut open = self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
             let ids = query.query_map([number], |row| row.get::<_, String>(0))?;
-            ids.map(|id| id?.parse().map_err(|error: &str| anyhow!(error))).collect()
-        })
+            let ids = ids.map(|id| id?.parse().map_err(|error: &str| anyhow!(error)));
+            ids.collect::<Result<Vec<_>>>()
+        })?;
+        waiting.update_open_at(number, &mut open);
+        Ok(open)
     }
 
     /// Returns the last notice of each alert of which one was told since `since_ms`, milliseconds since the Unix epoch; the
@@ -274,7 +309,17 @@ pub struct Cursor {
     pub dropped: i64,
 }
 
-const SET: &str = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?)";
+fn set_cursor(connection: &Connection, name: &str, cursor: Cursor) -> Result<()> {
+    let Cursor { done, sent, failed, dropped } = cursor;
+    let sql = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?)";
+    connection.prepare_cached(sql)?.execute(params![name, done, sent, failed, dropped])?;
+    Ok(())
+}
+
+fn is_disk_full(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<rusqlite::Error>();
+    error.and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::DiskFull)
+}
 
 impl Store {
     /// Returns how far the sink `name` is; one that is new begins with what is told next.
@@ -290,19 +335,28 @@ impl Store {
                 return Ok(cursor);
             }
             let done = last(&transaction)?;
-            transaction.execute(SET, params![name, done, 0, 0, 0])?;
+            let cursor = Cursor { done, ..Cursor::default() };
+            set_cursor(&transaction, name, cursor)?;
             transaction.commit()?;
-            Ok(Cursor { done, ..Cursor::default() })
+            Ok(cursor)
         })
     }
 
-    /// Sets how far the sink `name` is.
+    /// Sets how far the sink `name` is. While the disk is full this waits in memory, as notices do.
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
-        let Cursor { done, sent, failed, dropped } = cursor;
-        self.with(|connection| {
-            connection.prepare_cached(SET)?.execute(params![name, done, sent, failed, dropped])?;
-            Ok(())
-        })
+        let mut waiting = self.waiting();
+        // It may be that of a notice that waits.
+        if waiting.notices.is_empty() {
+            match self.with(|connection| set_cursor(connection, name, cursor)) {
+                Err(error) if is_disk_full(&error) => {}
+                set => {
+                    waiting.cursors.remove(name);
+                    return set;
+                }
+            }
+        }
+        waiting.cursors.insert(name.to_owned(), cursor);
+        Ok(())
     }
 
     /// Forgets the sinks that are not among `names`, so that nothing is kept for them.

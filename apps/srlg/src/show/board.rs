@@ -58,6 +58,10 @@ pub struct Board {
     pub network: Option<NetworkBoard>,
     /// Where notices go.
     pub sinks: Vec<SinkBoard>,
+    /// Notices that the database has not taken, because its disk is full.
+    pub waiting_notices: usize,
+    /// Whether the last checkpoint could not be written.
+    pub is_checkpoint_failing: bool,
     /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
     /// Whether the last reload of the configuration went well.

@@ -110,7 +110,7 @@ impl Worker {
 
     /// Takes the next notices; whether there were any.
     fn step(&mut self) -> Result<bool> {
-        let waiting = self.store.last()? - self.cursor.done;
+        let waiting = self.store.last() - self.cursor.done;
         if waiting > self.queue {
             self.drop_oldest(waiting - self.queue)?;
         }
@@ -124,7 +124,7 @@ impl Worker {
             }
         }
         self.tick();
-        let left = self.store.last()? - self.cursor.done;
+        let left = self.store.last() - self.cursor.done;
         self.show(left);
         Ok(!is_empty)
     }
@@ -186,14 +186,14 @@ impl Worker {
                 return Ok(true);
             }
             self.tell_failure(&error);
-            self.show(self.store.last()? - self.cursor.done);
+            self.show(self.store.last() - self.cursor.done);
             if self.is_late() {
                 self.store.set_cursor(&self.name, self.cursor)?;
                 return Ok(false);
             }
             self.back_off();
             // What waits meanwhile may be too much.
-            if self.store.last()? - self.cursor.done > self.queue {
+            if self.store.last() - self.cursor.done > self.queue {
                 return Ok(false);
             }
         }

@@ -41,7 +41,7 @@ fn what_is_added_is_read_again_by_this_and_by_another() {
     assert_eq!(notices.len(), 6);
     store.add(&notices[..4], &[("a".to_owned(), vec![1, 2])]).unwrap();
     let other = Store::read(folder.path()).unwrap();
-    assert_eq!(other.last().unwrap(), 4);
+    assert_eq!(other.last(), 4);
     let numbered: Vec<Notice> = other.after(1, 2).unwrap().into_iter().map(|it| it.1).collect();
     assert_eq!(numbered, notices[1..3]);
     assert_eq!(other.open_alerts().unwrap().len(), 2);
@@ -128,9 +128,10 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
     let error = store.add(&notices(100), &[("a".to_owned(), vec![2])]).unwrap_err();
     let error = format!("{error:#}");
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
-    assert_eq!((store.last().unwrap(), store.state("a").unwrap()), (3, Some(vec![1])));
+    let read = Store::read(folder.path()).unwrap();
+    assert_eq!((read.last(), store.state("a").unwrap()), (3, Some(vec![1])));
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
-    assert_eq!(store.add(&notices(100), &state).unwrap(), 303);
+    assert_eq!(store.add(&[], &state).unwrap(), 303);
 }
 
 #[test]
@@ -145,10 +146,9 @@ fn a_damaged_database_is_told() {
     // All but the table of tables.
     bytes[4096..].fill(0xa5);
     fs::write(&path, bytes).unwrap();
-    let store = Store::open(Some(folder.path())).unwrap();
-    let error = format!("{:#}", store.add(&notices(1), &[]).unwrap_err());
+    let error = format!("{:#}", Store::open(Some(folder.path())).unwrap_err());
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
-    assert!(store.alerts_since(0).is_err() && store.open_alerts().is_err());
+    assert!(Store::read(folder.path()).is_err());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn no_number_is_given_twice_even_if_all_is_forgotten() {
     let store = Store::open(None).unwrap();
     assert_eq!(store.add(&notices(1), &[]).unwrap(), 3);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 3);
-    assert_eq!((store.last().unwrap(), store.cursor("new").unwrap().done), (3, 3));
+    assert_eq!((store.last(), store.cursor("new").unwrap().done), (3, 3));
     assert_eq!(store.add(&[], &[]).unwrap(), 3);
     assert_eq!(store.add(&notices(1), &[]).unwrap(), 6);
 }
@@ -188,4 +188,44 @@ fn memory_keeps_the_last_notices_alone() {
     store.add(&many(&end, 1), &[]).unwrap();
     assert_eq!(store.forget(0).unwrap(), 2);
     assert_eq!(store.after(0, 9_999).unwrap().len(), 2_000);
+}
+
+#[test]
+fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let notices = notices(100);
+    let cursor = |done| Cursor { done, sent: done, ..Cursor::default() };
+    store.add(&notices[..1], &[]).unwrap();
+    store.with(|it| Ok(it.pragma_update(None, "max_page_count", 1)?)).unwrap();
+    let state = |value| [("a".to_owned(), vec![value; 9_000])];
+    store.add(&notices[1..250], &state(1)).unwrap_err();
+    store.add(&notices[250..299], &state(2)).unwrap_err();
+    assert_eq!((store.last(), store.waiting_len(), store.state("a").unwrap()), (299, 298, None));
+    // As if they were in the database.
+    let numbers = |store: &Store, after, most| -> Vec<i64> {
+        store.after(after, most).unwrap().into_iter().map(|it| it.0).collect()
+    };
+    assert_eq!(numbers(&store, 0, 3), [1, 2, 3]);
+    assert_eq!(numbers(&store, 296, 9), [297, 298, 299]);
+    let open: Vec<i64> = store.open_alerts().unwrap().into_iter().map(|it| it.0).collect();
+    assert_eq!(open, [200], "all but one have ended");
+    assert_eq!(store.open_at(200).unwrap().len(), 100);
+    store.set_cursor("s", cursor(150)).unwrap();
+    assert_eq!(Store::read(folder.path()).unwrap().last(), 1);
+
+    store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
+    assert_eq!(store.add(&notices[299..], &state(3)).unwrap(), 300);
+    let other = Store::read(folder.path()).unwrap();
+    assert_eq!((other.last(), store.waiting_len()), (300, 0));
+    let stored: Vec<Notice> = other.after(0, 999).unwrap().into_iter().map(|it| it.1).collect();
+    assert_eq!(stored, notices);
+    assert_eq!(
+        (store.cursor("s").unwrap(), store.state("a").unwrap()),
+        (cursor(150), Some(vec![3; 9_000]))
+    );
+    // A position that waited does not come back.
+    store.set_cursor("s", cursor(300)).unwrap();
+    store.add(&[], &state(4)).unwrap();
+    assert_eq!(store.cursor("s").unwrap(), cursor(300));
 }

@@ -70,13 +70,17 @@ pub(super) async fn top(
     Json(&view.top[..limit]).into_response()
 }
 
-/// Whether slices end; a replay has no clock that they must keep up with.
+/// Whether slices end; a replay has no clock that they must keep up with. A disk that is full keeps no notification from its
+/// way, so that a restart would only make it worse.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
     if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {
         let text = format!("the last slice ended {} s ago", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    }
+    if board.waiting_notices > 0 || board.is_checkpoint_failing {
+        return "degraded: slices end in time, but the disk of the state is full".into_response();
     }
     "slices end in time".into_response()
 }

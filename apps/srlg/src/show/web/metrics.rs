@@ -36,6 +36,8 @@ fn record(board: &Board) {
     gauge!("srlg_config_last_reload_successful")
         .set(f64::from(u8::from(board.is_last_reload_good)));
     gauge!("srlg_config_last_reload_seconds").set(board.last_reload_ms as f64 / 1e3);
+    gauge!("srlg_database_waiting_notices").set(board.waiting_notices as f64);
+    gauge!("srlg_checkpoint_failing").set(f64::from(u8::from(board.is_checkpoint_failing)));
     board.views.iter().for_each(view);
     gauge!("srlg_live").set(f64::from(u8::from(board.is_live)));
     // Where these are more than have labels, somebody may wonder about the rest.

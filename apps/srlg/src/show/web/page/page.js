@@ -333,7 +333,11 @@ function showTables(board) {
   write(byId("exporters-none"), !exporters.length ? "No exporter has sent anything." : exporters.length > EXPORTERS ? `And ${round(exporters.length - EXPORTERS)} more.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
-  write(byId("sinks-none"), sinks.length ? "" : "Alerts go to the file alone.");
+  const waiting = board.waiting_notices;
+  const isFull = waiting > 0 || board.is_checkpoint_failing;
+  const full = `The disk of the state is full: ${waiting} notifications are not stored yet.`;
+  const none = sinks.length ? "" : "Notifications are stored, and sent to no sink.";
+  write(byId("sinks-none"), isFull ? full : none);
 }
 
 // The board, and how it comes

@@ -1,0 +1,68 @@
+//! Notices that the database has not taken yet, because its disk is full.
+//!
+//! Invariant: sinks read them behind those of the database, by the numbers that they will have there.
+
+use std::collections::BTreeMap;
+
+use super::{Cursor, NumberedNotice};
+use crate::alerts::{AlertId, Status};
+use crate::notify::notice::Notice;
+
+/// What waits for room on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// The number of the last notice in the database, which may be forgotten.
+    pub(super) stored: i64,
+    /// Notices after that one, in their order.
+    pub(super) notices: Vec<NumberedNotice>,
+    /// Positions of sinks.
+    pub(super) cursors: BTreeMap<String, Cursor>,
+}
+
+impl Waiting {
+    /// Returns the number of the last notice.
+    pub(super) fn last(&self) -> i64 {
+        self.notices.last().map_or(self.stored, |(number, _)| *number)
+    }
+
+    /// Adds notices, with the next numbers.
+    pub(super) fn extend(&mut self, notices: &[Notice]) {
+        for notice in notices {
+            let number = self.last() + 1;
+            self.notices.push((number, notice.clone()));
+        }
+    }
+
+    /// Notes that the database has everything.
+    pub(super) fn clear(&mut self) {
+        self.stored = self.last();
+        self.notices.clear();
+        self.cursors.clear();
+    }
+
+    /// Appends to `found`, which has notices of the database after `number`, those that wait, up to `most` in all.
+    pub(super) fn append_after(&self, number: i64, most: usize, found: &mut Vec<NumberedNotice>) {
+        let after = self.notices.iter().filter(|(of, _)| *of > number);
+        found.extend(after.take(most.saturating_sub(found.len())).cloned());
+    }
+
+    /// Brings the last notices of active alerts up to date.
+    pub(super) fn update_open(&self, open: &mut Vec<NumberedNotice>) {
+        for (number, notice) in &self.notices {
+            open.retain(|(_, other)| other.id != notice.id);
+            if notice.status != Status::End {
+                open.push((*number, notice.clone()));
+            }
+        }
+    }
+
+    /// Brings the alerts that were active at the notice `number` up to date.
+    pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
+        for (_, notice) in self.notices.iter().take_while(|(of, _)| *of <= number) {
+            open.retain(|id| *id != notice.id);
+            if notice.status != Status::End {
+                open.push(notice.id);
+            }
+        }
+    }
+}
