@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
-use crate::capture::{CaptureError, PacketCounts, Reader};
+use crate::capture::{CaptureError, Datagram, PacketCounts, Reader};
 
 use crate::error::InputError;
 use crate::exports::Exports;
 use crate::input::Status;
-use crate::input::{Event, LogLine, Progress};
+use crate::input::{Event, LogLine, Progress, Stop};
 use crate::options::InputOptions;
 
 /// Files, of which one is being read.
@@ -28,6 +28,9 @@ pub(crate) struct Files {
     packets: PacketCounts,
     read: Arc<AtomicU64>,
     bytes: u64,
+    stop: Stop,
+    #[cfg(any(feature = "flow", feature = "live"))]
+    has_standard_input: bool,
 }
 
 struct OpenFile {
@@ -36,8 +39,8 @@ struct OpenFile {
 }
 
 impl Files {
-    /// Begins with the first file.
-    pub(crate) fn open(options: &InputOptions) -> Result<Self, InputError> {
+    /// Begins with the first file. `stop` ends them all.
+    pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let mut bytes = 0;
         for path in options.input.iter().filter(|path| !is_standard_input(path)) {
             let metadata = fs::metadata(path)
@@ -51,6 +54,9 @@ impl Files {
             packets: PacketCounts::default(),
             read: Arc::default(),
             bytes,
+            stop: stop.clone(),
+            #[cfg(any(feature = "flow", feature = "live"))]
+            has_standard_input: options.input.iter().any(|path| is_standard_input(path)),
         };
         if files.open_next()? { Ok(files) } else { Err(InputError::None) }
     }
@@ -68,13 +74,19 @@ impl Files {
                 return Ok(None);
             };
             let is_read = if let Some(exports) = &mut self.exports {
-                let datagram = file.reader.next_datagram().map_err(failed(&file.name))?;
-                datagram.map(|it| exports.decode(it.source, it.time_ns, it.payload)).is_some()
+                let datagram = file.reader.next_datagram();
+                let decode = |it: Datagram<'_>| exports.decode(it.source, it.time_ns, it.payload);
+                datagram.map(|datagram| datagram.map(decode).is_some())
             } else {
-                match file.reader.next_contact().map_err(failed(&file.name))? {
-                    Some(contact) => return Ok(Some(Event::Contact(contact))),
-                    None => false,
+                match file.reader.next_contact() {
+                    Ok(Some(contact)) => return Ok(Some(Event::Contact(contact))),
+                    end => end.map(|_| false),
                 }
+            };
+            // A file that is left in the middle may look damaged.
+            let is_read = match is_read {
+                Err(_) if self.stop.is_asked() => false,
+                is_read => is_read.map_err(failed(&file.name))?,
             };
             if !is_read && let Some(warning) = self.end_file() {
                 return Ok(Some(warning));
@@ -85,6 +97,9 @@ impl Files {
     /// Begins with the next file; whether there is one.
     #[cold]
     fn open_next(&mut self) -> Result<bool, InputError> {
+        if self.stop.is_asked() {
+            return Ok(false);
+        }
         let Some(path) = self.waiting.next() else { return Ok(false) };
         let name = path.display().to_string();
         let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
@@ -97,7 +112,7 @@ impl Files {
             return Ok(Box::new(io::stdin()));
         }
         match File::open(&path) {
-            Ok(file) => Ok(Box::new(CountingFile::new(file, &self.read))),
+            Ok(file) => Ok(Box::new(CountingFile::new(file, &self.read, &self.stop))),
             Err(error) => Err(InputError::Open { path, error }),
         }
     }
@@ -107,9 +122,8 @@ impl Files {
     fn end_file(&mut self) -> Option<Event> {
         let OpenFile { name, reader, .. } = self.file.take()?;
         self.packets += reader.counts();
-        reader
-            .truncation()
-            .map(|truncation| Event::Log(LogLine::warning(format!("{name}: {truncation}"))))
+        let truncation = reader.truncation().filter(|_| !self.stop.is_asked());
+        truncation.map(|truncation| Event::Log(LogLine::warning(format!("{name}: {truncation}"))))
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -121,25 +135,34 @@ impl Files {
         Status { packets: Some(packets), ..of_exports }
     }
 
+    #[cfg(any(feature = "flow", feature = "live"))]
+    pub(crate) fn has_standard_input(&self) -> bool {
+        self.has_standard_input
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         Progress { read: self.read.load(Relaxed), of: self.bytes }
     }
 }
 
-/// Counts what is read of a file.
+/// A file whose bytes are counted as they are read, until it is asked to end.
 pub(crate) struct CountingFile {
     file: File,
     read: Arc<AtomicU64>,
+    stop: Stop,
 }
 
 impl CountingFile {
-    pub(crate) fn new(file: File, read: &Arc<AtomicU64>) -> Self {
-        Self { file, read: Arc::clone(read) }
+    pub(crate) fn new(file: File, read: &Arc<AtomicU64>, stop: &Stop) -> Self {
+        Self { file, read: Arc::clone(read), stop: stop.clone() }
     }
 }
 
 impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_asked() {
+            return Ok(0);
+        }
         let count = self.file.read(buffer)?;
         self.read.fetch_add(count as u64, Relaxed);
         Ok(count)

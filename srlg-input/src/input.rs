@@ -67,7 +67,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// A request to end a live [`Input`]. Clones ask the same input.
+/// A request to end an [`Input`]. Clones ask the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -118,7 +118,7 @@ impl Input {
         let source = if options.is_live() {
             Source::Live(Box::new(Live::open(options, &stop)?))
         } else {
-            Source::Files(Box::new(Files::open(options)?))
+            Source::Files(Box::new(Files::open(options, &stop)?))
         };
         Ok(Self { source, stop })
     }
@@ -135,14 +135,15 @@ impl Input {
         }
     }
 
-    /// Returns what asks the input to end. Files are read to their end all the same.
+    /// Returns the request that ends the input. What was read of a file until then still comes.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Lets the first signal to interrupt or terminate this process end an input that is live, as [`stop`](Self::stop)
-    /// does; the second ends the process at once, with exit code 2. It does nothing for files.
+    /// Lets signals to interrupt or terminate this process end the input, as [`stop`](Self::stop) does. A second interrupt
+    /// ends the process at once, with exit code 2. Standard input may not return before more comes, so signals are not
+    /// handled for it.
     ///
     /// # Errors
     /// [`InputError::Signals`] where the system does not let the process handle them.
@@ -151,15 +152,15 @@ impl Input {
         use signal_hook::consts::{SIGINT, SIGTERM};
         use signal_hook::flag;
 
-        if let Source::Live(_) = self.source {
-            for signal in [SIGINT, SIGTERM] {
-                let flag = self.stop.flag();
-                flag::register_conditional_shutdown(signal, 2, flag.clone())
-                    .and_then(|_| flag::register(signal, flag))
-                    .map_err(InputError::Signals)?;
-            }
+        if matches!(&self.source, Source::Files(files) if files.has_standard_input()) {
+            return Ok(());
         }
-        Ok(())
+        let flag = || self.stop.flag();
+        flag::register_conditional_shutdown(SIGINT, 2, flag())
+            .and_then(|_| flag::register(SIGINT, flag()))
+            .and_then(|_| flag::register(SIGTERM, flag()))
+            .map(drop)
+            .map_err(InputError::Signals)
     }
 
     /// Returns what became of all that came so far.

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod detect;
 pub mod explain;
 pub mod history;
+pub mod progress;
 pub mod suggest;
 
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +14,8 @@ use anyhow::Result;
 
 /// Writes a line to standard error. If that is closed or full, no reader is left.
 pub fn tell(line: std::fmt::Arguments<'_>) {
-    let _nobody_reads = writeln!(io::stderr(), "srlg: {line}");
+    // In one piece, as a bar may be below.
+    let _nobody_reads = progress::Stderr.write_all(format!("srlg: {line}\n").as_bytes());
 }
 
 /// Takes the end of the reader of a list, such as `head`, for the end of the list.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use srlg_cli::commands::{
-    contacts, demo, detect, explain, history, suggest, tell, until_pipe_breaks,
+    contacts, demo, detect, explain, history, progress, suggest, tell, until_pipe_breaks,
 };
 use srlg_cli::network::setup;
 use srlg_cli::{collect, config, measure, probe};
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     // Colours are for eyes alone: a file or a journal gets none.
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_writer(io::stderr)
+        .with_writer(|| progress::Stderr)
         .with_target(false);
     tracing_subscriber::registry().with(lines).with(command.log).init();
     match execute(command.task) {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::error::InputError;
 use crate::files::Files;
-use crate::input::Event;
+use crate::input::{Event, Stop};
 use crate::options::InputOptions;
 
 use super::belt::TICK;
@@ -14,7 +14,10 @@ use super::{DRAIN, Line, now_ns};
 pub(super) fn open(options: &InputOptions, line: &Line) -> Result<(), InputError> {
     let options = options.clone();
     // What is wrong with the first file comes from the thread: a pipe may say nothing for long.
-    line.spawn("read", move |line| read(Files::open(&options)?, line))
+    line.spawn("read", move |line| {
+        // What is in the pipe at the end still counts.
+        read(Files::open(&options, &Stop::default())?, line)
+    })
 }
 
 /// Reads to the end, or until the end is asked for; whoever writes may never pause.

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, Result};
 use srlg_input::{Contact, Event, Input, InputOptions};
 
+use super::progress::Progress;
 use super::tell;
 
 /// Options of `srlg contacts`.
@@ -27,10 +28,14 @@ pub fn run(args: &Args) -> Result<()> {
 fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
+    let mut progress = Progress::new(&input)?;
     writeln!(out, "time_ms,src,dst").context("cannot write to standard output")?;
     while let Some(event) = input.next_event()? {
         match event {
-            Event::Contact(contact) => print_contact(out, &contact),
+            Event::Contact(contact) => {
+                progress.count(&input);
+                print_contact(out, &contact)
+            }
             // Somebody may be reading along.
             Event::Time(_) => out.flush(),
             Event::Log(line) => {
@@ -41,6 +46,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
         }
         .context("cannot write to standard output")?;
     }
+    progress.finish();
     let status = input.status();
     status.to_string().lines().for_each(|line| tell(format_args!("{line}")));
     status.exporters.iter().for_each(|exporter| tell(format_args!("exporter {exporter}")));

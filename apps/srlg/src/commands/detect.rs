@@ -13,31 +13,31 @@ use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 use srlg_input::{Event, Input};
 
+use super::progress::Progress;
+use super::tell;
 use crate::alerts::rules::Rules;
 use crate::measure::track::Track;
 pub use args::Args;
 use args::Preset;
 use output::Output;
-use summary::Progress;
 
 /// Reads the input to its end, or until a signal.
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
-    let mut run = Run::new(args, Progress::new(&input)?)?;
-    let mut contacts = 0;
+    let (mut run, mut progress) = (Run::new(args)?, Progress::new(&input)?);
     while let Some(event) = input.next_event()? {
         match event {
             Event::Contact(contact) => {
                 run.take(&contact)?;
-                contacts += 1;
-                run.slices.reports.progress.show(contacts, &input);
+                progress.count(&input);
             }
             Event::Time(now_ns) => run.track.pass(now_ns, &mut run.slices)?,
-            Event::Log(line) => run.slices.reports.progress.tell(format_args!("{line}")),
+            Event::Log(line) => tell(format_args!("{line}")),
             _ => {}
         }
     }
+    progress.finish();
     summary::print(&run.finish()?, &input.status());
     Ok(())
 }
@@ -61,7 +61,6 @@ struct Slices {
 /// Where reports go, and what is remembered of them.
 struct Reports {
     output: Output,
-    progress: Progress,
     sampling: SamplingWindow,
     /// Whether estimates subtract a background, which can be too large.
     paper: bool,
@@ -89,12 +88,11 @@ struct Totals {
 }
 
 impl Run {
-    fn new(args: &Args, progress: Progress) -> Result<Self> {
+    fn new(args: &Args) -> Result<Self> {
         let late = args.late.unwrap_or(args.window.saturating_sub(1));
         let clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?;
         let reports = Reports {
             output: Output::new(args),
-            progress,
             sampling: SamplingWindow::new(args.window),
             paper: args.preset == Preset::Paper,
             totals: Totals::default(),
@@ -140,7 +138,6 @@ impl Run {
             reports.take(&detector.close_slice()?)?;
         }
         reports.output.finish()?;
-        reports.progress.finish();
         Ok(Totals {
             too_late: track.clock().too_late(),
             future: track.clock().future(),
@@ -182,9 +179,7 @@ impl Reports {
         totals.overloaded += 1;
         if totals.overloaded == 1 {
             let slice = report.slice;
-            self.progress.tell(format_args!(
-                "warning: overload in slice {slice}: {overload}; narrow --inside"
-            ));
+            tell(format_args!("warning: overload in slice {slice}: {overload}; narrow --inside"));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use srlg_input::capture::CaptureError;
-use srlg_input::{Input, InputError};
+use srlg_input::{Event, Input, InputError};
 
 use crate::commands::{Come, capture, data, open, pair, refused, template};
 use crate::exports::build::{ipfix, set, template10};
@@ -125,6 +125,25 @@ fn a_pipe_that_says_nothing_can_be_left() {
     let (_, mut input) = follow(folder.path());
     input.stop().stop();
     assert!(Come::to_end(&mut input).pairs.is_empty());
+}
+
+#[test]
+fn files_can_be_left_without_an_error_or_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
+    // More than is read at once.
+    let text = "time_ms,src,dst\n".to_owned() + &"1,192.0.2.1,192.0.2.2\n".repeat(100_000);
+    paths.iter().for_each(|path| std::fs::write(path, &text).unwrap());
+    let [a, b] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let mut input = open(&["--input", a, "--input", b]).unwrap();
+    assert!(matches!(input.next_event().unwrap(), Some(Event::Contact(_))));
+    input.stop().stop();
+    let mut contacts = 1;
+    while let Some(event) = input.next_event().unwrap() {
+        assert!(matches!(event, Event::Contact(_)), "{event:?}");
+        contacts += 1;
+    }
+    assert!(contacts < 100_000, "{contacts}");
 }
 
 #[test]

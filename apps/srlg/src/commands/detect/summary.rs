@@ -1,13 +1,10 @@
-//! Standard error: a bar over the bytes of files, where somebody watches, and the last summary.
+//! The summary of a run on standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
-use anyhow::Result;
-use indicatif::{ProgressBar, ProgressStyle};
-use srlg_input::{Input, Status};
+use srlg_input::Status;
 
 use super::Totals;
-use crate::commands::tell;
 
 /// Background up to which the paper's estimate is clear: see docs/measurements.md.
 const CLEAR_BACKGROUND: f64 = 0.01;
@@ -94,41 +91,5 @@ fn peak_memory() -> String {
     match kib {
         Some(kib) => format!("process peak {:.1} MB", kib as f64 * 1024.0 / 1e6),
         None => "process peak unknown on this system".to_owned(),
-    }
-}
-
-/// Contacts between two looks at the clock.
-const STEP: u64 = 1 << 16;
-
-pub(super) struct Progress {
-    bar: ProgressBar,
-}
-
-impl Progress {
-    /// Shows nothing where there is no file, or no terminal.
-    pub(super) fn new(input: &Input) -> Result<Self> {
-        let bytes = input.progress().of;
-        if bytes == 0 || !io::stderr().is_terminal() {
-            return Ok(Self { bar: ProgressBar::hidden() });
-        }
-        let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-        let style = ProgressStyle::with_template(style)?;
-        Ok(Self { bar: ProgressBar::new(bytes).with_style(style) })
-    }
-
-    /// Shows how much of `input` has been read, after its contact of number `contact`.
-    pub(super) fn show(&self, contact: u64, input: &Input) {
-        if contact.is_multiple_of(STEP) {
-            self.bar.set_position(input.progress().read);
-        }
-    }
-
-    /// Tells a line above the bar.
-    pub(super) fn tell(&self, line: std::fmt::Arguments<'_>) {
-        self.bar.suspend(|| tell(line));
-    }
-
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
     }
 }

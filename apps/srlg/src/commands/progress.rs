@@ -1,0 +1,63 @@
+//! A bar over the bytes of files, on a terminal, with everything else that goes to standard error above it.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use srlg_input::Input;
+
+/// The bar of this process.
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+
+/// Contacts between two looks at the position.
+const STEP: u64 = 1 << 16;
+
+/// The progress of an input.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    contacts: u64,
+}
+
+impl Progress {
+    /// Makes the progress of `input`. It shows nothing without a file or a terminal.
+    pub(crate) fn new(input: &Input) -> Result<Self> {
+        let bytes = input.progress().of;
+        if bytes == 0 || !io::stderr().is_terminal() {
+            return Ok(Self { bar: ProgressBar::hidden(), contacts: 0 });
+        }
+        let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let style = ProgressStyle::with_template(style)?;
+        let bar = ProgressBar::new(bytes).with_style(style);
+        Ok(Self { bar: BAR.get_or_init(|| bar).clone(), contacts: 0 })
+    }
+
+    /// Counts a contact of `input`, and shows now and then how much has been read.
+    #[inline]
+    pub(crate) fn count(&mut self, input: &Input) {
+        self.contacts += 1;
+        if self.contacts.is_multiple_of(STEP) {
+            self.bar.set_position(input.progress().read);
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Standard error. What is written appears above the bar.
+#[derive(Debug, Default)]
+pub struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let write = || io::stderr().write(bytes);
+        BAR.get().map_or_else(write, |bar| bar.suspend(write))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
