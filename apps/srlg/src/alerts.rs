@@ -24,6 +24,7 @@ pub(crate) mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
+pub use host::Miss;
 pub use quiet::{Every, OnChange, Trouble};
 pub use rules::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};

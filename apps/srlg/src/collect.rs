@@ -145,7 +145,7 @@ fn open(
     let mut desk = Desk::new(config);
     let ended = ledger.restore(&mut desk)?;
     let mut delivery = Delivery::start(ledger, &config.sinks)?;
-    delivery.tell(&desk, ended)?;
+    delivery.tell(&desk, &ended)?;
     let path = args.config.clone();
     let mut engine = Engine {
         progress: Progress::since(rule.running()),

@@ -72,6 +72,47 @@ fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
 }
 
 #[test]
+fn after_a_restart_each_window_waits_for_its_own_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n{}\
+         [[rule]]\nname = 'r'\nthresholds = {{ 10s = 50, 1h = 5000 }}\nhold = '5s'\n",
+        folder.path().display(),
+        view("a", "destination")
+    );
+    let config = Config::parse(&text).unwrap();
+    let start_ms = now_ms() - 200_000;
+    let mut first = Continued::open(&config).unwrap();
+    let told = feed(&mut first.monitor, start_ms, 20, 100);
+    end(first, &told);
+
+    // The flood is over 10 s after the restart.
+    let mut second = Continued::open(&config).unwrap();
+    let mut told = feed(&mut second.monitor, start_ms + 22_000, 10, 100);
+    told.extend(feed(&mut second.monitor, start_ms + 32_000, 60, 1));
+    let [end] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((end.status, end.main.window_ms), (Status::End, 10_000));
+    let after_ms = end.now_ms - (start_ms + 32_000);
+    // The window, the hold, and a slice at either end.
+    assert!((15_000..=17_000).contains(&after_ms), "{after_ms}");
+}
+
+#[test]
+fn a_clock_that_is_set_forward_by_an_hour_ends_no_alert_and_starts_none_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Continued::open(&config(folder.path(), &["a"])).unwrap();
+    let start_ms = now_ms() - 4_000_000;
+    let mut told = feed(&mut first.monitor, start_ms, 10, 100);
+    let later_ms = start_ms + 3_610_000;
+    first.monitor.miss_contacts_until(later_ms * 1_000_000);
+    told.extend(feed(&mut first.monitor, later_ms, 20, 100));
+    told.extend(feed(&mut first.monitor, later_ms + 20_000, 30, 1));
+    let changes = told.iter().filter(|notice| notice.status != Status::Update);
+    let changes: Vec<_> = changes.map(|notice| (notice.status, notice.id)).collect();
+    assert_eq!(changes, [(Status::Start, told[0].id), (Status::End, told[0].id)]);
+}
+
+#[test]
 fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), &["a"]);

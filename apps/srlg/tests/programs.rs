@@ -97,6 +97,24 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     assert_eq!((end["until_ms"].as_u64(), &end["id"]), (Some(ms(60)), &start["id"]));
 }
 
+#[test]
+fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_named() {
+    let list = file("late-attack.csv");
+    // Its last second is the 11th, the first one of the flood.
+    std::fs::write(&list, attack(11)).unwrap();
+    let options = ["--inside", "10.0.0.0/8", "--threshold", "1000", "--window"];
+    let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
+    let (output, printed, told) = run(&[&args[..], &["30s"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let [start] = &lines(&printed)[..] else { panic!("{printed}") };
+    assert_eq!((&start["status"], &start["host"]), (&"start".into(), &"10.0.0.1".into()));
+    // In a window of a slice the flood is at the threshold in that slice alone.
+    let (output, printed, told) = run(&[&args[..], &["1s"]].concat());
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
+    let miss = told.lines().find(|line| line.contains("no alert in the view fan-in")).unwrap();
+    assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
+}
+
 /// Ten seconds in which `contacts` hosts, by their numbers, talk to a host of IPv6.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {

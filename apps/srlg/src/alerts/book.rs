@@ -11,7 +11,7 @@ use srlg_input::contact::Sampling;
 
 use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
-use crate::alerts::{Alert, Condition, Sighting, Sightings, Status, Subject, Tracker};
+use crate::alerts::{Alert, Condition, Miss, Sighting, Sightings, Status, Subject, Tracker};
 use crate::notify::notice::{Context, Evidence};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
@@ -194,8 +194,9 @@ impl Book {
             return self.shown.close(report, |host| self.tracker.is_active(host));
         }
         self.next = report.slice;
-        let is_overloaded = is_overloaded || condition.is_overloaded;
-        let alerts = self.track(sightings, Condition { is_overloaded, ..*condition });
+        // Super points may be missing.
+        let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
+        let alerts = self.track(sightings, Condition { whole_slices, ..*condition });
         let now_ms = self.now_ms();
         for (window, points) in sightings {
             let maxima = self.maxima.entry(*window).or_default();
@@ -262,6 +263,11 @@ impl Book {
             data_age_ms: alert.now_ms.saturating_sub(newest_input_ms),
             ..Context::default()
         }
+    }
+
+    /// Returns the largest hosts that passed their threshold in too few slices for an alert.
+    pub(crate) fn misses(&self) -> Vec<Miss> {
+        self.tracker.misses(|host| self.rules.rule(host))
     }
 
     /// Hosts with an alert, or about to have one; those with the most peers first.

@@ -5,6 +5,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +42,11 @@ struct WindowState {
     hits: u32,
     /// The counts, if the window has been active since the alert started.
     course: Option<Course>,
+    /// The largest count at the threshold, and the number of such slices, since the host is followed.
+    #[serde(skip)]
+    most: f64,
+    #[serde(skip)]
+    all_hits: u32,
 }
 
 /// The counts of an alert within one window.
@@ -54,6 +61,33 @@ struct Course {
     told: f64,
     /// The time since which the count is below the one at which the window ends.
     below_since_ms: Option<u64>,
+}
+
+/// A host that passed its threshold, in too few slices for an alert.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Miss {
+    /// The host.
+    pub host: IpAddr,
+    /// Its largest count.
+    pub cardinality: f64,
+    /// The threshold.
+    pub threshold: f64,
+    /// Number of slices at the threshold.
+    pub slices: u32,
+    /// Number of slices that would have started an alert, of the last `of_slices`.
+    pub for_slices: u32,
+    /// See `for_slices`.
+    pub of_slices: u32,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, cardinality, threshold, slices, for_slices, of_slices } = self;
+        write!(
+            f,
+            "{host}: {cardinality:.0} peers, {slices} slices at the threshold of {threshold}; {for_slices} of {of_slices} are required"
+        )
+    }
 }
 
 /// A change of the alert of a host.
@@ -88,14 +122,14 @@ impl HostState {
         self.courses_mut().for_each(|course| course.below_since_ms = None);
     }
 
-    /// Takes a slice that ended at `now_ms`, with the sighting in each window. If not `may_fall`, missing counts may be the
-    /// fault of the measurement, and nothing ends.
+    /// Takes a slice that ended at `now_ms`, with the sighting in each window. Windows of more than `whole_slices` do not end,
+    /// because contacts may be missing in them.
     pub(crate) fn step(
         &mut self,
         rule: &Rule,
         sighting: impl Fn(u32) -> Sighting,
         now_ms: u64,
-        may_fall: bool,
+        whole_slices: u32,
     ) -> Option<Change> {
         let (mut has_joined, mut has_lost, mut until_ms) = (false, false, 0);
         self.windows.retain(|length, window| {
@@ -106,7 +140,8 @@ impl HostState {
         });
         for (length, terms) in &rule.windows {
             let window = self.windows.entry(*length).or_default();
-            match window.step(terms, sighting(*length), now_ms, may_fall) {
+            let is_whole = *length <= whole_slices;
+            match window.step(terms, sighting(*length), now_ms, is_whole) {
                 Some(Turn::Start) => has_joined = true,
                 Some(Turn::End(since_ms)) => until_ms = until_ms.max(since_ms),
                 None => {}
@@ -170,6 +205,14 @@ impl HostState {
         by_severity(counts.collect())
     }
 
+    /// Returns how far a host without an alert was from one by `rule`, in the window with the most slices at the threshold.
+    pub(crate) fn miss(&self, host: IpAddr, rule: &Rule) -> Option<Miss> {
+        let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.all_hits)?;
+        let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
+        let (cardinality, slices) = (window.most, window.all_hits);
+        (slices > 0).then_some(Miss { host, cardinality, threshold, slices, for_slices, of_slices })
+    }
+
     fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
         self.windows.values_mut().filter_map(|window| window.course.as_mut())
     }
@@ -195,11 +238,15 @@ impl WindowState {
         terms: &Terms,
         sighting: Sighting,
         now_ms: u64,
-        may_fall: bool,
+        is_whole: bool,
     ) -> Option<Turn> {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
         self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
         self.hits &= u32::MAX >> (32 - terms.of_slices);
+        if sighting.is_hit(terms) {
+            self.most = self.most.max(cardinality);
+            self.all_hits += 1;
+        }
         let starts = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
         match &mut self.course {
             None if starts => self.course = Some(Course::new(terms.threshold, sighting, now_ms)),
@@ -215,7 +262,7 @@ impl WindowState {
             return starts.then_some(Turn::Start);
         }
         let down = (terms.down * terms.threshold).min(terms.threshold - 4.0 * std_error);
-        if is_lower_bound || cardinality >= down || !may_fall {
+        if is_lower_bound || cardinality >= down || !is_whole {
             course.below_since_ms = None;
             return None;
         }

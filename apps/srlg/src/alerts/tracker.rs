@@ -14,7 +14,7 @@ use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Change, HostState};
+use crate::alerts::host::{Change, HostState, Miss};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
 
@@ -55,12 +55,20 @@ impl From<&SuperPoint> for Sighting {
 }
 
 /// The condition of a slice: how far it can be trusted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Nothing came of any exporter or interface: what is missing is no sign of an end, and nothing changes.
+    /// Whether no exporter and no interface sent anything: nothing changes, because silence is not the end of an attack.
     pub is_input_lost: bool,
-    /// Super points may be missing: nothing ends.
-    pub is_overloaded: bool,
+    /// Number of the last slices, this one included, of which nothing is missing. Counts within longer windows may be too
+    /// low, so those windows do not end.
+    pub whole_slices: u32,
+}
+
+impl Default for Condition {
+    /// Nothing was ever missing.
+    fn default() -> Self {
+        Self { is_input_lost: false, whole_slices: u32::MAX }
+    }
 }
 
 /// A tracker of the alerts of one view.
@@ -73,6 +81,22 @@ pub struct Tracker {
     /// Of the last slice, see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
+    /// The largest hosts that were followed and had no alert.
+    #[serde(skip)]
+    misses: Vec<Miss>,
+}
+
+/// The most misses that are remembered.
+const MOST_MISSES: usize = 8;
+
+/// Returns the largest miss of each host, of the hosts with the largest ones.
+fn largest(misses: impl Iterator<Item = Miss>) -> Vec<Miss> {
+    let mut misses: Vec<Miss> = misses.collect();
+    misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
+    let mut hosts = BTreeSet::new();
+    misses.retain(|miss| hosts.insert(miss.host));
+    misses.truncate(MOST_MISSES);
+    misses
 }
 
 /// A slice, as it is worked on.
@@ -100,7 +124,7 @@ impl Tracker {
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        Self { view: view.into(), hosts, starts, groups, left_out: 0 }
+        Self { view: view.into(), hosts, starts, groups, left_out: 0, misses: Vec::new() }
     }
 
     /// Returns how many alerts go on, those of networks as one each.
@@ -129,11 +153,18 @@ impl Tracker {
         self.left_out
     }
 
+    /// Returns the largest hosts that passed their threshold in too few slices for an alert, the largest first.
+    pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
+        let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
+        let pending = pending.filter_map(|(host, state)| state.miss(*host, rule(*host)?));
+        largest(self.misses.iter().copied().chain(pending))
+    }
+
     /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
     /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
     ///
     /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert is
-    /// returned; if super points may be missing, no alert ends for want of peers.
+    /// returned; windows that are not whole do not end.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -156,7 +187,7 @@ impl Tracker {
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
         let mut started = Vec::new();
         for host in hosts {
-            if self.step(host, rule(host), &mut slice, !condition.is_overloaded) {
+            if self.step(host, rule(host), &mut slice, condition.whole_slices) {
                 started.push(host);
             }
         }
@@ -198,7 +229,7 @@ impl Tracker {
         host: IpAddr,
         rule: Option<&Rule>,
         slice: &mut Slice,
-        may_fall: bool,
+        whole_slices: u32,
     ) -> bool {
         let now_ms = slice.now_ms;
         let Some(rule) = rule else {
@@ -207,12 +238,16 @@ impl Tracker {
         };
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
-        match state.step(rule, |window| slice.of(window, host), now_ms, may_fall) {
+        match state.step(rule, |window| slice.of(window, host), now_ms, whole_slices) {
             Some(Change::Start) => return true,
             Some(Change::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
-            None if state.is_idle() => drop(self.hosts.remove(&host)),
+            None if state.is_idle() => {
+                let miss = state.miss(host, rule);
+                self.hosts.remove(&host);
+                self.misses = largest(self.misses.drain(..).chain(miss));
+            }
             None => {}
         }
         false

@@ -291,11 +291,10 @@ impl Engine {
             progress.newest_input_ms =
                 close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
-        // Where no probe has delivered it nothing is known of the slice. Where a delta of its window is missing there may be
-        // more than was counted.
+        // Where no probe has delivered it nothing is known of the slice.
         let condition = Condition {
             is_input_lost: close.delivered.is_empty(),
-            is_overloaded: !close.is_window_whole,
+            whole_slices: close.whole_slices,
         };
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
@@ -333,7 +332,7 @@ impl Engine {
             let window = detectors[view].params().window().min(slices.saturating_add(1));
             Ok(detectors[view].cardinality_within(host, window)?.cardinality)
         })?;
-        self.delivery.tell(desk, notices)?;
+        self.delivery.tell(desk, &notices)?;
         sites.ask(watched);
         self.tell_of_close(close);
         Ok(())
@@ -452,6 +451,7 @@ impl Engine {
                     sites: sites.collect(),
                 }),
                 sinks: delivery.boards(),
+                waiting_notices: delivery.waiting(),
                 last_reload_ms: progress.last_reload_ms,
                 is_last_reload_good: progress.is_last_reload_good,
                 ..Board::default()

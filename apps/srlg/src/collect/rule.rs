@@ -329,8 +329,8 @@ pub(super) struct Close {
     pub(super) late: Vec<usize>,
     /// Did not, and are silent.
     pub(super) missing: Vec<usize>,
-    /// Every probe has delivered all slices of the window that ends with this one.
-    pub(super) is_window_whole: bool,
+    /// The number of the last slices, this one included, that every probe has delivered, as far as the window reaches.
+    pub(super) whole_slices: u32,
 }
 
 /// The reason why a slice closed.

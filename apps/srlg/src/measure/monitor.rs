@@ -8,6 +8,7 @@ use srlg_host::state::Snapshot;
 use srlg_input::Status as InputStatus;
 use srlg_input::contact::{Contact, Sampling};
 
+use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
 use crate::config::Config;
 use crate::measure::watch::Watch;
@@ -111,13 +112,26 @@ impl Monitor {
         views.try_for_each(|(watch, book)| watch.take(contact, book))
     }
 
+    /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set: no window ends that
+    /// reaches back to it.
+    pub fn miss_contacts_until(&mut self, now_ns: u64) {
+        self.watches.iter_mut().for_each(|watch| watch.miss_contacts_until(now_ns));
+    }
+
     /// Lets time pass until `now_ns`.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.pass(now_ns, book))
     }
 
-    /// Ends the last slice, at the end of an input.
+    /// Returns the largest hosts of each view that passed their threshold in too few slices for an alert.
+    pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
+        let books = self.desk.books.iter();
+        books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
+    }
+
+    /// Ends the last slice, at the end of an input, and lets the clock run on for a window: what came last may yet start an
+    /// alert. Nothing ends, as nothing is known of that time.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.finish(book))

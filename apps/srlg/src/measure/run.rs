@@ -3,10 +3,13 @@
 //! Shape: one thread reads, counts and closes slices; sinks, checkpoints and the page have threads of their own, and hold
 //! it up never.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Result, ensure};
 use srlg_input::{Event, Input, LogLevel, LogLine};
 use tracing::{info, warn};
 
+use crate::commands::progress::Progress;
 use crate::config::Config;
 use crate::config::options::Options;
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
@@ -42,8 +45,9 @@ pub fn run(options: &Options) -> Result<()> {
         started_ms,
         last_reload_ms: started_ms,
         is_last_reload_good: true,
+        clock: StepClock::default(),
     };
-    it.delivery.tell(it.monitor.desk(), ended)?;
+    it.delivery.tell(it.monitor.desk(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
@@ -68,6 +72,24 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
+/// A step of the system clock that is more than a late call.
+const STEP: Duration = Duration::from_secs(5);
+
+/// A comparison of the system clock with one that is never set.
+#[derive(Debug, Default)]
+struct StepClock {
+    last: Option<(Instant, u64)>,
+}
+
+impl StepClock {
+    /// Returns how far the system clock was set forward since the last call, if it was. `now_ns` is the system time.
+    fn step(&mut self, now: Instant, now_ns: u64) -> Option<Duration> {
+        let (then, then_ns) = self.last.replace((now, now_ns))?;
+        let passed = Duration::from_nanos(now_ns.saturating_sub(then_ns));
+        passed.checked_sub(now - then).filter(|step| *step > STEP)
+    }
+}
+
 struct Loop<'a> {
     options: &'a Options,
     config: Config,
@@ -81,14 +103,26 @@ struct Loop<'a> {
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
+    clock: StepClock,
 }
 
 impl Loop<'_> {
     fn run(&mut self, input: &mut Input) -> Result<()> {
+        let mut progress = Progress::new(input)?;
         while let Some(event) = input.next_event()? {
             match event {
-                Event::Contact(contact) => self.monitor.take(&contact)?,
+                Event::Contact(contact) => {
+                    self.monitor.take(&contact)?;
+                    progress.count(input);
+                }
                 Event::Time(now_ns) => {
+                    if let Some(step) = self.clock.step(Instant::now(), now_ns) {
+                        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
+                        warn!(
+                            "the system clock was set forward by {step}: no window that reaches back to it ends"
+                        );
+                        self.monitor.miss_contacts_until(now_ns);
+                    }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;
                 }
@@ -101,15 +135,19 @@ impl Loop<'_> {
                 self.slice_ended(input)?;
             }
         }
+        progress.finish();
         if !self.config.source.is_live() {
             self.monitor.finish()?;
+            for (view, miss) in self.monitor.misses() {
+                info!("no alert in the view {view}: {miss}");
+            }
         }
         self.slice_ended(input)
     }
 
     fn slice_ended(&mut self, input: &Input) -> Result<()> {
         let notices = self.monitor.notices()?;
-        self.delivery.tell(self.monitor.desk(), notices)?;
+        self.delivery.tell(self.monitor.desk(), &notices)?;
         // Files tell no time of day.
         if !self.config.source.is_live() {
             self.look_around()?;
@@ -119,6 +157,8 @@ impl Loop<'_> {
             started_ms: self.started_ms,
             is_live: config.source.is_live(),
             sinks: delivery.boards(),
+            waiting_notices: delivery.waiting(),
+            is_checkpoint_failing: self.checkpoints.is_failing(),
             last_reload_ms: self.last_reload_ms,
             is_last_reload_good: self.is_last_reload_good,
             ..monitor.board(&input.status())
@@ -160,5 +200,21 @@ impl Loop<'_> {
         let told = self.delivery.finish(self.monitor.desk());
         let saved = self.checkpoints.finish(&mut self.monitor);
         told.and(saved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_forward_is_noticed_once_and_a_late_call_is_not() {
+        let (start, mut clock) = (Instant::now(), StepClock::default());
+        let mut step = |passed_s, system_s: u64| {
+            clock.step(start + Duration::from_secs(passed_s), (1_000 + system_s) * 1_000_000_000)
+        };
+        assert_eq!((step(0, 0), step(1, 1), step(60, 60)), (None, None, None));
+        assert_eq!(step(61, 3_661), Some(Duration::from_secs(3_600)));
+        assert_eq!((step(62, 3_662), step(63, 100), step(64, 101)), (None, None, None));
     }
 }

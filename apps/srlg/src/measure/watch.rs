@@ -43,8 +43,8 @@ struct Slices {
     sampling: SamplingWindow,
     /// When the newest contact was read, whichever it was.
     newest_input_ms: u64,
-    /// Before this slice counts are too low, as nothing was seen for a while.
-    whole_from: u64,
+    /// The first slice after those of which contacts are missing.
+    seen_from: u64,
     details: Details,
 }
 
@@ -68,7 +68,7 @@ impl Watch {
             slice_ms: general.slice.as_millis() as u64,
             sampling: SamplingWindow::new(sizes.window),
             newest_input_ms: 0,
-            whole_from: 0,
+            seen_from: 0,
             details: Details::new(seed),
         };
         Ok(Self { track, slices })
@@ -106,14 +106,19 @@ impl Watch {
         self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book })
     }
 
-    /// Hands on what waits, at the end of an input.
+    /// Hands on what waits, at the end of an input, and lets the clock run on for a window, in which nothing ends.
     pub(crate) fn finish(&mut self, book: &mut Book) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book };
         self.track.finish(&mut entries)?;
-        if self.track.clock().is_running() {
-            entries.close()?;
+        if !self.track.clock().is_running() {
+            return Ok(());
         }
-        Ok(())
+        entries.close()?;
+        entries.slices.seen_from = u64::MAX;
+        // After that the input counts as lost, and nothing starts.
+        let most = LOST_MS / entries.slices.slice_ms;
+        let window = u64::from(entries.slices.detector.params().window());
+        (0..window.min(most)).try_for_each(|_| entries.close().map(drop))
     }
 
     /// Returns how many peers `host` had within the last `slices`, or within the longest window where that is shorter.
@@ -142,10 +147,15 @@ impl Watch {
         Ok(())
     }
 
-    /// Counts are too low from now on, until a whole window has passed: no alert ends before.
-    pub(crate) fn miss_a_window(&mut self) {
-        // How long nothing was seen is known when the first slice starts.
-        self.slices.whole_from = u64::MAX;
+    /// Notes that contacts are missing until now: no window ends that reaches so far back.
+    pub(crate) fn miss_contacts(&mut self) {
+        // Until when is known when the first slice starts.
+        self.slices.seen_from = u64::MAX;
+    }
+
+    /// Notes that contacts of slices before `now_ns` are missing, the slice of `now_ns` included.
+    pub(crate) fn miss_contacts_until(&mut self, now_ns: u64) {
+        self.slices.seen_from = self.track.clock().slice_of(now_ns) + 1;
     }
 
     /// Returns what is known of the view now.
@@ -170,7 +180,8 @@ impl Slices {
         let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
         Condition {
             is_input_lost: end_ms.saturating_sub(self.newest_input_ms) >= LOST_MS,
-            is_overloaded: slice < self.whole_from,
+            whole_slices: u32::try_from((slice + 1).saturating_sub(self.seen_from))
+                .unwrap_or(u32::MAX),
         }
     }
 }
@@ -211,8 +222,9 @@ impl SliceSink for Entries<'_> {
         book.skip_to(slice);
         let start_ms = slice.saturating_mul(slices.slice_ms);
         slices.newest_input_ms = slices.newest_input_ms.max(start_ms);
-        if slices.whole_from == u64::MAX {
-            slices.whole_from = slice.saturating_add(slices.detector.params().window().into());
+        if slices.seen_from == u64::MAX {
+            // The first slice may have begun before.
+            slices.seen_from = slice + 1;
         }
         Ok(())
     }

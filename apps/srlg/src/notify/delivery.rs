@@ -40,14 +40,14 @@ impl Delivery {
     }
 
     /// Tells `notices`, when the database has them, with the alerts of `desk` at the same moment.
-    pub(crate) fn tell(&mut self, desk: &Desk, notices: Vec<Notice>) -> Result<()> {
-        for notice in &notices {
+    pub(crate) fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
+        for notice in notices {
             info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
         }
         if notices.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
-        let kept = self.ledger.keep(desk, &notices);
+        let kept = self.ledger.keep(desk, notices);
         self.sinks.wake();
         match kept {
             Ok(()) => {
@@ -95,7 +95,7 @@ impl Delivery {
 
     /// Ends the sinks, and loses nothing.
     pub(crate) fn finish(mut self, desk: &Desk) -> Result<()> {
-        self.tell(desk, Vec::new())?;
+        self.tell(desk, &[])?;
         let kept = self.ledger.keep(desk, &[]);
         let left = self.waiting();
         self.ledger.keep_maxima(desk, true);

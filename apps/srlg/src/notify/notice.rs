@@ -417,6 +417,12 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
         }
     };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
+    // Fewer peers than are reported, and the alert has not ended: in a window that is not whole.
+    if cardinality == 0.0 && alert.status == Status::Update {
+        return format!(
+            "{whom}: below the threshold of {threshold} hosts in the last {seconds} s; the end is not confirmed yet"
+        );
+    }
     let at_least = if is_lower_bound { "at least " } else { "" };
     let port = context.evidence.detail.as_ref().and_then(|detail| detail.ports.first());
     let mostly = port.filter(|(_, share)| *share >= MOSTLY);

@@ -129,7 +129,7 @@ fn more_than_can_be_counted_is_critical_and_no_end() {
 fn silence_of_the_input_ends_nothing_and_overload_neither() {
     for condition in [
         Condition { is_input_lost: true, ..Condition::default() },
-        Condition { is_overloaded: true, ..Condition::default() },
+        Condition { whole_slices: 0, ..Condition::default() },
     ] {
         let mut run = Run::new();
         run.host(3, 2_000.0).host(4, 0.0);
@@ -196,6 +196,20 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
     // From then on the long window was below.
     assert_eq!(run.told[4].until_ms, Some(18_000));
     assert_eq!(run.tracker.hosts().count(), 0);
+}
+
+#[test]
+fn each_window_waits_until_it_is_whole_itself() {
+    for (whole_slices, is_over) in [(0, false), (SHORT - 1, false), (SHORT, true)] {
+        let mut run = Run::new();
+        let terms = run.rule.windows[&SHORT];
+        run.rule.windows.insert(LONG, Terms { threshold: 1e6, ..terms });
+        run.host(3, 2_000.0);
+        let condition = Condition { whole_slices, ..Condition::default() };
+        (0..20).for_each(|_| drop(run.close_with(&[], condition)));
+        let ends = run.told.iter().filter(|it| it.status == Status::End).count();
+        assert_eq!(ends, usize::from(is_over), "{whole_slices}");
+    }
 }
 
 #[test]
@@ -276,7 +290,7 @@ fn a_minute_apart_they_are_told_alone() {
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
-    let overload = Condition { is_overloaded: true, ..Condition::default() };
+    let overload = Condition { whole_slices: 0, ..Condition::default() };
     let forged = |number: u32| {
         let host = IpAddr::from((0x0100_0000 + (number << 8)).to_be_bytes());
         sighting(host, 2_000.0 + f64::from(number))
@@ -357,7 +371,8 @@ proptest! {
                 .map(|(host, count)| sighting([10, 0, host / 2, host], f64::from(count % 3_000)))
                 .filter(|point| point.cardinality > 200.0)
                 .collect();
-            let condition = Condition { is_input_lost: worth == 0, is_overloaded: worth == 1 };
+            let whole_slices = if worth == 1 { 0 } else { u32::MAX };
+            let condition = Condition { is_input_lost: worth == 0, whole_slices };
             run.close_with(&points, condition);
             if restarts {
                 other.restart();

@@ -133,7 +133,7 @@ fn files_can_be_left_without_an_error_or_a_warning() {
     let paths = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
     // More than is read at once.
     let text = "time_ms,src,dst\n".to_owned() + &"1,192.0.2.1,192.0.2.2\n".repeat(100_000);
-    paths.iter().for_each(|path| std::fs::write(path, &text).unwrap());
+    paths.iter().for_each(|path| fs::write(path, &text).unwrap());
     let [a, b] = paths.each_ref().map(|path| path.to_str().unwrap());
     let mut input = open(&["--input", a, "--input", b]).unwrap();
     assert!(matches!(input.next_event().unwrap(), Some(Event::Contact(_))));

@@ -78,7 +78,7 @@ impl<T> CloseRule<T> {
             delivered: vec![],
             late: vec![],
             missing: vec![],
-            is_window_whole: false,
+            whole_slices: 0,
         };
         for probe in 0..self.known_from.len() {
             let parts = slot.take(probe);
@@ -91,16 +91,17 @@ impl<T> CloseRule<T> {
             };
             list.push(probe);
         }
-        close.is_window_whole = self.is_whole(slice);
+        close.whole_slices = self.whole_slices(slice);
         self.run(slice + 1);
         CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
-    /// Whether nothing is owed in the window that ends with `slice`.
-    fn is_whole(&self, slice: u64) -> bool {
-        let first = (slice + 1).saturating_sub(self.limits.window);
-        let is_known = self.known_from.iter().all(|from| *from <= first);
-        is_known && self.owed.range((first, 0)..(slice + 1, 0)).next().is_none()
+    /// Returns the number of slices up to `slice` since the last one in which anything is owed.
+    fn whole_slices(&self, slice: u64) -> u32 {
+        let known_from = self.known_from.iter().copied().max().unwrap_or(0);
+        let owed = self.owed.range(..(slice + 1, 0)).next_back();
+        let first = owed.map_or(known_from, |((owed, _), _)| known_from.max(owed + 1));
+        u32::try_from((slice + 1).saturating_sub(first)).unwrap_or(u32::MAX)
     }
 
     fn run(&mut self, slice: u64) {

@@ -174,7 +174,8 @@ fn a_window_is_whole_when_every_probe_has_delivered_all_of_its_slices() {
             collector.take(now, arrival(1, 110, 1));
         }
     }
-    let whole = collector.closed.iter().filter(|closed| closed.is_window_whole);
+    let whole =
+        collector.closed.iter().filter(|closed| u64::from(closed.whole_slices) >= limits.window);
     let whole: Vec<_> = whole.map(|closed| closed.slice).collect();
     // Nothing is known of what was before the first slice.
     assert_eq!(whole, [103, 104, 109, 112, 113, 114, 115, 116, 117, 118, 119]);
