@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<()> {
             return Ok(());
         };
         let Agreement { version, last_former } = agreement;
-        let plan = Plan::new(config, options, version.clone())?;
+        let plan = Plan::new(config, options, version.clone());
         // The page has a runtime of its own, which cannot be made within another.
         let (engine, position) = open(args, plan, last_former, ledger)?;
         runtime.block_on(serve(engine, position, link, version, stop))

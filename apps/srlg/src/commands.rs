@@ -1,5 +1,6 @@
 //! The commands of the program but `run`, `probe`, `collect` and `setup`, which have modules of their own.
 
+pub mod check;
 pub mod contacts;
 pub mod demo;
 pub mod detect;

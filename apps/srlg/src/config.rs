@@ -3,6 +3,7 @@
 //! ```text
 //! text --[document, file]--> File --[resolve]--> Config
 //! options of a command -----> File
+//! File --[trial]--> what cannot be used on this machine
 //! ```
 //!
 //! Invariant: a [`Config`] is whole and right: whatever is wrong was told before, with its line.
@@ -11,6 +12,7 @@ mod document;
 mod file;
 pub mod options;
 mod resolve;
+mod trial;
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +20,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use srlg_input::contact::Networks;
 use srlg_input::{InputOptions, ViewOptions};
-use toml::de::DeTable;
 use tracing::{info, warn};
 
 use crate::alerts::book::BELOW_DOWN;
@@ -46,6 +47,15 @@ pub struct Config {
     pub sinks: Vec<SinkOptions>,
 }
 
+/// A configuration that can be used on this machine.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The configuration.
+    pub config: Config,
+    /// What may be right or wrong.
+    pub notes: Problems,
+}
+
 /// A view with its rules.
 #[derive(Clone, Debug)]
 pub struct ViewConfig {
@@ -66,18 +76,25 @@ pub struct ViewConfig {
 impl Config {
     /// Reads the configuration in the file `path`.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Self::parse(&text).map_err(|problems| problems.of(path))?)
+        Ok(Self::parse(&read_text(path)?).map_err(|problems| problems.of(path))?)
     }
 
-    /// Reads the configuration `text`.
-    /// The error names all problems if the text is TOML, and else the first.
+    /// Reads the configuration `text`. The error names all problems.
     pub fn parse(text: &str) -> Result<Self, Problems> {
         let mut problems = Problems::default();
-        let root = DeTable::parse(text).map_err(|error| Problems::of_toml(text, &error))?;
-        let file = File::read(root.into_inner(), &mut problems);
+        let file = File::read(text, &mut problems);
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
+    }
+
+    /// Reads the configuration in the file `path`, and tries what it names on this machine.
+    pub fn check(path: &Path) -> Result<Checked> {
+        let text = read_text(path)?;
+        let of = |problems: Problems| problems.with_lines(&text).of(path);
+        let mut problems = Problems::default();
+        let file = File::read(&text, &mut problems);
+        let notes = trial::run(&file, &mut problems);
+        let config = resolve::resolve(file, problems).map_err(of)?;
+        Ok(Checked { config, notes: of(notes) })
     }
 
     /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
@@ -171,6 +188,10 @@ impl Config {
         }
         lines
     }
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 #[cfg(test)]

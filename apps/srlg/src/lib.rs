@@ -15,6 +15,7 @@ pub mod alerts;
 pub mod collect;
 pub mod commands;
 pub mod config;
+mod machine;
 pub mod measure;
 pub mod network;
 pub mod notify;

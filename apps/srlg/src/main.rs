@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use srlg_cli::commands::{
-    contacts, demo, detect, explain, history, progress, suggest, tell, until_pipe_breaks,
+    check, contacts, demo, detect, explain, history, progress, suggest, tell, until_pipe_breaks,
 };
 use srlg_cli::network::setup;
 use srlg_cli::{collect, config, measure, probe};
@@ -43,10 +43,10 @@ enum Task {
     Contacts(contacts::Args),
     /// Make what a network needs: keys, certificates and the configuration of the broker
     Setup(setup::Args),
-    /// Check a configuration, and show what it comes to
-    Check(explain::CheckArgs),
+    /// Check a configuration, and whether this machine has what it names, without starting anything
+    Check(check::Args),
     /// Show which rules of a configuration apply to a host, and why
-    Explain(explain::ExplainArgs),
+    Explain(explain::Args),
     /// Suggest thresholds from the counts in a state folder
     Suggest(suggest::Args),
     /// List the alerts in a state folder, which may be in use
@@ -86,7 +86,7 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Detect(args) => until_pipe_breaks(detect::run(&args))?,
         Task::Contacts(args) => until_pipe_breaks(contacts::run(&args))?,
         Task::Setup(args) => setup::run(&args)?,
-        Task::Check(args) => print(&explain::check(&args)?)?,
+        Task::Check(args) => print(&check::check(&args)?)?,
         Task::Explain(args) => print(&explain::explain(&args)?)?,
         Task::Suggest(args) => print(&suggest::suggest(&args)?)?,
         Task::Alerts(args) => print(&history::alerts(&args)?)?,

@@ -200,9 +200,9 @@ impl Book {
         let now_ms = self.now_ms();
         for (window, points) in sightings {
             let maxima = self.maxima.entry(*window).or_default();
-            maxima.pass(now_ms);
+            maxima.pass(now_ms, self.slice_ms);
             for point in points {
-                maxima.take(point.host, point.cardinality, now_ms);
+                maxima.take(point.host, point.cardinality);
                 let least = point.cardinality - point.std_error;
                 self.rules.count_host(point.host, *window, least, &mut self.hits);
             }

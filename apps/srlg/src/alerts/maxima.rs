@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,18 +21,21 @@ const DAY_MS: u64 = 86_400_000;
 pub(crate) struct Maxima {
     /// When the counts of today begin, milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When the last count was taken.
-    pub until_ms: u64,
+    /// When the counts of the day before begin, or those of today if there is none.
+    #[serde(default)]
+    pub first_ms: u64,
+    /// Milliseconds of slices that were counted today and on the day before.
+    #[serde(default)]
+    counted_ms: [u64; 2],
     today: HashMap<IpAddr, f64>,
     yesterday: HashMap<IpAddr, f64>,
 }
 
 impl Maxima {
-    /// Takes the count of `host` in a slice that ended at `now_ms`.
-    pub(crate) fn take(&mut self, host: IpAddr, cardinality: f64, now_ms: u64) {
+    /// Takes the count of `host` in a slice that has passed.
+    pub(crate) fn take(&mut self, host: IpAddr, cardinality: f64) {
         let most = self.today.entry(host).or_insert(0.0);
         *most = most.max(cardinality);
-        self.until_ms = now_ms;
         if self.today.len() >= 2 * HOSTS {
             let mut counts: Vec<(IpAddr, f64)> = self.today.drain().collect();
             counts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -39,15 +43,23 @@ impl Maxima {
         }
     }
 
-    /// Lets time pass until `now_ms`: after a day another begins.
-    pub(crate) fn pass(&mut self, now_ms: u64) {
+    /// Lets a slice of `slice_ms` pass, which ended at `now_ms`: after a day another begins.
+    pub(crate) fn pass(&mut self, now_ms: u64, slice_ms: u64) {
+        let [today, _] = self.counted_ms;
         if self.since_ms == 0 {
-            self.since_ms = now_ms;
+            (self.first_ms, self.since_ms) = (now_ms, now_ms);
         } else if now_ms.saturating_sub(self.since_ms) >= DAY_MS {
-            self.since_ms = now_ms;
+            (self.first_ms, self.since_ms) = (self.since_ms, now_ms);
+            self.counted_ms = [0, today];
             self.yesterday = std::mem::take(&mut self.today);
         }
-        self.until_ms = now_ms;
+        self.counted_ms[0] += slice_ms;
+    }
+
+    /// Returns the length of all slices that were counted, of today and of the day before.
+    #[must_use]
+    pub(crate) fn counted(&self) -> Duration {
+        Duration::from_millis(self.counted_ms.iter().sum())
     }
 
     /// Returns the largest count of each host, of today and of the day before.
@@ -66,6 +78,7 @@ impl Maxima {
 mod tests {
     use super::{HOSTS, Maxima};
     use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
 
     fn host(number: u32) -> IpAddr {
         Ipv4Addr::from_bits(number).into()
@@ -76,20 +89,21 @@ mod tests {
         let mut maxima = Maxima::default();
         let day = 86_400_000;
         for (now, count) in [(5, 10.0), (6, 30.0), (7, 20.0), (day + 5, 7.0), (2 * day + 5, 8.0)] {
-            maxima.pass(now);
-            maxima.take(host(1), count, now);
+            maxima.pass(now, 1_000);
+            maxima.take(host(1), count);
             if now == day + 5 {
                 assert_eq!(maxima.counts(), [(host(1), 30.0)]);
             }
         }
         assert_eq!(maxima.counts(), [(host(1), 8.0)]);
+        assert_eq!((maxima.counted(), maxima.first_ms), (Duration::from_secs(2), day + 5));
     }
 
     #[test]
     fn memory_is_bounded_and_the_largest_stay() {
         let mut maxima = Maxima::default();
         for number in 0..10 * HOSTS as u32 {
-            maxima.take(host(number), f64::from(number % 1_000_003), 1);
+            maxima.take(host(number), f64::from(number % 1_000_003));
             assert!(maxima.today.len() <= 2 * HOSTS);
         }
         let last = host(10 * HOSTS as u32 - 1);

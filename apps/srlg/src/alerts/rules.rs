@@ -272,7 +272,7 @@ impl Default for Terms {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}: give a number {range}")]
 pub struct BadTerms {
-    /// Name of the field.
+    /// Its name in a configuration.
     pub name: &'static str,
     /// Its value.
     pub value: f64,
@@ -287,13 +287,8 @@ impl Terms {
         for (name, value, is_good, range) in [
             ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "of at least 1"),
             ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
-            ("of_slices", f64::from(of_slices), (1..=32).contains(&of_slices), "from 1 to 32"),
-            (
-                "for_slices",
-                f64::from(for_slices),
-                (1..=of_slices).contains(&for_slices),
-                "from 1 to of_slices",
-            ),
+            ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "from 1 to 32"),
+            ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "from 1 to `of`"),
         ] {
             if !is_good {
                 return Err(BadTerms { name, value, range });

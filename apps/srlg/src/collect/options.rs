@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-
 use super::rule::Limits;
 use super::stream::Retention;
 use crate::config::Config;
@@ -40,24 +38,14 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Makes the plan of `config`, which is `version` of a network.
-    pub(super) fn new(
-        config: Config,
-        options: NetworkOptions,
-        version: NetworkVersion,
-    ) -> Result<Self> {
+    pub(super) fn new(config: Config, options: NetworkOptions, version: NetworkVersion) -> Self {
         let NetworkVersion { id: version, network, .. } = version;
-        let plan = Self { config, options, version, network };
-        let least = plan.least_age();
-        if let Some(age) = plan.options.stream_age {
-            ensure!(age >= least, "stream-age is {age:?}: give at least {least:?}");
-        }
-        Ok(plan)
+        Self { config, options, version, network }
     }
 
     /// Slices between two checkpoints.
     pub(super) fn every(&self) -> u64 {
-        let slices = self.config.general.checkpoint.as_millis() / self.network.slice().as_millis();
-        u64::try_from(slices).unwrap_or(u64::MAX).max(1)
+        NetworkOptions::slices_of_checkpoint(&self.config.general)
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -80,16 +68,11 @@ impl Plan {
     }
 
     pub(super) fn retention(&self) -> Retention {
-        let (slice, least_age) = (self.network.slice(), self.least_age());
+        let slice = self.network.slice();
+        let least_age = self.options.least_age(&self.config.general);
         let window = slice * self.network.window();
         let age = (window * 2 + slice * 200).max(Duration::from_secs(86_400));
         let age = self.options.stream_age.unwrap_or(age.max(least_age));
         Retention { age, bytes: i64::from(self.options.stream_mb) << 20, least_age }
-    }
-
-    /// From the last checkpoint but one on: probes may have forgotten what the last one has.
-    fn least_age(&self) -> Duration {
-        let slices = u32::try_from(self.every().saturating_mul(2)).unwrap_or(u32::MAX);
-        self.network.slice().saturating_mul(slices.saturating_add(2)) + self.options.deadline
     }
 }

@@ -1,4 +1,6 @@
-//! `srlg check` and `srlg explain`: what a configuration comes to.
+//! `srlg explain`: which rules and allow lists apply to a host.
+//!
+//! Shape: what decides comes first, and what would apply without it after.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -8,21 +10,13 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_input::contact::{Side, View};
 
-use crate::alerts::rules::AllowTarget;
+use crate::alerts::rules::{Allow, AllowTarget};
 use crate::config::{Config, ViewConfig};
 use crate::notify::notice::Direction;
 
-/// Options of `srlg check`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct CheckArgs {
-    /// File of the configuration
-    #[arg(long, value_name = "FILE")]
-    pub config: PathBuf,
-}
-
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ExplainArgs {
+pub struct Args {
     /// Host
     #[arg(value_name = "IP")]
     pub host: IpAddr,
@@ -32,38 +26,14 @@ pub struct ExplainArgs {
     pub config: PathBuf,
 }
 
-/// Returns what the configuration that `args` name comes to.
-pub fn check(args: &CheckArgs) -> Result<String> {
-    let config = Config::read(&args.config)?;
-    let mut text = String::new();
-    let mut all = 0;
-    for ViewConfig { name, sizes, rules, .. } in &config.views {
-        let memory = sizes.validate()?.recorder_bytes();
-        all += memory;
-        let windows: Vec<String> =
-            rules.windows().into_iter().map(|slices| time(config.general.slice * slices)).collect();
-        let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
-        writeln!(
-            text,
-            "view {name}: rules {}; windows of {}; counts from {} on; {:.1} MB",
-            names.join(", "),
-            windows.join(", "),
-            sizes.threshold,
-            memory as f64 / 1e6
-        )?;
-    }
-    writeln!(text, "{} is right: {:.1} MB", args.config.display(), all as f64 / 1e6)?;
-    Ok(text)
-}
-
 /// Returns which rules the host that `args` name has, and why.
-pub fn explain(args: &ExplainArgs) -> Result<String> {
+pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();
     let mut text = String::new();
     match config.labels.get(host) {
-        Some(label) => writeln!(text, "{host} is in {label}")?,
-        None => writeln!(text, "{host} is in no network with a label")?,
+        Some(label) => writeln!(text, "{host}, in {label}")?,
+        None => writeln!(text, "{host}, in no network with a label")?,
     }
     for view in &config.views {
         explain_in(view, host, config.general.slice, &mut text)?;
@@ -95,18 +65,24 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         return Ok(());
     }
     let told = rules.explain(host);
+    let (contacts, hosts): (Vec<&Allow>, Vec<&Allow>) =
+        told.allows.into_iter().partition(|allow| allow.is_of_contacts());
+    for allow in &hosts {
+        writeln!(text, "  no alert: an allow list ignores {host} ({})", allow.why)?;
+    }
+    let would = if hosts.is_empty() { "" } else { "without that, " };
     match told.rule {
         Some((rule, network)) => {
             writeln!(
                 text,
-                "  rule {}: {network} is the longest of its networks with {host}",
+                "  {would}rule {}: {network} is the longest of its networks with {host}",
                 rule.name
             )?;
             for (slices, terms) in &rule.windows {
                 let window = time(slice * *slices);
                 writeln!(
                     text,
-                    "    {} opposite hosts in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
+                    "    {} peers in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
                     terms.threshold,
                     terms.for_slices,
                     terms.of_slices,
@@ -115,20 +91,18 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
                 )?;
             }
         }
-        None => writeln!(text, "  no rule holds {host}: no alert")?,
+        None => writeln!(text, "  no alert: no rule applies to {host}")?,
     }
     for (rule, network) in told.others {
         writeln!(text, "  not rule {}: its network {network} is shorter", rule.name)?;
     }
-    for allow in told.allows {
-        let what = match &allow.what {
-            AllowTarget::Hosts(_) => "no alert is about the host".to_owned(),
-            AllowTarget::Peers(_) => "contacts of others with the host do not count".to_owned(),
-            AllowTarget::Ports(_, ports) => {
-                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-                let whose = if direction == Direction::FanOut { "of others " } else { "" };
-                format!("contacts {whose}to ports {} of the host do not count", ports.join(", "))
-            }
+    for allow in contacts {
+        let what = if let AllowTarget::Ports(_, ports) = &allow.what {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            let whose = if direction == Direction::FanOut { "of others " } else { "" };
+            format!("contacts {whose}to ports {} of the host do not count", ports.join(", "))
+        } else {
+            "contacts of others with the host do not count".to_owned()
         };
         writeln!(text, "  allowed ({}): {what}", allow.why)?;
     }

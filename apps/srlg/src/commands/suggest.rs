@@ -1,13 +1,18 @@
 //! `srlg suggest`: thresholds from the counts in a state folder.
 //!
-//! Shape: for each rule, window and view the largest counts of its hosts; a threshold that 99.9 % of them never reached,
-//! and half as much again.
+//! Shape: for each rule, window and view the largest counts of its hosts, but for those with an alert; a threshold that
+//! 99.9 % of them never reached, and half as much again.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use ipnet::IpNet;
 
+use crate::alerts::Rule;
 use crate::alerts::maxima::Maxima;
 use crate::config::{Config, ViewConfig};
 use crate::notify::ledger::maxima_key;
@@ -18,6 +23,12 @@ const PERCENTILE: f64 = 0.999;
 
 /// What is suggested is so much more than that.
 const ROOM: f64 = 1.5;
+
+/// With fewer hosts all stay below.
+const HOSTS_OF_PERCENTILE: usize = 1_000;
+
+/// The least that suggestions should be made of: a day, but for some restarts.
+const DAY: Duration = Duration::from_secs(23 * 3600);
 
 /// Hosts that are named.
 const NAMED: usize = 3;
@@ -47,7 +58,9 @@ pub fn suggest(args: &Args) -> Result<String> {
             let Some(maxima) = store.state(&key)? else { continue };
             let maxima: Maxima = serde_json::from_slice(&maxima)
                 .with_context(|| format!("{key} in the database is damaged"))?;
-            suggest_of(view, window, &config, &maxima, &mut text)?;
+            let incidents = Incidents::read(&store, &view.name, maxima.first_ms)?;
+            let length = config.general.slice * window;
+            Counts { view, window, length, maxima, incidents }.suggest(&mut text)?;
         }
     }
     if text.is_empty() {
@@ -56,59 +69,122 @@ pub fn suggest(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-fn suggest_of(
-    view: &ViewConfig,
+/// Hosts with an alert in a view, whose counts say nothing about usual ones.
+#[derive(Debug, Default)]
+struct Incidents {
+    hosts: HashSet<IpAddr>,
+    networks: Vec<IpNet>,
+}
+
+impl Incidents {
+    /// Reads the alerts of `view` that were active after `since_ms`.
+    fn read(store: &Store, view: &str, since_ms: u64) -> Result<Self> {
+        let mut it = Self::default();
+        for (_, notice) in
+            store.alerts_since(since_ms)?.into_iter().filter(|(_, it)| it.view == view)
+        {
+            match notice.network {
+                Some(network) => it.networks.push(network),
+                None => drop(it.hosts.insert(notice.host)),
+            }
+        }
+        Ok(it)
+    }
+
+    fn have(&self, host: &IpAddr) -> bool {
+        self.hosts.contains(host) || self.networks.iter().any(|network| network.contains(host))
+    }
+}
+
+/// What was counted in a window of a view.
+struct Counts<'a> {
+    view: &'a ViewConfig,
+    /// In slices.
     window: u32,
-    config: &Config,
-    maxima: &Maxima,
-    text: &mut String,
-) -> Result<()> {
-    let counts = maxima.counts();
-    let length = humantime::format_duration(config.general.slice * window);
-    let hours = maxima.until_ms.saturating_sub(maxima.since_ms) as f64 / 3.6e6;
-    writeln!(
-        text,
-        "view {}, window {length}, {hours:.1} h of today and the day before:",
-        view.name
-    )?;
-    for rule in view.rules.rules() {
-        let Some(terms) = rule.windows.get(&window) else { continue };
-        let is_of = |host| {
-            let told = view.rules.explain(host).rule;
-            told.is_some_and(|(of, _)| of.name == rule.name)
-        };
-        let mut of: Vec<_> = counts.iter().filter(|(host, _)| is_of(*host)).copied().collect();
-        of.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let threshold = terms.threshold;
-        if of.is_empty() {
-            let least = view.rules.least(Some(window));
+    length: Duration,
+    maxima: Maxima,
+    incidents: Incidents,
+}
+
+impl Counts<'_> {
+    fn suggest(&self, text: &mut String) -> Result<()> {
+        let Self { view, window, length, maxima, .. } = self;
+        let (counted, length) = (maxima.counted(), humantime::format_duration(*length));
+        let hours = counted.as_secs_f64() / 3600.0;
+        writeln!(
+            text,
+            "view {}, window {length}, {hours:.1} h of data in at most two days:",
+            view.name
+        )?;
+        if counted < DAY {
             writeln!(
                 text,
-                "  rule {}: no host had {least:.0}; its threshold is {threshold}, and may be less",
+                "  less than a day of data: let srlg run on before you use these numbers"
+            )?;
+        }
+        view.rules
+            .rules()
+            .iter()
+            .filter(|rule| rule.windows.contains_key(window))
+            .try_for_each(|rule| self.suggest_for(rule, text))
+    }
+
+    fn suggest_for(&self, rule: &Rule, text: &mut String) -> Result<()> {
+        let Self { view, window, length, maxima, incidents } = self;
+        let threshold = rule.windows[window].threshold;
+        let is_of =
+            |host| view.rules.explain(host).rule.is_some_and(|(of, _)| of.name == rule.name);
+        let mut counts = maxima.counts();
+        counts.retain(|(host, _)| is_of(*host));
+        counts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (left_out, counts): (Vec<_>, Vec<_>) =
+            counts.into_iter().partition(|(host, _)| incidents.have(host));
+        if !left_out.is_empty() {
+            writeln!(
+                text,
+                "  rule {}: left out because of alerts: {}; the largest: {}",
+                rule.name,
+                hosts(left_out.len()),
+                largest(&left_out)
+            )?;
+        }
+        let Some((_, count)) = counts.get((counts.len() as f64 * (1.0 - PERCENTILE)) as usize)
+        else {
+            let least = view.rules.least(Some(*window));
+            writeln!(
+                text,
+                "  rule {}: no host without an alert had {least:.0}; its threshold is {threshold}, and may be less",
                 rule.name
             )?;
-            continue;
-        }
-        let at = ((of.len() as f64) * (1.0 - PERCENTILE)) as usize;
-        let above = of.iter().filter(|(_, count)| *count >= threshold).count();
-        let named: Vec<String> =
-            of.iter().take(NAMED).map(|(host, count)| format!("{host} {count:.0}")).collect();
+            return Ok(());
+        };
+        let above = counts.iter().filter(|(_, count)| *count >= threshold).count();
         writeln!(
             text,
-            "  rule {}: {} hosts were reported, {above} of them above its threshold of {threshold}; the largest: {}",
+            "  rule {}: {} without an alert, {above} of them above its threshold of {threshold}; the largest: {}",
             rule.name,
-            of.len(),
-            named.join(", ")
+            hosts(counts.len()),
+            largest(&counts)
         )?;
+        let part = if counts.len() < HOSTS_OF_PERCENTILE { "all" } else { "99.9 %" };
         writeln!(
             text,
-            "    99.9 % of them stayed at or below {:.0}: thresholds = {{ {} = {} }} would leave room",
-            of[at].1,
-            length.to_string().replace(' ', ""),
-            round_up(of[at].1 * ROOM)
+            "    {part} of them stayed at or below {count:.0}: thresholds = {{ {} = {} }} would leave room",
+            humantime::format_duration(*length).to_string().replace(' ', ""),
+            round_up(count * ROOM)
         )?;
+        Ok(())
     }
-    Ok(())
+}
+
+fn hosts(count: usize) -> String {
+    if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
+}
+
+/// Names the first of `counts`.
+fn largest(counts: &[(IpAddr, f64)]) -> String {
+    let named = counts.iter().take(NAMED).map(|(host, count)| format!("{host} {count:.0}"));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// To two digits, as people write thresholds.
@@ -122,7 +198,40 @@ fn round_up(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::round_up;
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// The suggestions out of `hours` of counts: host number N of `hosts` had N + 100 peers.
+    fn suggestions(hours: u64, hosts: u32, incidents: &[u32]) -> String {
+        let config =
+            Config::parse("slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }");
+        let view = &config.unwrap().views[0];
+        let host = |number| IpAddr::from(Ipv4Addr::from_bits(number));
+        let mut maxima = Maxima::default();
+        for minute in 1..=hours * 60 {
+            maxima.pass(minute * 60_000, 60_000);
+        }
+        (0..hosts).for_each(|number| maxima.take(host(number), f64::from(number + 100)));
+        let networks = vec!["0.0.4.0/24".parse().unwrap()];
+        let incidents =
+            Incidents { hosts: incidents.iter().copied().map(host).collect(), networks };
+        let length = Duration::from_secs(600);
+        let mut text = String::new();
+        Counts { view, window: 10, length, maxima, incidents }.suggest(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn counts_of_incidents_are_left_out_and_a_day_is_asked_for() {
+        let texts = [
+            suggestions(30, 3_000, &[2_999, 2_997]),
+            suggestions(30, 20, &[]),
+            suggestions(5, 20, &[19]),
+            suggestions(24, 1, &[0]),
+        ];
+        insta::assert_snapshot!(texts.join("\n"));
+    }
 
     #[test]
     fn thresholds_have_two_digits() {

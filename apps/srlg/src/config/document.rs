@@ -13,6 +13,9 @@ use toml::de::{DeArray, DeString, DeTable, DeValue, Error, ValueDeserializer};
 type Key<'i> = Spanned<DeString<'i>>;
 type Value<'i> = Spanned<DeValue<'i>>;
 
+/// The key that tells variants of a table apart.
+const KIND: &str = "type";
+
 /// Reads `table` as a `T`. Parts that are wrong are problems, and are left out as far as `T` can be without them.
 pub(super) fn read<T: DeserializeOwned + Default>(
     table: DeTable<'_>,
@@ -40,6 +43,7 @@ fn keep_right<'i, T: DeserializeOwned>(
     let read = |value| deserialize::<T>(document(value));
     let Err(error) = read(value.clone()) else { return Some(value) };
     let span = value.span();
+    let kind = value.get_ref().get(KIND).map(Spanned::span);
     let at = |inner| Spanned::new(span.clone(), inner);
     let table = |keys: DeTable<'i>| at(DeValue::Table(keys));
     let array = |values: Vec<Value<'i>>| {
@@ -48,9 +52,14 @@ fn keep_right<'i, T: DeserializeOwned>(
         at(DeValue::Array(array))
     };
     match value.into_inner() {
-        DeValue::Table(keys) if read(table(DeTable::new())).is_ok() => {
+        DeValue::Table(keys) if read(table(kind_of(&keys))).is_ok() => {
+            let kind = kind_of(&keys);
             let keys = keys.into_iter().filter_map(|(key, value)| {
-                let one = |value| document(table([(key.clone(), value)].into_iter().collect()));
+                let one = |value| {
+                    let mut keys = kind.clone();
+                    keys.insert(key.clone(), value);
+                    document(table(keys))
+                };
                 let value = keep_right::<T>(value, &one, &key, problems)?;
                 Some((key.clone(), value))
             });
@@ -64,11 +73,38 @@ fn keep_right<'i, T: DeserializeOwned>(
         }
         _ => {
             // The message names a key that is unknown.
-            let is_unknown = error.span() == Some(key.span());
+            let is_unknown = error.message().starts_with("unknown field");
             let key = if is_unknown { String::new() } else { format!("{}: ", key.get_ref()) };
-            problems.add(span, format!("{key}{}", error.message()));
+            let kind = kind.filter(|_| error.message().starts_with("unknown variant"));
+            problems.add(kind.unwrap_or(span), format!("{key}{}", error.message()));
             None
         }
+    }
+}
+
+/// Returns the key of `keys` on which it depends which others there may be, if it is there.
+fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
+    let kind = keys.iter().filter(|(key, _)| &**key.get_ref() == KIND);
+    kind.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Notes the lists and texts in `value`, which is the one of `key`, that are empty: leaving them out says the same.
+pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems) {
+    let is_empty = match value.get_ref() {
+        DeValue::Table(keys) => {
+            keys.iter().for_each(|(key, value)| check_empty(key.get_ref(), value, problems));
+            false
+        }
+        DeValue::Array(values) => {
+            values.iter().for_each(|value| check_empty(key, value, problems));
+            values.is_empty()
+        }
+        DeValue::String(text) => text.is_empty(),
+        _ => false,
+    };
+    // Where it is required, that was said.
+    if is_empty && !problems.list.iter().any(|problem| problem.span == value.span()) {
+        problems.add(value.span(), format!("{key} is empty: give a value, or leave the key out"));
     }
 }
 
@@ -92,29 +128,46 @@ struct Problem {
     /// From 1; 0 is unknown.
     line: usize,
     text: String,
+    /// Whether the line is no TOML, so that it has no values either.
+    is_syntax: bool,
 }
 
 impl Problems {
     pub(super) fn add(&mut self, span: Range<usize>, text: impl Into<String>) {
-        self.list.push(Problem { span, line: 0, text: text.into() });
+        self.push(Problem { span, line: 0, text: text.into(), is_syntax: false });
+    }
+
+    pub(super) fn add_syntax(&mut self, error: &Error) {
+        let (span, text) = (error.span().unwrap_or(0..0), error.message().to_owned());
+        self.push(Problem { span, line: 0, text, is_syntax: true });
+    }
+
+    fn push(&mut self, problem: Problem) {
+        // A rule that is wrong is so in each view.
+        if !self.list.contains(&problem) {
+            self.list.push(problem);
+        }
     }
 
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(super) fn of_toml(text: &str, error: &Error) -> Self {
-        let mut problems = Self::default();
-        problems.add(error.span().unwrap_or(0..0), error.message().to_owned());
-        problems.with_lines(text)
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
-    /// Counts lines of `text`, in their order.
+    /// Counts lines of `text`, in their order. Of a line that is no TOML nothing else is said.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         for problem in &mut self.list {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();
             problem.line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         }
+        let syntax = self.list.iter().filter(|problem| problem.is_syntax);
+        let syntax: Vec<usize> = syntax.map(|problem| problem.line).collect();
+        self.list.retain(|problem| problem.is_syntax || !syntax.contains(&problem.line));
         self.list.sort_by_key(|problem| problem.line);
         self
     }

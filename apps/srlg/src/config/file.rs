@@ -194,7 +194,10 @@ pub(super) struct Tables {
     pub(super) sinks: Vec<SinkOptions>,
 }
 
-const TABLES: [&str; 7] = ["input", "network", "view", "rule", "allow", "label", "sink"];
+/// Tables of which one says where contacts come from.
+const SOURCES: [&str; 2] = ["input", "network"];
+
+const TABLES: [&str; 5] = ["view", "rule", "allow", "label", "sink"];
 
 /// A file that was read, but not checked.
 #[derive(Clone, Debug, Default)]
@@ -206,16 +209,25 @@ pub(super) struct File<'i> {
 }
 
 impl<'i> File<'i> {
-    /// Reads the file that has `keys`.
-    pub(super) fn read(mut keys: DeTable<'i>, problems: &mut Problems) -> Self {
+    /// Reads the file that has `text`. Parts that are wrong are problems, and are left out.
+    pub(super) fn read(text: &'i str, problems: &mut Problems) -> Self {
+        let (keys, errors) = DeTable::parse_recoverable(text);
+        let mut keys = keys.into_inner();
+        errors.iter().for_each(|error| problems.add_syntax(error));
         nest_view_options(&mut keys);
-        let parts = keys.clone().into_iter();
-        let (tables, general): (DeTable<'_>, DeTable<'_>) =
-            parts.partition(|(key, _)| TABLES.contains(&&**key.get_ref()));
+        let part = |names: &[&str]| {
+            let part = keys.iter().filter(|(key, _)| names.contains(&&**key.get_ref()));
+            part.map(|(key, value)| (key.clone(), value.clone())).collect::<DeTable<'_>>()
+        };
+        let mut general = keys.clone();
+        SOURCES.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
         let (general, before): (General, _) = (read(general, problems), problems.len());
-        let mut file = Self { general, tables: read(tables, problems), keys };
+        let Tables { input, network, .. } = read(part(&SOURCES), problems);
         // A value that was left out may be one that another needs.
-        if problems.len() == before {
+        let is_whole = problems.len() == before;
+        let tables = Tables { input, network, ..read(part(&TABLES), problems) };
+        let mut file = Self { general, tables, keys };
+        if is_whole {
             file.check_source(problems);
         }
         for (at, view) in file.tables.views.iter_mut().enumerate() {
@@ -233,27 +245,29 @@ impl<'i> File<'i> {
 
     /// Checks that contacts come from one input, or from the probes of one network.
     fn check_source(&self, problems: &mut Problems) {
-        let span = |table: &str, key: &str| {
-            let table = self.keys.get(table);
-            let key = table.and_then(|table| table.get_ref().get(key));
-            key.or(table).map_or(0..0, Spanned::span)
-        };
         match &self.tables.network {
             Some(_) if self.keys.contains_key("input") => problems.add(
-                span("network", ""),
+                self.span_in("network", ""),
                 "there are an input and a network: give the one or the other",
             ),
             Some(network) => {
-                for (key, text) in network.problems() {
-                    problems.add(span("network", key), text);
+                for (key, text) in network.problems(&self.general) {
+                    problems.add(self.span_in("network", key), text);
                 }
             }
             None => {
                 if let Err(bad) = self.tables.input.check() {
-                    problems.add(span("input", bad.option), bad.to_string());
+                    problems.add(self.span_in("input", bad.option), bad.to_string());
                 }
             }
         }
+    }
+
+    /// Where the value of `key` is in the table or value called `name`, or where that is.
+    pub(super) fn span_in(&self, name: &str, key: &str) -> Range<usize> {
+        let table = self.keys.get(name);
+        let value = table.and_then(|table| table.get_ref().get(key));
+        value.or(table).map_or(0..0, Spanned::span)
     }
 
     /// Where the value of `key` is in the table number `at` of those called `name`, or where the table is.

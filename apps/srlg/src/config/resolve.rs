@@ -14,7 +14,7 @@ use srlg_input::{View, ViewOptions};
 use toml::Spanned;
 
 use super::Config;
-use super::document::Problems;
+use super::document::{Problems, check_empty};
 use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::{Allow, AllowTarget, Rules};
 use crate::alerts::{Rule, Terms};
@@ -40,7 +40,10 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
         networks.iter().map(move |network| (*network, name.clone()))
     });
     let labels = Networks::new(labels.collect::<Vec<_>>());
-    if it.problems.len() > 0 {
+    file.keys.iter().for_each(|(key, value)| {
+        check_empty(key.get_ref(), value, &mut it.problems);
+    });
+    if !it.problems.is_empty() {
         return Err(it.problems);
     }
     let File { general, tables: Tables { input, network, sinks, .. }, .. } = file;
@@ -67,13 +70,18 @@ impl Resolver<'_, '_> {
     }
 
     fn check_general(&mut self) {
-        let General { slice, http, http_public, .. } = &self.file.general;
+        let General { slice, http, http_public, checkpoint, keep, .. } = &self.file.general;
         let span = |key| self.file.keys.get(key).map_or(0..0, Spanned::span);
         if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
             self.problems.add(
                 span("slice"),
                 format!("slice is {slice:?}: give a whole number of milliseconds, at least 1"),
             );
+        }
+        for (key, time) in [("checkpoint", checkpoint), ("keep", keep)] {
+            if time.is_zero() {
+                self.problems.add(span(key), format!("{key} is 0: give a time, as 10s"));
+            }
         }
         if let Some(Err(error)) = http.map(|http| web::check(http, *http_public)) {
             self.problems.add(span("http"), error.to_string());
@@ -87,9 +95,10 @@ impl Resolver<'_, '_> {
             let name = sink.name();
             if sinks[..at].iter().any(|other| other.name() == name) {
                 let text = format!("two sinks are called {name}: give each a name of its own");
-                self.add("sink", at, "", text);
-            } else if let Err(error) = sink.check() {
-                self.add("sink", at, "", format!("in the sink {name}: {error:#}"));
+                self.add("sink", at, "name", text);
+            }
+            for (key, text) in sink.problems() {
+                self.add("sink", at, key, format!("in the sink {name}: {text}"));
             }
         }
     }
@@ -130,19 +139,21 @@ impl Resolver<'_, '_> {
                 continue;
             };
             let Window { text: window, .. } = window;
-            let problem = match (Terms { threshold: *threshold, ..terms }).checked() {
-                Ok(_) if *threshold < f64::from(LEAST_THRESHOLD) => {
+            let (key, problem) = match (Terms { threshold: *threshold, ..terms }).checked() {
+                Ok(_) if *threshold < f64::from(LEAST_THRESHOLD) => (
+                    "thresholds",
                     format!(
                         "threshold is {threshold}: give {LEAST_THRESHOLD} or more, as less is not counted"
-                    )
-                }
+                    ),
+                ),
                 Ok(terms) => match windows.insert(slices, terms) {
                     None => continue,
-                    Some(_) => format!("two thresholds are for {window}: give one"),
+                    Some(_) => ("thresholds", format!("two thresholds are for {window}: give one")),
                 },
-                Err(error) => error.to_string(),
+                Err(error) if error.name == "threshold" => ("thresholds", error.to_string()),
+                Err(error) => (error.name, error.to_string()),
             };
-            self.add("rule", at, "name", format!("in the rule {name}: {problem}"));
+            self.add("rule", at, key, format!("in the rule {name}: {problem}"));
         }
         if thresholds.is_empty() {
             let text = format!("the rule {name} has no threshold: give one, as {{ 60s = 1024 }}");
@@ -282,9 +293,14 @@ impl Resolver<'_, '_> {
     /// Sizes for all rules of a view. Senders cannot know the hashes.
     fn sizes(&mut self, at: usize, view: &ViewTable, rules: &Rules) -> Option<Sizes> {
         let ViewTable { name, pairs, memory, .. } = view;
+        if *pairs == Some(0) {
+            let text = "pairs is 0: give the distinct pairs of the longest window, or leave it out";
+            self.add("view", at, "pairs", text.to_owned());
+            return None;
+        }
         let Some(window) = rules.windows().last().copied() else {
             // Rules that are wrong are problems already.
-            if self.problems.len() == 0 {
+            if rules.rules().is_empty() {
                 let text = format!("the view {name} has no rule: give one, or leave the view out");
                 self.add("view", at, "name", text);
             }
@@ -297,12 +313,25 @@ impl Resolver<'_, '_> {
         let sizes = match pairs {
             Some(pairs) => Sizes::for_load(threshold, window, *pairs, memory.unwrap_or(MEMORY))
                 .map(|plan| plan.config),
-            None => preset.validate().map(|_| preset),
+            None => preset.validate().map(|layout| {
+                let bytes = layout.recorder_bytes();
+                if let Some(memory) = memory.filter(|memory| *memory < bytes) {
+                    let text = format!(
+                        "memory is {memory}: the view {name} takes {bytes} bytes without pairs; give as much, or pairs"
+                    );
+                    self.add("view", at, "memory", text);
+                }
+                preset
+            }),
         };
         match sizes {
             Ok(sizes) => Some(Sizes { hash: HashFamily::HalfSip13, ..sizes }),
             Err(error) => {
-                let key = if pairs.is_some() { "pairs" } else { "name" };
+                let key = match (pairs, memory) {
+                    (Some(_), Some(_)) => "memory",
+                    (Some(_), None) => "pairs",
+                    (None, _) => "name",
+                };
                 self.add("view", at, key, format!("no detector for the view {name}: {error}"));
                 None
             }

@@ -138,7 +138,7 @@ url = "http://localhost"
 queue = 0
 "#;
     let problems = Config::parse(text).unwrap_err().to_string();
-    assert_eq!(numbers(&problems), [2, 3, 6, 8, 11, 12, 14, 17, 17, 20, 21, 24, 28], "{problems}");
+    assert_eq!(numbers(&problems), [2, 3, 6, 8, 11, 12, 15, 17, 20, 23, 25, 31], "{problems}");
     insta::assert_snapshot!("problems_of_one", problems);
     let mut texts = String::new();
     for text in [

@@ -11,9 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
+use async_nats::rustls::pki_types::CertificateDer;
+use async_nats::rustls::pki_types::pem::{self, PemObject as _};
 use async_nats::rustls::{self, CertificateError};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use nkeys::KeyPair;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -101,13 +104,29 @@ impl Access {
         Ok(Link { client, state })
     }
 
+    /// Returns the file of the authority, which has a certificate.
+    pub(crate) fn authority(&self) -> Result<PathBuf> {
+        let path = self.folder.join(AUTHORITY_FILE);
+        CertificateDer::from_pem_file(&path).map_err(|error| match error {
+            pem::Error::Io(error) => anyhow!("cannot read {}: {error}", path.display()),
+            error => anyhow!("there is no certificate in {}: {error}", path.display()),
+        })?;
+        Ok(path)
+    }
+
+    /// Returns the key of `client`.
+    pub(crate) fn key(&self, client: &str) -> Result<String> {
+        let path = key_file(&self.folder, client);
+        let key = read_secret(&path)?.trim().to_owned();
+        KeyPair::from_seed(&key)
+            .map_err(|error| anyhow!("there is no key in {}: {error}", path.display()))?;
+        Ok(key)
+    }
+
     fn options(&self, client: &str, state: watch::Sender<LinkState>) -> Result<ConnectOptions> {
-        let authority = self.folder.join(AUTHORITY_FILE);
-        std::fs::metadata(&authority)
-            .with_context(|| format!("cannot read {}", authority.display()))?;
-        let key = read_secret(&key_file(&self.folder, client))?;
+        let (authority, key) = (self.authority()?, self.key(client)?);
         let told = AtomicBool::new(false);
-        let options = ConnectOptions::with_nkey(key.trim().to_owned())
+        let options = ConnectOptions::with_nkey(key)
             .name(client)
             .require_tls(true)
             .subscription_capacity(CAPACITY)

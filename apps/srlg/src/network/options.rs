@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::config::General;
 use crate::network::connect;
 use crate::network::subjects::check_name;
 
@@ -48,15 +49,29 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
-    /// Returns what is wrong, by the key that it is about.
-    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
+    /// Slices between two checkpoints of a collector with the settings `general`.
+    pub(crate) fn slices_of_checkpoint(general: &General) -> u64 {
+        let slices = general.checkpoint.as_millis() / general.slice.as_millis().max(1);
+        u64::try_from(slices).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Returns how long the stream has to keep messages: from the last checkpoint but one on, as probes may have forgotten what
+    /// the last one has.
+    pub(crate) fn least_age(&self, general: &General) -> Duration {
+        let slices = Self::slices_of_checkpoint(general).saturating_mul(2);
+        let slices = u32::try_from(slices).unwrap_or(u32::MAX).saturating_add(2);
+        general.slice.saturating_mul(slices).saturating_add(self.deadline)
+    }
+
+    /// Returns what is wrong beside the settings `general`, by the key that it is about.
+    pub(crate) fn problems(&self, general: &General) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: String| {
             if !is_right {
                 problems.push((key, text));
             }
         };
-        let Self { probes, deadline, pending_mb, stream_mb, .. } = self;
+        let Self { probes, deadline, max_skew, pending_mb, stream_age, stream_mb, .. } = self;
         check(
             !probes.is_empty(),
             "probes",
@@ -77,6 +92,13 @@ impl NetworkOptions {
             *deadline <= longest,
             "deadline",
             format!("deadline is {deadline:?}: give at most a day"),
+        );
+        check(*max_skew != Some(0), "max-skew", "max-skew is 0: give at least 1".to_owned());
+        let least = self.least_age(general);
+        check(
+            stream_age.is_none_or(|age| age >= least),
+            "stream-age",
+            format!("stream-age is {:?}: give at least {least:?}", stream_age.unwrap_or_default()),
         );
         check(*pending_mb > 0, "pending-mb", "pending-mb is 0: give at least 1".to_owned());
         check(*stream_mb > 0, "stream-mb", "stream-mb is 0: give at least 1".to_owned());

@@ -123,9 +123,9 @@ fn terms_out_of_range_are_named() {
         (Terms { threshold: 0.0, ..terms }, "threshold"),
         (Terms { threshold: f64::NAN, ..terms }, "threshold"),
         (Terms { down: 1.0, ..terms }, "down"),
-        (Terms { of_slices: 33, ..terms }, "of_slices"),
-        (Terms { for_slices: 6, ..terms }, "for_slices"),
-        (Terms { for_slices: 0, ..terms }, "for_slices"),
+        (Terms { of_slices: 33, ..terms }, "of"),
+        (Terms { for_slices: 6, ..terms }, "for"),
+        (Terms { for_slices: 0, ..terms }, "for"),
     ]
     .map(|(bad, name)| {
         let error = bad.checked().unwrap_err();

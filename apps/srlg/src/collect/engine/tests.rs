@@ -35,7 +35,7 @@ fn engine(folder: &Path) -> Engine {
     let config = Config::read(&args.config).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
     let options = config.network.clone().unwrap();
-    let plan = Plan::new(config, options, version).unwrap();
+    let plan = Plan::new(config, options, version);
     open(&args, plan, 0, Ledger::open(Some(&folder.join("state"))).unwrap()).unwrap().0
 }
 

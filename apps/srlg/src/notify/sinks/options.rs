@@ -1,9 +1,9 @@
 //! What a configuration says of a sink.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, bail};
 use serde::Deserialize;
 
 use super::Channel;
@@ -11,7 +11,8 @@ use super::alertmanager::Alertmanager;
 use super::exec::Exec;
 use super::file::{File, Rotation};
 use super::syslog::Syslog;
-use super::webhook::{Webhook, check_url};
+use super::webhook::{Webhook, check_url, read_headers};
+use crate::machine;
 use crate::notify::store::Store;
 
 /// Options of a sink.
@@ -44,6 +45,7 @@ pub enum SinkKind {
     /// A file of lines of JSON.
     File {
         /// Its path; `-` is standard output.
+        #[serde(default)]
         path: PathBuf,
         /// Bytes from which another file is begun.
         #[serde(default = "rotate_bytes")]
@@ -55,6 +57,7 @@ pub enum SinkKind {
     /// An address to which notices are posted as JSON.
     Webhook {
         /// The address.
+        #[serde(default)]
         url: String,
         /// A file of header lines, as `Authorization: Bearer ...`.
         #[serde(default)]
@@ -66,6 +69,7 @@ pub enum SinkKind {
     /// An Alertmanager of Prometheus, by its API v2.
     Alertmanager {
         /// The address of the server, without the path of the API.
+        #[serde(default)]
         url: String,
         /// Alerts that go on are told again so often; they end there after three times that.
         #[serde(default = "resend", with = "humantime_serde")]
@@ -77,11 +81,13 @@ pub enum SinkKind {
     /// A collector of syslog, in the form of RFC 5424.
     Syslog {
         /// `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///dev/log`.
+        #[serde(default)]
         address: String,
     },
     /// A program, which is started for each notice and reads that as JSON from its standard input.
     Exec {
         /// The program and its arguments. No shell comes in between.
+        #[serde(default)]
         command: Vec<String>,
         /// The longest that the program may run.
         #[serde(default = "timeout", with = "humantime_serde")]
@@ -140,7 +146,9 @@ impl SinkOptions {
 
     /// Opens the sink, which is done with notices of `store` up to number `done`.
     pub(super) fn open(&self, done: i64, store: &Store) -> Result<Box<dyn Channel>> {
-        self.check()?;
+        if let Some((_, text)) = self.problems().pop() {
+            bail!(text);
+        }
         Ok(match &self.kind {
             SinkKind::File { path, rotate_bytes, keep } => {
                 let rotation = Rotation { bytes: *rotate_bytes, keep: *keep };
@@ -157,34 +165,65 @@ impl SinkOptions {
         })
     }
 
-    /// Checks what can be known of a sink without its server, program or files.
-    pub fn check(&self) -> Result<()> {
-        ensure!(self.queue > 0, "queue is 0: give the number of notices that may wait, as 10000");
-        ensure!(self.most_per_minute > 0, "most-per-minute is 0: give a number of notices, as 60");
-        let check_timeout = |timeout: &Duration| {
-            ensure!(!timeout.is_zero(), "timeout is 0: give a time, as 10s");
-            Ok(())
+    /// Returns what is wrong, by the key that it is about, as far as that can be known without a server, a program or a file.
+    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let mut check = |is_right: bool, key, text: &str| {
+            if !is_right {
+                problems.push((key, text.to_owned()));
+            }
         };
-        match &self.kind {
-            SinkKind::File { rotate_bytes, .. } => {
-                ensure!(*rotate_bytes > 0, "rotate-bytes is 0: give a size, as 64000000");
+        let text = "queue is 0: give the number of notices that may wait, as 10000";
+        check(self.queue > 0, "queue", text);
+        let text = "most-per-minute is 0: give a number of notices, as 60";
+        check(self.most_per_minute > 0, "most-per-minute", text);
+        if let SinkKind::Webhook { timeout, .. }
+        | SinkKind::Alertmanager { timeout, .. }
+        | SinkKind::Exec { timeout, .. } = &self.kind
+        {
+            check(!timeout.is_zero(), "timeout", "timeout is 0: give a time, as 10s");
+        }
+        let checked = match &self.kind {
+            SinkKind::File { path, rotate_bytes, .. } => {
+                let is_path = !path.as_os_str().is_empty();
+                check(is_path, "path", "there is no path: give one, or - for standard output");
+                let text = "rotate-bytes is 0: give a size, as 64000000";
+                check(*rotate_bytes > 0, "rotate-bytes", text);
                 Ok(())
             }
-            SinkKind::Webhook { url, timeout, .. } => {
-                check_timeout(timeout)?;
-                check_url(url)
+            SinkKind::Webhook { url, .. } => check_url(url).map_err(|error| ("url", error)),
+            SinkKind::Alertmanager { url, resend, .. } => {
+                let text = format!("resend is {resend:?}: give a second at least, as 30s");
+                check(*resend >= SECOND, "resend", &text);
+                check_url(url).map_err(|error| ("url", error))
             }
-            SinkKind::Alertmanager { url, resend, timeout } => {
-                check_timeout(timeout)?;
-                ensure!(*resend >= SECOND, "resend is {resend:?}: give a second at least, as 30s");
-                check_url(url)
+            SinkKind::Syslog { address } => {
+                Syslog::new(address).map(drop).map_err(|error| ("address", error))
             }
-            SinkKind::Syslog { address } => Syslog::new(address).map(drop),
             SinkKind::Exec { command, timeout } => {
-                check_timeout(timeout)?;
-                Exec::new(command, *timeout).map(drop)
+                Exec::new(command, *timeout).map(drop).map_err(|error| ("command", error))
             }
-        }
+        };
+        problems.extend(checked.err().map(|(key, error)| (key, format!("{error:#}"))));
+        problems
+    }
+
+    /// Tries what the sink needs of this machine, without a connection; `state` is a folder that the program makes. The
+    /// error comes with the key that names what cannot be used.
+    pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
+        let (key, tried) = match &self.kind {
+            SinkKind::File { path, .. } if path != Path::new("-") => {
+                ("path", machine::try_file(path, state))
+            }
+            SinkKind::Webhook { headers_file: Some(path), .. } => {
+                ("headers-file", read_headers(path).map(drop))
+            }
+            SinkKind::Exec { command, .. } if !command.is_empty() => {
+                ("command", machine::try_program(&command[0]))
+            }
+            _ => return Ok(()),
+        };
+        tried.map_err(|error| (key, error))
     }
 
     /// Attempts for one notice; of what may come back as many as it takes.

@@ -10,6 +10,7 @@ use ureq::Agent;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use super::{Channel, Failure};
+use crate::network::read_secret;
 use crate::notify::notice::Notice;
 
 /// Bytes of an answer that are read.
@@ -98,9 +99,9 @@ impl Channel for Webhook {
 }
 
 /// Lines as `NAME: VALUE`. Values are not told, as they may be secret.
-fn read_headers(path: &Path) -> Result<Vec<Header>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+/// Reads a file of header lines, which may have secrets.
+pub(super) fn read_headers(path: &Path) -> Result<Vec<Header>> {
+    let text = read_secret(path)?;
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let split = |(at, line): (usize, &str)| {
         let header = line.split_once(':').and_then(|(name, value)| {

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use srlg_cli::alerts::Severity;
+use srlg_cli::network::write_secret;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
 
@@ -143,6 +144,7 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
     let (address, requests) = serve(&["200 OK"]);
     let text =
         format!("type = 'webhook'\nurl = 'http://{address}'\nheaders-file = '{}'", path.display());
+    write_secret(&path, "").unwrap();
     for bad in ["no colon word", "a name: word", "name: wo\u{1}rd"] {
         std::fs::write(&path, format!("\n{bad}\n")).unwrap();
         let error = Sinks::start(&[sink(&text)], &Store::open(None).unwrap()).unwrap_err();

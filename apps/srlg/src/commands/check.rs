@@ -1,0 +1,55 @@
+//! `srlg check`: a dry run of a configuration.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::config::{Checked, Config, ViewConfig};
+use crate::machine;
+
+/// Options of `srlg check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// File of the configuration
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+/// Returns the views and the memory of the configuration that `args` name. The error has everything that is wrong.
+pub fn check(args: &Args) -> Result<String> {
+    let Checked { config, notes } = Config::check(&args.config)?;
+    let mut text = String::new();
+    let mut all = 0;
+    for ViewConfig { name, sizes, rules, .. } in &config.views {
+        let memory = sizes.validate()?.recorder_bytes();
+        all += memory;
+        let window = |slices| humantime::format_duration(config.general.slice * slices).to_string();
+        let windows: Vec<String> = rules.windows().into_iter().map(window).collect();
+        let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
+        writeln!(
+            text,
+            "view {name}: rules {}; windows of {}; counts from {} on; {:.1} MB",
+            names.join(", "),
+            windows.join(", "),
+            sizes.threshold,
+            memory as f64 / 1e6
+        )?;
+    }
+    let path = args.config.display();
+    if !notes.is_empty() {
+        writeln!(text, "{notes}")?;
+    }
+    if let Some(available) = machine::available_memory().filter(|bytes| *bytes < all as u64) {
+        let (all, available) = (all as f64 / 1e6, available as f64 / 1e6);
+        writeln!(
+            text,
+            "{path}: warning: the views take {all:.1} MB, and this machine has {available:.1} MB available"
+        )?;
+    }
+    writeln!(text, "{path} is right: {:.1} MB", all as f64 / 1e6)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

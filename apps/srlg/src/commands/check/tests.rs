@@ -1,0 +1,210 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Args, check};
+use crate::config::Config;
+
+/// What a mistake is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Values, which `run` and `collect` reject as well.
+    Values,
+    /// This machine.
+    Machine,
+}
+use Kind::{Machine, Values};
+
+/// A file with mistakes.
+struct Wrong {
+    kind: Kind,
+    text: &'static str,
+    /// The lines with the mistakes.
+    lines: &'static [usize],
+}
+
+const fn wrong(kind: Kind, text: &'static str, lines: &'static [usize]) -> Wrong {
+    Wrong { kind, text, lines }
+}
+
+const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+
+#[rustfmt::skip]
+const FILES: &[Wrong] = &[
+    // Keys that are unknown, in each table.
+    wrong(Values, "thresold = 7\n[[view]]\nname = 'a'\npears = 5\n[[rule]]\nname = 'r'\nthresholds = { 60s = 1000 }\nuntil = 3\n\
+        [[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\npeer = []\n[[label]]\nname = 'l'\nnetworks = ['192.0.2.1']\ncolor = 1\n\
+        [[sink]]\ntype = 'webhook'\nurl = 'http://localhost'\ntimout = '5s'\nretries = 3\n[input]\nexporter = 1\nlistn = 2\n",
+        &[1, 4, 8, 12, 16, 20, 21, 23, 24]),
+    // Values of another type.
+    wrong(Values, "slice = 1\ninside = '10.0.0.0/8'\nhttp = 80\n[[view]]\nname = 'a'\npairs = 'many'\n[[rule]]\nname = 'r'\nfor = 'ever'\n\
+        thresholds = { 60s = 1000, 1h = 'x' }\n[[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\nports = ['http', 80]\n\
+        [[sink]]\ntype = 'file'\npath = '-'\nqueue = -1\nkeep = 'all'\n",
+        &[1, 2, 3, 6, 9, 10, 14, 18, 19]),
+    // Words that are not among those that a key can have.
+    wrong(Values, "device = 'gpu'\n[[view]]\nname = 'a'\nrole = 'receiver'\nmeasure = 'both'\nonly = 'tcp'\n[[sink]]\ntype = 'mail'\n[input]\nnat = 'yes'\n\
+        timestamps = 'now'\n", &[1, 4, 5, 6, 8, 10, 11]),
+    // Text that is not TOML.
+    wrong(Values, "slice = \n[[view]]\nname = 'a\n[[rule]\nname = 'r'\n", &[1, 3, 4]),
+    // Keys and tables that come twice.
+    wrong(Values, "slice = '1s'\nslice = '2s'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[input]\nlive = true\n", &[2, 6]),
+    // Tables of another shape.
+    wrong(Values, "view = 'x'\nrule = 7\n[sink]\ntype = 'file'\n[label]\n", &[1, 2, 3, 5]),
+    // Zeros.
+    wrong(Values, "slice = '0s'\ncheckpoint = '0s'\nkeep = '0s'\n[[view]]\nname = 'a'\npairs = 0\n[[rule]]\nname = 'r'\nthresholds = { 60s = 0 }\n\
+        [[sink]]\ntype = 'file'\npath = '-'\nqueue = 0\nmost-per-minute = 0\nrotate-bytes = 0\n\
+        [[sink]]\ntype = 'alertmanager'\nurl = 'http://localhost'\ntimeout = '0s'\nresend = '0s'\n",
+        &[1, 2, 3, 6, 9, 13, 14, 15, 19, 20]),
+    // Memory that is too small.
+    wrong(Values, "[[view]]\nname = 'a'\nmemory = 10\n[[view]]\nname = 'b'\npairs = 1000000\nmemory = 10\n[[view]]\nname = 'c'\npairs = 100000000000\n",
+        &[3, 7, 10]),
+    // Lists without anything in them.
+    wrong(Values, "inside = []\n[[view]]\nname = 'a'\ninside = []\n[[rule]]\nname = 'r'\nviews = []\nnetworks = []\nthresholds = {}\n\
+        [[allow]]\nwhy = 'w'\nviews = []\nhosts = []\npeers = ['192.0.2.1']\nports = []\n[[label]]\nname = 'l'\nnetworks = []\n\
+        [[sink]]\ntype = 'exec'\ncommand = []\n[input]\nlisten = []\nexporters = []\n",
+        &[1, 4, 7, 8, 9, 12, 13, 15, 18, 21, 23, 24]),
+    // Texts without anything in them.
+    wrong(Values, "state = ''\n[[view]]\nname = ''\n[[rule]]\nname = ''\nthresholds = { 60s = 1000 }\n[[allow]]\nwhy = ''\nhosts = ['192.0.2.1']\n\
+        [[label]]\nname = ''\nnetworks = ['192.0.2.1']\n[[sink]]\nname = ''\ntype = 'file'\npath = ''\n",
+        &[1, 3, 5, 8, 11, 14, 16]),
+    // Keys that are missing.
+    wrong(Values, "[[view]]\n[[rule]]\n[[allow]]\n[[label]]\n[[sink]]\nqueue = 3\n", &[1, 2, 2, 3, 3, 4, 4, 5]),
+    // Names of views that are not there, and a view without a rule.
+    wrong(Values, "[[view]]\nname = 'a'\n[[view]]\nname = 'b'\n[[rule]]\nname = 'r'\nviews = ['a', 'c']\nthresholds = { 60s = 1000 }\n\
+        [[allow]]\nwhy = 'w'\nviews = ['d']\nhosts = ['192.0.2.1']\n", &[4, 7, 11]),
+    // Names and networks that come twice.
+    wrong(Values, "[[view]]\nname = 'a'\n[[view]]\nname = 'a'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 1000, 1m = 2000 }\n\
+        [[rule]]\nname = 's'\nthresholds = { 60s = 1000 }\n[[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n\
+        [[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n", &[4, 7, 9, 16]),
+    // Terms out of range.
+    wrong(Values, "[[rule]]\nname = 'r'\nthresholds = { 60s = 3 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.1']\nthresholds = { 60s = nan }\n\
+        [[rule]]\nname = 't'\nnetworks = ['192.0.2.2']\nthresholds = { 60s = 1000 }\ndown = 2\n\
+        [[rule]]\nname = 'u'\nnetworks = ['192.0.2.3']\nthresholds = { 60s = 1000 }\nfor = 6\n\
+        [[rule]]\nname = 'v'\nnetworks = ['192.0.2.4']\nthresholds = { 60s = 1000, 1h = 2000 }\nof = 33\n",
+        &[3, 7, 12, 17, 22]),
+    // Times.
+    wrong(Values, "slice = '1 parsec'\ngrace = 'long'\n[[rule]]\nname = 'r'\nthresholds = { 1500us = 1000 }\nhold = 60\nrepeat = 'often'\n\
+        [[rule]]\nname = 's'\nnetworks = ['192.0.2.1']\nthresholds = { day = 1000 }\n", &[1, 2, 5, 6, 7, 11, 11]),
+    // Networks and addresses.
+    wrong(Values, "inside = ['10.0.0.0/33']\nhttp = 'here'\n[[rule]]\nname = 'r'\nnetworks = ['all']\nthresholds = { 60s = 1000 }\n\
+        [[label]]\nname = 'l'\nnetworks = ['::ffff:0:0/90', '192.0.2.1']\n[input]\nlisten = ['2055', '127.0.0.1:0']\nexporters = ['router']\n",
+        &[1, 2, 5, 9, 11, 12]),
+    // Addresses of sinks.
+    wrong(Values, "http = '0.0.0.0:80'\n[[sink]]\ntype = 'webhook'\nurl = 'localhost'\n[[sink]]\ntype = 'alertmanager'\nurl = 'ftp://localhost'\n\
+        [[sink]]\ntype = 'syslog'\naddress = 'localhost:514'\n", &[1, 4, 7, 10]),
+    // Options of an input that are out of range, or lack another.
+    wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nreceivers = 0\n", &[4]),
+    wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\n", &[2]),
+    // An input and a network.
+    wrong(Values, "state = 'DIR/state'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n", &[5]),
+    // The table of a network.
+    wrong(Values, "state = 'DIR/state'\n[network]\nfolder = 'DIR/good'\nprobes = ['a', 'a', 'b c']\nbroker = 'tls://host'\ndeadline = '2d'\n\
+        max-skew = 0\npending-mb = 0\nstream-mb = 0\nstream-age = '1s'\n", &[4, 4, 5, 6, 7, 8, 9, 10]),
+    // No input.
+    wrong(Machine, "slice = '1s'\n[input]\n", &[2]),
+    // Files.
+    wrong(Machine, "[input]\ninput = ['DIR/none', 'DIR']\n[[sink]]\nname = 'a'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/none'\n\
+        [[sink]]\nname = 'b'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/open'\n\
+        [[sink]]\nname = 'c'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/secret'\n", &[2, 2, 7, 12, 17]),
+    // Folders.
+    wrong(Machine, "state = 'DIR/open/state'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\ntemplates = 'DIR/none/templates'\n\
+        [[sink]]\nname = 'a'\ntype = 'file'\npath = 'DIR/none/alerts'\n[[sink]]\nname = 'b'\ntype = 'file'\npath = 'DIR'\n", &[1, 5, 9, 13]),
+    // A state of another program.
+    wrong(Machine, "state = 'DIR/foreign'\n", &[1]),
+    // Programs.
+    wrong(Machine, "[[sink]]\nname = 'a'\ntype = 'exec'\ncommand = ['/none']\n[[sink]]\nname = 'b'\ntype = 'exec'\ncommand = ['DIR/open', '-v']\n\
+        [[sink]]\nname = 'c'\ntype = 'exec'\ncommand = ['no-such-program']\n", &[4, 8, 12]),
+    // Addresses of other machines.
+    wrong(Machine, "http = '192.0.2.1:8080'\nhttp-public = true\n[input]\nlisten = ['192.0.2.1:2055', '127.0.0.1:0']\nexporters = ['127.0.0.1']\n", &[1, 4]),
+    // Credentials of a network.
+    wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
+    wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),
+    wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/open-key'\n", &[4]),
+    // Of values and of the machine.
+    wrong(Values, "slice = '0s'\nstate = 'DIR/open'\n[[sink]]\ntype = 'exec'\ncommand = ['/none']\nqueue = 0\n", &[1, 2, 5, 6]),
+];
+
+/// Makes the files that [`FILES`] name.
+fn make(folder: &Path) {
+    let write = |name: &str, text: &str, mode| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    crate::network::setup::make(
+        &folder.join("good"),
+        &["a".to_owned()],
+        &["localhost".to_owned()],
+        4222,
+    )
+    .unwrap();
+    let authority = fs::read_to_string(folder.join("good/ca.pem")).unwrap();
+    write("open", "Authorization: Bearer 1", 0o644);
+    write("secret", "no header\n", 0o600);
+    write(
+        "foreign/srlg.sqlite",
+        "a text, and no database, of a length at which that is known",
+        0o644,
+    );
+    write("bad/ca.pem", "no certificate", 0o644);
+    write("bad/collector.nk", "no key", 0o600);
+    write("open-key/ca.pem", &authority, 0o644);
+    write("open-key/collector.nk", "no key", 0o644);
+}
+
+/// Writes `text` to a file in `folder`, with an input if it has none.
+fn write(folder: &Path, text: &str) -> PathBuf {
+    let input = if text.contains("[input]") || text.contains("[network]") { "" } else { INPUT };
+    let path = folder.join("srlg.toml");
+    let text = format!("{text}{input}").replace("DIR", folder.to_str().unwrap());
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn every_mistake_is_found_in_one_run_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    let masked = |text: &str| text.replace(folder.path().to_str().unwrap(), "DIR");
+    let (mut texts, mut others) = (String::new(), String::new());
+    for Wrong { kind, text, lines } in FILES {
+        let config = write(folder.path(), text);
+        let error = check(&Args { config: config.clone() }).expect_err(text).to_string();
+        let prefix = format!("{}:", config.display());
+        let number = |line: &str| line.strip_prefix(&prefix)?.split(':').next()?.parse().ok();
+        let numbers: Vec<usize> = error.lines().filter_map(number).collect();
+        let of_run = Config::read(&config).err().map(|error| error.to_string());
+        let is_of_check = |line: &str| error.lines().any(|other| other == line);
+        let is_in_check = of_run.iter().flat_map(|error| error.lines()).all(is_of_check);
+        if numbers != *lines || of_run.is_some() != (*kind == Values) || !is_in_check {
+            others += &format!("{text}{numbers:?}\n{error}\n{of_run:?}\n\n");
+        }
+        texts += &format!("{text}    {}\n\n", masked(&error).replace('\n', "\n    "));
+    }
+    assert!(others.is_empty(), "{others}");
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn what_can_be_used_is_right_and_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    fs::set_permissions(folder.path().join("open"), Permissions::from_mode(0o640)).unwrap();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let site = format!(
+        "state = 'DIR/a/b/state'\n[input]\nlisten = ['{address}']\nexporters = ['127.0.0.1']\ntemplates = 'DIR/a/b/state/templates'\n\
+         [[sink]]\ntype = 'file'\npath = 'DIR/alerts'\n[[sink]]\ntype = 'exec'\ncommand = ['true']\n\
+         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost:1'\nheaders-file = 'DIR/open'\n"
+    );
+    let network = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n";
+    for (text, is_in_use) in [(site.as_str(), true), (network, false)] {
+        let config = write(folder.path(), text);
+        let text = check(&Args { config: config.clone() }).unwrap();
+        let note = format!("{}:3: note: {address} is in use", config.display());
+        assert_eq!(text.contains(&note), is_in_use, "{text}");
+        assert!(Config::read(&config).is_ok());
+    }
+    assert!(["a", "alerts", "state"].iter().all(|name| !folder.path().join(name).exists()));
+}

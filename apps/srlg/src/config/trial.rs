@@ -1,0 +1,117 @@
+//! A dry run: whether this machine has all that a configuration names, and whether it can be used.
+//!
+//! Invariant: nothing is connected to, and nothing is made.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::Result;
+
+use toml::de::DeTable;
+
+use super::document::Problems;
+use super::file::{File, General, Tables};
+use crate::machine::{self, AddressState, Transport};
+use crate::network::connect::Access;
+use crate::network::options::NetworkOptions;
+use crate::network::subjects::COLLECTOR;
+use crate::notify::store::{self, Store};
+
+/// Tries everything that `file` names, adds what cannot be used to `problems`, and returns what may be right or wrong.
+pub(super) fn run(file: &File<'_>, problems: &mut Problems) -> Problems {
+    let mut trial = Trial { file, problems, notes: Problems::default() };
+    trial.try_general();
+    match &file.tables.network {
+        Some(network) => trial.try_network(network),
+        None => trial.try_input(),
+    }
+    for (at, sink) in file.tables.sinks.iter().enumerate() {
+        if let Err((key, error)) = sink.try_out(file.general.state.as_deref()) {
+            let text = format!("in the sink {}: {error:#}", sink.name());
+            trial.problems.add(file.span("sink", at, key), text);
+        }
+    }
+    trial.notes
+}
+
+struct Trial<'a, 'i> {
+    file: &'a File<'i>,
+    problems: &'a mut Problems,
+    notes: Problems,
+}
+
+impl Trial<'_, '_> {
+    /// Adds the error of `tried`, which is about the value at `span`.
+    fn add<T>(&mut self, span: Range<usize>, tried: Result<T>) -> Option<T> {
+        tried.map_err(|error| self.problems.add(span, format!("{error:#}"))).ok()
+    }
+
+    fn try_general(&mut self) {
+        let General { http, state, .. } = &self.file.general;
+        if let Some(state) = state {
+            self.add(self.file.span_in("state", ""), try_state(state));
+        }
+        if let Some(http) = http {
+            self.try_address(self.file.span_in("http", ""), *http, Transport::Tcp);
+        }
+    }
+
+    fn try_address(&mut self, span: Range<usize>, address: SocketAddr, transport: Transport) {
+        let state = self.add(span.clone(), machine::try_address(address, transport));
+        if state == Some(AddressState::InUse) {
+            let text = format!("note: {address} is in use, perhaps by a running srlg");
+            self.notes.add(span, text);
+        }
+    }
+
+    fn try_input(&mut self) {
+        let file = self.file;
+        let Tables { input, .. } = &file.tables;
+        let span = |key| file.span_in("input", key);
+        let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
+        if keys.is_none_or(DeTable::is_empty) {
+            let text = "no input is named: give [input] a file, an address to listen at, or an interface, or give [network]";
+            self.problems.add(span(""), text);
+        }
+        for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
+            self.add(span("input"), machine::try_input(path));
+        }
+        for address in &input.sockets.listen {
+            self.try_address(span("listen"), *address, Transport::Udp);
+        }
+        if let Some(path) = &input.sockets.templates {
+            let state = file.general.state.as_deref();
+            self.add(span("templates"), machine::try_file(path, state));
+        }
+        if let Some(name) = &input.interface {
+            if !cfg!(feature = "live") {
+                let text = "live capture is not part of this program: build it with the feature live, which needs libpcap";
+                self.problems.add(span("interface"), text);
+            } else if !Path::new("/sys/class/net").join(name).exists() && name != "any" {
+                self.problems.add(span("interface"), format!("there is no interface {name}"));
+            }
+        }
+    }
+
+    fn try_network(&mut self, options: &NetworkOptions) {
+        let NetworkOptions { folder, broker, .. } = options;
+        let access = Access { folder: folder.clone(), broker: broker.clone() };
+        let span = self.file.span_in("network", "folder");
+        self.add(span.clone(), access.authority());
+        self.add(span, access.key(COLLECTOR));
+        if self.file.general.state.is_none() {
+            let text = "the network needs a state, without which a collector would lose slices: give a folder";
+            self.problems.add(self.file.span_in("network", ""), text);
+        }
+    }
+}
+
+/// Checks that the folder `state` can be used, and that a database in it is one of this program.
+fn try_state(state: &Path) -> Result<()> {
+    machine::try_folder(state)?;
+    if store::path(state).exists() {
+        Store::read(state)?;
+    }
+    Ok(())
+}

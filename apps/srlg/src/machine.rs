@@ -1,0 +1,170 @@
+//! Whether this machine has what a configuration names: files, folders, programs, addresses, memory.
+//!
+//! Invariant: nothing is made or changed; an address is given back at once.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::{Access, access};
+
+/// Whether another socket has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddressState {
+    /// No socket has it.
+    Free,
+    /// Another socket has it, which may be one of a running `srlg`.
+    InUse,
+}
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+}
+
+/// Checks that the file `path` can be read.
+pub(crate) fn try_input(path: &Path) -> Result<()> {
+    let text = || format!("cannot read {}", path.display());
+    let is_folder = fs::metadata(path).with_context(text)?.is_dir();
+    ensure!(!is_folder, "{} is a folder: give a file", path.display());
+    access(path, Access::READ_OK).with_context(text)
+}
+
+/// Checks that the file `path` can be written, or made; the folder `made` is one that the program makes.
+pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
+    let text = || format!("cannot write {}", path.display());
+    match fs::metadata(path) {
+        Ok(file) if file.is_dir() => bail!("{} is a folder: give a file", path.display()),
+        Ok(_) => access(path, Access::WRITE_OK).with_context(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = parent(path);
+            if made.is_some_and(|made| made == folder) {
+                return Ok(());
+            }
+            let rights = Access::WRITE_OK | Access::EXEC_OK;
+            access(folder, rights)
+                .with_context(|| format!("cannot make a file in {}", folder.display()))
+        }
+        Err(error) => Err(error).with_context(text),
+    }
+}
+
+/// Checks that files can be made in the folder `path`, and that it can be made if it is not there.
+pub(crate) fn try_folder(path: &Path) -> Result<()> {
+    let text = || format!("cannot use the folder {}", path.display());
+    match fs::metadata(path) {
+        Ok(folder) => {
+            ensure!(folder.is_dir(), "{} is a file: give a folder", path.display());
+            access(path, Access::WRITE_OK | Access::EXEC_OK).with_context(text)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            try_folder(parent(path)).with_context(text)
+        }
+        Err(error) => Err(error).with_context(text),
+    }
+}
+
+/// The folder that has `path`.
+fn parent(path: &Path) -> &Path {
+    let parent = path.parent().unwrap_or(path);
+    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
+}
+
+/// Checks that there is the program `name`, on `PATH` if it has no folder, and that it can be started.
+pub(crate) fn try_program(name: &str) -> Result<()> {
+    let is_program = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if name.contains('/') {
+        let metadata = fs::metadata(name).with_context(|| format!("cannot start {name}"))?;
+        let is_program = metadata.is_file() && is_program(Path::new(name));
+        ensure!(is_program, "cannot start {name}: it is no program that this user may start");
+        return Ok(());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths::<OsStr>(&folders);
+    let is_there = folders.any(|folder| is_program(&folder.join(name)));
+    ensure!(is_there, "cannot start {name}: there is no such program on PATH");
+    Ok(())
+}
+
+/// Checks that `address` is one of this machine, with a port that this user may use.
+pub(crate) fn try_address(address: SocketAddr, transport: Transport) -> Result<AddressState> {
+    let bound: io::Result<()> = match transport {
+        Transport::Tcp => TcpListener::bind(address).map(drop),
+        Transport::Udp => UdpSocket::bind(address).map(drop),
+    };
+    match bound {
+        Ok(()) => Ok(AddressState::Free),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(AddressState::InUse),
+        Err(error) => Err(error).with_context(|| format!("cannot listen at {address}")),
+    }
+}
+
+/// Returns the bytes of memory that programs can have without swapping, if the system says so.
+pub(crate) fn available_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_folders_can_be_made_where_a_folder_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, new) = (folder.path().join("file"), folder.path().join("new"));
+        fs::write(&file, "").unwrap();
+        for (path, is_file, is_folder) in [
+            (&file, true, false),
+            (&new, true, true),
+            (&new.join("deep"), false, true),
+            (&file.join("below"), false, false),
+            (&folder.path().to_owned(), false, true),
+        ] {
+            assert_eq!(try_file(path, None).is_ok(), is_file, "{}", path.display());
+            assert_eq!(try_folder(path).is_ok(), is_folder, "{}", path.display());
+        }
+        assert!(try_file(&new.join("deep"), Some(&new)).is_ok(), "the program makes the folder");
+        assert!(!new.exists());
+    }
+
+    #[test]
+    fn a_program_is_a_file_that_can_be_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("text");
+        fs::write(&file, "").unwrap();
+        for (name, is_program) in [
+            ("true", true),
+            ("/bin/true", true),
+            ("no-such-program", false),
+            ("/no/such/program", false),
+            (folder.path().to_str().unwrap(), false),
+            (file.to_str().unwrap(), false),
+        ] {
+            assert_eq!(try_program(name).is_ok(), is_program, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_free_in_use_or_of_another_machine() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        assert_eq!(try_address(address, Transport::Tcp).unwrap(), AddressState::InUse);
+        drop(listener);
+        let free = "127.0.0.1:0".parse().unwrap();
+        assert_eq!(try_address(free, Transport::Udp).unwrap(), AddressState::Free);
+        assert!(try_address("192.0.2.1:7".parse().unwrap(), Transport::Udp).is_err());
+    }
+
+    #[test]
+    fn the_system_says_how_much_memory_there_is() {
+        assert!(available_memory().unwrap() > 1 << 20);
+    }
+}
