@@ -232,6 +232,10 @@ fn a_configuration_is_checked_and_explained() {
     std::fs::write(&bad, "slice = '1s'\nthreshold = 7\n").unwrap();
     let (output, _, told) = run(&["check", "--config", bad.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
+    let (output, _, of_run) = run(&["run", "--config", bad.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(of_run.lines().count(), 1, "run may be given another input: {of_run}");
+    assert!(told.contains(of_run.trim_start_matches("srlg: ")), "{of_run}");
     insta::assert_snapshot!("bad", told.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
 }
 

@@ -40,15 +40,19 @@ pub fn check(args: &Args) -> Result<String> {
     if !notes.is_empty() {
         writeln!(text, "{notes}")?;
     }
-    if let Some(available) = machine::available_memory().filter(|bytes| *bytes < all as u64) {
-        let (all, available) = (all as f64 / 1e6, available as f64 / 1e6);
-        writeln!(
-            text,
-            "{path}: warning: the views take {all:.1} MB, and this machine has {available:.1} MB available"
-        )?;
+    if let Some(shortage) = machine::available_memory().and_then(|bytes| shortage(all, bytes)) {
+        writeln!(text, "{path}: {shortage}")?;
     }
     writeln!(text, "{path} is right: {:.1} MB", all as f64 / 1e6)?;
     Ok(text)
+}
+
+/// Returns a warning if views of `needed` bytes are more than the `available` ones.
+fn shortage(needed: usize, available: u64) -> Option<String> {
+    (needed as u64 > available).then(|| {
+        let (needed, available) = (needed as f64 / 1e6, available as f64 / 1e6);
+        format!("warning: the views take {needed:.1} MB, and this machine has {available:.1} MB available")
+    })
 }
 
 #[cfg(test)]

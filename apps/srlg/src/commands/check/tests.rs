@@ -2,8 +2,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Args, check};
+use super::{Args, check, shortage};
 use crate::config::Config;
+use crate::notify::store::Store;
 
 /// What a mistake is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,4 +208,13 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
         assert!(Config::read(&config).is_ok());
     }
     assert!(["a", "alerts", "state"].iter().all(|name| !folder.path().join(name).exists()));
+    let _running = Store::open(Some(&folder.path().join("state"))).unwrap();
+    let config = write(folder.path(), network);
+    check(&Args { config }).expect("a state that is in use can be checked");
+}
+
+#[test]
+fn views_that_need_more_memory_than_there_is_are_a_warning() {
+    assert_eq!(shortage(5_000_000, 5_000_000), None);
+    insta::assert_snapshot!(shortage(5_000_000, 4_900_000).unwrap());
 }
