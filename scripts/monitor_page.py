@@ -4,9 +4,9 @@
 usage: monitor_page.py URL FOLDER [PROCESS]
 
 Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts or
-without super points, text wider than the screen, or a first paint after one second. FOLDER gets a screenshot each of a
-dark desktop, a light desktop and a phone. PROCESS, by its number, serves the page: it is ended at last, which the page
-must say.
+without super points, a state that hides troubles, text wider than the screen, or a first paint after one second. FOLDER gets
+a screenshot each of a dark desktop, a light desktop and a phone. PROCESS, by its number, serves the page: it is ended at
+last, which the page must say.
 """
 
 import asyncio
@@ -82,6 +82,12 @@ async def look(socket_url, url, folder, process):
                 "hosts": await page.value("document.querySelectorAll('.view .scroll tbody tr').length"),
                 "charts": await page.value("document.querySelectorAll('.view canvas').length"),
             }
+            state = await page.value("`${byId('state').className}: ${byId('state').textContent}`")
+            troubles = await page.value("last.troubles.length")
+            listed = await page.value("document.querySelectorAll('#troubles li').length")
+            print(f"{name}: {state}")
+            if listed != troubles or state.startswith("good:") == bool(troubles):
+                page.problems.append(f"{name}: {troubles} troubles, {listed} listed, and the state is {state}")
             if await page.value("document.querySelectorAll('main img, main script').length"):
                 page.problems.append(f"{name}: data are taken for HTML")
             wide = await page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")

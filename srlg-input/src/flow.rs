@@ -38,7 +38,7 @@ mod templates;
 
 pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
-pub use exporter::{Exporter, ExporterStatus, Undecodable};
+pub use exporter::{Backlog, Exporter, ExporterStatus, Undecodable};
 pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;

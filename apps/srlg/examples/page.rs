@@ -17,6 +17,7 @@ use srlg_cli::show::board::{
     Board, ExporterBoard, InputBoard, LINE, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
     SpoolBoard, TopHost, ViewBoard,
 };
+use srlg_cli::show::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
 use srlg_cli::show::web::Web;
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
@@ -62,8 +63,10 @@ fn board(second: u32) -> Result<Board> {
             received: 1_000 * u64::from(second),
             refused: 17,
             dropped: 3,
+            ..InputBoard::default()
         },
-        exporters: (0..3).map(|at| exporter(at, second)).collect(),
+        exporters: (0..3).map(|at| exporter(at, second, now_ms)).collect(),
+        troubles: troubles(now_ms),
         sinks: sinks(second),
         last_reload_ms: now_ms,
         is_last_reload_good: true,
@@ -178,8 +181,34 @@ fn network(second: u32) -> NetworkBoard {
     NetworkBoard { is_reading: true, front: Some(second), sites, ..NetworkBoard::default() }
 }
 
-fn exporter(at: u8, second: u32) -> ExporterBoard {
+fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
+    let (exporters, exporter_count) = (vec![[192, 0, 2, 2].into()], 1);
+    let held = TroubleBoard {
+        kind: TroubleKind::Held,
+        since_ms: now_ms - 60_000,
+        count: 203,
+        exporters,
+        exporter_count,
+        text: "203 data sets of 192.0.2.2 wait for their templates".to_owned(),
+        remedy: "wait until the exporter sends its templates",
+    };
+    let late = TroubleBoard {
+        kind: TroubleKind::TooLate,
+        count: 9_878,
+        exporters: vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()],
+        text: "9878 contacts of 2001:db8::1 are too late: they are older than the window"
+            .to_owned(),
+        remedy: "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come",
+        ..held.clone()
+    };
+    vec![held, late]
+}
+
+fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
     let second = u64::from(second) + 100;
+    let mut troubles = TroubleCounts::default();
+    troubles.add(TroubleKind::Held, u64::from(at % 2) * second);
+    troubles.add(TroubleKind::TooLate, u64::from(at / 2) * 9_878);
     let records = second * 16_000 * (u64::from(at) + 1);
     ExporterBoard {
         address: match at {
@@ -191,7 +220,9 @@ fn exporter(at: u8, second: u32) -> ExporterBoard {
         contacts: records,
         lost: if at == 1 { second * 9 } else { 0 },
         templates: 2 + usize::from(at),
-        undecodable_sets: u64::from(at / 2) * 3,
+        troubles,
+        waiting_since_ms: (at == 1).then_some(now_ms - 60_000),
+        last_seen_ms: now_ms - u64::from(at) * 700,
         skew_ms: [12, -7_300, 420][usize::from(at)],
         sampling: sampling([&[10][..], &[0], &[4, 1000]][usize::from(at)]),
     }

@@ -1,4 +1,5 @@
 //! The state of the program, as a page, an API and metrics.
 
 pub mod board;
+pub mod troubles;
 pub mod web;

@@ -85,9 +85,9 @@ impl Clock {
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
-    /// Whether the exporter's clock is too far off to be corrected.
-    pub(crate) fn is_unusable(&self) -> bool {
-        self.skew_ns.unsigned_abs() > LARGE
+    /// Whether the exporter's clock is needed, and too far off to be corrected.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.timestamps != Timestamps::Received && self.skew_ns.unsigned_abs() > LARGE
     }
 
     #[inline]

@@ -38,7 +38,7 @@ reasons! {
         /// A flow, or a direction of one, without packets.
         NoPackets = "no-packets",
         /// A datagram with records whose time of export is more than an hour off. Unless times are trusted, its contacts have the
-        /// time at which it came.
+        /// time at which it came. It is not counted where contacts have this time anyway.
         BadClock = "bad-clock",
         /// A flow that ended after it was exported; its time is that of the export.
         Future = "future",

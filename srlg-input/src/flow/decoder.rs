@@ -86,6 +86,7 @@ impl Decoder {
         }
         let counts = sink.counts;
         entry.exporter.counts += &counts;
+        entry.exporter.last_seen_ns = received_ns;
         let after = entry.usage();
         self.exporters.counts += &counts;
         if is_newcomer && counts.records > 0 {
@@ -114,11 +115,9 @@ impl Decoder {
 
     /// FlowCounts the templates of each exporter that has any; those of options among them.
     pub fn templates(&self) -> BTreeMap<SocketAddr, usize> {
-        let count =
-            |entry: &Entry| entry.sources.iter().map(|(_, it)| it.templates().count()).sum();
         let entries = self.exporters.iter();
         let counts =
-            entries.map(|(key, entry)| (SocketAddr::new(key.address, key.port), count(entry)));
+            entries.map(|(key, entry)| (SocketAddr::new(key.address, key.port), entry.templates()));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
@@ -161,7 +160,12 @@ impl Entry {
         let Self { exporter, sources, template_bytes } = self;
         let key = source::Key { version, agent: None, domain };
         let has_content = || message.has_content();
-        let Some(source) = source(sources, key, sink.options, has_content) else { return };
+        let Some(source) = source(sources, key, sink.options, has_content) else {
+            if message.is_cut() {
+                sink.count(Reason::Malformed);
+            }
+            return;
+        };
         let export_ns = u64::from(message.export_s) * SECOND;
         let (clock, skew) = exporter.clock(export_ns, CUT_NS, uptime_ms, received_ns, sink.options);
         *template_bytes -= source.template_bytes;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::flow::clock::{Clock, Skew};
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::decoder::Decoder;
+use crate::flow::exporters::Entry;
 use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
 use crate::flow::sequence::{Count, Losses, Sequence};
@@ -31,9 +32,27 @@ pub struct Undecodable {
     pub sets: u64,
 }
 
+/// Data sets that wait for their templates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Number of data sets.
+    pub sets: usize,
+    /// When the first set without its template came, in nanoseconds since the Unix epoch.
+    pub since_ns: u64,
+}
+
+impl Backlog {
+    /// Returns the data sets of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { sets: self.sets + other.sets, since_ns: self.since_ns.min(other.since_ns) }
+    }
+}
+
 /// Tells what came of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
+    /// When its last datagram came.
+    pub(crate) last_seen_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
     pub(crate) losses: Losses,
@@ -51,6 +70,7 @@ impl Key {
 impl Exporter {
     pub(crate) fn new(options: &DecoderOptions) -> Self {
         Self {
+            last_seen_ns: 0,
             counts: FlowCounts::default(),
             skew: Skew::default(),
             losses: Losses::default(),
@@ -112,7 +132,7 @@ impl Exporter {
             return;
         }
         self.skew = skew;
-        if clock.is_unusable() {
+        if clock.is_bad() {
             counts.add(Reason::BadClock);
         }
     }
@@ -150,6 +170,8 @@ impl Exporter {
 pub struct ExporterStatus {
     /// Address, with port 0.
     pub address: SocketAddr,
+    /// When its last datagram came, in nanoseconds since the Unix epoch.
+    pub last_seen_ns: u64,
     /// What became of its datagrams.
     pub counts: FlowCounts,
     /// What is missing of its exports.
@@ -158,6 +180,8 @@ pub struct ExporterStatus {
     pub skew_ns: i64,
     /// Templates that it has sent and that are remembered.
     pub templates: usize,
+    /// Data sets that wait for their templates, if there are any.
+    pub backlog: Option<Backlog>,
     /// Data sets that yielded no record by their template.
     pub undecodable: Vec<Undecodable>,
 }
@@ -165,21 +189,25 @@ pub struct ExporterStatus {
 impl ExporterStatus {
     /// All that `decoder` remembers.
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
-        let templates = decoder.templates();
-        decoder.exporters().map(move |(address, exporter)| Self {
-            address,
-            counts: exporter.counts().clone(),
-            losses: exporter.losses(),
-            skew_ns: exporter.skew_ns(),
-            templates: templates.get(&address).copied().unwrap_or(0),
-            undecodable: exporter.undecodable().to_vec(),
+        decoder.exporters.iter().map(|(key, entry)| {
+            let Entry { exporter, .. } = entry;
+            Self {
+                address: SocketAddr::new(key.address, key.port),
+                last_seen_ns: exporter.last_seen_ns,
+                counts: exporter.counts().clone(),
+                losses: exporter.losses(),
+                skew_ns: exporter.skew_ns(),
+                templates: entry.templates(),
+                backlog: entry.backlog(),
+                undecodable: exporter.undecodable().to_vec(),
+            }
         })
     }
 }
 
 impl fmt::Display for ExporterStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, counts, losses, skew_ns, templates: _, undecodable } = self;
+        let Self { address, counts, losses, skew_ns, undecodable, .. } = self;
         write!(f, "{}: {counts}; {} lost", address.ip(), losses.lost)?;
         if *skew_ns != 0 {
             write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;

@@ -7,7 +7,7 @@
 use lru::LruCache;
 
 use crate::flow::counts::{FlowCounts, Reason};
-use crate::flow::exporter::{Exporter, Key};
+use crate::flow::exporter::{Backlog, Exporter, Key};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::source::{self, Source};
 
@@ -59,6 +59,16 @@ impl Entry {
 
     pub(crate) fn usage(&self) -> Usage {
         Usage { sources: self.sources.len(), template_bytes: self.template_bytes }
+    }
+
+    /// Returns the number of its templates, those of options among them.
+    pub(crate) fn templates(&self) -> usize {
+        self.sources.iter().map(|(_, source)| source.templates().count()).sum()
+    }
+
+    /// Returns the data sets that wait for their templates, if there are any.
+    pub(crate) fn backlog(&self) -> Option<Backlog> {
+        self.sources.iter().filter_map(|(_, source)| source.backlog()).reduce(Backlog::and)
     }
 
     /// Forgets the least recent source, or the least recent template of the only one.

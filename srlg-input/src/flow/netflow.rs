@@ -169,6 +169,13 @@ impl<'a> Message<'a> {
         self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
+    /// Whether bytes of it are missing, or a length lies.
+    pub(crate) fn is_cut(&self) -> bool {
+        let mut sets = self.sets();
+        sets.by_ref().for_each(drop);
+        sets.is_cut
+    }
+
     pub(crate) fn sets(&self) -> Sets<'a> {
         Sets { rest: self.sets, is_cut: self.is_cut }
     }

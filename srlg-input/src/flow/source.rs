@@ -12,7 +12,7 @@ use lru::LruCache;
 use crate::contact::Contact;
 use crate::flow::clock::Clock;
 use crate::flow::counts::Reason;
-use crate::flow::exporter::Exporter;
+use crate::flow::exporter::{Backlog, Exporter};
 use crate::flow::netflow::{Message, Version};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::record::Record;
@@ -61,6 +61,11 @@ impl Source {
     /// Its templates with their ids, the least recent first.
     pub(crate) fn templates(&self) -> impl Iterator<Item = (&u16, &Template)> {
         self.templates.iter().rev()
+    }
+
+    /// Returns the data sets that wait for their templates, if there are any.
+    pub(crate) fn backlog(&self) -> Option<Backlog> {
+        self.held.backlog()
     }
 
     /// Reads the sets of `message`; returns how many records were in it, if all could be read.
@@ -266,16 +271,24 @@ struct Set {
 struct WaitingSets {
     /// By age.
     sets: BTreeMap<u64, Set>,
-    /// Ages of the sets of each template, the oldest first.
-    ages: BTreeMap<u16, VecDeque<u64>>,
+    templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
     bytes: usize,
+}
+
+/// A template that sets wait for.
+#[derive(Debug)]
+struct MissingTemplate {
+    /// When the first of its sets came, which may be gone.
+    since_ns: u64,
+    /// Ages of its sets, the oldest first.
+    ages: VecDeque<u64>,
 }
 
 impl Set {
     fn bytes(&self) -> usize {
         // Maps may be half empty, and a list of ages has room for four.
-        let of_template = 2 * size_of::<(u16, VecDeque<u64>)>() + size_of::<[u64; 4]>();
+        let of_template = 2 * size_of::<(u16, MissingTemplate)>() + size_of::<[u64; 4]>();
         2 * size_of::<(u64, Self)>() + of_template + self.records.len()
     }
 }
@@ -289,10 +302,12 @@ impl WaitingSets {
         records: &[u8],
         options: &DecoderOptions,
     ) -> usize {
+        let since_ns = clock.received_ns;
         let set = Set { template, clock, records: records.into() };
         self.bytes += set.bytes();
         self.sets.insert(self.next_age, set);
-        let ages = self.ages.entry(template).or_default();
+        let missing = || MissingTemplate { since_ns, ages: VecDeque::new() };
+        let ages = &mut self.templates.entry(template).or_insert_with(missing).ages;
         ages.push_back(self.next_age);
         self.next_age += 1;
         let before = self.sets.len();
@@ -312,18 +327,24 @@ impl WaitingSets {
     fn forget(&mut self, age: u64) {
         let Some(set) = self.sets.remove(&age) else { return };
         self.bytes -= set.bytes();
-        if let Entry::Occupied(mut ages) = self.ages.entry(set.template) {
-            ages.get_mut().pop_front();
-            if ages.get().is_empty() {
-                ages.remove();
+        if let Entry::Occupied(mut missing) = self.templates.entry(set.template) {
+            missing.get_mut().ages.pop_front();
+            if missing.get().ages.is_empty() {
+                missing.remove();
             }
         }
     }
 
+    fn backlog(&self) -> Option<Backlog> {
+        let since_ns = self.templates.values().map(|missing| missing.since_ns).min()?;
+        Some(Backlog { sets: self.sets.len(), since_ns })
+    }
+
     /// Takes out the sets that waited for `template`, the oldest first.
     fn take(&mut self, template: u16) -> Vec<Set> {
-        let ages = self.ages.remove(&template).unwrap_or_default();
-        let taken: Vec<Set> = ages.iter().filter_map(|age| self.sets.remove(age)).collect();
+        let missing = self.templates.remove(&template);
+        let ages = missing.into_iter().flat_map(|missing| missing.ages);
+        let taken: Vec<Set> = ages.filter_map(|age| self.sets.remove(&age)).collect();
         self.bytes -= taken.iter().map(Set::bytes).sum::<usize>();
         taken
     }
@@ -333,6 +354,7 @@ impl WaitingSets {
 mod tests {
     use super::WaitingSets;
     use crate::flow::clock::Clock;
+    use crate::flow::exporter::Backlog;
     use crate::flow::options::DecoderOptions;
     use crate::options::Timestamps;
 
@@ -359,6 +381,21 @@ mod tests {
         assert!(first_bytes(&mut held, 256).is_empty());
         assert_eq!(first_bytes(&mut held, 257), [2]);
         assert_eq!(held.bytes, 0);
+    }
+
+    #[test]
+    fn a_backlog_lasts_since_its_first_set_until_the_template_comes() {
+        let options = DecoderOptions { held_sets: 2, ..DecoderOptions::default() };
+        let mut held = WaitingSets::default();
+        assert_eq!(held.backlog(), None);
+        for (template, received_ns) in [(256, 5), (257, 6), (256, 7), (256, 8), (256, 9)] {
+            held.push(template, Clock { received_ns, ..CLOCK }, &[1; 9], &options);
+        }
+        assert_eq!(held.backlog(), Some(Backlog { sets: 3, since_ns: 5 }));
+        held.take(256);
+        assert_eq!(held.backlog(), Some(Backlog { sets: 1, since_ns: 6 }));
+        held.take(257);
+        assert_eq!(held.backlog(), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use anyhow::Result;
 use srlg_host::state::Snapshot;
 use srlg_input::Status as InputStatus;
 use srlg_input::contact::{Contact, Sampling};
+use srlg_input::flow::ExporterStatus;
 
 use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
@@ -14,6 +15,7 @@ use crate::config::Config;
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
 use crate::show::board::{Board, ExporterBoard, InputBoard};
+use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
 /// All views of one input.
 pub struct Monitor {
@@ -22,7 +24,12 @@ pub struct Monitor {
     slice_ms: u64,
     contacts: u64,
     samplings: Samplings,
+    misplaced: Misplaced,
 }
+
+/// Counts of contacts that have no place in the window of a view, by exporter.
+#[derive(Debug, Default)]
+struct Misplaced(HashMap<Option<IpAddr>, TroubleCounts>);
 
 /// How exporters sampled all contacts so far.
 #[derive(Debug, Default)]
@@ -31,8 +38,17 @@ struct Samplings {
     last: Option<(IpAddr, Option<std::num::NonZeroU32>)>,
 }
 
-/// Exporters whose sampling is remembered, as many as a decoder knows.
-const EXPORTERS: usize = 16_384;
+impl Misplaced {
+    fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
+        if self.0.len() < EXPORTERS || self.0.contains_key(&exporter) {
+            self.0.entry(exporter).or_default().add(kind, 1);
+        }
+    }
+
+    fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {
+        self.0.get(&exporter).copied().unwrap_or_default()
+    }
+}
 
 impl Samplings {
     /// Mostly it is as it was.
@@ -59,6 +75,7 @@ impl Monitor {
             slice_ms: u64::try_from(config.general.slice.as_millis())?,
             contacts: 0,
             samplings: Samplings::default(),
+            misplaced: Misplaced::default(),
         })
     }
 
@@ -108,8 +125,14 @@ impl Monitor {
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
         self.contacts += 1;
         self.samplings.take(contact);
-        let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
-        views.try_for_each(|(watch, book)| watch.take(contact, book))
+        let mut misplaced = None;
+        for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
+            misplaced = misplaced.or(watch.take(contact, book)?);
+        }
+        if let Some(kind) = misplaced {
+            self.misplaced.add(contact.exporter, kind);
+        }
+        Ok(())
     }
 
     /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set: no window ends that
@@ -157,21 +180,6 @@ impl Monitor {
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
         let sockets = input.sockets.unwrap_or_default();
-        let exporters = input.exporters.iter().map(|exporter| {
-            let address = exporter.address.ip();
-            let sampling = self.samplings.by_exporter.get(&address).copied().unwrap_or_default();
-            ExporterBoard {
-                address,
-                datagrams: exporter.counts.datagrams,
-                records: exporter.counts.records,
-                contacts: exporter.counts.contacts,
-                lost: exporter.losses.lost,
-                templates: exporter.templates,
-                undecodable_sets: exporter.undecodable.iter().map(|it| it.sets).sum(),
-                skew_ms: -exporter.skew_ns / 1_000_000,
-                sampling,
-            }
-        });
         Board {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
@@ -184,9 +192,31 @@ impl Monitor {
                 received: sockets.received,
                 refused: sockets.refused,
                 dropped: sockets.dropped.or(input.interface_drops).unwrap_or(0),
+                troubles: self.misplaced.of(None),
             },
-            exporters: exporters.collect(),
+            exporters: input.exporters.iter().map(|exporter| self.exporter(exporter)).collect(),
             ..Board::default()
+        }
+    }
+
+    fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
+        let address = exporter.address.ip();
+        let mut troubles = self.misplaced.of(Some(address));
+        for kind in TroubleKind::ALL {
+            troubles.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
+        }
+        ExporterBoard {
+            address,
+            datagrams: exporter.counts.datagrams,
+            records: exporter.counts.records,
+            contacts: exporter.counts.contacts,
+            lost: exporter.losses.lost,
+            templates: exporter.templates,
+            troubles,
+            waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
+            last_seen_ms: exporter.last_seen_ns / 1_000_000,
+            skew_ms: -exporter.skew_ns / 1_000_000,
+            sampling: self.samplings.by_exporter.get(&address).copied().unwrap_or_default(),
         }
     }
 }

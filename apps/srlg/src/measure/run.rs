@@ -41,6 +41,7 @@ pub fn run(options: &Options) -> Result<()> {
         checkpoints,
         delivery,
         service: Service::new()?,
+        shown: Instant::now(),
         now_ms: 0,
         started_ms,
         last_reload_ms: started_ms,
@@ -90,6 +91,9 @@ impl StepClock {
     }
 }
 
+/// A board is shown after so long, even if no slice has ended: slices may be hours long.
+const LONGEST: Duration = Duration::from_secs(2);
+
 struct Loop<'a> {
     options: &'a Options,
     config: Config,
@@ -98,6 +102,7 @@ struct Loop<'a> {
     delivery: Delivery,
     screen: Screen,
     service: Service,
+    shown: Instant,
     /// The end of the last slice.
     now_ms: u64,
     started_ms: u64,
@@ -125,6 +130,9 @@ impl Loop<'_> {
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;
+                    if self.shown.elapsed() >= LONGEST {
+                        self.show(input);
+                    }
                 }
                 Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
@@ -152,6 +160,12 @@ impl Loop<'_> {
         if !self.config.source.is_live() {
             self.look_around()?;
         }
+        self.show(input);
+        Ok(())
+    }
+
+    fn show(&mut self, input: &Input) {
+        self.shown = Instant::now();
         let Self { screen, config, monitor, delivery, .. } = self;
         screen.show(|| Board {
             started_ms: self.started_ms,
@@ -163,7 +177,6 @@ impl Loop<'_> {
             is_last_reload_good: self.is_last_reload_good,
             ..monitor.board(&input.status())
         });
-        Ok(())
     }
 
     /// Does what is due between slices: a sign of life, a reload, a checkpoint.

@@ -26,6 +26,7 @@ use crate::config::{General, ViewConfig};
 use crate::measure::track::Track;
 use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
+use crate::show::troubles::TroubleKind;
 
 /// Without any contact for so long the input is lost: silence is no end of an attack.
 const LOST_MS: u64 = 60_000;
@@ -84,21 +85,28 @@ impl Watch {
         self.track.hits = next.hits_after(former, &self.track.hits);
     }
 
-    /// Takes a contact.
+    /// Takes a contact; returns why it has no place in the window, if it has none.
     #[inline]
-    pub(crate) fn take(&mut self, contact: &Contact, book: &mut Book) -> Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        contact: &Contact,
+        book: &mut Book,
+    ) -> Result<Option<TroubleKind>> {
         let Self { track, slices } = self;
         let pairs = track.pairs(contact, book.rules());
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
         let placement = track.take(contact.time_ns, pairs, &mut Entries { slices, book })?;
-        // Not before: to slices that the contact ends it was still silent.
-        if !matches!(placement, Placement::TooLate | Placement::Future) {
-            slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
-            slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
+        match placement {
+            Placement::TooLate => return Ok(Some(TroubleKind::TooLate)),
+            Placement::Future => return Ok(Some(TroubleKind::Future)),
+            _ => {}
         }
-        Ok(())
+        // Not before: to slices that the contact ends it was still silent.
+        slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
+        slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
+        Ok(None)
     }
 
     /// Lets time pass until `now_ns`, by which slices end.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::alerts::{Every, OnChange, Tracker};
 use crate::config::General;
 use crate::notify::notice::Notice;
+use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
 
 /// Hosts of a view that are shown.
@@ -53,6 +54,8 @@ pub struct Board {
     pub input: InputBoard,
     /// Exporters by address.
     pub exporters: Vec<ExporterBoard>,
+    /// Input that is not used, or not at once.
+    pub troubles: Vec<TroubleBoard>,
     /// The sites of a network, and the way to them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
@@ -147,6 +150,8 @@ pub struct InputBoard {
     pub refused: u64,
     /// Datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
+    /// What was not used of the contacts that no exporter sent.
+    pub troubles: TroubleCounts,
 }
 
 /// An exporter.
@@ -164,8 +169,12 @@ pub struct ExporterBoard {
     pub lost: u64,
     /// Templates that are known of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// Data sets that could not be decoded.
-    pub undecodable_sets: u64,
+    /// What was not used, or not at once.
+    pub troubles: TroubleCounts,
+    /// When the first of the data sets came that wait for a template, milliseconds since the Unix epoch.
+    pub waiting_since_ms: Option<u64>,
+    /// When the last datagram came, milliseconds since the Unix epoch.
+    pub last_seen_ms: u64,
     /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
     pub skew_ms: i64,
     /// Packets one of which is looked at.
@@ -275,6 +284,7 @@ pub(crate) struct Screen {
     publish: Every,
     lost: OnChange,
     full: OnChange,
+    troubles: Troubles,
 }
 
 impl Screen {
@@ -287,13 +297,15 @@ impl Screen {
             info!("the page is at http://{}/", web.address());
         }
         let (lost, full) = (OnChange::default(), OnChange::default());
-        Ok(Self { boards, _web: web, publish: Every::new(BOARD), lost, full })
+        let troubles = Troubles::default();
+        Ok(Self { boards, _web: web, publish: Every::new(BOARD), lost, full, troubles })
     }
 
     /// Shows the board that `make` makes, when one is due.
     pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
         if self.publish.is_due() {
-            let board = make();
+            let mut board = make();
+            self.troubles.show(&mut board, Instant::now());
             self.log_changes(&board);
             self.boards.send_replace(Arc::new(board));
         }

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use srlg_traffic::packets::packets;
 
@@ -12,6 +12,7 @@ use crate::programs::{alone, command, until};
 use crate::received::{
     Collector, almost_all, assert_pairs, assert_pairs_within, assert_whole, pairs_of,
 };
+use crate::running::Site;
 use crate::{becomes, last_points, output, packet_file, pairs};
 
 /// Runs softflowd on `file` to its end, with `more` options. It exports to `port` of this machine.
@@ -116,6 +117,32 @@ fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
             let rates = serde_json::json!({"least": 10, "most": 10, "unknown": false});
             assert_eq!(line["sampling"], rates, "{told}");
             assert_whole("softflowd-sampled-detect", &told);
+        }
+    });
+}
+
+/// Flows of a capture end when its packets went, which is years ago.
+#[test]
+fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
+    alone(&["softflowd"], || {
+        let file = packet_file("old", &[false]);
+        for version in ["9", "10"] {
+            let site = Site::start();
+            let sent = Instant::now();
+            softflowd(&file, site.exports.port(), &["-v", version]);
+            let warnings = site.wait_for_warnings(1, sent);
+            let remedy = "timestamps = \"received\"";
+            assert!(warnings.iter().all(|it| it.contains(remedy)), "{warnings:?}");
+            let status = site.status();
+            assert_eq!(site.page()["troubles"], status["troubles"]);
+            let trouble = &status["troubles"][0];
+            let exporter = &status["exporters"][0];
+            let kind = trouble["kind"].as_str().unwrap();
+            let count = exporter["troubles"][kind].as_u64().unwrap();
+            assert!(count > 0 && trouble["count"] == count, "{status}");
+            let metric = format!("srlg_trouble{{reason=\"{kind}\"}} {count}");
+            assert!(site.get("/metrics").lines().any(|line| line == metric), "{metric}");
+            assert!(warnings[0].starts_with(&format!("{count} ")), "{warnings:?}");
         }
     });
 }

@@ -14,6 +14,8 @@ mod live;
 mod program;
 mod programs;
 mod received;
+#[path = "../program/site.rs"]
+mod running;
 mod same_hosts;
 
 use std::collections::{BTreeMap, BTreeSet};

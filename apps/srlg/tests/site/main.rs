@@ -6,6 +6,8 @@ mod alertmanager;
 mod attacks;
 #[path = "../program/http.rs"]
 mod http;
+#[path = "../program/site.rs"]
+mod running;
 mod service;
 mod sinks;
 mod states;

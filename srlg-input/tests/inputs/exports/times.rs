@@ -208,3 +208,28 @@ fn a_clock_that_steps_is_followed() {
         assert!(heard.hear(after_s, 1)[0].time_ns.abs_diff(heard.now_ns) < 3 * SECOND);
     }
 }
+
+#[test]
+fn garbage_moves_no_clock() {
+    let mut decoder = decoder();
+    let mut state = 1_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    for number in 0..50_000 {
+        let mut payload: Vec<u8> = (0..random() % 400).map(|_| random() as u8).collect();
+        // Heads of every version, and what is of none.
+        let versions = [&[0, 5][..], &[0, 7], &[0, 9], &[0, 10], &[0, 0, 0, 5], &[]];
+        let version = versions[number % versions.len()];
+        payload.splice(..version.len().min(payload.len()), version.iter().copied());
+        contacts(&mut decoder, RECEIVED_NS + number as u64 * SECOND / 100, &payload);
+        assert_eq!(decoder.exporter(exporter()).unwrap().skew_ns(), 0, "datagram {number}");
+    }
+    let counts = decoder.counts();
+    assert!(
+        counts.of(Reason::Version) > 8_000 && counts.of(Reason::Malformed) > 20_000,
+        "{counts}"
+    );
+}

@@ -13,6 +13,7 @@ use super::api::WebState;
 use crate::show::board::{
     Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, ViewBoard,
 };
+use crate::show::troubles::TroubleKind;
 
 /// Exporters that have labels.
 const EXPORTERS: usize = 1_024;
@@ -43,6 +44,11 @@ fn record(board: &Board) {
     // Where these are more than have labels, somebody may wonder about the rest.
     gauge!("srlg_exporters").set(board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(exporter);
+    for kind in TroubleKind::ALL {
+        let active = board.troubles.iter().find(|trouble| trouble.kind == kind);
+        let count = active.map_or(0, |trouble| trouble.count);
+        gauge!("srlg_trouble", "reason" => kind.name()).set(count as f64);
+    }
     board.sinks.iter().for_each(sink);
     board.network.iter().for_each(network);
 }
@@ -70,7 +76,16 @@ fn exporter(exporter: &ExporterBoard) {
     counter!("srlg_records_total", "exporter" => of()).absolute(exporter.records);
     counter!("srlg_lost_total", "exporter" => of()).absolute(exporter.lost);
     gauge!("srlg_templates", "exporter" => of()).set(exporter.templates as f64);
-    counter!("srlg_undecodable_sets_total", "exporter" => of()).absolute(exporter.undecodable_sets);
+    for kind in TroubleKind::ALL {
+        counter!("srlg_exporter_troubles_total", "exporter" => of(), "reason" => kind.name())
+            .absolute(exporter.troubles.of(kind));
+    }
+    if let Some(since_ms) = exporter.waiting_since_ms {
+        gauge!("srlg_exporter_waiting_since_seconds", "exporter" => of())
+            .set(since_ms as f64 / 1e3);
+    }
+    gauge!("srlg_exporter_last_seen_seconds", "exporter" => of())
+        .set(exporter.last_seen_ms as f64 / 1e3);
     gauge!("srlg_clock_skew_seconds", "exporter" => of()).set(exporter.skew_ms as f64 / 1e3);
     if let Some((_, rate)) = exporter.sampling.rates() {
         gauge!("srlg_sampling_rate", "exporter" => of()).set(f64::from(rate.get()));

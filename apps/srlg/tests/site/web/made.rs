@@ -8,6 +8,7 @@ use std::time::Duration;
 use srlg_cli::show::board::{
     Board, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
+use srlg_cli::show::troubles::{TroubleCounts, TroubleKind};
 use srlg_cli::show::web::Web;
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
@@ -31,6 +32,8 @@ pub(crate) fn board(now_ms: u64) -> Board {
         alerts: [0, 1, 0],
         ..ViewBoard::default()
     };
+    let mut troubles = TroubleCounts::default();
+    troubles.add(TroubleKind::Held, 6);
     let exporter = ExporterBoard {
         address: "198.51.100.1".parse().unwrap(),
         datagrams: 3,
@@ -38,7 +41,9 @@ pub(crate) fn board(now_ms: u64) -> Board {
         contacts: 80,
         lost: 5,
         templates: 2,
-        undecodable_sets: 1,
+        troubles,
+        waiting_since_ms: Some(now_ms - 60_000),
+        last_seen_ms: now_ms,
         skew_ms: -1_500,
         sampling: sampling([10]),
     };

@@ -3,6 +3,7 @@
 mod connections;
 mod files;
 mod made;
+mod troubles;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -40,6 +41,9 @@ fn metrics_have_no_address_but_those_of_exporters() {
         "srlg_alerts{view=\"fan-in\",severity=\"major\"} 1",
         "srlg_lost_total{exporter=\"198.51.100.1\"} 5",
         "srlg_templates{exporter=\"198.51.100.1\"} 2",
+        "srlg_exporter_troubles_total{exporter=\"198.51.100.1\",reason=\"held\"} 6",
+        "srlg_exporter_troubles_total{exporter=\"198.51.100.1\",reason=\"too-late\"} 0",
+        "srlg_trouble{reason=\"held\"} 0",
         "srlg_clock_skew_seconds{exporter=\"198.51.100.1\"} -1.5",
         "srlg_notifications_total{sink=\"hook\",result=\"failed\"} 4",
         "srlg_sampling_rate{exporter=\"198.51.100.1\"} 10",

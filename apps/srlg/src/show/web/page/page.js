@@ -301,16 +301,37 @@ function updateRow(node, cells) {
   cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
 }
 
+const KINDS = { version: "of unknown version", held: "without template", "bad-clock": "with bad clock", "too-late": "too late", future: "from the future" };
+
+function notUsed({ troubles, waiting_since_ms: since }) {
+  const parts = Object.entries(troubles).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
+  if (since !== null) parts.push(`waits for templates since ${clock.format(new Date(since))}`);
+  return parts.join(", ");
+}
+
+function makeTrouble() {
+  const made = element("li");
+  made.append(element("strong"), element("span"));
+  return made;
+}
+
+function updateTrouble(node, trouble) {
+  write(node.children[0], trouble.text);
+  write(node.children[1], `since ${moment(trouble.since_ms)}: ${trouble.remedy}`);
+}
+
 function updateExporter(node, exporter) {
   updateRow(node, [
     [exporter.address, "code"],
     [rate(exporter, last.now_ms), "n"],
+    [round(exporter.datagrams), "n"],
     [round(exporter.records), "n"],
     [round(exporter.lost), exporter.lost ? "n bad" : "n"],
     [round(exporter.templates), "n"],
-    [round(exporter.undecodable_sets), exporter.undecodable_sets ? "n bad" : "n"],
+    [notUsed(exporter), "bad"],
     [exporter.sampling, exporter.sampling.includes("unknown") ? "bad" : ""],
     [`${exporter.skew_ms > 0 ? "+" : ""}${(exporter.skew_ms / 1e3).toFixed(1)} s`, Math.abs(exporter.skew_ms) > 5000 ? "n bad" : "n"],
+    [clock.format(new Date(exporter.last_seen_ms)), "n"],
   ]);
 }
 
@@ -328,7 +349,7 @@ function showTables(board) {
   if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(9), updateSite);
   const addresses = new Set(exporters.map((exporter) => exporter.address));
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
-  list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(8), updateExporter);
+  list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(10), updateExporter);
   byId("exporters").hidden = !exporters.length;
   write(byId("exporters-none"), !exporters.length ? "No exporter has sent anything." : exporters.length > EXPORTERS ? `And ${round(exporters.length - EXPORTERS)} more.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
@@ -342,18 +363,26 @@ function showTables(board) {
 
 // The board, and how it comes
 
-function state(text, isGood) {
-  write(byId("state"), text, isGood ? "good" : "bad");
-  document.body.classList.toggle("stale", !isGood && text !== LOST);
+// The level is "good", "warn" or "bad". What is shown may be old where no board comes.
+function state(text, level, isStale = false) {
+  write(byId("state"), text, level);
+  document.body.classList.toggle("stale", isStale);
 }
 
-const LOST = "nothing comes in: alerts wait";
+function boardState({ is_input_lost: isLost, is_live: isLive, troubles }) {
+  const more = troubles.length > 1 ? `, and ${troubles.length - 1} more` : "";
+  const trouble = troubles.length ? troubles[0].text + more : undefined;
+  if (isLost) return [`alerts wait: ${trouble ?? "nothing comes in"}`, "bad"];
+  if (trouble) return [trouble, "warn"];
+  return [isLive ? "counting" : "replaying", "good"];
+}
 
 function show(board) {
   // Nothing is known before the first slice.
   if (!board.views.length) return;
   last = board;
-  state(board.is_input_lost ? LOST : board.is_live ? "counting" : "replaying", !board.is_input_lost);
+  state(...boardState(board));
+  list(byId("troubles"), board.troubles, (trouble) => trouble.kind, makeTrouble, updateTrouble);
   const input = [moment(board.now_ms)];
   if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams of strangers`);
@@ -375,7 +404,7 @@ function connect() {
     show(JSON.parse(event.data));
   };
   events.onerror = () => {
-    state("no connection, trying again", false);
+    state("no connection, trying again", "bad", true);
     // A browser does not ask again after a refusal.
     if (events.readyState !== EventSource.CLOSED) return;
     events.close();
@@ -385,7 +414,7 @@ function connect() {
 
 setInterval(() => {
   const silent = Date.now() - received;
-  if (last?.is_live && byId("state").className === "good" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice has ended for ${lasting(silent)}`, false);
+  if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice has ended for ${lasting(silent)}`, "bad", true);
 }, 1000);
 addEventListener("resize", () => views.forEach((view) => view.plot.setSize({ width: width(view.chart), height: CHART })));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => views.forEach((view) => {

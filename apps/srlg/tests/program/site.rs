@@ -1,0 +1,129 @@
+//! `srlg run` as a process that receives exports, with its log, page, API and metrics.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a program may take to start on a busy machine.
+const START: Duration = Duration::from_secs(60);
+
+/// A running program, which dies with this value.
+pub(crate) struct Site {
+    child: Child,
+    folder: TempDir,
+    /// Where it receives exports.
+    pub(crate) exports: SocketAddr,
+    http: SocketAddr,
+}
+
+impl Site {
+    /// Starts the program; when this returns it receives.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = File::create(folder.path().join("log")).unwrap();
+        let options =
+            ["--exporters", "127.0.0.0/8", "--inside", "10.0.0.0/8", "--inside", "2001:db8::/32"];
+        let child = Command::new(env!("CARGO_BIN_EXE_srlg"))
+            .args(["run", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(options)
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut site = Self { child, folder, exports: nowhere, http: nowhere };
+        site.exports = site.address("exports are received at ");
+        site.http = site.address("the page is at http://");
+        site
+    }
+
+    /// The address behind `words` in the log.
+    fn address(&self, words: &str) -> SocketAddr {
+        let started = Instant::now();
+        loop {
+            let log = self.log();
+            let line = log.lines().find_map(|line| Some(line.split_once(words)?.1.to_owned()));
+            if let Some(line) = line {
+                return line.trim_end_matches('/').parse().unwrap();
+            }
+            assert!(started.elapsed() < START, "{words} is not in the log: {log}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// What it has warned of so far.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let log = self.log();
+        log.lines()
+            .filter_map(|line| Some(line.split_once(" WARN ")?.1.trim().to_owned()))
+            .collect()
+    }
+
+    /// What it answers at `path`.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let mut stream = self.ask(path);
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// The status by the API.
+    pub(crate) fn status(&self) -> Value {
+        serde_json::from_str(&self.get("/api/v1/status")).unwrap()
+    }
+
+    /// The latest board as the page gets it.
+    pub(crate) fn page(&self) -> Value {
+        let (mut stream, mut text) = (self.ask("/events"), Vec::new());
+        // An event ends with an empty line, as the head of the answer does.
+        loop {
+            let mut bytes = [0; 4096];
+            let length = stream.read(&mut bytes).unwrap();
+            assert!(length > 0, "the page gets nothing");
+            text.extend_from_slice(&bytes[..length]);
+            let text = String::from_utf8_lossy(&text);
+            let event = text.split_once("data: ").and_then(|(_, event)| event.split_once('\n'));
+            if let Some((event, _)) = event {
+                return serde_json::from_str(event).unwrap();
+            }
+        }
+    }
+
+    fn ask(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.http).unwrap();
+        stream.set_read_timeout(Some(START)).unwrap();
+        let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Waits until there are warnings of `troubles` kinds, within 10 seconds of `sent`, and returns them.
+    pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
+        loop {
+            let warnings = self.warnings();
+            if warnings.len() >= troubles {
+                return warnings;
+            }
+            assert!(sent.elapsed() < Duration::from_secs(10), "{}", self.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}

@@ -1,0 +1,115 @@
+//! Exports that a running `srlg run` cannot use: what the page, the API, the metrics and the log have of them.
+
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use srlg_cli::now_ms;
+use srlg_traffic::export::{V9Header, set};
+
+use crate::running::Site;
+
+/// Milliseconds for which the exporter has been up.
+const UPTIME_MS: u32 = 100_000_000;
+
+/// A datagram of NetFlow v9, exported now.
+fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
+    let time_s = (now_ms() / 1_000) as u32;
+    V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
+}
+
+/// Addresses, packets and the uptime at the last one.
+const FIELDS: [[u16; 2]; 4] = [[8, 4], [12, 4], [2, 4], [21, 4]];
+
+fn template() -> Vec<u8> {
+    let fields = FIELDS.into_iter().flatten();
+    let words = [256, FIELDS.len() as u16].into_iter().chain(fields);
+    set(0, &words.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
+}
+
+/// A data set of a flow from host number `peer` to 10.0.0.1, which ended at this uptime.
+fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
+    let hosts = [198, 51, 100, peer, 10, 0, 0, 1];
+    set(256, &[&hosts[..], &1_u32.to_be_bytes(), &last_ms.to_be_bytes()].concat())
+}
+
+fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let started = Instant::now();
+    for datagram in datagrams {
+        socket.send_to(&datagram, site.exports).unwrap();
+        // No more than the receive buffer takes where the system allows but a small one.
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    started
+}
+
+/// Kind, count and exporters of each trouble.
+fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
+    let troubles = board["troubles"].as_array().unwrap().iter();
+    troubles
+        .map(|it| (it["kind"].as_str().unwrap(), it["count"].as_u64().unwrap(), &it["exporters"]))
+        .collect()
+}
+
+#[test]
+fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
+    let site = Site::start();
+    // Garbage, of which no word is a version; a wrong version; data without a template; datagrams that are cut off.
+    let garbage = (0..460_u32).map(|it| vec![0xa5; 40 + it as usize % 900]);
+    let version = (0..460).map(|_| [&[0, 8][..], &[0; 60]].concat());
+    let waiting = (0..460).map(|number| v9(number, number % 8, &flow(1, UPTIME_MS - 1_000)));
+    let cut = (0..460).map(|number| v9(number, 9, &template())[..26].to_vec());
+    let sent = send(&site, garbage.chain(version).chain(waiting).chain(cut));
+    let warnings = site.wait_for_warnings(4, sent);
+    insta::assert_snapshot!(warnings.join("\n"));
+
+    let own = json!(["127.0.0.1"]);
+    let status = site.status();
+    let held = ("held", 460, &own);
+    assert_eq!(troubles(&status)[..2], [("version", 920, &own), ("malformed", 460, &own)]);
+    assert!(troubles(&status).contains(&held), "{status}");
+    assert_eq!(status["troubles"], site.page()["troubles"]);
+    assert!(sent.elapsed().as_secs() < 10);
+    let exporter = &status["exporters"][0];
+    assert_eq!((&exporter["datagrams"], &exporter["records"]), (&json!(1_840), &json!(0)));
+    assert_eq!(exporter["skew_ms"], 0);
+    let age_ms = |name: &str| now_ms() - exporter[name].as_u64().unwrap();
+    assert!(age_ms("last_seen_ms") < 60_000 && age_ms("waiting_since_ms") < 60_000);
+
+    let metrics = site.get("/metrics");
+    let of = "exporter=\"127.0.0.1\",reason";
+    for line in [
+        "srlg_trouble{reason=\"version\"} 920",
+        "srlg_trouble{reason=\"held\"} 460",
+        "srlg_trouble{reason=\"too-late\"} 0",
+        &format!("srlg_exporter_troubles_total{{{of}=\"malformed\"}} 460"),
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line} is not in {metrics}");
+    }
+
+    // What waited is decoded, and is no trouble any more.
+    send(&site, (0..8).map(|domain| v9(500, domain, &template())));
+    let started = Instant::now();
+    while troubles(&site.status()).iter().any(|(kind, ..)| *kind == "held") {
+        assert!(started.elapsed().as_secs() < 60, "{}", site.log());
+    }
+    assert_eq!(site.status()["exporters"][0]["waiting_since_ms"], Value::Null);
+}
+
+#[test]
+fn flows_that_are_older_than_the_window_are_shown_within_seconds() {
+    let site = Site::start();
+    // Flows of now, so that the first slice has started; then flows that ended a day before their export.
+    let now = (0..10).map(|peer| v9(0, 0, &[template(), flow(peer, UPTIME_MS - 1_000)].concat()));
+    let old = (0..200).map(|peer| v9(1, 0, &flow(peer, 1_000)));
+    let sent = send(&site, now.chain(old));
+    let warnings = site.wait_for_warnings(1, sent);
+    insta::assert_snapshot!(warnings.join("\n"));
+    let status = site.status();
+    assert_eq!(troubles(&status), [("too-late", 200, &json!(["127.0.0.1"]))]);
+    assert_eq!(status["exporters"][0]["troubles"]["too-late"], 200);
+    assert_eq!(status["exporters"][0]["contacts"], 210);
+    let line = "srlg_exporter_troubles_total{exporter=\"127.0.0.1\",reason=\"too-late\"} 200";
+    assert!(site.get("/metrics").lines().any(|it| it == line));
+}
