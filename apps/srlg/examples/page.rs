@@ -189,7 +189,7 @@ fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
         count: 203,
         exporters,
         exporter_count,
-        text: "203 data sets of 192.0.2.2 wait for their templates".to_owned(),
+        text: "203 data sets of 192.0.2.2 came before their templates".to_owned(),
         remedy: "wait until the exporter sends its templates",
     };
     let late = TroubleBoard {

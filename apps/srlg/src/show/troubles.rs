@@ -116,7 +116,7 @@ impl TroubleKind {
         match self {
             Self::Version => ("datagrams", "cannot be decoded: their version is unknown"),
             Self::Malformed => ("datagrams", "cannot be decoded: they are cut off or damaged"),
-            Self::Held => ("data sets", "wait for their templates"),
+            Self::Held => ("data sets", "came before their templates"),
             Self::Dropped => ("data sets", "were dropped, because their templates did not come"),
             Self::Undecodable => ("data sets", "cannot be decoded by their templates"),
             Self::BadClock => ("datagrams", "have a time of export that is more than an hour off"),

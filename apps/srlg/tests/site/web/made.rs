@@ -42,7 +42,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
         lost: 5,
         templates: 2,
         troubles,
-        waiting_since_ms: Some(now_ms - 60_000),
+        waiting_since_ms: Some(now_ms),
         last_seen_ms: now_ms,
         skew_ms: -1_500,
         sampling: sampling([10]),
