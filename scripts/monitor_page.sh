@@ -16,6 +16,7 @@ trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
 
 # Starts a command in the background, and waits for the address that it prints.
 show() {
+    : >"$log" # here: the command in the background may be late, and the address of the former one be found
     "$@" >"$log" &
     shown=$!
     until url=$(grep -o 'http://[^ ]*' "$log"); do
