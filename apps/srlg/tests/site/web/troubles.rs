@@ -1,7 +1,8 @@
 //! Exports that a running `srlg run` cannot use: what the page, the API, the metrics and the log have of them.
 
 use std::net::UdpSocket;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use srlg_cli::now_ms;
@@ -36,10 +37,12 @@ fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
 fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let started = Instant::now();
-    for datagram in datagrams {
+    for (number, datagram) in datagrams.enumerate() {
         socket.send_to(&datagram, site.exports).unwrap();
-        // No more than the receive buffer takes where the system allows but a small one.
-        std::thread::sleep(std::time::Duration::from_micros(300));
+        // No more at once than a small receive buffer takes.
+        if number % 16 == 15 {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
     started
 }
@@ -61,7 +64,9 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
     let waiting = (0..460).map(|number| v9(number, number % 8, &flow(1, UPTIME_MS - 1_000)));
     let cut = (0..460).map(|number| v9(number, 9, &template())[..26].to_vec());
     let sent = send(&site, garbage.chain(version).chain(waiting).chain(cut));
-    let warnings = site.wait_for_warnings(4, sent);
+    let mut warnings = site.wait_for_warnings(4, sent);
+    // On a busy machine some kinds may come a board later than others.
+    warnings.sort();
     insta::assert_snapshot!(warnings.join("\n"));
 
     let own = json!(["127.0.0.1"]);
