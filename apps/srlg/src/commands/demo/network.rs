@@ -53,7 +53,7 @@ pub(super) fn play(
     announce("three exporters send NetFlow v9 to a probe each", &page, length, &attacks)?;
     let exporter = exporter::start(attacks, &to, length)?;
     let (started, mut read) = (Instant::now(), 0);
-    while started.elapsed() < length {
+    while verdict.may_change(started.elapsed(), length) {
         thread::sleep(PAUSE);
         nodes.iter_mut().try_for_each(Node::check)?;
         let text = fs::read_to_string(folder.join(ALERTS_FILE)).unwrap_or_default();

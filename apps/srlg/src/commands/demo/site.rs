@@ -38,7 +38,7 @@ pub(super) fn play(
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
     let exporter = exporter::start(attacks, &[to], length)?;
     let (started, mut shown_ms) = (Instant::now(), 0);
-    while started.elapsed() < length {
+    while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
             Some(Event::Contact(contact)) => monitor.take(&contact)?,
             Some(Event::Time(now_ns)) => monitor.pass(now_ns)?,

@@ -11,6 +11,9 @@ use super::attacks::{PlantedAttack, name};
 use crate::alerts::Status;
 use crate::notify::notice::Notice;
 
+/// How long after the demonstration the last end may come.
+const LATEST: Duration = Duration::from_secs(20);
+
 /// The planted attacks, and the notifications that came.
 pub(super) struct Verdict {
     planted: Vec<(PlantedAttack, Vec<Notice>)>,
@@ -46,6 +49,14 @@ impl Verdict {
             None => self.others.push(notice),
         }
         Ok(())
+    }
+
+    /// Returns whether more may come after `elapsed` of a demonstration of some `length`: a busy machine is late.
+    pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
+        let has_end = |(_, alerts): &(PlantedAttack, Vec<Notice>)| {
+            alerts.iter().any(|alert| alert.status == Status::End)
+        };
+        elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_end)
     }
 
     /// Prints the verdict, and returns whether all is right.
