@@ -30,7 +30,7 @@ pub(crate) struct Files {
     bytes: u64,
     stop: Stop,
     #[cfg(any(feature = "flow", feature = "live"))]
-    has_standard_input: bool,
+    may_block: bool,
 }
 
 struct OpenFile {
@@ -56,7 +56,7 @@ impl Files {
             bytes,
             stop: stop.clone(),
             #[cfg(any(feature = "flow", feature = "live"))]
-            has_standard_input: options.input.iter().any(|path| is_standard_input(path)),
+            may_block: !options.input.iter().all(|path| path.is_file()),
         };
         if files.open_next()? { Ok(files) } else { Err(InputError::None) }
     }
@@ -136,8 +136,8 @@ impl Files {
     }
 
     #[cfg(any(feature = "flow", feature = "live"))]
-    pub(crate) fn has_standard_input(&self) -> bool {
-        self.has_standard_input
+    pub(crate) fn may_block(&self) -> bool {
+        self.may_block
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -161,7 +161,8 @@ impl CountingFile {
 impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_asked() {
-            return Ok(0);
+            // An end would make a contact of half a line.
+            return Err(io::Error::other("the input was asked to end"));
         }
         let count = self.file.read(buffer)?;
         self.read.fetch_add(count as u64, Relaxed);

@@ -142,8 +142,8 @@ impl Input {
     }
 
     /// Lets signals to interrupt or terminate this process end the input, as [`stop`](Self::stop) does. A second interrupt
-    /// ends the process at once, with exit code 2. Standard input may not return before more comes, so signals are not
-    /// handled for it.
+    /// ends the process at once, with exit code 2. Standard input and pipes may not return before more comes, so signals
+    /// are not handled for them.
     ///
     /// # Errors
     /// [`InputError::Signals`] where the system does not let the process handle them.
@@ -152,7 +152,7 @@ impl Input {
         use signal_hook::consts::{SIGINT, SIGTERM};
         use signal_hook::flag;
 
-        if matches!(&self.source, Source::Files(files) if files.has_standard_input()) {
+        if matches!(&self.source, Source::Files(files) if files.may_block()) {
             return Ok(());
         }
         let flag = || self.stop.flag();

@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let state = config.general.state.as_deref();
     let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
-    let ledger = Ledger::open(Some(state))?;
+    let ledger = Ledger::open(Some(state))?.strict();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;

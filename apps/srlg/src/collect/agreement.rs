@@ -66,7 +66,7 @@ impl Agreement {
             (VERSION.to_owned(), version.to_json()?),
             (LAST_FORMER.to_owned(), serde_json::to_vec(last_former)?),
         ];
-        ledger.store().add(&[], &states).map(drop)
+        ledger.store().set(&states)
     }
 }
 

@@ -40,9 +40,9 @@ struct Samplings {
 
 impl Misplaced {
     fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
-        if self.0.len() < EXPORTERS || self.0.contains_key(&exporter) {
-            self.0.entry(exporter).or_default().add(kind, 1);
-        }
+        // Those of more exporters are counted together.
+        let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
+        self.0.entry(exporter.filter(|_| has_room)).or_default().add(kind, 1);
     }
 
     fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {

@@ -31,6 +31,9 @@ use crate::show::troubles::TroubleKind;
 /// Without any contact for so long the input is lost: silence is no end of an attack.
 const LOST_MS: u64 = 60_000;
 
+/// The most slices that a rule looks at before an alert starts.
+const MOST_HITS: u32 = 32;
+
 /// A view that is watched.
 pub(crate) struct Watch {
     track: Track,
@@ -123,10 +126,13 @@ impl Watch {
         }
         entries.close()?;
         entries.slices.seen_from = u64::MAX;
-        // After that the input counts as lost, and nothing starts.
-        let most = LOST_MS / entries.slices.slice_ms;
-        let window = u64::from(entries.slices.detector.params().window());
-        (0..window.min(most)).try_for_each(|_| entries.close().map(drop))
+        let window = entries.slices.detector.params().window();
+        for _ in 0..window.min(MOST_HITS) {
+            // What comes after the end of a file is no silence of its input.
+            entries.slices.newest_input_ms += entries.slices.slice_ms;
+            entries.close()?;
+        }
+        Ok(())
     }
 
     /// Returns how many peers `host` had within the last `slices`, or within the longest window where that is shorter.
@@ -163,7 +169,8 @@ impl Watch {
 
     /// Notes that contacts of slices before `now_ns` are missing, the slice of `now_ns` included.
     pub(crate) fn miss_contacts_until(&mut self, now_ns: u64) {
-        self.slices.seen_from = self.track.clock().slice_of(now_ns) + 1;
+        let seen_from = self.track.clock().slice_of(now_ns) + 1;
+        self.slices.seen_from = self.slices.seen_from.max(seen_from);
     }
 
     /// Returns what is known of the view now.

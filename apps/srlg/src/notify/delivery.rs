@@ -1,6 +1,6 @@
 //! The way of notices: into the database, and from there to the sinks.
 //!
-//! While the disk of the database is full, notices wait in memory, and sinks get them from there.
+//! While the disk of the database is full, notices of one site wait in memory, and sinks get them from there.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Delivery {
                 }
                 Ok(())
             }
-            Err(error) if self.waiting() > MOST_WAITING => Err(error),
+            Err(error) if self.ledger.is_strict() || self.waiting() > MOST_WAITING => Err(error),
             Err(error) => {
                 if self.failing.change_to(true).is_some() {
                     warn!("the database takes no notices, which are sent from memory: {error:#}");

@@ -21,6 +21,8 @@ const MAXIMA: Duration = Duration::from_secs(60);
 /// The alerts of a desk, in the database.
 pub struct Ledger {
     store: Store,
+    /// Whether no sink hears of a notice that is not in the database.
+    is_strict: bool,
     /// Views that are no more, and had alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
@@ -30,7 +32,20 @@ impl Ledger {
     /// Opens the database in the folder `state`, or one in memory.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
-        Ok(Self { store: Store::open(state)?, gone: BTreeSet::new(), keep_maxima })
+        let store = Store::open(state)?;
+        Ok(Self { store, is_strict: false, gone: BTreeSet::new(), keep_maxima })
+    }
+
+    /// Lets no sink hear of a notice that is not in the database: slices come again after a restart, and so would it.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { is_strict: true, ..self }
+    }
+
+    /// Returns whether it is [strict](Self::strict).
+    #[must_use]
+    pub const fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// Returns the database.
@@ -46,7 +61,7 @@ impl Ledger {
             return Ok(u64::from_le_bytes(seed));
         }
         let seed = random_seed()?;
-        self.store.add(&[], &[("seed".to_owned(), seed.to_le_bytes().to_vec())])?;
+        self.store.set(&[("seed".to_owned(), seed.to_le_bytes().to_vec())])?;
         Ok(seed)
     }
 
@@ -67,11 +82,15 @@ impl Ledger {
     }
 
     /// Keeps `notices`, with the alerts of the same moment.
-    /// After an error nothing is kept.
+    /// After an error nothing is kept; unless it is strict the notices wait in memory.
     pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
-        self.store.add(notices, &states.chain(gone).collect::<Result<Vec<_>>>()?)?;
+        let states = states.chain(gone).collect::<Result<Vec<_>>>()?;
+        match self.is_strict {
+            true => self.store.add_or_forget(notices, &states)?,
+            false => self.store.add(notices, &states)?,
+        };
         Ok(())
     }
 
@@ -89,7 +108,7 @@ impl Ledger {
                 }
             }
         }
-        if let Err(error) = self.store.add(&[], &states) {
+        if let Err(error) = self.store.set(&states) {
             warn!("the largest counts are not kept: {error:#}");
         }
     }

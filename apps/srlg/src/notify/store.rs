@@ -5,7 +5,7 @@
 //! that active alerts are found without a look at all notices.
 //! Invariants: notices and the states of the same moment come to disk together or not at all. So after a kill no start
 //! is told twice, and no end is lost. While the disk is full, notices wait in memory (`waiting`), where sinks find them:
-//! a kill may repeat those. One process writes, which has a lock; others may read.
+//! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -114,6 +114,27 @@ impl Store {
     pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
         let mut waiting = self.waiting();
         waiting.extend(notices);
+        self.store(&mut waiting, states)
+    }
+
+    /// As [`add`](Self::add), but after an error nothing waits either.
+    pub fn add_or_forget(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
+        let mut waiting = self.waiting();
+        let before = waiting.notices.len();
+        waiting.extend(notices);
+        self.store(&mut waiting, states).inspect_err(|_| waiting.notices.truncate(before))
+    }
+
+    /// Sets `states` alone: what waits comes with the alerts of its moment.
+    pub fn set(&self, states: &[(String, Vec<u8>)]) -> Result<()> {
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            set_states(&transaction, states)?;
+            Ok(transaction.commit()?)
+        })
+    }
+
+    fn store(&self, waiting: &mut Waiting, states: &[(String, Vec<u8>)]) -> Result<i64> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
             for (number, notice) in &waiting.notices {
@@ -126,10 +147,7 @@ impl Store {
             for (name, cursor) in &waiting.cursors {
                 set_cursor(&transaction, name, *cursor)?;
             }
-            for (key, value) in states {
-                let sql = "INSERT OR REPLACE INTO states (key, value) VALUES (?, ?)";
-                transaction.prepare_cached(sql)?.execute(params![key, value])?;
-            }
+            set_states(&transaction, states)?;
             Ok(transaction.commit()?)
         })?;
         waiting.clear();
@@ -173,6 +191,14 @@ impl Store {
             .collect()
         })
     }
+}
+
+fn set_states(connection: &Connection, states: &[(String, Vec<u8>)]) -> Result<()> {
+    for (key, value) in states {
+        let sql = "INSERT OR REPLACE INTO states (key, value) VALUES (?, ?)";
+        connection.prepare_cached(sql)?.execute(params![key, value])?;
+    }
+    Ok(())
 }
 
 fn last(connection: &Connection) -> Result<i64> {
@@ -348,11 +374,12 @@ impl Store {
         // It may be that of a notice that waits.
         if waiting.notices.is_empty() {
             match self.with(|connection| set_cursor(connection, name, cursor)) {
-                Err(error) if is_disk_full(&error) => {}
-                set => {
+                Ok(()) => {
                     waiting.cursors.remove(name);
-                    return set;
+                    return Ok(());
                 }
+                Err(error) if is_disk_full(&error) => {}
+                Err(error) => return Err(error),
             }
         }
         waiting.cursors.insert(name.to_owned(), cursor);

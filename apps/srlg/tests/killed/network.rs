@@ -257,7 +257,8 @@ fn by_key(alerts: &str) -> BTreeMap<String, Value> {
     let keyed = |line: &str| {
         let mut notice: Value = serde_json::from_str(line).unwrap();
         let number = notice.as_object_mut().unwrap().remove("number").unwrap();
-        (format!("{}-{number}", notice["id"].as_str().unwrap()), notice)
+        let [id, status] = ["id", "status"].map(|name| notice[name].as_str().unwrap());
+        (format!("{id}-{number}-{status}"), notice)
     };
     alerts.lines().map(keyed).collect()
 }

@@ -87,7 +87,7 @@ impl Webhook {
 
 impl Channel for Webhook {
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
-        self.post(&format!("{}-{number}", notice.id), notice)
+        self.post(&format!("{}-{number}-{}", notice.id, notice.status), notice)
     }
 
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {

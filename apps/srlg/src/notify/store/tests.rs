@@ -212,9 +212,15 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     assert_eq!(open, [200], "all but one have ended");
     assert_eq!(store.open_at(200).unwrap().len(), 100);
     store.set_cursor("s", cursor(150)).unwrap();
+    // What must be stored at once does not wait.
+    store.add_or_forget(&notices[299..], &state(2)).unwrap_err();
+    assert_eq!((store.last(), store.waiting_len()), (299, 298));
     assert_eq!(Store::read(folder.path()).unwrap().last(), 1);
 
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
+    // Other states do not take what waits along, which comes with the alerts of its moment.
+    store.set(&[("b".to_owned(), vec![1])]).unwrap();
+    assert_eq!((store.waiting_len(), store.state("b").unwrap()), (298, Some(vec![1])));
     assert_eq!(store.add(&notices[299..], &state(3)).unwrap(), 300);
     let other = Store::read(folder.path()).unwrap();
     assert_eq!((other.last(), store.waiting_len()), (300, 0));

@@ -80,7 +80,7 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     if board.waiting_notices > 0 || board.is_checkpoint_failing {
-        return "degraded: slices end in time, but the disk of the state is full".into_response();
+        return "degraded: slices end in time, but the state cannot be written".into_response();
     }
     "slices end in time".into_response()
 }

@@ -38,7 +38,7 @@ fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
     for (at, notice) in told.iter().enumerate() {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/ HTTP/1.1\r\n"), "{head}");
-        let key = format!("idempotency-key: {}-{}", notice.id, at + 1);
+        let key = format!("idempotency-key: {}-{}-{}", notice.id, at + 1, notice.status);
         assert!(head.to_lowercase().contains(&key), "{key} is not in {head}");
         assert_eq!(body, serde_json::to_value(notice).unwrap());
     }

@@ -356,7 +356,7 @@ function showTables(board) {
   byId("sinks").hidden = !sinks.length;
   const waiting = board.waiting_notices;
   const isFull = waiting > 0 || board.is_checkpoint_failing;
-  const full = `The disk of the state is full: ${waiting} notifications are not stored yet.`;
+  const full = `The state cannot be written: ${waiting} notifications are not stored yet.`;
   const none = sinks.length ? "" : "Notifications are stored, and sent to no sink.";
   write(byId("sinks-none"), isFull ? full : none);
 }
