@@ -41,7 +41,7 @@ pub struct Superseded {
     own: VersionId,
 }
 
-/// What a collector and the broker have agreed on.
+/// The agreement of a collector and the broker.
 #[derive(Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) version: NetworkVersion,

@@ -61,7 +61,7 @@ struct SiteState {
 enum Rejection {
     #[error("{0:?} is not the subject of a probe of this network")]
     Unknown(String),
-    #[error("it is not a report: {0}")]
+    #[error("the payload is not a report: {0}")]
     Form(#[from] serde_json::Error),
 }
 

@@ -96,10 +96,10 @@ impl Incidents {
     }
 }
 
-/// What was counted in a window of a view.
+/// Counts of a view within one window.
 struct Counts<'a> {
     view: &'a ViewConfig,
-    /// In slices.
+    /// Length of the window, in slices.
     window: u32,
     length: Duration,
     maxima: Maxima,
@@ -181,7 +181,7 @@ fn hosts(count: usize) -> String {
     if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
 }
 
-/// Names the first of `counts`.
+/// Returns the hosts that come first in `counts`, with their counts.
 fn largest(counts: &[(IpAddr, f64)]) -> String {
     let named = counts.iter().take(NAMED).map(|(host, count)| format!("{host} {count:.0}"));
     named.collect::<Vec<_>>().join(", ")

@@ -5,6 +5,7 @@
 //! is being put. Beyond, measuring waits until the broker has the oldest one; where the input does not
 //! wait either, the oldest one is given up, counted and told.
 
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -87,16 +88,9 @@ impl Outbox {
 
     /// Starts with `version` of the network, whose slices may have other numbers. Waits as long as the disk is full.
     pub(super) fn begin(&self, version: &NetworkVersion) -> Result<(), Interruption> {
-        let mut state = self.state();
-        let mut told = false;
-        while let Err(error) = state.spool.begin(version.id) {
-            if !told {
-                let id = version.id;
-                warn!("{error}; version {id} of the network waits until the spool can be written");
-                told = true;
-            }
-            state = self.wait(state)?;
-        }
+        let id = version.id;
+        let what = format_args!("version {id} of the network waits");
+        let (mut state, _) = self.write(&what, |spool| spool.begin(id))?;
         (state.acked, state.durable) = (None, None);
         state.keep = self.keep.unwrap_or_else(|| window(version));
         self.send_again();
@@ -108,13 +102,25 @@ impl Outbox {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
-    /// Waits until the next attempt to write.
-    fn wait<'a>(
-        &'a self,
-        state: MutexGuard<'a, State>,
-    ) -> Result<MutexGuard<'a, State>, Interruption> {
-        let state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
-        if state.stopped { Err(Interruption) } else { Ok(state) }
+    /// Tries to `write` until the disk has room, and logs once `what` waits for that; also returns whether it has waited.
+    fn write(
+        &self,
+        what: &fmt::Arguments<'_>,
+        write: impl Fn(&mut Spool) -> Result<(), SpoolError>,
+    ) -> Result<(MutexGuard<'_, State>, bool), Interruption> {
+        let mut state = self.state();
+        let mut has_waited = false;
+        while let Err(error) = write(&mut state.spool) {
+            if !has_waited {
+                warn!("{error}; {what} until the spool can be written");
+                has_waited = true;
+            }
+            state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
+            if state.stopped {
+                return Err(Interruption);
+            }
+        }
+        Ok((state, has_waited))
     }
 
     /// Lets all that is in the spool be sent again.
@@ -139,16 +145,9 @@ impl Outbox {
         parts: &[Vec<u8>],
         sampling: Sampling,
     ) -> Result<(), Interruption> {
-        let mut state = self.state();
-        let mut told = false;
-        while let Err(error) = state.spool.put(slice, parts, sampling) {
-            if !told {
-                warn!("{error}; slice {slice} stays in memory until the spool can be written");
-                told = true;
-            }
-            state = self.wait(state)?;
-        }
-        if told {
+        let what = format_args!("slice {slice} stays in memory");
+        let (state, has_waited) = self.write(&what, |spool| spool.put(slice, parts, sampling))?;
+        if has_waited {
             info!("the spool can be written again: slice {slice} is in it");
         }
         self.news.notify_one();

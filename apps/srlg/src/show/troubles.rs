@@ -3,7 +3,7 @@
 //!
 //! Shape: each board has counts by exporter. What was added since the last one makes a [`TroubleBoard`] of its kind, which ends
 //! when nothing is added for five minutes, or when no data set waits for a template any more.
-//! Invariant: exporters are remembered up to 16,384 of a kind, whoever sends.
+//! Invariant: at most 16,384 exporters of a kind are remembered.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;

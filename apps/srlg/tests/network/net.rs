@@ -71,14 +71,7 @@ impl Net {
 
     /// The same for any network.
     pub fn of(network: Network) -> Option<Self> {
-        if !Broker::is_installed() {
-            assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
-            eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
-            return None;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        make_folder(folder.path());
-        let broker = Broker::start(folder.path()).unwrap();
+        let (folder, broker) = start_broker(&PROBES.map(str::to_owned))?;
         let net = Self { folder, broker, network };
         run(async {
             let client = net.link("collector").await.client;
@@ -178,7 +171,31 @@ impl Net {
 
 /// The credentials of a network of three probes.
 pub fn make_folder(folder: &Path) {
-    setup::make(folder, &PROBES.map(str::to_owned), &["localhost".to_owned()], 4222).unwrap();
+    make_folder_of(folder, &PROBES.map(str::to_owned));
+}
+
+fn make_folder_of(folder: &Path, probes: &[String]) {
+    setup::make(folder, probes, &["localhost".to_owned()], 4222).unwrap();
+}
+
+/// Returns whether there is a `nats-server`. Says so where there is none, and fails where there must be one.
+pub fn has_broker() -> bool {
+    let is_installed = Broker::is_installed();
+    if !is_installed {
+        assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
+        eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
+    }
+    is_installed
+}
+
+/// A running broker of a network of `probes`, which has nothing yet, and its folder; none where there is no `nats-server`.
+pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
+    has_broker().then(|| {
+        let folder = tempfile::tempdir().unwrap();
+        make_folder_of(folder.path(), probes);
+        let broker = Broker::start(folder.path()).unwrap();
+        (folder, broker)
+    })
 }
 
 /// The identity of the first version.

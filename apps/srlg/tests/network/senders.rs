@@ -10,16 +10,15 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::future::join_all;
 use serde_json::Value;
-use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
 use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
-use srlg_cli::network::{NetworkVersion, bucket, setup};
+use srlg_cli::network::{NetworkVersion, bucket};
 use srlg_cli::now_ms;
 use srlg_host::{Device, IpPair, SlidingDetector};
 
 use crate::input::Random;
-use crate::net::{Net, run};
+use crate::net::{run, start_broker};
 use crate::node::Node;
 
 const SITES: usize = 50;
@@ -103,15 +102,10 @@ fn processor_seconds(process: u32) -> f64 {
 #[test]
 #[ignore = "ten minutes: cargo test --release -p srlg-cli --test network senders -- --ignored --nocapture"]
 fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
-    if Net::start().is_none() {
-        return;
-    }
-    let seconds = std::env::var("SRLG_SECONDS").map_or(600, |text| text.parse().unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
     let names: Vec<String> = (0..SITES).map(name).collect();
-    setup::make(folder, &names, &["localhost".to_owned()], 4222).unwrap();
-    let broker = Broker::start(folder).unwrap();
+    let Some((folder, broker)) = start_broker(&names) else { return };
+    let folder = folder.path();
+    let seconds = std::env::var("SRLG_SECONDS").map_or(600, |text| text.parse().unwrap());
     let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
     let text = format!(
         "inside = ['10.0.0.0/8']\nstate = '{0}/state'\nhttp = '127.0.0.1:0'\n\

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
-use srlg_cli::network::{NetworkVersion, bucket, setup};
+use srlg_cli::network::{NetworkVersion, bucket};
 
-use crate::net::{Net, run};
+use crate::net::{run, start_broker};
 use crate::node::{Node, PATIENCE};
 
 /// The configuration of a network of one probe, whose detectors take `memory` bytes.
@@ -84,13 +84,8 @@ fn now_ms() -> u128 {
 
 #[test]
 fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_incident() {
-    if Net::start().is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some((folder, broker)) = start_broker(&["a".to_owned()]) else { return };
     let folder = folder.path();
-    setup::make(folder, &["a".to_owned()], &["localhost".to_owned()], 4222).unwrap();
-    let broker = Broker::start(folder).unwrap();
     let (config, notices) = (folder.join("srlg.toml"), folder.join("notices.ndjson"));
     fs::write(&config, configuration(folder, &broker, 3_000_000)).unwrap();
     let mut collector = collect(folder);
@@ -148,13 +143,8 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
 
 #[test]
 fn a_collector_ends_when_another_one_has_changed_the_network() {
-    if Net::start().is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some((folder, broker)) = start_broker(&["a".to_owned()]) else { return };
     let folder = folder.path();
-    setup::make(folder, &["a".to_owned()], &["localhost".to_owned()], 4222).unwrap();
-    let broker = Broker::start(folder).unwrap();
     let address = broker.address();
     let config = configuration(folder, &broker, 3_000_000);
     fs::write(folder.join("srlg.toml"), &config).unwrap();

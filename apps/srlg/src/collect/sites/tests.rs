@@ -1,4 +1,4 @@
-//! Which reports count, and what they say of a host.
+//! Tests of the reports that count, and of their evidence about a host.
 
 use std::net::Ipv4Addr;
 

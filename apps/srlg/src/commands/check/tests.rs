@@ -6,7 +6,7 @@ use super::{Args, check, shortage};
 use crate::config::Config;
 use crate::notify::store::Store;
 
-/// What a mistake is about.
+/// Subject of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Values, which `run` and `collect` reject as well.
