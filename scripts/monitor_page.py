@@ -4,7 +4,7 @@
 usage: monitor_page.py URL FOLDER [PROCESS]
 
 Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts or
-without super points, a state that hides troubles, text wider than the screen, or a first paint after one second. FOLDER gets
+without super points, a state other than the health, text wider than the screen, or a first paint after one second. FOLDER gets
 a screenshot each of a dark desktop, a light desktop and a phone. PROCESS, by its number, serves the page: it is ended at
 last, which the page must say.
 """
@@ -86,7 +86,9 @@ async def look(socket_url, url, folder, process):
             troubles = await page.value("last.troubles.length")
             listed = await page.value("document.querySelectorAll('#troubles li').length")
             print(f"{name}: {state}")
-            if listed != troubles or state.startswith("good:") == bool(troubles):
+            is_right = await page.value("byId('state').className === last.health.level"
+                                        " && byId('state').textContent === last.health.text")
+            if listed != troubles or not is_right:
                 page.problems.append(f"{name}: {troubles} troubles, {listed} listed, and the state is {state}")
             if await page.value("document.querySelectorAll('main img, main script').length"):
                 page.problems.append(f"{name}: data are taken for HTML")

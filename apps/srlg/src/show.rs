@@ -1,5 +1,6 @@
 //! The state of the program, as a page, an API and metrics.
 
 pub mod board;
+pub mod health;
 pub mod troubles;
 pub mod web;

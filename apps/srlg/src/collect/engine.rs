@@ -42,7 +42,8 @@ use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
 use crate::show::board::Screen;
-use crate::show::board::{Board, NetworkBoard, SiteBoard, ViewBoard};
+use crate::show::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
+use crate::show::troubles::TroubleKind;
 
 /// The state of a collector.
 pub(super) struct Engine {
@@ -429,6 +430,8 @@ impl Engine {
             if self.sites.rejected() > 0 {
                 refused.insert("report", self.sites.rejected());
             }
+            let mut input = InputBoard::default();
+            input.troubles.add(TroubleKind::Refused, refused.values().sum());
             Board {
                 started_ms: progress.started_ms,
                 now_ms: desk.now_ms(),
@@ -438,6 +441,7 @@ impl Engine {
                 memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
                 alerts: desk.open_alerts(),
                 views,
+                input,
                 network: Some(NetworkBoard {
                     is_reading: progress.reading,
                     running: self.rule.running(),

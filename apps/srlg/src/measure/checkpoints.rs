@@ -5,6 +5,7 @@
 //! Invariant: a detector may be a checkpoint older than the alerts in the database, so that counts are too low in windows
 //! that reach back to before the start, and these do not end.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -135,7 +136,7 @@ impl ViewCheckpoints {
         writer.save(at, monitor)
     }
 
-    /// Returns whether the last checkpoint could not be written.
+    /// Returns whether the last checkpoint of any view could not be written.
     pub fn is_failing(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.is_failing.load(Relaxed))
     }
@@ -162,17 +163,21 @@ impl Writer {
         let is_failing = Arc::new(AtomicBool::new(false));
         let has_failed = Arc::clone(&is_failing);
         let write = move || {
-            let mut failing = OnChange::default();
+            let (mut failing, mut failing_views) = (OnChange::default(), BTreeSet::new());
             for (at, snapshot) in next {
                 let saved = checkpoints[at].save(&snapshot);
                 drop(snapshot);
+                match &saved {
+                    Ok(_) => failing_views.remove(&at),
+                    Err(_) => failing_views.insert(at),
+                };
+                has_failed.store(!failing_views.is_empty(), Relaxed);
                 is_written.store(false, Relaxed);
-                has_failed.store(saved.is_err(), Relaxed);
-                let is_changed = failing.change_to(saved.is_err()).is_some();
+                let is_changed = failing.change_to(!failing_views.is_empty()).is_some();
                 match saved {
-                    Ok(_) if is_changed => info!("checkpoints are written again"),
+                    Ok(_) if is_changed => info!("the checkpoints of all views are written again"),
                     Err(error) if is_changed => {
-                        warn!("no checkpoint can be written, and the older one stays: {error}");
+                        warn!("cannot write a checkpoint, and the older one stays: {error}");
                     }
                     _ => {}
                 }
@@ -220,4 +225,32 @@ pub(crate) fn latest(
         warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
     }
     Ok(latest.snapshot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_fails_until_it_is_written_whichever_other_view_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let view =
+            |name| format!("[[view]]\nname = '{name}'\npairs = 10_000\nmemory = 1_000_000\n");
+        let views = view("a") + &view("b");
+        let text = format!("state = '{}'\n{views}", folder.path().display());
+        let mut of = Continued::open(&Config::parse(&text).unwrap()).unwrap();
+        let mut is_failing_after = |at| {
+            let writer = of.checkpoints.writer.as_ref().unwrap();
+            writer.save(at, &mut of.monitor).unwrap();
+            while writer.is_writing.load(Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            of.checkpoints.is_failing()
+        };
+        let [b, away] = ["b", "away"].map(|name| folder.path().join("views").join(name));
+        fs::rename(&b, &away).unwrap();
+        assert_eq!([0, 1, 0].map(&mut is_failing_after), [false, true, true]);
+        fs::rename(&away, &b).unwrap();
+        assert_eq!([0, 1].map(&mut is_failing_after), [true, false]);
+    }
 }

@@ -180,6 +180,9 @@ impl Monitor {
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
         let sockets = input.sockets.unwrap_or_default();
+        let dropped = sockets.dropped.or(input.interface_drops).unwrap_or(0);
+        let mut troubles = self.misplaced.of(None);
+        troubles.add(TroubleKind::Kernel, dropped);
         Board {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
@@ -191,8 +194,8 @@ impl Monitor {
                 contacts: self.contacts,
                 received: sockets.received,
                 refused: sockets.refused,
-                dropped: sockets.dropped.or(input.interface_drops).unwrap_or(0),
-                troubles: self.misplaced.of(None),
+                dropped,
+                troubles,
             },
             exporters: input.exporters.iter().map(|exporter| self.exporter(exporter)).collect(),
             ..Board::default()
@@ -218,5 +221,22 @@ impl Monitor {
             skew_ms: -exporter.skew_ns / 1_000_000,
             sampling: self.samplings.by_exporter.get(&address).copied().unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn monitor() -> Monitor {
+        let text = "[[view]]\nname = 'a'\npairs = 10_000\nmemory = 1_000_000\n";
+        Monitor::new(&Config::parse(text).unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn drops_of_the_kernel_are_a_trouble() {
+        let input = InputStatus { interface_drops: Some(3), ..InputStatus::default() };
+        let InputBoard { dropped, troubles, .. } = monitor().board(&input).input;
+        assert_eq!((dropped, troubles.of(TroubleKind::Kernel)), (3, 3));
     }
 }

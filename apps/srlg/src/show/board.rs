@@ -63,7 +63,7 @@ pub struct Board {
     pub sinks: Vec<SinkBoard>,
     /// Notices that the database has not taken, because its disk is full.
     pub waiting_notices: usize,
-    /// Whether the last checkpoint could not be written.
+    /// Whether the last checkpoint of any view could not be written.
     pub is_checkpoint_failing: bool,
     /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
@@ -150,7 +150,7 @@ pub struct InputBoard {
     pub refused: u64,
     /// Datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
-    /// What was not used of the contacts that no exporter sent.
+    /// What was not used and came from no exporter.
     pub troubles: TroubleCounts,
 }
 

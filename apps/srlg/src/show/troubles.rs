@@ -50,6 +50,10 @@ pub enum TroubleKind {
     TooLate,
     /// Contacts more than a day ahead of the system clock.
     Future,
+    /// Datagrams or packets that the kernel or the interface dropped.
+    Kernel,
+    /// Messages of the probes of a network that were refused.
+    Refused,
 }
 
 /// Counts by kind.
@@ -77,7 +81,7 @@ pub struct TroubleBoard {
 
 impl TroubleKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
@@ -86,6 +90,8 @@ impl TroubleKind {
         Self::BadClock,
         Self::TooLate,
         Self::Future,
+        Self::Kernel,
+        Self::Refused,
     ];
 
     /// Returns its name in the API and in metrics.
@@ -94,11 +100,18 @@ impl TroubleKind {
         match (self.reason(), self) {
             (Some(reason), _) => reason.name(),
             (None, Self::TooLate) => "too-late",
+            (None, Self::Kernel) => "kernel",
+            (None, Self::Refused) => "refused",
             (None, _) => "future",
         }
     }
 
-    /// Returns the reason by which the decoder of exports counts it; views count the others.
+    /// Returns whether it is counted by exporter.
+    pub(crate) const fn is_of_exporters(self) -> bool {
+        !matches!(self, Self::Kernel | Self::Refused)
+    }
+
+    /// Returns the reason by which the decoder of exports counts it, if it does.
     pub(crate) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
@@ -107,7 +120,7 @@ impl TroubleKind {
             Self::Dropped => Some(Reason::Dropped),
             Self::Undecodable => Some(Reason::Undecodable),
             Self::BadClock => Some(Reason::BadClock),
-            Self::TooLate | Self::Future => None,
+            Self::TooLate | Self::Future | Self::Kernel | Self::Refused => None,
         }
     }
 
@@ -122,6 +135,8 @@ impl TroubleKind {
             Self::BadClock => ("datagrams", "have a time of export that is more than an hour off"),
             Self::TooLate => ("contacts", "are too late: they are older than the window"),
             Self::Future => ("contacts", "are more than a day ahead of the system clock"),
+            Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
+            Self::Refused => ("messages of probes", "were refused"),
         }
     }
 
@@ -145,6 +160,12 @@ impl TroubleKind {
             }
             Self::BadClock | Self::TooLate | Self::Future => {
                 "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come"
+            }
+            Self::Kernel => {
+                "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer` and a `filter`"
+            }
+            Self::Refused => {
+                "read the log, which names the probes and the reasons; /metrics has the counts by reason"
             }
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! /             the page            /metrics           for Prometheus
 //! /events       every board         /api/v1/status     the board
-//! /healthz      does it count?      /api/v1/alerts     alerts that go on
+//! /healthz      is all of it used?  /api/v1/alerts     alerts that go on
 //!                                   /api/v1/top?view=  super points
 //! ```
 //!

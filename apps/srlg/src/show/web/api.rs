@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use crate::notify::notice::Notice;
 use crate::now_ms;
 use crate::show::board::{Board, Boards, TOP};
+use crate::show::health::{Health, Status};
 
 /// Slices must end at least so often, or within ten of their own length.
 const LONGEST_MS: u64 = 10_000;
@@ -35,8 +36,8 @@ pub(super) async fn not_allowed() -> Response {
     error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed: ask by GET")
 }
 
-pub(super) async fn status(State(shared): State<WebState>) -> Json<Arc<Board>> {
-    Json(shared.board())
+pub(super) async fn status(State(shared): State<WebState>) -> Response {
+    Json(Status::of(&shared.board())).into_response()
 }
 
 pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Vec<Arc<Notice>>> {
@@ -70,8 +71,8 @@ pub(super) async fn top(
     Json(&view.top[..limit]).into_response()
 }
 
-/// Whether slices end; a replay has no clock that they must keep up with. A disk that is full keeps no notification from its
-/// way, so that a restart would only make it worse.
+/// Answers whether slices close, and whether all that arrives is used. A replay has no clock that slices must keep up with. What
+/// is not used is no error: a restart would not help.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
@@ -79,10 +80,7 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
         let text = format!("the last slice ended {} s ago", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    if board.waiting_notices > 0 || board.is_checkpoint_failing {
-        return "degraded: slices end in time, but the state cannot be written".into_response();
-    }
-    "slices end in time".into_response()
+    Health::of(&board).to_string().into_response()
 }
 
 /// Pages that are told of every board.
@@ -117,7 +115,7 @@ impl WebState {
             return Ok(event.clone());
         }
         let mut event = b"data: ".to_vec();
-        serde_json::to_writer(&mut event, &*board)?;
+        serde_json::to_writer(&mut event, &Status::of(&board))?;
         event.extend_from_slice(b"\n\n");
         let event = Bytes::from(event);
         *last = Some((board, event.clone()));

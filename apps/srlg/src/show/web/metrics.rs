@@ -76,7 +76,7 @@ fn exporter(exporter: &ExporterBoard) {
     counter!("srlg_records_total", "exporter" => of()).absolute(exporter.records);
     counter!("srlg_lost_total", "exporter" => of()).absolute(exporter.lost);
     gauge!("srlg_templates", "exporter" => of()).set(exporter.templates as f64);
-    for kind in TroubleKind::ALL {
+    for kind in TroubleKind::ALL.into_iter().filter(|kind| kind.is_of_exporters()) {
         counter!("srlg_exporter_troubles_total", "exporter" => of(), "reason" => kind.name())
             .absolute(exporter.troubles.of(kind));
     }

@@ -28,7 +28,7 @@ fn programs_read_alerts_super_points_and_the_status() {
     let top = json("/api/v1/top?view=fan-in&limit=1");
     assert_eq!((top.as_array().unwrap().len(), &top[0]["host"]), (1, &"192.0.2.7".into()));
     let (status, head, body) = get(&web, "/healthz");
-    assert_eq!((status, body.as_str()), (200, "slices end in time"));
+    assert_eq!((status, body.as_str()), (200, "ok"));
     assert!(head.contains("cache-control: no-store"), "{head}");
 }
 
@@ -129,6 +129,23 @@ fn a_monitor_that_stands_still_is_not_healthy() {
     assert!(status == 503 && seconds >= Some(11), "{body}");
     boards.send_replace(Arc::new(Board { is_live: false, ..board(now_ms() - 11_000) }));
     assert_eq!(get(&web, "/healthz").0, 200);
+}
+
+#[test]
+fn the_status_the_page_and_healthz_agree_on_the_health() {
+    let (web, boards) = start(board(now_ms()));
+    let of = |board: Board| {
+        boards.send_replace(Arc::new(board));
+        let status: Value = serde_json::from_str(&get(&web, "/api/v1/status").2).unwrap();
+        let (code, _, healthz) = get(&web, "/healthz");
+        (code, healthz, status["health"].clone())
+    };
+    let good = json!({ "level": "good", "text": "counting" });
+    assert_eq!(of(board(now_ms())), (200, "ok".to_owned(), good));
+    let failing = Board { is_checkpoint_failing: true, ..board(now_ms()) };
+    let text = "the state cannot be written: 0 notifications are not stored yet";
+    let bad = json!({ "level": "warn", "text": text });
+    assert_eq!(of(failing), (200, format!("degraded: {text}"), bad));
 }
 
 #[test]

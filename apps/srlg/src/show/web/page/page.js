@@ -369,19 +369,11 @@ function state(text, level, isStale = false) {
   document.body.classList.toggle("stale", isStale);
 }
 
-function boardState({ is_input_lost: isLost, is_live: isLive, troubles }) {
-  const more = troubles.length > 1 ? `, and ${troubles.length - 1} more` : "";
-  const trouble = troubles.length ? troubles[0].text + more : undefined;
-  if (isLost) return [`alerts wait: ${trouble ?? "nothing comes in"}`, "bad"];
-  if (trouble) return [trouble, "warn"];
-  return [isLive ? "counting" : "replaying", "good"];
-}
-
 function show(board) {
   // Nothing is known before the first slice.
   if (!board.views.length) return;
   last = board;
-  state(...boardState(board));
+  state(board.health.text, board.health.level);
   list(byId("troubles"), board.troubles, (trouble) => trouble.kind, makeTrouble, updateTrouble);
   const input = [moment(board.now_ms)];
   if (!board.network) input.push(`${round(board.input.contacts)} contacts`);

@@ -1,0 +1,146 @@
+//! Whether everything that arrives is counted, stored and sent: one rule for the dot of the page, the API and `/healthz`.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::show::board::Board;
+
+/// The color of the dot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Green: everything that arrives is counted, stored and sent.
+    Good,
+    /// Amber: something is not counted, stored or sent.
+    Warn,
+    /// Red: no alert starts or ends.
+    Bad,
+}
+
+/// The health of a program, as its board shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// How bad it is.
+    pub level: Level,
+    /// What the program does, or the first problem and the number of the others.
+    pub text: String,
+}
+
+impl Health {
+    /// Returns the health that `board` shows.
+    #[must_use]
+    pub fn of(board: &Board) -> Self {
+        let troubles = board.troubles.iter().map(|trouble| trouble.text.clone());
+        let mut problems: Vec<String> = troubles.collect();
+        let waiting = board.waiting_notices;
+        if waiting > 0 || board.is_checkpoint_failing {
+            problems.push(format!(
+                "the state cannot be written: {waiting} notifications are not stored yet"
+            ));
+        }
+        let failing = board.sinks.iter().filter(|sink| sink.error.is_some());
+        problems.extend(failing.map(|sink| format!("the sink {} fails", sink.name)));
+        let problem = problems.first().map(|first| match problems.len() - 1 {
+            0 => first.clone(),
+            more => format!("{first}, and {more} more"),
+        });
+        let (level, text) = match (board.is_input_lost, problem) {
+            (true, problem) => {
+                let problem = problem.unwrap_or_else(|| "nothing comes in".to_owned());
+                (Level::Bad, format!("alerts wait: {problem}"))
+            }
+            (false, Some(problem)) => (Level::Warn, problem),
+            (false, None) if board.is_live => (Level::Good, "counting".to_owned()),
+            (false, None) => (Level::Good, "replaying".to_owned()),
+        };
+        Self { level, text }
+    }
+}
+
+/// The answer of `/healthz` while slices close.
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            Level::Good => f.write_str("ok"),
+            Level::Warn | Level::Bad => write!(f, "degraded: {}", self.text),
+        }
+    }
+}
+
+/// A board with its health, as programs and pages get it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status<'a> {
+    health: Health,
+    #[serde(flatten)]
+    board: &'a Board,
+}
+
+impl<'a> Status<'a> {
+    pub(crate) fn of(board: &'a Board) -> Self {
+        Self { health: Health::of(board), board }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::board::SinkBoard;
+    use crate::show::troubles::{TroubleBoard, TroubleKind};
+
+    fn trouble(text: &str) -> TroubleBoard {
+        TroubleBoard {
+            kind: TroubleKind::Kernel,
+            since_ms: 0,
+            count: 1,
+            exporters: Vec::new(),
+            exporter_count: 0,
+            text: text.to_owned(),
+            remedy: "",
+        }
+    }
+
+    #[test]
+    fn only_what_is_counted_stored_and_sent_is_good() {
+        let board = Board { is_live: true, ..Board::default() };
+        let sink = |error: Option<&str>| SinkBoard {
+            name: "hook".to_owned(),
+            failed: 3,
+            error: error.map(str::to_owned),
+            ..SinkBoard::default()
+        };
+        let unwritten = |count| {
+            format!("the state cannot be written: {count} notifications are not stored yet")
+        };
+        let kernel = vec![trouble("3 datagrams were dropped"), trouble("2 are late")];
+        for (board, level, text) in [
+            (board.clone(), Level::Good, "counting".to_owned()),
+            (Board::default(), Level::Good, "replaying".to_owned()),
+            (Board { sinks: vec![sink(None)], ..board.clone() }, Level::Good, "counting".into()),
+            (
+                Board { sinks: vec![sink(Some("refused"))], ..board.clone() },
+                Level::Warn,
+                "the sink hook fails".to_owned(),
+            ),
+            (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, unwritten(2)),
+            (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, unwritten(0)),
+            (
+                Board { troubles: kernel, waiting_notices: 1, ..board.clone() },
+                Level::Warn,
+                "3 datagrams were dropped, and 2 more".to_owned(),
+            ),
+            (
+                Board { is_input_lost: true, ..board.clone() },
+                Level::Bad,
+                "alerts wait: nothing comes in".to_owned(),
+            ),
+            (
+                Board { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..board },
+                Level::Bad,
+                "alerts wait: the sink hook fails".to_owned(),
+            ),
+        ] {
+            assert_eq!(Health::of(&board), Health { level, text });
+        }
+    }
+}
