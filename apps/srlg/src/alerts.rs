@@ -18,13 +18,14 @@ pub(crate) mod details;
 mod group;
 mod host;
 pub(crate) mod maxima;
+mod miss;
 mod quiet;
 pub mod rules;
 pub(crate) mod top;
 mod tracker;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
-pub use host::Miss;
+pub use miss::Miss;
 pub use quiet::{Every, OnChange, Trouble};
 pub use rules::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};

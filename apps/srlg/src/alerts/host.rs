@@ -5,12 +5,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::alerts::alert::{Severity, Why, WindowCount};
+use crate::alerts::miss::Miss;
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
 use crate::alerts::tracker::Sighting;
@@ -42,11 +42,11 @@ struct WindowState {
     hits: u32,
     /// The counts, if the window has been active since the alert started.
     course: Option<Course>,
-    /// The largest count at the threshold, and the number of such slices, since the host is followed.
+    /// The largest count at the threshold, and the largest number of hits, since the host is followed.
     #[serde(skip)]
     most: f64,
     #[serde(skip)]
-    all_hits: u32,
+    most_hits: u32,
 }
 
 /// The counts of an alert within one window.
@@ -61,33 +61,6 @@ struct Course {
     told: f64,
     /// The time since which the count is below the one at which the window ends.
     below_since_ms: Option<u64>,
-}
-
-/// A host that passed its threshold, in too few slices for an alert.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Miss {
-    /// The host.
-    pub host: IpAddr,
-    /// Its largest count.
-    pub cardinality: f64,
-    /// The threshold.
-    pub threshold: f64,
-    /// Number of slices at the threshold.
-    pub slices: u32,
-    /// Number of slices that would have started an alert, of the last `of_slices`.
-    pub for_slices: u32,
-    /// See `for_slices`.
-    pub of_slices: u32,
-}
-
-impl fmt::Display for Miss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, cardinality, threshold, slices, for_slices, of_slices } = self;
-        write!(
-            f,
-            "{host}: {cardinality:.0} peers, {slices} slices at the threshold of {threshold}; {for_slices} of {of_slices} are required"
-        )
-    }
 }
 
 /// A change of the alert of a host.
@@ -207,9 +180,9 @@ impl HostState {
 
     /// Returns how far a host without an alert was from one by `rule`, in the window with the most slices at the threshold.
     pub(crate) fn miss(&self, host: IpAddr, rule: &Rule) -> Option<Miss> {
-        let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.all_hits)?;
+        let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
-        let (cardinality, slices) = (window.most, window.all_hits);
+        let (cardinality, slices) = (window.most, window.most_hits);
         (slices > 0).then_some(Miss { host, cardinality, threshold, slices, for_slices, of_slices })
     }
 
@@ -245,7 +218,7 @@ impl WindowState {
         self.hits &= u32::MAX >> (32 - terms.of_slices);
         if sighting.is_hit(terms) {
             self.most = self.most.max(cardinality);
-            self.all_hits += 1;
+            self.most_hits = self.most_hits.max(self.hits.count_ones());
         }
         let starts = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
         match &mut self.course {

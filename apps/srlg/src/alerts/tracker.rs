@@ -14,7 +14,8 @@ use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Change, HostState, Miss};
+use crate::alerts::host::{Change, HostState};
+use crate::alerts::miss::{Miss, Misses};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
 
@@ -81,22 +82,9 @@ pub struct Tracker {
     /// Of the last slice, see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
-    /// The largest hosts that were followed and had no alert.
+    /// The largest hosts that were followed and have had no alert since.
     #[serde(skip)]
-    misses: Vec<Miss>,
-}
-
-/// The most misses that are remembered.
-const MOST_MISSES: usize = 8;
-
-/// Returns the largest miss of each host, of the hosts with the largest ones.
-fn largest(misses: impl Iterator<Item = Miss>) -> Vec<Miss> {
-    let mut misses: Vec<Miss> = misses.collect();
-    misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
-    let mut hosts = BTreeSet::new();
-    misses.retain(|miss| hosts.insert(miss.host));
-    misses.truncate(MOST_MISSES);
-    misses
+    misses: Misses,
 }
 
 /// A slice, as it is worked on.
@@ -124,7 +112,7 @@ impl Tracker {
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        Self { view: view.into(), hosts, starts, groups, left_out: 0, misses: Vec::new() }
+        Self { view: view.into(), hosts, starts, groups, left_out: 0, misses: Misses::default() }
     }
 
     /// Returns how many alerts go on, those of networks as one each.
@@ -157,7 +145,7 @@ impl Tracker {
     pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
         let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
         let pending = pending.filter_map(|(host, state)| state.miss(*host, rule(*host)?));
-        largest(self.misses.iter().copied().chain(pending))
+        self.misses.with(pending).into_vec()
     }
 
     /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
@@ -239,14 +227,17 @@ impl Tracker {
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, whole_slices) {
-            Some(Change::Start) => return true,
+            Some(Change::Start) => {
+                self.misses.forget(host);
+                return true;
+            }
             Some(Change::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
             None if state.is_idle() => {
                 let miss = state.miss(host, rule);
                 self.hosts.remove(&host);
-                self.misses = largest(self.misses.drain(..).chain(miss));
+                self.misses = self.misses.with(miss);
             }
             None => {}
         }
