@@ -16,7 +16,7 @@ use crate::machine::{self, AddressState, Transport};
 use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::notify::store::{self, Store};
+use crate::notify::store::Store;
 
 /// Tries everything that `file` names, adds what cannot be used to `problems`, and returns what may be right or wrong.
 pub(super) fn run(file: &File<'_>, problems: &mut Problems) -> Problems {
@@ -110,8 +110,5 @@ impl Trial<'_, '_> {
 /// Checks that the folder `state` can be used, and that a database in it is one of this program.
 fn try_state(state: &Path) -> Result<()> {
     machine::try_folder(state)?;
-    if store::path(state).exists() {
-        Store::read(state)?;
-    }
-    Ok(())
+    Store::check(state)
 }

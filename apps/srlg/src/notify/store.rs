@@ -8,6 +8,7 @@
 //! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
 
 use std::fs::{self, File, TryLockError};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -83,6 +84,20 @@ impl Store {
         };
         let connection = open().map_err(|error| explain(error, Some(&path)))?;
         Self::new(connection, Some(path), None)
+    }
+
+    /// Checks that the database in the folder `state`, if there is one, is of this program and of this version. Makes no file,
+    /// as SQLite does beside a database that no process has open.
+    pub fn check(state: &Path) -> Result<()> {
+        let path = path(state);
+        if !path.exists() {
+            return Ok(());
+        }
+        // A process has it open, or was killed: the log may have what the database lacks.
+        if path.with_extension("sqlite-wal").exists() {
+            return Self::read(state).map(drop);
+        }
+        check_header(&path).map_err(|error| explain(error, Some(&path)))
     }
 
     fn new(connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Result<Self> {
@@ -450,9 +465,32 @@ fn make(connection: &mut Connection) -> Result<()> {
 
 /// Checks that a database is of this program, and of this version.
 fn check(connection: &Connection) -> Result<()> {
-    ensure_version(value(connection, "user_version")?, VERSION)?;
+    check_numbers(value(connection, "user_version")?, value(connection, "application_id")?)
+}
+
+/// Checks the same by the header of the file `path`. An empty file is a database without tables.
+fn check_header(path: &Path) -> Result<()> {
+    let mut header = Vec::new();
+    File::open(path)?.take(72).read_to_end(&mut header)?;
+    if header.is_empty() {
+        return Ok(());
+    }
+    let number = |at: usize| {
+        let bytes = header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(|bytes| i64::from(i32::from_be_bytes(bytes)))
+    };
+    let (true, Some(version), Some(application)) =
+        (header.starts_with(b"SQLite format 3\0"), number(60), number(68))
+    else {
+        bail!("the file is not a database: give another folder with --state");
+    };
+    check_numbers(version, application)
+}
+
+fn check_numbers(version: i64, application: i64) -> Result<()> {
+    ensure_version(version, VERSION)?;
     ensure!(
-        value(connection, "application_id")? == APPLICATION,
+        application == APPLICATION,
         "the database is of another program: give another folder with --state"
     );
     Ok(())

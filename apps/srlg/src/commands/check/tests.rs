@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -208,9 +209,18 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
         assert!(Config::read(&config).is_ok());
     }
     assert!(["a", "alerts", "state"].iter().all(|name| !folder.path().join(name).exists()));
-    let _running = Store::open(Some(&folder.path().join("state"))).unwrap();
+    let state = folder.path().join("state");
+    let running = Store::open(Some(&state)).unwrap();
     let config = write(folder.path(), network);
-    check(&Args { config }).expect("a state that is in use can be checked");
+    check(&Args { config: config.clone() }).expect("a state that is in use can be checked");
+    drop(running);
+    let files = || {
+        let files = fs::read_dir(&state).unwrap().map(|file| file.unwrap().file_name());
+        files.collect::<BTreeSet<_>>()
+    };
+    let before = files();
+    check(&Args { config }).expect("a state that was left can be checked");
+    assert_eq!(files(), before);
 }
 
 #[test]
