@@ -86,15 +86,24 @@ impl Config {
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
-    /// Reads the configuration in the file `path`, and tries what it names on this machine.
-    pub fn check(path: &Path) -> Result<Checked> {
+    /// Reads the configuration in the file `path`, and tries what it names on this machine. An input of `source` takes the place
+    /// of the one in the file.
+    pub fn check(path: &Path, source: &InputOptions) -> Result<Checked> {
         let text = read_text(path)?;
         let of = |problems: Problems| problems.with_lines(&text).of(path);
         let mut problems = Problems::default();
         let file = File::read(&text, &mut problems);
-        let notes = trial::run(&file, &mut problems);
-        let config = resolve::resolve(file, problems).map_err(of)?;
+        let notes = trial::run(&file, is_input(source).then_some(source), &mut problems);
+        let mut config = resolve::resolve(file, problems).map_err(of)?;
+        config.take_input(source);
         Ok(Checked { config, notes: of(notes) })
+    }
+
+    /// Takes the input of `source` in place of that of the file, if it names one.
+    fn take_input(&mut self, source: &InputOptions) {
+        if is_input(source) {
+            self.source = source.clone();
+        }
     }
 
     /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
@@ -188,6 +197,11 @@ impl Config {
         }
         lines
     }
+}
+
+/// Returns whether `source` names an input.
+fn is_input(source: &InputOptions) -> bool {
+    !source.input.is_empty() || source.is_live()
 }
 
 fn read_text(path: &Path) -> Result<String> {

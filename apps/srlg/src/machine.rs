@@ -104,12 +104,38 @@ pub(crate) fn try_address(address: SocketAddr, transport: Transport) -> Result<A
     }
 }
 
-/// Returns the bytes of memory that programs can have without swapping, if the system says so.
+/// Returns the bytes of memory that this program can have without swapping, or the limit of its control group if that is less.
 pub(crate) fn available_memory() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limit = memory_limit(&groups, Path::new("/sys/fs/cgroup"));
+    memory_of_machine().into_iter().chain(limit).min()
+}
+
+/// Returns the bytes of memory that programs can have without swapping, if the system says so.
+fn memory_of_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes << 10)
+}
+
+/// Returns the least limit of memory, in bytes, of the control `groups`, which are lines of /proc/self/cgroup, and of the groups
+/// that these are in. Their files are below `root`, as in /sys/fs/cgroup.
+fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
+    let limits = groups.lines().filter_map(|line| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let (root, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // A container may have the group's path on its host, and see the files of the group at the root.
+        let groups = Path::new(group.trim_start_matches('/')).ancestors();
+        let limit =
+            |group| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse().ok();
+        groups.filter_map(limit).min()
+    });
+    limits.min()
 }
 
 #[cfg(test)]
@@ -166,5 +192,30 @@ mod tests {
     #[test]
     fn the_system_says_how_much_memory_there_is() {
         assert!(available_memory().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn the_least_limit_of_the_control_groups_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/memory.max", "5000\n");
+        write("a/b/memory.max", "max\n");
+        write("c/memory.max", "4000\n");
+        write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+        write("memory/d/memory.limit_in_bytes", "3000\n");
+        for (groups, limit) in [
+            ("0::/\n", None),
+            ("0::/a/b\n", Some(5_000)),
+            ("0::/c\n", Some(4_000)),
+            ("12:memory:/d\n1:cpu:/c\n0::/a\n", Some(3_000)),
+            ("12:memory:/of/the/host\n", Some(9_223_372_036_854_771_712)),
+            ("no group", None),
+        ] {
+            assert_eq!(memory_limit(groups, folder.path()), limit, "{groups}");
+        }
     }
 }

@@ -44,7 +44,7 @@ enum Task {
     /// Make what a network needs: keys, certificates and the configuration of the broker
     Setup(setup::Args),
     /// Check a configuration, and whether this machine has what it names, without starting anything
-    Check(check::Args),
+    Check(Box<check::Args>),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::Args),
     /// Suggest thresholds from the counts in a state folder

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use srlg_input::InputOptions;
 
 use crate::config::{Checked, Config, ViewConfig};
 use crate::machine;
@@ -11,14 +12,18 @@ use crate::machine;
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration
+    /// Configuration file; input options given here override it
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
+
+    /// Where contacts come from, as it will be given to `srlg run`.
+    #[command(flatten)]
+    pub source: InputOptions,
 }
 
 /// Returns the views and the memory of the configuration that `args` name. The error has everything that is wrong.
 pub fn check(args: &Args) -> Result<String> {
-    let Checked { config, notes } = Config::check(&args.config)?;
+    let Checked { config, notes } = Config::check(&args.config, &args.source)?;
     let mut text = String::new();
     let mut all = 0;
     for ViewConfig { name, sizes, rules, .. } in &config.views {
@@ -51,7 +56,7 @@ pub fn check(args: &Args) -> Result<String> {
 fn shortage(needed: usize, available: u64) -> Option<String> {
     (needed as u64 > available).then(|| {
         let (needed, available) = (needed as f64 / 1e6, available as f64 / 1e6);
-        format!("warning: the views take {needed:.1} MB, and this machine has {available:.1} MB available")
+        format!("warning: the views take {needed:.1} MB, and {available:.1} MB are available")
     })
 }
 

@@ -88,6 +88,9 @@ fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
     kind.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
+/// Key of a program and its arguments, which may be empty texts.
+const COMMAND: &str = "command";
+
 /// Notes the lists and texts in `value`, which is the one of `key`, that are empty: leaving them out says the same.
 pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems) {
     let is_empty = match value.get_ref() {
@@ -96,7 +99,9 @@ pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems)
             false
         }
         DeValue::Array(values) => {
-            values.iter().for_each(|value| check_empty(key, value, problems));
+            if key != COMMAND {
+                values.iter().for_each(|value| check_empty(key, value, problems));
+            }
             values.is_empty()
         }
         DeValue::String(text) => text.is_empty(),
@@ -114,6 +119,9 @@ pub(super) fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
 ) -> Result<T, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
+
+/// The place of what is given by options of a command, which has no line.
+pub(super) const NO_LINE: Range<usize> = usize::MAX..usize::MAX;
 
 /// Everything that is wrong with a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,7 +169,7 @@ impl Problems {
 
     /// Counts lines of `text`, in their order. Of a line that is no TOML nothing else is said.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
-        for problem in &mut self.list {
+        for problem in self.list.iter_mut().filter(|problem| problem.span != NO_LINE) {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();
             problem.line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         }
@@ -186,9 +194,9 @@ impl Display for Problems {
                 f.write_str("\n")?;
             }
             match &self.path {
-                Some(path) => write!(f, "{}:{line}: {text}", path.display())?,
+                Some(path) if *line > 0 => write!(f, "{}:{line}: {text}", path.display())?,
                 None if *line > 0 => write!(f, "line {line}: {text}")?,
-                None => f.write_str(text)?,
+                _ => f.write_str(text)?,
             }
         }
         Ok(())

@@ -51,9 +51,7 @@ impl Options {
                 Config::simple(source, general, self.threshold, self.window, self.hold)?
             }
         };
-        if !self.source.input.is_empty() || self.source.is_live() {
-            config.source = self.source.clone();
-        }
+        config.take_input(&self.source);
         if let Some(path) = &self.alerts {
             config.sinks.push(SinkOptions::file(path.clone()));
         } else if config.sinks.is_empty() {

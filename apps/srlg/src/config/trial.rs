@@ -7,24 +7,34 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
-
+use srlg_input::InputOptions;
 use toml::de::DeTable;
 
-use super::document::Problems;
-use super::file::{File, General, Tables};
+use super::document::{NO_LINE, Problems};
+use super::file::{File, General};
 use crate::machine::{self, AddressState, Transport};
 use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::notify::store::Store;
 
-/// Tries everything that `file` names, adds what cannot be used to `problems`, and returns what may be right or wrong.
-pub(super) fn run(file: &File<'_>, problems: &mut Problems) -> Problems {
+/// Tries everything that `file` names, adds what cannot be used to `problems`, and returns what may be right or wrong. The
+/// input is that of options of the command, if `given`.
+pub(super) fn run(
+    file: &File<'_>,
+    given: Option<&InputOptions>,
+    problems: &mut Problems,
+) -> Problems {
     let mut trial = Trial { file, problems, notes: Problems::default() };
     trial.try_general();
-    match &file.tables.network {
-        Some(network) => trial.try_network(network),
-        None => trial.try_input(),
+    match (&file.tables.network, given) {
+        (Some(_), Some(_)) => {
+            let text = "the configuration has a network: leave out the input, which `srlg collect` does not take";
+            trial.problems.add(NO_LINE, text);
+        }
+        (Some(network), None) => trial.try_network(network),
+        (None, Some(input)) => trial.try_input(input, |_| NO_LINE),
+        (None, None) => trial.try_input_of_file(),
     }
     for (at, sink) in file.tables.sinks.iter().enumerate() {
         if let Err((key, error)) = sink.try_out(file.general.state.as_deref()) {
@@ -65,15 +75,18 @@ impl Trial<'_, '_> {
         }
     }
 
-    fn try_input(&mut self) {
+    fn try_input_of_file(&mut self) {
         let file = self.file;
-        let Tables { input, .. } = &file.tables;
-        let span = |key| file.span_in("input", key);
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input is named: give [input] a file, an address to listen at, or an interface, or give [network]";
-            self.problems.add(span(""), text);
+            let text = "no input is named: give [input] a file, an address to listen at, or an interface, or give [network], or name the input by an option, as for `srlg run`";
+            self.problems.add(file.span_in("input", ""), text);
         }
+        self.try_input(&file.tables.input, |key| file.span_in("input", key));
+    }
+
+    /// Tries `input`, of which `span` returns where the value of a key is.
+    fn try_input(&mut self, input: &InputOptions, span: impl Fn(&str) -> Range<usize>) {
         for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
             self.add(span("input"), machine::try_input(path));
         }
@@ -81,7 +94,7 @@ impl Trial<'_, '_> {
             self.try_address(span("listen"), *address, Transport::Udp);
         }
         if let Some(path) = &input.sockets.templates {
-            let state = file.general.state.as_deref();
+            let state = self.file.general.state.as_deref();
             self.add(span("templates"), machine::try_file(path, state));
         }
         if let Some(name) = &input.interface {

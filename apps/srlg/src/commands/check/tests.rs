@@ -3,6 +3,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use srlg_input::InputOptions;
+
 use super::{Args, check, shortage};
 use crate::config::Config;
 use crate::notify::store::Store;
@@ -164,6 +166,11 @@ fn write(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
+/// The options of a check of the file `config` alone.
+fn args(config: &Path) -> Args {
+    Args { config: config.to_owned(), source: InputOptions::default() }
+}
+
 #[test]
 fn every_mistake_is_found_in_one_run_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -172,7 +179,7 @@ fn every_mistake_is_found_in_one_run_with_its_line() {
     let (mut texts, mut others) = (String::new(), String::new());
     for Wrong { kind, text, lines } in FILES {
         let config = write(folder.path(), text);
-        let error = check(&Args { config: config.clone() }).expect_err(text).to_string();
+        let error = check(&args(&config)).expect_err(text).to_string();
         let prefix = format!("{}:", config.display());
         let number = |line: &str| line.strip_prefix(&prefix)?.split(':').next()?.parse().ok();
         let numbers: Vec<usize> = error.lines().filter_map(number).collect();
@@ -203,7 +210,7 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
     let network = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n";
     for (text, is_in_use) in [(site.as_str(), true), (network, false)] {
         let config = write(folder.path(), text);
-        let text = check(&Args { config: config.clone() }).unwrap();
+        let text = check(&args(&config)).unwrap();
         let note = format!("{}:3: note: {address} is in use", config.display());
         assert_eq!(text.contains(&note), is_in_use, "{text}");
         assert!(Config::read(&config).is_ok());
@@ -212,15 +219,54 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
     let state = folder.path().join("state");
     let running = Store::open(Some(&state)).unwrap();
     let config = write(folder.path(), network);
-    check(&Args { config: config.clone() }).expect("a state that is in use can be checked");
+    check(&args(&config)).expect("a state that is in use can be checked");
     drop(running);
     let files = || {
         let files = fs::read_dir(&state).unwrap().map(|file| file.unwrap().file_name());
         files.collect::<BTreeSet<_>>()
     };
     let before = files();
-    check(&Args { config }).expect("a state that was left can be checked");
+    check(&args(&config)).expect("a state that was left can be checked");
     assert_eq!(files(), before);
+}
+
+#[test]
+fn an_input_of_the_options_takes_the_place_of_the_one_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    let config = folder.path().join("srlg.toml");
+    let errors = |text: &str, input: &str| {
+        fs::write(&config, text.replace("DIR", folder.path().to_str().unwrap())).unwrap();
+        let source =
+            InputOptions { input: vec![folder.path().join(input)], ..InputOptions::default() };
+        let checked = check(&Args { source, ..args(&config) });
+        checked.err().map_or_else(Vec::new, |error| {
+            error
+                .to_string()
+                .lines()
+                .map(|line| line.replace(folder.path().to_str().unwrap(), "DIR"))
+                .collect()
+        })
+    };
+    assert_eq!(errors("slice = '1s'\n", "open"), [""; 0]);
+    assert_eq!(errors("[input]\ninput = ['DIR/none']\n", "open"), [""; 0]);
+    let none = "cannot read DIR/none: No such file or directory (os error 2)";
+    assert_eq!(errors(INPUT, "none"), [none]);
+    let network = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n";
+    assert_eq!(errors(network, "open").len(), 1);
+}
+
+#[test]
+fn a_command_may_have_empty_arguments_but_no_empty_program() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, is_right) in [("'true', ''", true), ("'', 'a'", false), ("''", false)] {
+        let text = format!("[[sink]]\ntype = 'exec'\ncommand = [{command}]\n");
+        let config = write(folder.path(), &text);
+        let checked = check(&args(&config));
+        assert_eq!(checked.is_ok(), is_right, "{command}");
+        let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
+        assert_eq!(lines, usize::from(!is_right), "{command}");
+    }
 }
 
 #[test]

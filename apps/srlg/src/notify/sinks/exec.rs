@@ -22,7 +22,8 @@ pub(super) struct Exec {
 
 impl Exec {
     pub(super) fn new(command: &[String], timeout: Duration) -> Result<Self> {
-        ensure!(!command.is_empty(), "the command is empty: give a program and its arguments");
+        let is_program = command.first().is_some_and(|program| !program.is_empty());
+        ensure!(is_program, "the command is empty: give a program and its arguments");
         Ok(Self { command: command.to_vec(), timeout })
     }
 

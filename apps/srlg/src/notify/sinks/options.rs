@@ -218,9 +218,10 @@ impl SinkOptions {
             SinkKind::Webhook { headers_file: Some(path), .. } => {
                 ("headers-file", read_headers(path).map(drop))
             }
-            SinkKind::Exec { command, .. } if !command.is_empty() => {
-                ("command", machine::try_program(&command[0]))
-            }
+            SinkKind::Exec { command, .. } => match command.first() {
+                Some(program) if !program.is_empty() => ("command", machine::try_program(program)),
+                _ => return Ok(()),
+            },
             _ => return Ok(()),
         };
         tried.map_err(|error| (key, error))

@@ -100,6 +100,7 @@ fn a_file_that_is_no_database_of_this_program_is_refused() {
         other.pragma_update(None, "user_version", version).unwrap();
         drop(other);
         texts += &refused(folder.path());
+        assert!(Store::check(folder.path()).is_err(), "version {version}");
     }
     let none = format!("{:#}", Store::read(&folder.path().join("no")).unwrap_err());
     texts += &none.replace(folder.path().to_str().unwrap(), "FOLDER");
