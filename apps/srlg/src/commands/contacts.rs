@@ -46,7 +46,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
         }
         .context("cannot write to standard output")?;
     }
-    progress.finish();
+    drop(progress);
     let status = input.status();
     status.to_string().lines().for_each(|line| tell(format_args!("{line}")));
     status.exporters.iter().for_each(|exporter| tell(format_args!("exporter {exporter}")));

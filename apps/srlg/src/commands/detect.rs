@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<()> {
             _ => {}
         }
     }
-    progress.finish();
+    drop(progress);
     summary::print(&run.finish()?, &input.status());
     Ok(())
 }

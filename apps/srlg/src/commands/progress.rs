@@ -40,9 +40,11 @@ impl Progress {
             self.bar.set_position(input.progress().read);
         }
     }
+}
 
-    /// Removes the bar.
-    pub(crate) fn finish(&self) {
+/// Removes the bar, after an error of the input, too.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
@@ -59,5 +61,21 @@ impl Write for Stderr {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_removes_the_bar() {
+        let bar = ProgressBar::hidden();
+        let read = |progress: Progress| {
+            anyhow::ensure!(progress.contacts > 0, "nothing was read");
+            Ok(())
+        };
+        read(Progress { bar: bar.clone(), contacts: 0 }).unwrap_err();
+        assert!(bar.is_finished());
     }
 }

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::config::options::Options;
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
+use crate::measure::step_clock::StepClock;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
@@ -73,30 +74,6 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
-/// A step of the system clock that is more than a late call.
-const STEP: Duration = Duration::from_secs(5);
-
-/// A comparison of the system clock with one that is never set.
-#[derive(Debug, Default)]
-struct StepClock {
-    /// A moment, and by how much the system time was ahead of the time since then, at most. A late call sees less.
-    offset: Option<(Instant, i128)>,
-}
-
-impl StepClock {
-    /// Returns how far the system clock was set forward since the last call, if it was. `now_ns` is the system time.
-    fn step(&mut self, now: Instant, now_ns: u64) -> Option<Duration> {
-        let (origin, most) = *self.offset.get_or_insert((now, i128::from(now_ns)));
-        let offset = i128::from(now_ns) - (now - origin).as_nanos() as i128;
-        let step = STEP.as_nanos() as i128;
-        // No call is that late: the clock was set back.
-        let is_back = offset + 12 * step < most;
-        self.offset = Some((origin, if is_back { offset } else { most.max(offset) }));
-        let ahead = u64::try_from(offset - most).ok().map(Duration::from_nanos);
-        ahead.filter(|ahead| *ahead > STEP)
-    }
-}
-
 /// A board is shown after so long, even if no slice has ended: slices may be hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -123,16 +100,15 @@ impl Loop<'_> {
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => {
+                    if let Some(step) = self.clock.step_before(contact.time_ns) {
+                        self.note_step(step, contact.time_ns);
+                    }
                     self.monitor.take(&contact)?;
                     progress.count(input);
                 }
                 Event::Time(now_ns) => {
                     if let Some(step) = self.clock.step(Instant::now(), now_ns) {
-                        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
-                        warn!(
-                            "the system clock was set forward by {step}: no window that reaches back to it ends"
-                        );
-                        self.monitor.miss_contacts_until(now_ns);
+                        self.note_step(step, now_ns);
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;
@@ -149,7 +125,7 @@ impl Loop<'_> {
                 self.slice_ended(input)?;
             }
         }
-        progress.finish();
+        drop(progress);
         if !self.config.source.is_live() {
             self.monitor.finish()?;
             for (view, miss) in self.monitor.misses() {
@@ -157,6 +133,13 @@ impl Loop<'_> {
             }
         }
         self.slice_ended(input)
+    }
+
+    /// Notes that the system clock was set forward by `step`, to a time not before `now_ns`.
+    fn note_step(&mut self, step: Duration, now_ns: u64) {
+        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
+        warn!("the system clock was set forward by {step}: no window that reaches back to it ends");
+        self.monitor.miss_contacts_until(now_ns);
     }
 
     fn slice_ended(&mut self, input: &Input) -> Result<()> {
@@ -219,24 +202,5 @@ impl Loop<'_> {
         let told = self.delivery.finish(self.monitor.desk());
         let saved = self.checkpoints.finish(&mut self.monitor);
         told.and(saved)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_is_set_forward_is_noticed_once_and_a_late_call_is_not() {
-        let (start, mut clock) = (Instant::now(), StepClock::default());
-        let mut step = |passed_s, system_s: u64| {
-            clock.step(start + Duration::from_secs(passed_s), (1_000 + system_s) * 1_000_000_000)
-        };
-        assert_eq!((step(0, 0), step(1, 1), step(60, 60)), (None, None, None));
-        // The time was read 20 s before the call, and the next one is in time again.
-        assert_eq!((step(90, 70), step(91, 91)), (None, None));
-        assert_eq!(step(92, 3_692), Some(Duration::from_secs(3_600)));
-        assert_eq!((step(93, 3_693), step(94, 100), step(95, 101)), (None, None, None));
-        assert_eq!(step(96, 202), Some(Duration::from_secs(100)));
     }
 }

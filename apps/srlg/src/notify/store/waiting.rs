@@ -48,21 +48,26 @@ impl Waiting {
 
     /// Brings the last notices of active alerts up to date.
     pub(super) fn update_open(&self, open: &mut Vec<NumberedNotice>) {
-        for (number, notice) in &self.notices {
-            open.retain(|(_, other)| other.id != notice.id);
-            if notice.status != Status::End {
-                open.push((*number, notice.clone()));
-            }
-        }
+        let last = last_of_each(&self.notices);
+        open.retain(|(_, other)| !last.contains_key(&other.id));
+        let mut active: Vec<_> =
+            last.into_values().filter(|it| it.1.status != Status::End).collect();
+        active.sort_by_key(|(number, _)| *number);
+        open.extend(active.into_iter().cloned());
     }
 
     /// Brings the alerts that were active at the notice `number` up to date.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
-        for (_, notice) in self.notices.iter().take_while(|(of, _)| *of <= number) {
-            open.retain(|id| *id != notice.id);
-            if notice.status != Status::End {
-                open.push(notice.id);
-            }
-        }
+        let last = last_of_each(self.notices.iter().take_while(|(of, _)| *of <= number));
+        open.retain(|id| !last.contains_key(id));
+        let active = last.into_iter().filter(|(_, (_, notice))| notice.status != Status::End);
+        open.extend(active.map(|(id, _)| id));
     }
+}
+
+/// Returns the last one of each alert of `notices`, which are in their order.
+fn last_of_each<'a>(
+    notices: impl IntoIterator<Item = &'a NumberedNotice>,
+) -> BTreeMap<AlertId, &'a NumberedNotice> {
+    notices.into_iter().map(|numbered| (numbered.1.id, numbered)).collect()
 }
