@@ -198,9 +198,10 @@ impl Book {
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
         let alerts = self.track(sightings, Condition { whole_slices, ..*condition });
         let now_ms = self.now_ms();
+        let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
         for (window, points) in sightings {
             let maxima = self.maxima.entry(*window).or_default();
-            maxima.pass(now_ms, self.slice_ms);
+            maxima.pass(now_ms, counted_ms);
             for point in points {
                 maxima.take(point.host, point.cardinality);
                 let least = point.cardinality - point.std_error;

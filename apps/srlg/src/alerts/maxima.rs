@@ -24,7 +24,7 @@ pub(crate) struct Maxima {
     /// When the counts of the day before begin, or those of today if there is none.
     #[serde(default)]
     pub first_ms: u64,
-    /// Milliseconds of slices that were counted today and on the day before.
+    /// Milliseconds of slices with input, today and on the day before.
     #[serde(default)]
     counted_ms: [u64; 2],
     today: HashMap<IpAddr, f64>,
@@ -43,8 +43,8 @@ impl Maxima {
         }
     }
 
-    /// Lets a slice of `slice_ms` pass, which ended at `now_ms`: after a day another begins.
-    pub(crate) fn pass(&mut self, now_ms: u64, slice_ms: u64) {
+    /// Lets a slice pass that ended at `now_ms`, and of which `counted_ms` had input: after a day another begins.
+    pub(crate) fn pass(&mut self, now_ms: u64, counted_ms: u64) {
         let [today, _] = self.counted_ms;
         if self.since_ms == 0 {
             (self.first_ms, self.since_ms) = (now_ms, now_ms);
@@ -53,10 +53,10 @@ impl Maxima {
             self.counted_ms = [0, today];
             self.yesterday = std::mem::take(&mut self.today);
         }
-        self.counted_ms[0] += slice_ms;
+        self.counted_ms[0] += counted_ms;
     }
 
-    /// Returns the length of all slices that were counted, of today and of the day before.
+    /// Returns the length of all slices with input, of today and of the day before.
     #[must_use]
     pub(crate) fn counted(&self) -> Duration {
         Duration::from_millis(self.counted_ms.iter().sum())

@@ -22,6 +22,7 @@ fn book() -> (Book, SlidingDetector) {
 fn close(
     book: &mut Book,
     detector: &mut SlidingDetector,
+    condition: Condition,
     evidence: impl Fn(&[IpAddr], u32) -> Evidence,
 ) {
     let closing = detector.begin_close().unwrap();
@@ -29,7 +30,7 @@ fn close(
     let slice = ClosedSlice {
         report: closing.end().unwrap(),
         sightings,
-        condition: Condition::default(),
+        condition,
         sampling: Sampling::default(),
         newest_input_ms: 0,
         missing_sites: Vec::new(),
@@ -49,7 +50,8 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     };
     let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
     detector.ingest(&pairs).unwrap();
-    (0..2 * WINDOW).for_each(|_| close(&mut book, &mut detector, evidence));
+    let whole = Condition::default();
+    (0..2 * WINDOW).for_each(|_| close(&mut book, &mut detector, whole, evidence));
     let changes = book.changes();
     let statuses: Vec<Status> = changes.iter().map(|(alert, _)| alert.status).collect();
     assert_eq!(statuses, [Status::Start, Status::End]);
@@ -57,4 +59,15 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     assert_eq!(changes[0].1.evidence.sites[0].site, "fra");
     assert_eq!(changes[0].1.evidence.sites_without_details, ["ams"]);
     assert_eq!(changes[1].1.evidence, Evidence::default());
+}
+
+#[test]
+fn slices_without_input_are_no_data_for_suggestions() {
+    let (mut book, mut detector) = book();
+    for is_input_lost in [false, true, true, false] {
+        let condition = Condition { is_input_lost, ..Condition::default() };
+        close(&mut book, &mut detector, condition, |_, _| Evidence::default());
+    }
+    let counted: Vec<_> = book.maxima().map(|(_, maxima)| maxima.counted().as_secs()).collect();
+    assert_eq!(counted, [2]);
 }
