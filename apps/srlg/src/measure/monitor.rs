@@ -1,6 +1,6 @@
 //! All views of one input: contacts and time in, notices and the board out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use anyhow::Result;
@@ -25,6 +25,8 @@ pub struct Monitor {
     contacts: u64,
     samplings: Samplings,
     misplaced: Misplaced,
+    /// The exporters that the input knew at the last board.
+    exporters: HashSet<IpAddr>,
 }
 
 /// Counts of contacts that have no place in the window of a view, by exporter.
@@ -63,6 +65,11 @@ impl Samplings {
             }
         }
     }
+
+    fn forget(&mut self, exporter: IpAddr) {
+        self.by_exporter.remove(&exporter);
+        self.last = None;
+    }
 }
 
 impl Monitor {
@@ -76,6 +83,7 @@ impl Monitor {
             contacts: 0,
             samplings: Samplings::default(),
             misplaced: Misplaced::default(),
+            exporters: HashSet::new(),
         })
     }
 
@@ -173,9 +181,17 @@ impl Monitor {
         self.watches[at].snapshot(&mut self.desk.books[at])
     }
 
-    /// Returns what is known now, with what `input` tells.
+    /// Returns what is known now, with what `input` tells. Exporters that `input` has forgotten are forgotten, so that one that
+    /// comes back starts anew.
     #[must_use]
-    pub fn board(&self, input: &InputStatus) -> Board {
+    pub fn board(&mut self, input: &InputStatus) -> Board {
+        let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
+        // One that is not known yet may have sent what is counted already.
+        for gone in self.exporters.difference(&exporters) {
+            self.misplaced.0.remove(&Some(*gone));
+            self.samplings.forget(*gone);
+        }
+        self.exporters = exporters;
         let views = self.watches.iter().zip(&self.desk.books);
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
@@ -226,11 +242,48 @@ impl Monitor {
 
 #[cfg(test)]
 mod tests {
+    use srlg_input::flow::{FlowCounts, Losses};
+
     use super::*;
 
     fn monitor() -> Monitor {
         let text = "[[view]]\nname = 'a'\npairs = 10_000\nmemory = 1_000_000\n";
         Monitor::new(&Config::parse(text).unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn an_exporter_that_comes_back_starts_anew() {
+        let mut monitor = monitor();
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let take = |time_ns, monitor: &mut Monitor| {
+            let mut contact = Contact::new(time_ns, address, [10, 0, 0, 1].into());
+            (contact.exporter, contact.sampling) = (Some(address), std::num::NonZeroU32::new(10));
+            monitor.take(&contact).unwrap();
+        };
+        let day_ns = 86_400_000_000_000;
+        take(day_ns, &mut monitor);
+        (0..3).for_each(|_| take(0, &mut monitor));
+        let exporter = ExporterStatus {
+            address: (address, 0).into(),
+            last_seen_ns: 0,
+            counts: FlowCounts::default(),
+            losses: Losses::default(),
+            skew_ns: 0,
+            templates: 0,
+            backlog: None,
+            undecodable: Vec::new(),
+        };
+        let with = InputStatus { exporters: vec![exporter], ..InputStatus::default() };
+        let too_late = |monitor: &mut Monitor| {
+            let exporter = monitor.board(&with).exporters[0].clone();
+            (exporter.troubles.of(TroubleKind::TooLate), exporter.sampling.to_string())
+        };
+        assert_eq!(too_late(&mut monitor), (3, "1:10".to_owned()));
+        take(0, &mut monitor);
+        assert_eq!(monitor.board(&InputStatus::default()).exporters.len(), 0);
+        assert_eq!(too_late(&mut monitor), (0, "none".to_owned()));
+        take(0, &mut monitor);
+        assert_eq!(too_late(&mut monitor), (1, "1:10".to_owned()));
     }
 
     #[test]
