@@ -365,22 +365,21 @@ fn is_disk_full(error: &anyhow::Error) -> bool {
 impl Store {
     /// Returns how far the sink `name` is; one that is new begins with what is told next.
     pub fn cursor(&self, name: &str) -> Result<Cursor> {
-        self.with(|connection| {
-            let transaction = connection.transaction()?;
+        let stored = self.with(|connection| {
             let sql = "SELECT done, sent, failed, dropped FROM sinks WHERE name = ?";
             let read = |row: &Row<'_>| {
                 let (done, sent) = (row.get(0)?, row.get(1)?);
                 Ok(Cursor { done, sent, failed: row.get(2)?, dropped: row.get(3)? })
             };
-            if let Some(cursor) = transaction.query_row(sql, [name], read).optional()? {
-                return Ok(cursor);
-            }
-            let done = last(&transaction)?;
-            let cursor = Cursor { done, ..Cursor::default() };
-            set_cursor(&transaction, name, cursor)?;
-            transaction.commit()?;
-            Ok(cursor)
-        })
+            Ok(connection.query_row(sql, [name], read).optional()?)
+        })?;
+        let waiting = self.waiting().cursors.get(name).copied();
+        if let Some(cursor) = waiting.or(stored) {
+            return Ok(cursor);
+        }
+        let cursor = Cursor { done: self.last(), ..Cursor::default() };
+        self.set_cursor(name, cursor)?;
+        Ok(cursor)
     }
 
     /// Sets how far the sink `name` is. While the disk is full this waits in memory, as notices do.

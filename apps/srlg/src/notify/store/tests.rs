@@ -213,6 +213,8 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     assert_eq!(open, [200], "all but one have ended");
     assert_eq!(store.open_at(200).unwrap().len(), 100);
     store.set_cursor("s", cursor(150)).unwrap();
+    // A new sink begins behind all that waits.
+    assert_eq!([store.cursor("s").unwrap().done, store.cursor("new").unwrap().done], [150, 299]);
     // What must be stored at once does not wait.
     store.add_or_forget(&notices[299..], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len()), (299, 298));
