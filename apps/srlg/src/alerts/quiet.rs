@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tracing::{info, warn};
+
 /// A condition of which only the changes matter. At first it does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChange(bool);
@@ -29,6 +31,19 @@ impl Trouble {
     /// Ends the trouble, and returns whether there was any.
     pub fn end(&mut self) -> bool {
         self.0.take().is_some()
+    }
+
+    /// Logs the error of `done`, behind `failure`, if it is another one than before; or `recovery`, if the trouble has ended.
+    pub fn log(&mut self, done: Result<(), anyhow::Error>, failure: &str, recovery: &str) {
+        match done {
+            Ok(()) if self.end() => info!("{recovery}"),
+            Ok(()) => {}
+            Err(error) => {
+                if let Some(error) = self.change_to(&error) {
+                    warn!("{failure}: {error}");
+                }
+            }
+        }
     }
 }
 

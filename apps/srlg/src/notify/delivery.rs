@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use tracing::{info, warn};
 
 use crate::alerts::desk::Desk;
-use crate::alerts::{Every, OnChange};
+use crate::alerts::{Every, OnChange, Trouble};
 use crate::notify::ledger::Ledger;
 use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
@@ -29,14 +29,15 @@ pub(crate) struct Delivery {
     sinks: Sinks,
     failing: OnChange,
     forget: Every,
+    forget_trouble: Trouble,
 }
 
 impl Delivery {
     /// Starts the sinks of `options`, which go on where they were.
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
-        let failing = OnChange::default();
-        Ok(Self { ledger, sinks, failing, forget: Every::from_now(FORGET) })
+        let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
+        Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default() })
     }
 
     /// Tells `notices`, when the database has them, with the alerts of `desk` at the same moment.
@@ -80,10 +81,11 @@ impl Delivery {
 
     /// Does what is due now and then: forgets notices from before `before_ms`, and keeps the largest counts.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
-        if self.forget.is_due()
-            && let Err(error) = self.ledger.store().forget(before_ms)
-        {
-            warn!("old notices are not forgotten: {error:#}");
+        if self.forget.is_due() {
+            let forgotten = self.ledger.store().forget(before_ms).map(drop);
+            let (failure, recovery) =
+                ("cannot prune old notifications", "old notifications are pruned again");
+            self.forget_trouble.log(forgotten, failure, recovery);
         }
         self.ledger.keep_maxima(desk, false);
     }
@@ -103,5 +105,75 @@ impl Delivery {
         kept?;
         ensure!(left == 0, "{left} notices are lost, as the database took none");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::notify::ledger::maxima_key;
+    use crate::notify::store;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_trouble_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(Some(folder.path())).unwrap();
+        let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
+        ledger.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
+        let mut desk = Desk::new(&Config::parse("").unwrap());
+        ledger.restore(&mut desk).unwrap();
+        let mut delivery = Delivery::start(ledger, &[]).unwrap();
+        delivery.forget = Every::new(Duration::ZERO);
+        let (log, database) = (Log::default(), store::path(folder.path()));
+        let rename = |table: &str, to: &str| {
+            let sql = format!("ALTER TABLE {table} RENAME TO {to}");
+            Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
+        };
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+        tracing::subscriber::with_default(lines.finish(), || {
+            for is_broken in [false, true, false] {
+                if is_broken {
+                    ["notices", "states"].map(|table| rename(table, &format!("no_{table}")));
+                }
+                for _ in 0..3 {
+                    delivery.look_around(&desk, 0);
+                    delivery.ledger.keep_maxima(&desk, true);
+                }
+                if is_broken {
+                    ["notices", "states"].map(|table| rename(&format!("no_{table}"), table));
+                }
+            }
+        });
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        for text in [
+            "WARN srlg_cli::alerts::quiet: cannot prune old notifications: ",
+            "WARN srlg_cli::alerts::quiet: cannot store the largest counts: ",
+            "old notifications are pruned again",
+            "the largest counts are stored again",
+        ] {
+            assert_eq!(count(text), 1, "{text}: {log}");
+        }
     }
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use srlg_host::config::random_seed;
-use tracing::warn;
 
-use crate::alerts::Every;
 use crate::alerts::desk::Desk;
+use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
@@ -26,6 +25,7 @@ pub struct Ledger {
     /// Views that are no more, and had alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
+    maxima_trouble: Trouble,
 }
 
 impl Ledger {
@@ -33,7 +33,8 @@ impl Ledger {
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
         let store = Store::open(state)?;
-        Ok(Self { store, is_strict: false, gone: BTreeSet::new(), keep_maxima })
+        let (gone, maxima_trouble) = (BTreeSet::new(), Trouble::default());
+        Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
     }
 
     /// Lets no sink hear of a notice that is not in the database: slices come again after a restart, and so would it.
@@ -99,18 +100,15 @@ impl Ledger {
         if !self.keep_maxima.is_due() && !is_last {
             return;
         }
-        let mut states = Vec::new();
-        for book in &desk.books {
-            for (window, maxima) in book.maxima() {
-                match serde_json::to_vec(maxima) {
-                    Ok(json) => states.push((maxima_key(&book.name, window), json)),
-                    Err(error) => warn!("the largest counts are not kept: {error}"),
-                }
-            }
-        }
-        if let Err(error) = self.store.set(&states) {
-            warn!("the largest counts are not kept: {error:#}");
-        }
+        let maxima = desk.books.iter().flat_map(|book| {
+            book.maxima().map(|(window, maxima)| {
+                Ok((maxima_key(&book.name, window), serde_json::to_vec(maxima)?))
+            })
+        });
+        let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
+        let (failure, recovery) =
+            ("cannot store the largest counts", "the largest counts are stored again");
+        self.maxima_trouble.log(kept, failure, recovery);
     }
 }
 
