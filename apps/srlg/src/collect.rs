@@ -74,21 +74,22 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let state = config.general.state.as_deref();
     let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
-    let ledger = Ledger::open(Some(state))?.strict();
+    // First the sinks: if one cannot be opened, the network keeps its version.
+    let delivery = Delivery::start(Ledger::open(Some(state))?.strict(), &config.sinks)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;
     let work = || {
         let mut stop = runtime.block_on(async { Stop::new() })?;
         let Some((link, agreement)) =
-            runtime.block_on(begin(&config, &options, &ledger, &mut stop))?
+            runtime.block_on(begin(&config, &options, delivery.ledger(), &mut stop))?
         else {
             return Ok(());
         };
         let Agreement { version, last_former } = agreement;
         let plan = Plan::new(config, options, version.clone());
         // The page has a runtime of its own, which cannot be made within another.
-        let (engine, position) = open(args, plan, last_former, ledger)?;
+        let (engine, position) = open(args, plan, last_former, delivery)?;
         runtime.block_on(serve(engine, position, link, version, stop))
     };
     let done = work();
@@ -117,7 +118,7 @@ fn open(
     args: &Args,
     plan: Plan,
     last_former: u64,
-    mut ledger: Ledger,
+    mut delivery: Delivery,
 ) -> Result<(Engine, Position)> {
     let state = plan.config.general.state.clone().unwrap_or_default();
     let folder = checkpoint::folder(&state, plan.version)?;
@@ -143,8 +144,7 @@ fn open(
     let position = kept.as_ref().map_or(start, Attachment::position);
     let sites = Sites::new(plan.version, names, network.seed(), plan.oldest_report());
     let mut desk = Desk::new(config);
-    let ended = ledger.restore(&mut desk)?;
-    let mut delivery = Delivery::start(ledger, &config.sinks)?;
+    let ended = delivery.restore(&mut desk)?;
     delivery.tell(&desk, &ended)?;
     let path = args.config.clone();
     let mut engine = Engine {
@@ -243,5 +243,22 @@ impl Stop {
             _ = self.terminated.recv() => {}
             _ = self.interrupted.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sink_that_cannot_be_opened_ends_a_collector_before_it_looks_for_its_broker() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("srlg.toml");
+        let text = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/none'\n\
+                    [[sink]]\ntype = 'file'\npath = 'DIR/none/alerts'\n";
+        let text = text.replace("DIR", folder.path().to_str().unwrap());
+        std::fs::write(&config, text).unwrap();
+        let error = run(&Args { config, reports: None, until_slice: None }).unwrap_err();
+        assert_eq!(error.to_string(), "cannot make the sink file");
     }
 }

@@ -40,6 +40,16 @@ impl Delivery {
         Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default() })
     }
 
+    /// Returns the alerts in the database.
+    pub(crate) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more.
+    pub(crate) fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+        self.ledger.restore(desk)
+    }
+
     /// Tells `notices`, when the database has them, with the alerts of `desk` at the same moment.
     pub(crate) fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         for notice in notices {
@@ -154,14 +164,16 @@ mod tests {
         tracing::subscriber::with_default(lines.finish(), || {
             for is_broken in [false, true, false] {
                 if is_broken {
-                    ["notices", "states"].map(|table| rename(table, &format!("no_{table}")));
+                    rename("notices", "no_notices");
+                    rename("states", "no_states");
                 }
                 for _ in 0..3 {
                     delivery.look_around(&desk, 0);
                     delivery.ledger.keep_maxima(&desk, true);
                 }
                 if is_broken {
-                    ["notices", "states"].map(|table| rename(&format!("no_{table}"), table));
+                    rename("no_notices", "notices");
+                    rename("no_states", "states");
                 }
             }
         });

@@ -36,7 +36,8 @@ fn engine(folder: &Path) -> Engine {
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
     let options = config.network.clone().unwrap();
     let plan = Plan::new(config, options, version);
-    open(&args, plan, 0, Ledger::open(Some(&folder.join("state"))).unwrap()).unwrap().0
+    let ledger = Ledger::open(Some(&folder.join("state"))).unwrap();
+    open(&args, plan, 0, Delivery::start(ledger, &[]).unwrap()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
