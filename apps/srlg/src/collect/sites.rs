@@ -146,7 +146,7 @@ impl Sites {
         let watchlist = self.watchlist.borrow();
         let mut state = self.state();
         let site = &mut state.sites[probe];
-        site.spool = Some(spool);
+        site.spool = Some(spool.into());
         // A probe that does not have this version yet numbers views and slices by another one.
         if version != self.version {
             return Ok(());

@@ -47,10 +47,27 @@ pub(crate) struct SiteReport {
     /// The slice that has ended.
     pub(crate) slice: u64,
     /// The spool of the probe.
-    pub(crate) spool: SpoolBoard,
+    pub(crate) spool: SpoolState,
     /// Hosts of the watch list, at most [`HOSTS_PER_REPORT`].
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
+}
+
+/// The spool of a probe, in slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpoolState {
+    /// All slices in the spool.
+    pub(crate) slices: u64,
+    /// Those of them that the broker has not acknowledged yet.
+    pub(crate) unsent: u64,
+    /// Slices that were given up because the spool was full.
+    pub(crate) lost: u64,
+}
+
+impl From<SpoolState> for SpoolBoard {
+    fn from(SpoolState { slices, unsent, lost }: SpoolState) -> Self {
+        Self { slices, unsent, lost }
+    }
 }
 
 /// A host, as one site saw it.

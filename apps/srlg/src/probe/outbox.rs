@@ -14,9 +14,8 @@ use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
 
 use super::spool::{Spool, SpoolEntry, SpoolError};
-use crate::network::report::{SiteReport, Watchlist};
+use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
-use crate::show::board::SpoolBoard;
 
 /// Between two attempts to write to a disk that is full.
 const RETRY: Duration = Duration::from_millis(500);
@@ -247,11 +246,11 @@ impl Outbox {
     }
 
     /// The state of the spool.
-    pub(super) fn spool(&self) -> SpoolBoard {
+    pub(super) fn spool(&self) -> SpoolState {
         let state = self.state();
         let acked = state.acked_len();
         let slices = state.spool.slices().len();
-        SpoolBoard { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
+        SpoolState { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
     }
 
     /// Slices in the spool that the broker has.

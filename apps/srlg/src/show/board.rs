@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::Sampling;
@@ -232,7 +232,7 @@ pub struct SiteBoard {
 }
 
 /// The spool of a probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SpoolBoard {
     /// Slices in the spool.
     pub slices: u64,

@@ -6,6 +6,8 @@
 mod alertmanager;
 #[path = "../program/http.rs"]
 mod http;
+#[path = "../program/nats.rs"]
+mod nats;
 mod network;
 mod site;
 

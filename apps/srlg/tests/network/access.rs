@@ -11,7 +11,8 @@ use futures_util::{FutureExt, StreamExt};
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
 
-use crate::net::{Net, configuration, has_broker, run};
+use crate::nats::has_broker;
+use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
 /// Nothing is in the stream. One message of `a` that is acknowledged now comes after all that was sent

@@ -14,6 +14,8 @@ mod handmade;
 mod input;
 mod merged;
 mod messages;
+#[path = "../program/nats.rs"]
+mod nats;
 mod net;
 mod network_traffic;
 mod node;

@@ -18,6 +18,7 @@ use srlg_host::Config;
 use srlg_host::state::Delta;
 use tempfile::TempDir;
 
+use crate::nats::has_broker;
 use crate::node::PATIENCE;
 
 pub const PROBES: [&str; 3] = ["a", "b", "c"];
@@ -176,16 +177,6 @@ pub fn make_folder(folder: &Path) {
 
 fn make_folder_of(folder: &Path, probes: &[String]) {
     setup::make(folder, probes, &["localhost".to_owned()], 4222).unwrap();
-}
-
-/// Returns whether there is a `nats-server`. Says so where there is none, and fails where there must be one.
-pub fn has_broker() -> bool {
-    let is_installed = Broker::is_installed();
-    if !is_installed {
-        assert!(std::env::var_os("SRLG_REQUIRE_NATS").is_none(), "there is no nats-server");
-        eprintln!("SKIPPED: there is no nats-server on PATH (apt-get install nats-server)");
-    }
-    is_installed
 }
 
 /// A running broker of a network of `probes`, which has nothing yet, and its folder; none where there is no `nats-server`.

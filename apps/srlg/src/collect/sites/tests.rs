@@ -6,6 +6,7 @@ use srlg_input::Contact;
 
 use super::*;
 use crate::alerts::details::Details;
+use crate::network::report::SpoolState;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 const SEED: u64 = 5;
@@ -33,7 +34,7 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     }
     let details = details.hosts().next().unwrap().1.clone();
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
-    let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
+    let spool = SpoolState { slices: 9, unsent: 4, lost: 2 };
     let host = HostReport { view: 1, host: host(1), counts, details };
     SiteReport { version: VERSION, slice, spool, hosts: vec![host] }
 }
