@@ -8,18 +8,19 @@
 //! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
+use tables::{check, check_header, make};
 use waiting::Waiting;
 
+mod tables;
 mod waiting;
 
 /// How long the database waits for another program, as one that makes a copy.
@@ -414,97 +415,6 @@ impl Store {
             Ok(transaction.commit()?)
         })
     }
-}
-
-/// Version of the tables below, and of the notices in them.
-const VERSION: i64 = 2;
-
-/// Tells databases of this program from others: `srlg`.
-const APPLICATION: i64 = 0x73_72_6c_67;
-
-const TABLES: &str = "
-    CREATE TABLE notices (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL,
-        now_ms INTEGER NOT NULL,
-        json TEXT NOT NULL
-    );
-    CREATE INDEX notices_by_time ON notices (now_ms);
-    CREATE TABLE alerts (
-        id TEXT PRIMARY KEY,
-        first INTEGER NOT NULL,
-        last INTEGER NOT NULL,
-        is_end INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX alerts_by_last ON alerts (last);
-    CREATE INDEX alerts_that_go_on ON alerts (last) WHERE NOT is_end;
-    CREATE TABLE states (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-    CREATE TABLE sinks (
-        name TEXT PRIMARY KEY,
-        done INTEGER NOT NULL,
-        sent INTEGER NOT NULL,
-        failed INTEGER NOT NULL,
-        dropped INTEGER NOT NULL
-    ) WITHOUT ROWID;
-";
-
-/// Makes the tables in a database that is empty, and checks any other.
-fn make(connection: &mut Connection) -> Result<()> {
-    let count = "SELECT count(*) FROM sqlite_master";
-    if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {
-        return check(connection);
-    }
-    ensure_version(value(connection, "user_version")?, 0)?;
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    Ok(transaction.commit()?)
-}
-
-/// Checks that a database is of this program, and of this version.
-fn check(connection: &Connection) -> Result<()> {
-    check_numbers(value(connection, "user_version")?, value(connection, "application_id")?)
-}
-
-/// Checks the same by the header of the file `path`. An empty file is a database without tables.
-fn check_header(path: &Path) -> Result<()> {
-    let mut header = Vec::new();
-    File::open(path)?.take(72).read_to_end(&mut header)?;
-    if header.is_empty() {
-        return Ok(());
-    }
-    let number = |at: usize| {
-        let bytes = header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(|bytes| i64::from(i32::from_be_bytes(bytes)))
-    };
-    let (true, Some(version), Some(application)) =
-        (header.starts_with(b"SQLite format 3\0"), number(60), number(68))
-    else {
-        bail!("the file is not a database: give another folder with --state");
-    };
-    check_numbers(version, application)
-}
-
-fn check_numbers(version: i64, application: i64) -> Result<()> {
-    ensure_version(version, VERSION)?;
-    ensure!(
-        application == APPLICATION,
-        "the database is of another program: give another folder with --state"
-    );
-    Ok(())
-}
-
-fn value(connection: &Connection, pragma: &str) -> Result<i64> {
-    Ok(connection.pragma_query_value(None, pragma, |row| row.get(0))?)
-}
-
-fn ensure_version(version: i64, expected: i64) -> Result<()> {
-    ensure!(
-        version == expected,
-        "the database has version {version}, and this program reads {VERSION}: give another folder with --state"
-    );
-    Ok(())
 }
 
 #[cfg(test)]
