@@ -31,7 +31,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use std::{thread, vec};
+use std::{mem, thread};
 
 use crate::contact::Contact;
 use crate::error::InputError;
@@ -77,7 +77,9 @@ pub(crate) struct Line {
 
 pub(crate) struct Live {
     line: Line,
-    contacts: vec::IntoIter<Contact>,
+    contacts: Vec<Contact>,
+    /// The first of them that was not yielded.
+    next: usize,
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     watch: Watch,
@@ -135,7 +137,8 @@ impl Live {
     fn of(line: Line, sockets: Option<Sockets>) -> Self {
         Self {
             line,
-            contacts: Vec::new().into_iter(),
+            contacts: Vec::new(),
+            next: 0,
             time: Some(now_ns()),
             watch: Watch::default(),
             log: VecDeque::new(),
@@ -148,10 +151,17 @@ impl Live {
 
     #[inline]
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
-        match self.contacts.next() {
+        match self.next_contact() {
             Some(contact) => Ok(Some(Event::Contact(contact))),
             None => self.next_load(),
         }
+    }
+
+    #[inline]
+    fn next_contact(&mut self) -> Option<Contact> {
+        let contact = self.contacts.get(self.next).copied();
+        self.next += usize::from(contact.is_some());
+        contact
     }
 
     fn next_load(&mut self) -> Result<Option<Event>, InputError> {
@@ -175,7 +185,7 @@ impl Live {
             // Before the look at the belt, so that all that came before is on it.
             let now = now_ns();
             self.log.extend(self.watch.take(now));
-            let mut load = self.line.belt.take();
+            let mut load = self.line.belt.take(mem::take(&mut self.contacts));
             self.log.extend(load.log);
             // After what was read before it.
             self.failure = self.failure.take().or(load.failures.pop());
@@ -184,8 +194,8 @@ impl Live {
                 return self.finish();
             }
             self.time = Some(now);
-            self.contacts = load.contacts.into_iter();
-            if let Some(contact) = self.contacts.next() {
+            (self.contacts, self.next) = (load.contacts, 0);
+            if let Some(contact) = self.next_contact() {
                 return Ok(Some(Event::Contact(contact)));
             }
         }

@@ -15,6 +15,10 @@ use crate::input::LogLine;
 /// Contacts that may lie on the belt, but for those of one datagram.
 const MOST: usize = 1 << 16;
 
+/// Contacts for which the one that asks is woken. It takes fewer when a tick is over: a wake for each datagram would cost
+/// more than the contacts.
+const ENOUGH: usize = 1 << 12;
+
 /// Whoever waits looks so often whether it should go on waiting.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 
@@ -46,10 +50,11 @@ impl Belt {
         if load.is_left {
             return false;
         }
-        let was_empty = load.contacts.is_empty();
+        let before = load.contacts.len();
         load.contacts.extend_from_slice(contacts);
+        let is_enough = before < ENOUGH && load.contacts.len() >= ENOUGH;
         drop(load);
-        if was_empty {
+        if is_enough {
             self.filled.notify_one();
         }
         true
@@ -77,14 +82,15 @@ impl Belt {
         self.emptied.notify_all();
     }
 
-    /// Takes all that lies on the belt, after a tick at the latest.
-    pub(crate) fn take(&self) -> Load {
+    /// Takes all that lies on the belt, after a tick at the latest, and leaves the room of `spent` there.
+    pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
+        spent.clear();
         let mut load = self.lock();
-        if load.is_empty() {
+        if load.is_little() {
             let waited = self.filled.wait_timeout(load, TICK);
             load = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let next = Load { readers: load.readers, ..Load::default() };
+        let next = Load { contacts: spent, readers: load.readers, ..Load::default() };
         let taken = mem::replace(&mut *load, next);
         drop(load);
         if taken.contacts.len() >= MOST {
@@ -100,8 +106,9 @@ impl Belt {
 }
 
 impl Load {
-    fn is_empty(&self) -> bool {
+    /// Whether there is nothing that should be taken before a tick is over.
+    fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
-        contacts.is_empty() && log.is_empty() && failures.is_empty() && *readers > 0
+        contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
     }
 }
