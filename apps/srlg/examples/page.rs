@@ -18,7 +18,7 @@ use srlg_cli::show::board::{
     SpoolBoard, TopHost, ViewBoard,
 };
 use srlg_cli::show::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
-use srlg_cli::show::web::Web;
+use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
@@ -26,7 +26,7 @@ use tokio::sync::watch::channel;
 fn main() -> Result<()> {
     let address: SocketAddr = env::args().nth(1).as_deref().unwrap_or("127.0.0.1:0").parse()?;
     let (boards, latest) = channel(Arc::default());
-    let web = Web::start(address, false, latest)?;
+    let web = Web::start(address, Visitors::default(), latest)?;
     println!("the page is at http://{}/", web.address());
     let is_network = env::args().nth(2).is_some_and(|it| it == "network");
     for second in LINE as u32.. {

@@ -158,7 +158,8 @@ impl Config {
         };
         let (now, then) = (&self.general, &next.general);
         let is_same_slice = now.slice == then.slice;
-        let is_same_http = (now.http, now.http_public) == (then.http, then.http_public);
+        let http = |it: &General| (it.http, it.http_public, it.http_names.clone());
+        let is_same_http = http(now) == http(then);
         check(self.source == next.source, "the input is");
         check(self.network == next.network, "the network is");
         check(now.grace == then.grace, "grace is");

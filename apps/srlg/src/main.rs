@@ -9,6 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use srlg_cli::commands::{
     check, contacts, demo, detect, explain, history, progress, suggest, tell, until_pipe_breaks,
 };
@@ -79,6 +81,9 @@ fn main() -> ExitCode {
 }
 
 fn execute(task: Task) -> Result<ExitCode> {
+    if matches!(task, Task::Run(_) | Task::Probe(_) | Task::Collect(_)) {
+        keep_files_private();
+    }
     match task {
         Task::Run(options) => measure::run::run(&options)?,
         Task::Probe(args) => probe::run(*args)?,
@@ -94,6 +99,13 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Demo(args) => return demo::run(&args),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets nobody else read the files that this process makes: the state has the seed of the detectors, and all alerts.
+fn keep_files_private() {
+    let others = Mode::RWXG | Mode::RWXO;
+    let stricter = umask(others);
+    umask(stricter | others);
 }
 
 /// Prints the help that was asked for, or the error as one line.

@@ -17,6 +17,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::{Problems, from_text, read};
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
+use crate::show::web::Visitors;
 
 /// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
 pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
@@ -53,6 +54,10 @@ pub struct General {
     #[arg(skip)]
     pub http_public: bool,
 
+    /// Names by which others ask there, besides localhost and addresses.
+    #[arg(skip)]
+    pub http_names: Vec<String>,
+
     /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
@@ -77,10 +82,18 @@ impl Default for General {
             device: Device::Cpu,
             http: None,
             http_public: false,
+            http_names: Vec::new(),
             state: None,
             checkpoint: Duration::from_secs(10),
             keep: Duration::from_secs(30 * 86_400),
         }
+    }
+}
+
+impl General {
+    /// Returns who may ask the page.
+    pub(crate) fn visitors(&self) -> Visitors {
+        Visitors { is_public: self.http_public, names: self.http_names.clone() }
     }
 }
 

@@ -8,12 +8,14 @@
 //! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use tracing::warn;
 
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
@@ -226,6 +228,13 @@ fn last(connection: &Connection) -> Result<i64> {
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
         .with_context(|| format!("cannot make the folder {}", state.display()))?;
+    let mode = fs::metadata(state).map(|of| of.permissions().mode());
+    if mode.is_ok_and(|mode| mode & 0o007 != 0) {
+        warn!(
+            "others can read the state in {0}, and who knows its seed can hide hosts: chmod -R o= {0}",
+            state.display()
+        );
+    }
     let path = state.join("srlg.lock");
     let mut options = File::options();
     let lock = options.create(true).truncate(false).write(true).open(&path);

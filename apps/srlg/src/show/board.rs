@@ -291,7 +291,7 @@ impl Screen {
     /// Serves boards where `general` says.
     pub(crate) fn open(general: &General) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
-        let web = general.http.map(|address| Web::start(address, general.http_public, latest));
+        let web = general.http.map(|address| Web::start(address, general.visitors(), latest));
         let web = web.transpose()?;
         if let Some(web) = &web {
             info!("the page is at http://{}/", web.address());

@@ -55,6 +55,15 @@ pub struct Web {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Who may ask a web server.
+#[derive(Clone, Debug, Default)]
+pub struct Visitors {
+    /// Whether others than this machine may, although there are no accounts.
+    pub is_public: bool,
+    /// Names by which the server is asked, besides localhost and addresses.
+    pub names: Vec<String>,
+}
+
 /// Checks that `address` is one that the page may be served at.
 pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     ensure!(
@@ -66,10 +75,9 @@ pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
 }
 
 impl Web {
-    /// Serves the latest of `boards` at `address`; port 0 lets the system choose one. Others than this machine may ask
-    /// only where `is_public` says so: there are no accounts.
-    pub fn start(address: SocketAddr, is_public: bool, boards: Boards) -> Result<Self> {
-        check(address, is_public)?;
+    /// Serves the latest of `boards` to `visitors` at `address`; port 0 lets the system choose one.
+    pub fn start(address: SocketAddr, visitors: Visitors, boards: Boards) -> Result<Self> {
+        check(address, visitors.is_public)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -79,7 +87,7 @@ impl Web {
             .with_context(|| format!("cannot listen at {address}"))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let router = router(WebState::new(boards), is_public);
+        let router = router(WebState::new(boards), visitors);
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -111,7 +119,7 @@ impl Drop for Web {
     }
 }
 
-fn router(shared: WebState, is_public: bool) -> Router {
+fn router(shared: WebState, visitors: Visitors) -> Router {
     Router::new()
         .merge(files())
         .route("/metrics", get(metrics::metrics))
@@ -122,7 +130,7 @@ fn router(shared: WebState, is_public: bool) -> Router {
         .route("/api/v1/top", get(api::top))
         .fallback(api::unknown)
         .method_not_allowed_fallback(api::not_allowed)
-        .layer(from_fn_with_state(is_public, guard))
+        .layer(from_fn_with_state(Arc::new(visitors), guard))
         .with_state(shared)
 }
 
@@ -201,29 +209,36 @@ const SAFE_HEADERS: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Whether a request with `headers` calls this machine by its name or by an address of loopback.
-fn is_local(headers: &HeaderMap) -> bool {
+/// Whether a request with `headers` calls this server by an address or a name that `visitors` may use.
+fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (Some(host), None) = (given.next(), given.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     match name.parse::<IpAddr>() {
         // A number is no name that may suddenly mean another machine.
-        Ok(ip) => ip.is_loopback(),
-        Err(_) => name.eq_ignore_ascii_case("localhost"),
+        Ok(ip) => visitors.is_public || ip.is_loopback(),
+        Err(_) => {
+            let mut names = visitors.names.iter().map(String::as_str).chain(["localhost"]);
+            names.any(|known| name.eq_ignore_ascii_case(known))
+        }
     }
 }
 
-/// Refuses requests for other machines, unless the server is public and may have any name.
-async fn guard(State(is_public): State<bool>, request: Request, next: Next) -> Response {
-    let mut response = if is_public || is_local(request.headers()) {
+/// Refuses requests for other machines.
+async fn guard(
+    State(visitors): State<Arc<Visitors>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = if is_expected(request.headers(), &visitors) {
         next.run(request).await
     } else {
         let host = request.headers().get(HOST);
         let host =
             host.map_or_else(String::new, |host| String::from_utf8_lossy(host.as_bytes()).into());
         let text =
-            format!("host header {host:?} not allowed: ask at localhost or an address of loopback");
+            format!("host header {host:?} not allowed: ask at localhost or an address, or give the name in http-names");
         error(StatusCode::MISDIRECTED_REQUEST, &text)
     };
     let headers = response.headers_mut();

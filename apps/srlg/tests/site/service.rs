@@ -1,8 +1,9 @@
 //! A monitor under a service manager: signs of life, and a reload that loses nothing; Linux alone.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -124,4 +125,41 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     };
     assert_eq!(facts(first), ["start", "10.1.0.1", "r", "old"]);
     assert_eq!(facts(second), ["start", "10.2.0.1", "far", "new"]);
+}
+
+/// All files and folders below `folder` that others may use, by their names.
+fn open_files(folder: &Path) -> Vec<String> {
+    let mut open = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.metadata().unwrap().permissions().mode() & 0o077 != 0 {
+            open.push(entry.file_name().into_string().unwrap());
+        }
+        if entry.file_type().unwrap().is_dir() {
+            open.extend(open_files(&entry.path()));
+        }
+    }
+    open
+}
+
+#[test]
+fn nobody_else_reads_what_is_written_and_a_state_that_is_open_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("input"), "time_ms,src,dst\n1000,192.0.2.1,10.0.0.1\n").unwrap();
+    fs::set_permissions(path("input"), Permissions::from_mode(0o600)).unwrap();
+    let run = || {
+        // By the shell with the usual mask, whatever that of the test is.
+        let line = "umask 022; \"$0\" run --input \"$1/input\" --state \"$1/state\" --alerts \"$1/alerts\"";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_srlg")]).arg(folder.path());
+        let output = shell.output().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        (output.status.success(), log.matches("can read the state").count())
+    };
+    assert_eq!(run(), (true, 0));
+    assert!(path("state/views").exists() && path("state/srlg.sqlite").exists());
+    assert_eq!(open_files(folder.path()), [""; 0]);
+    fs::set_permissions(path("state"), Permissions::from_mode(0o755)).unwrap();
+    // The state is newer than the input by now.
+    assert_eq!(run(), (false, 1));
 }

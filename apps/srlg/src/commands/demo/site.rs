@@ -15,7 +15,7 @@ use super::{GENERAL, RULE, announce, exporter};
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::show::board::Board;
-use crate::show::web::Web;
+use crate::show::web::{Visitors, Web};
 
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 
@@ -32,7 +32,7 @@ pub(super) fn play(
     let to =
         *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
     let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
-    let web = Web::start(http, false, latest)?;
+    let web = Web::start(http, Visitors::default(), latest)?;
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::alerts::{AlertId, Status};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -175,6 +175,17 @@ impl Channel for File {
     }
 }
 
+/// How the lines of a file of alerts begin.
+const BEGINNINGS: [&[u8]; 2] = [b"{\"number\":", b"{\"held\":"];
+
+/// Whether `line`, which may have been cut off, is one of a file of alerts.
+fn is_ours(line: &[u8]) -> bool {
+    BEGINNINGS.iter().any(|beginning| {
+        let length = line.len().min(beginning.len());
+        line[..length] == beginning[..length]
+    })
+}
+
 /// The bytes of all whole lines, and what the last one is about.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let bytes = file.seek(SeekFrom::End(0))?;
@@ -182,16 +193,17 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     file.seek(SeekFrom::Start(from))?;
     let mut tail = Vec::new();
     file.read_to_end(&mut tail)?;
-    let Some(end) = tail.iter().rposition(|byte| *byte == b'\n') else {
-        if from > 0 {
-            bail!(
-                "a line has more than {LINE} bytes, so the file is no file of alerts: give another path"
-            );
-        }
-        return Ok((0, None));
-    };
-    let start = tail[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    Ok((from + end as u64 + 1, serde_json::from_slice(&tail[start..end]).ok()))
+    let end = tail.iter().rposition(|byte| *byte == b'\n');
+    let (whole, cut) = tail.split_at(end.map_or(0, |end| end + 1));
+    let whole = whole.strip_suffix(b"\n").unwrap_or_default();
+    let start = whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let last = &whole[start..];
+    // What another program has written stays as it is.
+    ensure!(
+        is_ours(cut) && is_ours(last) && (end.is_some() || from == 0),
+        "it is no file of alerts: give another path"
+    );
+    Ok((bytes - cut.len() as u64, serde_json::from_slice(last).ok()))
 }
 
 #[cfg(test)]
@@ -199,6 +211,29 @@ mod tests {
     use std::fs;
 
     use super::{Channel, File, Rotation, Store};
+
+    #[test]
+    fn a_file_of_another_program_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("alerts");
+        let open = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let rotation = Rotation { bytes: 1_000, keep: 8 };
+            let opened = File::open(&path, rotation, 0, &Store::open(None).unwrap()).is_ok();
+            (opened, fs::read_to_string(&path).unwrap())
+        };
+        for text in ["{\"key\": 1}", "secret", "a line\n", "a line\n{\"num", "{\"held\":4}\nx"] {
+            assert_eq!(open(text), (false, text.to_owned()));
+        }
+        for (text, whole) in [
+            ("", ""),
+            ("{\"nu", ""),
+            ("{\"held\":4}\n", "{\"held\":4}\n"),
+            ("{\"held\":4}\n{\"number\":1,\"x", "{\"held\":4}\n"),
+        ] {
+            assert_eq!(open(text), (true, whole.to_owned()));
+        }
+    }
 
     #[test]
     fn a_file_that_could_not_be_opened_again_is_tried_again() {

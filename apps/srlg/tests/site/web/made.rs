@@ -9,7 +9,7 @@ use srlg_cli::show::board::{
     Board, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
 use srlg_cli::show::troubles::{TroubleCounts, TroubleKind};
-use srlg_cli::show::web::Web;
+use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::{Sender, channel};
@@ -73,7 +73,7 @@ pub(crate) fn network() -> NetworkBoard {
 
 pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
     let (boards, latest) = channel(Arc::new(board));
-    (Web::start("127.0.0.1:0".parse().unwrap(), false, latest).unwrap(), boards)
+    (Web::start("127.0.0.1:0".parse().unwrap(), Visitors::default(), latest).unwrap(), boards)
 }
 
 /// Sends the head of a request, whose last line ends here.

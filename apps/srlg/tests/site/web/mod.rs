@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use srlg_cli::now_ms;
 use srlg_cli::show::board::{Board, NetworkBoard, SiteBoard, SpoolBoard};
-use srlg_cli::show::web::Web;
+use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 
@@ -164,12 +164,16 @@ fn others_than_this_machine_are_refused() {
     );
     assert!(!page.contains("http://") && !page.contains("https://"));
     let (_, latest) = channel(Arc::new(Board::default()));
-    let error = Web::start("0.0.0.0:0".parse().unwrap(), false, latest.clone()).unwrap_err();
+    let everywhere = "0.0.0.0:0".parse().unwrap();
+    let error = Web::start(everywhere, Visitors::default(), latest.clone()).unwrap_err();
     insta::assert_snapshot!(error);
-    let open = Web::start("0.0.0.0:0".parse().unwrap(), true, latest.clone()).unwrap();
+    let public = Visitors { is_public: true, names: vec!["srlg.example".to_owned()] };
+    let open = Web::start(everywhere, public, latest.clone()).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
-    assert_eq!(answer(ask(at, "/", "any.example")).0, 200, "no names were given");
-    let error = Web::start(web.address(), false, latest).unwrap_err().to_string();
+    for (host, status) in [("SRLG.example:80", 200), ("192.0.2.1", 200), ("any.example", 421)] {
+        assert_eq!(answer(ask(at, "/", host)).0, status, "{host}");
+    }
+    let error = Web::start(web.address(), Visitors::default(), latest).unwrap_err().to_string();
     assert!(error.contains(&web.address().to_string()), "{error}");
 }
 
