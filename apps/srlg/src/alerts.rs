@@ -23,9 +23,11 @@ mod quiet;
 pub mod rules;
 pub(crate) mod top;
 mod tracker;
+pub(crate) mod witnesses;
 
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 pub use miss::Miss;
 pub use quiet::{Every, OnChange, Trouble};
 pub use rules::{BadTerms, Rule, Terms};
 pub use tracker::{Condition, Sighting, Sightings, Tracker};
+pub use witnesses::{SilentSource, Witnesses};

@@ -168,6 +168,7 @@ impl Config {
         check(now.state == then.state, "state is");
         check(now.checkpoint == then.checkpoint, "checkpoint is");
         check(now.keep == then.keep, "keep is");
+        check(now.silent_after == then.silent_after, "silent-after is");
         check(self.sinks == next.sinks, "the list of sinks is");
         let names = self.views.iter().map(|view| &view.name);
         check(names.eq(next.views.iter().map(|view| &view.name)), "the list of views is");

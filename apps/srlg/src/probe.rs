@@ -12,6 +12,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use srlg_host::Device;
@@ -72,6 +73,10 @@ pub struct Args {
     /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     pub device: Device,
+
+    /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "listen")]
+    pub silent_after: Option<Duration>,
 
     /// At the end, wait until the collector has everything on its disk
     #[arg(long)]
@@ -160,8 +165,10 @@ fn start_measuring(
 ) -> Result<oneshot::Receiver<Result<InputSummary>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
-        let Args { pace, device, ref input, .. } = args;
-        let options = SiteOptions { is_live: input.source.is_live(), pace, device };
+        let Args { pace, device, ref input, silent_after, .. } = args;
+        let source = &input.source;
+        let (is_live, exporters) = (source.is_live(), source.sockets.exporters.clone());
+        let options = SiteOptions { is_live, pace, device, exporters, silent_after };
         let slice_ms = versions.borrow().network.slice_ms;
         let site = Site::new(options, versions, outbox);
         let measured = site.and_then(|site| input.read(slice_ms, site));

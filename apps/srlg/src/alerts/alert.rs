@@ -7,6 +7,8 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::alerts::witnesses::SilentSource;
+
 /// The status of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -46,6 +48,11 @@ pub enum Why {
     Group,
     /// No rule is about the host any more.
     Rule,
+    /// There are fewer opposite hosts, but exporters or sites that told of the host are silent. An end with this reason comes
+    /// when they have been for too long.
+    Unconfirmed,
+    /// Those that were silent are heard of again.
+    Heard,
 }
 
 /// The severity of an alert: how far the count is above the threshold.
@@ -127,6 +134,8 @@ pub struct Alert {
     pub now_ms: u64,
     /// The same, up to which there were as many opposite hosts; of what ended.
     pub until_ms: Option<u64>,
+    /// Exporters or sites that told of the host and are silent, while the end cannot be confirmed for that reason.
+    pub silent: Vec<SilentSource>,
     /// Counts in the windows that have passed their threshold: active ones first, of these the most severe one. There is at
     /// least one.
     pub windows: Vec<WindowCount>,

@@ -11,8 +11,10 @@ use srlg_input::contact::Sampling;
 
 use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
-use crate::alerts::{Alert, Condition, Miss, Sighting, Sightings, Status, Subject, Tracker};
-use crate::notify::notice::{Context, Evidence};
+use crate::alerts::{
+    Alert, Condition, Miss, Sighting, Sightings, Status, Subject, Tracker, Witnesses,
+};
+use crate::notify::notice::{Context, Evidence, Notice};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 
@@ -179,11 +181,13 @@ impl Book {
     }
 
     /// Takes a closed slice, the one after the last or a later one. `evidence` is asked about the hosts of an alert that
-    /// starts or is active, the one with the most peers first, and the length of its main window in slices.
+    /// starts or is active, the one with the most peers first, and the length of its main window in slices; `witnesses` about
+    /// a host with an alert, and when the longest window began with which that started.
     pub(crate) fn close(
         &mut self,
         slice: &ClosedSlice,
         evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
     ) {
         let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
         self.closed += 1;
@@ -196,7 +200,8 @@ impl Book {
         self.next = report.slice;
         // Super points may be missing.
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
-        let alerts = self.track(sightings, Condition { whole_slices, ..*condition });
+        let condition = Condition { whole_slices, ..*condition };
+        let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
         let now_ms = self.now_ms();
         let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
         for (window, points) in sightings {
@@ -239,11 +244,12 @@ impl Book {
         slice: u64,
         newest_input_ms: u64,
         condition: impl Fn(u64) -> Condition,
+        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
     ) {
         self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
         while self.next < slice {
             let condition = condition(self.next);
-            for alert in self.track(&Sightings::new(), condition) {
+            for alert in self.track(&Sightings::new(), condition, newest_input_ms, &witnesses) {
                 let context = self.context(&alert, newest_input_ms);
                 self.changes.push((alert, context));
             }
@@ -252,10 +258,25 @@ impl Book {
     }
 
     /// Takes the next slice to the tracker, and returns the changes of alerts.
-    fn track(&mut self, sightings: &Sightings, condition: Condition) -> Vec<Alert> {
+    fn track(
+        &mut self,
+        sightings: &Sightings,
+        condition: Condition,
+        newest_input_ms: u64,
+        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
+    ) -> Vec<Alert> {
         self.next += 1;
         self.is_input_lost = condition.is_input_lost;
-        self.tracker.close(self.now_ms(), sightings, |host| self.rules.rule(host), condition)
+        let window_ms = u64::from(self.window) * self.slice_ms;
+        let witnesses = |host, start_ms: u64| {
+            let witnesses = witnesses(host, start_ms.saturating_sub(window_ms));
+            match condition.is_input_lost && witnesses.silent.is_empty() {
+                true => Witnesses::silent("the input", newest_input_ms),
+                false => witnesses,
+            }
+        };
+        let (now_ms, rules) = (self.now_ms(), &self.rules);
+        self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
     }
 
     fn context(&self, alert: &Alert, newest_input_ms: u64) -> Context {
@@ -280,6 +301,15 @@ impl Book {
         let count = |host: &IpAddr| counts.get(host).copied().unwrap_or(0.0);
         hosts.sort_by(|a, b| count(b).total_cmp(&count(a)));
         hosts
+    }
+
+    /// Returns the hosts that an open alert is about.
+    pub(crate) fn hosts_of(&self, notice: &Notice) -> impl Iterator<Item = IpAddr> {
+        let hosts = self.tracker.hosts().filter(|host| self.tracker.is_active(*host));
+        hosts.filter(|host| match notice.network {
+            Some(network) => network.contains(host),
+            None => notice.host == *host,
+        })
     }
 
     /// Returns what is known of the view. `hits` are those of allowances that take contacts out.

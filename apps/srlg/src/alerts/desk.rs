@@ -77,9 +77,15 @@ impl Desk {
                 context.is_inside = self.views[at].measure == Side::Inside;
                 context.label = self.labels.get(host).cloned();
                 let mut notice = Notice::new(alert, context);
-                // An end has no evidence of its own.
-                if let (Status::End, Some(last)) = (notice.status, self.open.get(&notice.id)) {
-                    notice.kind = last.kind;
+                if let Some(last) = self.open.get(&notice.id) {
+                    match notice.status {
+                        // An end has no evidence of its own.
+                        Status::End => notice.kind = last.kind,
+                        _ if notice.exporters.is_empty() => {
+                            notice.exporters = last.exporters.clone();
+                        }
+                        _ => {}
+                    }
                 }
                 notices.push(notice);
             }
@@ -123,6 +129,7 @@ impl Desk {
             }
             for notice in self.open.values().filter(|notice| notice.view == view.name) {
                 view.alerts[notice.severity as usize] += 1;
+                view.unconfirmed += usize::from(!notice.silent.is_empty());
             }
         }
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use srlg_input::Contact;
 
 use crate::alerts::top::{Top, at_most};
+use crate::alerts::witnesses::KnownExporters;
 use crate::notify::notice::{Detail, MOST_PEERS};
 
 /// The most hosts of a view that have details.
@@ -82,6 +83,12 @@ impl Details {
         }
     }
 
+    /// Looks at `host` from now on; `exporters` have told of it before.
+    pub(crate) fn resume(&mut self, host: IpAddr, exporters: &[IpAddr], now_ms: u64) {
+        let details = HostDetails { exporters: exporters.to_vec(), ..HostDetails::new(now_ms) };
+        self.hosts.insert(host, details);
+    }
+
     /// Returns all hosts that are looked at, with their details.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = (IpAddr, &HostDetails)> {
         self.hosts.iter().map(|(host, details)| (*host, details))
@@ -90,6 +97,11 @@ impl Details {
     /// Returns the details of `host`, if it is looked at.
     pub(crate) fn get(&self, host: IpAddr) -> Option<&HostDetails> {
         self.hosts.get(&host)
+    }
+
+    /// Returns the exporters that told of `host`, unless there may be others.
+    pub(crate) fn exporters(&self, host: IpAddr) -> Option<KnownExporters<'_>> {
+        self.get(host)?.known_exporters()
     }
 
     /// Returns what is known of `hosts` together, if anything is.
@@ -120,6 +132,18 @@ impl HostDetails {
         let mut all = Self::new(u64::MAX);
         details.into_iter().for_each(|details| all.merge(seed, details));
         (all.contacts > 0).then(|| all.detail())
+    }
+
+    /// Returns the time from which on contacts were taken, milliseconds since the Unix epoch.
+    pub(crate) const fn since_ms(&self) -> u64 {
+        self.since_ms
+    }
+
+    /// Returns the exporters that told of the host, unless there may be others.
+    pub(crate) fn known_exporters(&self) -> Option<KnownExporters<'_>> {
+        let Self { since_ms, exporters, .. } = self;
+        let is_known = (1..EXPORTERS).contains(&exporters.len());
+        is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
     }
 
     fn take(&mut self, seed: u64, peer: IpAddr, contact: &Contact) {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
+use crate::alerts::witnesses::SilentSource;
 
 /// Starts in one network, within [`TOGETHER_MS`], beyond which they are one alert.
 pub(crate) const MOST_ALONE: usize = 8;
@@ -36,6 +37,10 @@ pub(crate) struct Group {
     pub(crate) members: BTreeSet<IpAddr>,
     /// Up to when the last member that ended had as many.
     pub(crate) until_ms: u64,
+    /// Why the last one ended.
+    pub(crate) end: Why,
+    /// The silent witnesses of members, while no end can be confirmed.
+    pub(crate) silent: Vec<SilentSource>,
     told_ms: u64,
     told_members: usize,
 }
@@ -86,18 +91,24 @@ impl Group {
             told_members: members.len(),
             members,
             until_ms: now_ms,
+            end: Why::Below,
+            silent: Vec::new(),
             told_ms: now_ms,
         }
     }
 
-    /// Takes the largest counts of members and the highest severity of one. Returns the reason to report that, if any.
+    /// Takes the largest counts of members, the highest severity of one, and the `silent` witnesses while no end can be
+    /// confirmed. Returns the reason to report that, if any.
     pub(crate) fn step(
         &mut self,
         counts: &[WindowCount],
         severity: Severity,
+        silent: Vec<SilentSource>,
         repeat_ms: u64,
         now_ms: u64,
     ) -> Option<Why> {
+        let is_doubted = !silent.is_empty();
+        let was_doubted = !std::mem::replace(&mut self.silent, silent).is_empty();
         // A window in which no member is left keeps its peak.
         for former in self.windows.values_mut() {
             (former.cardinality, former.std_error) = (0.0, 0.0);
@@ -106,10 +117,16 @@ impl Group {
         for count in counts {
             self.windows.entry(count.slices).or_insert(*count).merge(count);
         }
-        let why = if severity > self.severity {
+        let why = if is_doubted && !was_doubted {
+            Why::Unconfirmed
+        } else if is_doubted {
+            return None;
+        } else if severity > self.severity {
             Why::Severity
         } else if self.members.len() >= 2 * self.told_members {
             Why::Peak
+        } else if was_doubted {
+            Why::Heard
         } else if now_ms.saturating_sub(self.told_ms) >= repeat_ms {
             Why::Repeat
         } else {

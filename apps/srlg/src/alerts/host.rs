@@ -14,6 +14,7 @@ use crate::alerts::miss::Miss;
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
 use crate::alerts::tracker::Sighting;
+use crate::alerts::witnesses::{SilentSource, Witnesses};
 
 /// A host that is pending, or has an active alert.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,18 @@ pub(crate) struct Active {
     told_ms: u64,
     /// The time until which the last window that ended had its count; 0 if none has ended.
     until_ms: u64,
+    /// The witnesses that are silent, while the end cannot be confirmed for that reason.
+    pub(crate) silent: Vec<SilentSource>,
+}
+
+/// How far the counts of a host in one slice can be trusted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trust<'a> {
+    /// Whether nothing is known of the slice.
+    pub(crate) is_input_lost: bool,
+    /// Number of the last slices of which nothing is missing.
+    pub(crate) whole_slices: u32,
+    pub(crate) witnesses: &'a Witnesses,
 }
 
 /// A window of a host.
@@ -61,6 +74,8 @@ struct Course {
     told: f64,
     /// The time since which the count is below the one at which the window ends.
     below_since_ms: Option<u64>,
+    /// The same, with nothing missing in the window.
+    whole_since_ms: Option<u64>,
 }
 
 /// A change of the alert of a host.
@@ -77,6 +92,8 @@ enum Turn {
     Start,
     /// The time until which the count was there.
     End(u64),
+    /// It would have ended, if a witness were not silent.
+    Doubt,
 }
 
 impl HostState {
@@ -90,21 +107,16 @@ impl HostState {
         self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Takes a slice of which nothing is known: the time below begins anew.
-    pub(crate) fn hold(&mut self) {
-        self.courses_mut().for_each(|course| course.below_since_ms = None);
-    }
-
-    /// Takes a slice that ended at `now_ms`, with the sighting in each window. Windows of more than `whole_slices` do not end,
-    /// because contacts may be missing in them.
+    /// Takes a slice that ended at `now_ms`, with the sighting in each window. Windows of more than the whole slices do not
+    /// end, because contacts may be missing in them; nor does any window while a witness is silent.
     pub(crate) fn step(
         &mut self,
         rule: &Rule,
         sighting: impl Fn(u32) -> Sighting,
         now_ms: u64,
-        whole_slices: u32,
+        trust: Trust<'_>,
     ) -> Option<Change> {
-        let (mut has_joined, mut has_lost, mut until_ms) = (false, false, 0);
+        let (mut has_joined, mut has_lost, mut until_ms, mut doubted) = (false, false, 0, 0);
         self.windows.retain(|length, window| {
             let is_of_rule = rule.windows.contains_key(length);
             has_lost |= !is_of_rule && window.stop();
@@ -113,20 +125,28 @@ impl HostState {
         });
         for (length, terms) in &rule.windows {
             let window = self.windows.entry(*length).or_default();
-            let is_whole = *length <= whole_slices;
-            match window.step(terms, sighting(*length), now_ms, is_whole) {
+            match window.step(terms, sighting(*length), now_ms, *length, trust) {
                 Some(Turn::Start) => has_joined = true,
                 Some(Turn::End(since_ms)) => until_ms = until_ms.max(since_ms),
+                Some(Turn::Doubt) => doubted += 1,
                 None => {}
             }
         }
+        let is_doubted = doubted > 0 && doubted == self.active_courses().count();
+        let below_since_ms = self.below_since_ms();
         let is_active = self.courses_mut().any(|course| course.is_active);
         let severity = self.courses_mut().map(|course| course.severity).max();
         let step = match &mut self.active {
             None => {
                 let (rule, start_ms, severity) = (rule.name.clone(), now_ms, severity?);
-                self.active =
-                    Some(Active { rule, start_ms, severity, told_ms: now_ms, until_ms: 0 });
+                self.active = Some(Active {
+                    rule,
+                    start_ms,
+                    severity,
+                    told_ms: now_ms,
+                    until_ms: 0,
+                    silent: Vec::new(),
+                });
                 Change::Start
             }
             Some(active) => {
@@ -138,6 +158,17 @@ impl HostState {
                         false => Change::End(active.until_ms, Why::Below),
                     });
                 }
+                if let Some(since_ms) = below_since_ms
+                    && now_ms.saturating_sub(since_ms) >= rule.unconfirmed_after_ms()
+                {
+                    return Some(Change::End(since_ms, Why::Unconfirmed));
+                }
+                let was_doubted = !active.silent.is_empty();
+                if is_doubted {
+                    active.silent.clone_from(&trust.witnesses.silent);
+                    return (!was_doubted).then_some(Change::Update(Why::Unconfirmed));
+                }
+                active.silent.clear();
                 let severity = severity.unwrap_or(active.severity);
                 let doubled = |(length, window): (&u32, &WindowState)| {
                     let course = window.course.as_ref();
@@ -151,7 +182,11 @@ impl HostState {
                     Why::Window
                 } else if self.windows.iter().any(doubled) {
                     Why::Peak
-                } else if now_ms.saturating_sub(active.told_ms) >= rule.repeat_ms() {
+                } else if was_doubted {
+                    Why::Heard
+                } else if !trust.is_input_lost
+                    && now_ms.saturating_sub(active.told_ms) >= rule.repeat_ms()
+                {
                     Why::Repeat
                 } else {
                     return None;
@@ -186,6 +221,17 @@ impl HostState {
         (slices > 0).then_some(Miss { host, cardinality, threshold, slices, for_slices, of_slices })
     }
 
+    fn active_courses(&self) -> impl Iterator<Item = &Course> {
+        let courses = self.windows.values().filter_map(|window| window.course.as_ref());
+        courses.filter(|course| course.is_active)
+    }
+
+    /// Returns the time since which the counts of all active windows are low, milliseconds since the Unix epoch.
+    fn below_since_ms(&self) -> Option<u64> {
+        let since: Option<Vec<u64>> = self.active_courses().map(|it| it.below_since_ms).collect();
+        since?.into_iter().max()
+    }
+
     fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
         self.windows.values_mut().filter_map(|window| window.course.as_mut())
     }
@@ -202,7 +248,7 @@ impl WindowState {
     fn stop(&mut self) -> bool {
         self.hits = 0;
         let Some(course) = &mut self.course else { return false };
-        course.below_since_ms = None;
+        (course.below_since_ms, course.whole_since_ms) = (None, None);
         std::mem::take(&mut course.is_active)
     }
 
@@ -211,16 +257,20 @@ impl WindowState {
         terms: &Terms,
         sighting: Sighting,
         now_ms: u64,
-        is_whole: bool,
+        length: u32,
+        trust: Trust<'_>,
     ) -> Option<Turn> {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
-        self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
-        self.hits &= u32::MAX >> (32 - terms.of_slices);
-        if sighting.is_hit(terms) {
-            self.most = self.most.max(cardinality);
-            self.most_hits = self.most_hits.max(self.hits.count_ones());
+        if !trust.is_input_lost {
+            self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
+            self.hits &= u32::MAX >> (32 - terms.of_slices);
+            if sighting.is_hit(terms) {
+                self.most = self.most.max(cardinality);
+                self.most_hits = self.most_hits.max(self.hits.count_ones());
+            }
         }
-        let starts = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
+        let is_at = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
+        let starts = is_at && !trust.is_input_lost;
         match &mut self.course {
             None if starts => self.course = Some(Course::new(terms.threshold, sighting, now_ms)),
             Some(course) if starts || course.is_active => {
@@ -231,17 +281,26 @@ impl WindowState {
         let course = self.course.as_mut()?;
         if !course.is_active {
             course.is_active = starts;
-            course.below_since_ms = None;
+            (course.below_since_ms, course.whole_since_ms) = (None, None);
             return starts.then_some(Turn::Start);
         }
         let down = (terms.down * terms.threshold).min(terms.threshold - 4.0 * std_error);
-        if is_lower_bound || cardinality >= down || !is_whole {
-            course.below_since_ms = None;
+        if is_lower_bound || cardinality >= down {
+            (course.below_since_ms, course.whole_since_ms) = (None, None);
             return None;
         }
-        let since_ms = *course.below_since_ms.get_or_insert(now_ms);
-        let ends = now_ms.saturating_sub(since_ms) >= terms.hold_ms;
-        (ends && self.stop()).then_some(Turn::End(since_ms))
+        let below_ms = *course.below_since_ms.get_or_insert(now_ms);
+        let is_for_long = |since_ms| now_ms.saturating_sub(since_ms) >= terms.hold_ms;
+        let Trust { whole_slices, witnesses, .. } = trust;
+        let is_silent = !witnesses.silent.is_empty();
+        if is_silent || length > whole_slices.min(witnesses.whole_slices) {
+            course.whole_since_ms = None;
+            return (is_silent && is_for_long(below_ms)).then_some(Turn::Doubt);
+        }
+        let whole_ms = *course.whole_since_ms.get_or_insert(now_ms);
+        // Who was not heard of since may have fallen silent.
+        let ends = is_for_long(whole_ms) && witnesses.heard_ms >= below_ms;
+        (ends && self.stop()).then_some(Turn::End(whole_ms))
     }
 }
 
@@ -257,6 +316,7 @@ impl Course {
             peak_ms: now_ms,
             told: 0.0,
             below_since_ms: None,
+            whole_since_ms: None,
         }
     }
 

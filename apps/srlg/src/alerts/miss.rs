@@ -63,7 +63,7 @@ impl Misses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker};
+    use crate::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 
     const HOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
@@ -76,7 +76,13 @@ mod tests {
         for (second, count) in (1..).zip(counts) {
             let sightings = [(1, vec![Sighting::new(HOST, f64::from(count), 1.0)])].into();
             let (now_ms, condition) = (second * 1_000, Condition::default());
-            let alerts = tracker.close(now_ms, &sightings, |_| Some(&rule), condition);
+            let alerts = tracker.close(
+                now_ms,
+                &sightings,
+                |_| Some(&rule),
+                condition,
+                |_, _| Witnesses::default(),
+            );
             statuses.extend(alerts.iter().map(|alert| alert.status));
         }
         (statuses, tracker.misses(|_| Some(&rule)))

@@ -27,6 +27,12 @@ impl Rule {
     pub fn repeat_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.repeat_ms).min().unwrap_or(u64::MAX)
     }
+
+    /// Returns the milliseconds after which an alert ends whose end cannot be confirmed.
+    #[must_use]
+    pub fn unconfirmed_after_ms(&self) -> u64 {
+        self.windows.values().map(|terms| terms.unconfirmed_after_ms).min().unwrap_or(u64::MAX)
+    }
 }
 
 /// An entry of an allow list: contacts or hosts that raise no alert.
@@ -253,6 +259,8 @@ pub struct Terms {
     pub hold_ms: u64,
     /// Milliseconds after which an alert that goes on is told again.
     pub repeat_ms: u64,
+    /// Milliseconds after which an alert ends whose end cannot be confirmed.
+    pub unconfirmed_after_ms: u64,
 }
 
 impl Default for Terms {
@@ -264,6 +272,7 @@ impl Default for Terms {
             of_slices: 5,
             hold_ms: 60_000,
             repeat_ms: 300_000,
+            unconfirmed_after_ms: 86_400_000,
         }
     }
 }

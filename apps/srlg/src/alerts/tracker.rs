@@ -14,10 +14,11 @@ use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Change, HostState};
+use crate::alerts::host::{Change, HostState, Trust};
 use crate::alerts::miss::{Miss, Misses};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
+use crate::alerts::witnesses::{SilentSource, Witnesses};
 
 /// The super points of a slice, by the length of the window in slices.
 pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
@@ -149,21 +150,21 @@ impl Tracker {
     }
 
     /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
-    /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted.
+    /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted, `witnesses` the sources that
+    /// told of a host since a time in milliseconds since the Unix epoch.
     ///
-    /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert is
-    /// returned; windows that are not whole do not end.
+    /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert starts
+    /// or ends; windows that are not whole do not end, nor do those of hosts whose witnesses are silent.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
         sightings: &Sightings,
         rule: impl Fn(IpAddr) -> Option<&'a Rule>,
         condition: Condition,
+        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
     ) -> Vec<Alert> {
-        if condition.is_input_lost {
-            self.hosts.values_mut().for_each(HostState::hold);
-            return Vec::new();
-        }
+        let is_input_lost = condition.is_input_lost;
+        let whole_slices = if is_input_lost { 0 } else { condition.whole_slices };
         let by_host = |points: &Vec<Sighting>| {
             points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
         };
@@ -171,11 +172,15 @@ impl Tracker {
             sightings.iter().map(|(window, points)| (*window, by_host(points))).collect();
         let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
         self.starts.forget_before(now_ms);
-        let new = self.new_hosts(&slice, &rule);
+        let new = if is_input_lost { Vec::new() } else { self.new_hosts(&slice, &rule) };
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
         let mut started = Vec::new();
         for host in hosts {
-            if self.step(host, rule(host), &mut slice, condition.whole_slices) {
+            let active = self.hosts.get(&host).and_then(|state| state.active.as_ref());
+            let witnesses = active.map(|active| witnesses(host, active.start_ms));
+            let witnesses = &witnesses.unwrap_or_default();
+            let trust = Trust { is_input_lost, whole_slices, witnesses };
+            if self.step(host, rule(host), &mut slice, trust) {
                 started.push(host);
             }
         }
@@ -217,7 +222,7 @@ impl Tracker {
         host: IpAddr,
         rule: Option<&Rule>,
         slice: &mut Slice,
-        whole_slices: u32,
+        trust: Trust<'_>,
     ) -> bool {
         let now_ms = slice.now_ms;
         let Some(rule) = rule else {
@@ -226,7 +231,7 @@ impl Tracker {
         };
         let is_grouped = self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
-        match state.step(rule, |window| slice.of(window, host), now_ms, whole_slices) {
+        match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
                 self.misses.forget(host);
                 return true;
@@ -250,7 +255,7 @@ impl Tracker {
             if let Some(group) = self.groups.get_mut(&network(host))
                 && group.members.remove(&host)
             {
-                group.until_ms = group.until_ms.max(until_ms);
+                (group.until_ms, group.end) = (group.until_ms.max(until_ms), why);
             } else {
                 self.tell_end(host, until_ms, why, slice);
             }
@@ -289,7 +294,7 @@ impl Tracker {
             }
             let mut group = Group::new(&first.name, now_ms, members);
             let (counts, severity) = self.largest(&group, slice);
-            group.step(&counts, severity, u64::MAX, now_ms);
+            group.step(&counts, severity, Vec::new(), u64::MAX, now_ms);
             slice.alerts.push(self.of_network(
                 network,
                 &group,
@@ -309,14 +314,15 @@ impl Tracker {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
             let Some(first) = group.members.first() else {
-                group.step(&[], Severity::Warning, u64::MAX, slice.now_ms);
-                let ended = self.of_network(*network, group, Status::End, Why::Below, slice);
+                group.step(&[], Severity::Warning, Vec::new(), u64::MAX, slice.now_ms);
+                let ended = self.of_network(*network, group, Status::End, group.end, slice);
                 slice.alerts.push(ended);
                 return false;
             };
             let repeat_ms = rule(*first).map_or(u64::MAX, Rule::repeat_ms);
             let (counts, severity) = self.largest(group, slice);
-            if let Some(why) = group.step(&counts, severity, repeat_ms, slice.now_ms) {
+            let silent = self.silent(group);
+            if let Some(why) = group.step(&counts, severity, silent, repeat_ms, slice.now_ms) {
                 let told = self.of_network(*network, group, Status::Update, why, slice);
                 slice.alerts.push(told);
             }
@@ -343,6 +349,20 @@ impl Tracker {
         (largest.into_values().collect(), severity)
     }
 
+    /// Returns the silent witnesses of all members, if no end can be confirmed.
+    fn silent(&self, group: &Group) -> Vec<SilentSource> {
+        let mut silent = Witnesses::default();
+        for host in &group.members {
+            let active = self.hosts.get(host).and_then(|state| state.active.as_ref());
+            let of_host = active.map(|active| active.silent.clone()).unwrap_or_default();
+            if of_host.is_empty() {
+                return Vec::new();
+            }
+            silent.merge(Witnesses { silent: of_host, ..Witnesses::default() });
+        }
+        silent.silent
+    }
+
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
         let Some(active) = state.active.as_ref() else { return };
@@ -358,6 +378,7 @@ impl Tracker {
             start_ms: active.start_ms,
             now_ms: slice.now_ms,
             until_ms: None,
+            silent: active.silent.clone(),
             windows: state.counts(|window| slice.of(window, host)),
         });
     }
@@ -396,6 +417,7 @@ impl Tracker {
             start_ms: group.start_ms,
             now_ms: slice.now_ms,
             until_ms: (status == Status::End).then_some(group.until_ms),
+            silent: group.silent.clone(),
             windows,
         }
     }

@@ -11,6 +11,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -31,10 +32,10 @@ use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict
 use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
-use crate::alerts::Condition;
 use crate::alerts::book::ClosedSlice;
 use crate::alerts::desk::Desk;
 use crate::alerts::details::HOSTS;
+use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
 use crate::network::Network;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
@@ -286,7 +287,7 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let Self { plan, detectors, desk, reports, progress, sites, .. } = self;
+        let Self { plan, detectors, desk, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
         if !close.delivered.is_empty() {
             progress.newest_input_ms =
@@ -300,6 +301,14 @@ impl Engine {
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
         let missing = named(&plan.options.probes, &missing);
+        let mut silent = Witnesses::default();
+        for (probe, name) in plan.options.probes.iter().enumerate() {
+            if let (newest, true) = rule.heard(probe, progress.now) {
+                let end_ms = |slice: u64| slice.saturating_add(1).saturating_mul(network.slice_ms);
+                let since_ms = newest.map_or(progress.started_ms, end_ms);
+                silent.merge(Witnesses::silent(format!("site {name}"), since_ms));
+            }
+        }
         let mut watched = Vec::new();
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
@@ -320,8 +329,12 @@ impl Engine {
                 warn!("slice {} of the view {}: {overload}", close.slice, network.views[view].name);
             }
             let book = &mut desk.books[view];
-            book.close(&slice, |hosts, window| {
-                sites.evidence(view as u8, hosts, window, close.slice)
+            let evidence =
+                |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
+            book.close(&slice, evidence, |host, _| {
+                let mut witnesses = sites.witnesses(view as u8, host);
+                witnesses.merge(silent.clone());
+                witnesses
             });
             let hosts = book.hosts_with_alerts(&slice.report).into_iter().take(most);
             let mut windows = book.rules().windows();

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::alerts::details::HostDetails;
-use crate::alerts::{Every, Trouble};
+use crate::alerts::{Every, Trouble, Witnesses};
 use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
@@ -115,6 +115,20 @@ impl Sites {
         }
         evidence.detail = HostDetails::merge_all(self.seed, details);
         evidence
+    }
+
+    /// Returns the exporters that told of `host` in the view number `view`, as the sites said last.
+    pub(super) fn witnesses(&self, view: u8, host: IpAddr) -> Witnesses {
+        let state = self.state();
+        let mut witnesses = Witnesses::default();
+        for (name, site) in self.names.iter().zip(&state.sites) {
+            // Who was silent is so until a report says otherwise, however late that comes.
+            let Some((_, report)) = site.hosts.get(&(view, host)) else { continue };
+            let mut of_site = report.witnesses.clone();
+            of_site.silent.iter_mut().for_each(|silent| silent.source += &format!(" at {name}"));
+            witnesses.merge(of_site);
+        }
+        witnesses
     }
 
     /// Returns the spool of a probe, as it reported last.

@@ -67,6 +67,11 @@ pub struct General {
     #[serde(with = "humantime_serde")]
     pub checkpoint: Duration,
 
+    /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[serde(with = "humantime_serde")]
+    pub silent_after: Option<Duration>,
+
     /// How long notices are kept.
     #[arg(skip = Self::default().keep)]
     #[serde(with = "humantime_serde")]
@@ -85,6 +90,7 @@ impl Default for General {
             http_names: Vec::new(),
             state: None,
             checkpoint: Duration::from_secs(10),
+            silent_after: None,
             keep: Duration::from_secs(30 * 86_400),
         }
     }
@@ -112,7 +118,7 @@ pub(super) struct ViewTable {
 
 /// A `[[rule]]`: when alerts start and end.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RuleTable {
     pub(super) name: String,
     /// Views; without any all.
@@ -136,6 +142,9 @@ pub(super) struct RuleTable {
     /// Time after which an active alert is told again.
     #[serde(with = "humantime_serde")]
     pub(super) repeat: Option<Duration>,
+    /// Time after which an alert ends whose end cannot be confirmed.
+    #[serde(with = "humantime_serde")]
+    pub(super) unconfirmed_after: Option<Duration>,
 }
 
 /// An `[[allow]]`: hosts or contacts that start no alert, by one of `hosts`, `peers`, or `ports` of `hosts`.

@@ -206,6 +206,7 @@ fn terms(rule: &RuleTable) -> Terms {
         of_slices: rule.of_slices.unwrap_or(default.of_slices),
         hold_ms: ms(rule.hold, default.hold_ms),
         repeat_ms: ms(rule.repeat, default.repeat_ms),
+        unconfirmed_after_ms: ms(rule.unconfirmed_after, default.unconfirmed_after_ms),
         ..default
     }
 }

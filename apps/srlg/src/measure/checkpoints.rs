@@ -77,6 +77,11 @@ impl Continued {
             if book.is_restored() {
                 watch.miss_contacts();
             }
+            // What their exporters told is not in the checkpoint.
+            for notice in desk.open_alerts().iter().filter(|notice| notice.view == book.name) {
+                let hosts = book.hosts_of(notice);
+                hosts.for_each(|host| watch.resume(host, &notice.exporters, now_ms()));
+            }
         }
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
         let checkpoint = config.general.checkpoint;

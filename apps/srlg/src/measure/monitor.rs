@@ -11,9 +11,11 @@ use srlg_input::flow::ExporterStatus;
 
 use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
+use crate::alerts::witnesses::{Exporters, last_words};
 use crate::config::Config;
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
+use crate::now_ms;
 use crate::show::board::{Board, ExporterBoard, InputBoard};
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
@@ -25,8 +27,9 @@ pub struct Monitor {
     contacts: u64,
     samplings: Samplings,
     misplaced: Misplaced,
+    exporters: Exporters,
     /// The exporters that the input knew at the last board.
-    exporters: HashSet<IpAddr>,
+    remembered: HashSet<IpAddr>,
 }
 
 /// Counts of contacts that have no place in the window of a view, by exporter.
@@ -76,14 +79,18 @@ impl Monitor {
     /// Makes the views of `config`, whose detectors hash with `seed`.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
         let watch = |view| Watch::new(view, &config.general, seed);
+        let slice_ms = u64::try_from(config.general.slice.as_millis())?;
+        let (permitted, silent_after) =
+            (&config.source.sockets.exporters, config.general.silent_after);
         Ok(Self {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
             desk: Desk::new(config),
-            slice_ms: u64::try_from(config.general.slice.as_millis())?,
+            slice_ms,
             contacts: 0,
             samplings: Samplings::default(),
             misplaced: Misplaced::default(),
-            exporters: HashSet::new(),
+            exporters: Exporters::new(permitted, silent_after, slice_ms, now_ms()),
+            remembered: HashSet::new(),
         })
     }
 
@@ -135,12 +142,17 @@ impl Monitor {
         self.samplings.take(contact);
         let mut misplaced = None;
         for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
-            misplaced = misplaced.or(watch.take(contact, book)?);
+            misplaced = misplaced.or(watch.take(contact, book, &self.exporters)?);
         }
         if let Some(kind) = misplaced {
             self.misplaced.add(contact.exporter, kind);
         }
         Ok(())
+    }
+
+    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    pub fn hear(&mut self, input: &InputStatus, now_ns: u64) {
+        self.exporters.hear(now_ns / 1_000_000, last_words(input));
     }
 
     /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set: no window ends that
@@ -152,7 +164,7 @@ impl Monitor {
     /// Lets time pass until `now_ns`.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
-        views.try_for_each(|(watch, book)| watch.pass(now_ns, book))
+        views.try_for_each(|(watch, book)| watch.pass(now_ns, book, &self.exporters))
     }
 
     /// Returns the largest hosts of each view that passed their threshold in too few slices for an alert.
@@ -165,7 +177,7 @@ impl Monitor {
     /// alert. Nothing ends, as nothing is known of that time.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
-        views.try_for_each(|(watch, book)| watch.finish(book))
+        views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
     }
 
     /// Returns what is to be told since the last call.
@@ -178,7 +190,7 @@ impl Monitor {
 
     /// Returns what the view number `at` holds.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
-        self.watches[at].snapshot(&mut self.desk.books[at])
+        self.watches[at].snapshot(&mut self.desk.books[at], &self.exporters)
     }
 
     /// Returns what is known now, with what `input` tells. Exporters that `input` has forgotten are forgotten, so that one that
@@ -187,11 +199,11 @@ impl Monitor {
     pub fn board(&mut self, input: &InputStatus) -> Board {
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // One that is not known yet may have sent what is counted already.
-        for gone in self.exporters.difference(&exporters) {
+        for gone in self.remembered.difference(&exporters) {
             self.misplaced.0.remove(&Some(*gone));
             self.samplings.forget(*gone);
         }
-        self.exporters = exporters;
+        self.remembered = exporters;
         let views = self.watches.iter().zip(&self.desk.books);
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
@@ -234,6 +246,7 @@ impl Monitor {
             troubles,
             waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
             last_seen_ms: exporter.last_seen_ns / 1_000_000,
+            is_silent: self.exporters.silent_since(address).is_some(),
             skew_ms: -exporter.skew_ns / 1_000_000,
             sampling: self.samplings.by_exporter.get(&address).copied().unwrap_or_default(),
         }

@@ -9,6 +9,8 @@ use anyhow::{Result, ensure};
 use srlg_input::{Event, Input, LogLevel, LogLine};
 use tracing::{info, warn};
 
+use crate::alerts::Every;
+use crate::alerts::witnesses::HEAR;
 use crate::commands::progress::Progress;
 use crate::config::Config;
 use crate::config::options::Options;
@@ -48,6 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
         last_reload_ms: started_ms,
         is_last_reload_good: true,
         clock: StepClock::default(),
+        hear: Every::new(HEAR),
     };
     it.delivery.tell(it.monitor.desk(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
@@ -92,6 +95,7 @@ struct Loop<'a> {
     last_reload_ms: u64,
     is_last_reload_good: bool,
     clock: StepClock,
+    hear: Every,
 }
 
 impl Loop<'_> {
@@ -109,6 +113,9 @@ impl Loop<'_> {
                 Event::Time(now_ns) => {
                     if let Some(step) = self.clock.step(Instant::now(), now_ns) {
                         self.note_step(step, now_ns);
+                    }
+                    if self.hear.is_due() {
+                        self.monitor.hear(&input.status(), now_ns);
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;

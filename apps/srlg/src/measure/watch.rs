@@ -19,9 +19,11 @@ use srlg_host::{Config, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use crate::alerts::Condition;
+use crate::alerts::Witnesses;
 use crate::alerts::book::{Book, ClosedSlice};
 use crate::alerts::details::Details;
 use crate::alerts::rules::Rules;
+use crate::alerts::witnesses::Exporters;
 use crate::config::{General, ViewConfig};
 use crate::measure::track::Track;
 use crate::notify::notice::Evidence;
@@ -52,10 +54,11 @@ struct Slices {
     details: Details,
 }
 
-/// The slices of a view, and the book that takes them.
+/// The slices of a view, the book that takes them, and the exporters that tell of its hosts.
 struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
+    exporters: &'a Exporters,
 }
 
 impl Watch {
@@ -94,13 +97,15 @@ impl Watch {
         &mut self,
         contact: &Contact,
         book: &mut Book,
+        exporters: &Exporters,
     ) -> Result<Option<TroubleKind>> {
         let Self { track, slices } = self;
         let pairs = track.pairs(contact, book.rules());
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
-        let placement = track.take(contact.time_ns, pairs, &mut Entries { slices, book })?;
+        let entries = &mut Entries { slices, book, exporters };
+        let placement = track.take(contact.time_ns, pairs, entries)?;
         match placement {
             Placement::TooLate => return Ok(Some(TroubleKind::TooLate)),
             Placement::Future => return Ok(Some(TroubleKind::Future)),
@@ -113,13 +118,18 @@ impl Watch {
     }
 
     /// Lets time pass until `now_ns`, by which slices end.
-    pub(crate) fn pass(&mut self, now_ns: u64, book: &mut Book) -> Result<()> {
-        self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book })
+    pub(crate) fn pass(
+        &mut self,
+        now_ns: u64,
+        book: &mut Book,
+        exporters: &Exporters,
+    ) -> Result<()> {
+        self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book, exporters })
     }
 
     /// Hands on what waits, at the end of an input, and lets the clock run on for a window, in which nothing ends.
-    pub(crate) fn finish(&mut self, book: &mut Book) -> Result<()> {
-        let mut entries = Entries { slices: &mut self.slices, book };
+    pub(crate) fn finish(&mut self, book: &mut Book, exporters: &Exporters) -> Result<()> {
+        let mut entries = Entries { slices: &mut self.slices, book, exporters };
         self.track.finish(&mut entries)?;
         if !self.track.clock().is_running() {
             return Ok(());
@@ -143,8 +153,8 @@ impl Watch {
     }
 
     /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
-    pub(crate) fn snapshot(&mut self, book: &mut Book) -> Result<Snapshot> {
-        self.track.flush(&mut Entries { slices: &mut self.slices, book })?;
+    pub(crate) fn snapshot(&mut self, book: &mut Book, exporters: &Exporters) -> Result<Snapshot> {
+        self.track.flush(&mut Entries { slices: &mut self.slices, book, exporters })?;
         let sampling: Vec<_> = self.slices.sampling.slices().collect();
         let sampling = serde_json::to_vec(&sampling)?;
         Ok(self.detector().snapshot()?.with_attachment(sampling))
@@ -159,6 +169,11 @@ impl Watch {
             self.slices.sampling.merge(slice, sampling);
         }
         Ok(())
+    }
+
+    /// Continues with the alert of `host`, of which `exporters` have told by `now_ms`.
+    pub(crate) fn resume(&mut self, host: IpAddr, exporters: &[IpAddr], now_ms: u64) {
+        self.slices.details.resume(host, exporters, now_ms);
     }
 
     /// Notes that contacts are missing until now: no window ends that reaches so far back.
@@ -199,27 +214,41 @@ impl Slices {
                 .unwrap_or(u32::MAX),
         }
     }
+
+    /// Takes the condition of `slice`: what comes after a time without input says nothing of that time.
+    fn note(&mut self, condition: Condition, slice: u64) {
+        if condition.is_input_lost {
+            self.seen_from = self.seen_from.max(slice + 1);
+        }
+    }
+
+    fn witnesses(&self, exporters: &Exporters, host: IpAddr, since_ms: u64) -> Witnesses {
+        exporters.witnesses(self.details.exporters(host), since_ms)
+    }
 }
 
 impl Entries<'_> {
     /// Closes the running slice.
     fn close(&mut self) -> Result<SliceReport> {
-        let Self { slices, book } = self;
+        let Self { slices, book, exporters } = self;
         let closing = slices.detector.begin_close()?;
         let sightings = book.sightings(&closing)?;
         let report = closing.end()?;
+        let condition = slices.condition(report.slice);
+        slices.note(condition, report.slice);
         let slice = ClosedSlice {
-            condition: slices.condition(report.slice),
+            condition,
             sampling: slices.sampling.at(report.slice),
             newest_input_ms: slices.newest_input_ms,
             missing_sites: Vec::new(),
             report,
             sightings,
         };
-        book.close(&slice, |hosts, _| Evidence {
+        let evidence = |hosts: &[IpAddr], _| Evidence {
             detail: slices.details.of(hosts),
             ..Evidence::default()
-        });
+        };
+        book.close(&slice, evidence, |host, since_ms| slices.witnesses(exporters, host, since_ms));
         slices.details.look_at(&book.hosts_with_alerts(&slice.report), book.now_ms());
         Ok(slice.report)
     }
@@ -229,7 +258,7 @@ impl SliceSink for Entries<'_> {
     type Error = anyhow::Error;
 
     fn start(&mut self, slice: u64) -> Result<()> {
-        let Self { slices, book } = self;
+        let Self { slices, book, .. } = self;
         let running = slices.detector.slice();
         slices.detector.skip_to(slice).with_context(|| {
             format!("the state is newer than the input, slice {running} after {slice}: give a replay a --state of its own")
@@ -250,9 +279,14 @@ impl SliceSink for Entries<'_> {
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
-        let Self { slices, book } = self;
+        let Self { slices, book, exporters } = self;
         slices.detector.skip_to(slice)?;
-        book.be_silent_until(slice, slices.newest_input_ms, |slice| slices.condition(slice));
+        let witnesses = |host, since_ms| slices.witnesses(exporters, host, since_ms);
+        let condition = |slice| slices.condition(slice);
+        book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
+        if let Some(last) = slice.checked_sub(1) {
+            slices.note(slices.condition(last), last);
+        }
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::VersionId;
+use crate::alerts::Witnesses;
 use crate::alerts::details::HostDetails;
 use crate::alerts::top::at_most;
 use crate::show::board::SpoolBoard;
@@ -82,4 +83,6 @@ pub(crate) struct HostReport {
     pub(crate) counts: Vec<(u32, f64)>,
     /// Its ports, prefixes, exporters and a sample of its peers.
     pub(crate) details: HostDetails,
+    /// The exporters that told of it.
+    pub(crate) witnesses: Witnesses,
 }

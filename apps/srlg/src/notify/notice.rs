@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
+use crate::alerts::{Alert, AlertId, Severity, SilentSource, Status, Subject, Why, WindowCount};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Role;
@@ -116,6 +116,9 @@ pub struct Notice {
     pub sampling: String,
     /// Milliseconds between the newest contact that was read and `now_ms`.
     pub data_age_ms: u64,
+    /// Up to 8 exporters or sites that told of the host and are silent, while the end cannot be confirmed for that reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<SilentSource>,
     /// Sites of a network that had not delivered the slice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
@@ -356,6 +359,7 @@ impl Notice {
             opposite,
             sampling: context.sampling.to_string(),
             data_age_ms: context.data_age_ms,
+            silent: alert.silent,
             missing_sites: context.missing_sites,
             sites,
             sites_without_details,
@@ -400,8 +404,12 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
         let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);
+        let unconfirmed = match alert.why {
+            Why::Unconfirmed => ", not confirmed",
+            _ => "",
+        };
         return format!(
-            "{subject}{label}: over after {lasted} s, in which at most {peak:.0} hosts were counted"
+            "{subject}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} hosts were counted"
         );
     }
     let did = match context.direction {
@@ -417,6 +425,13 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
         }
     };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
+    if !alert.silent.is_empty() {
+        let silent: Vec<_> = alert.silent.iter().map(SilentSource::to_string).collect();
+        return format!(
+            "{whom}: below the threshold of {threshold} hosts in the last {seconds} s; cannot confirm the end: {}",
+            silent.join(", ")
+        );
+    }
     // Fewer peers than are reported, and the alert has not ended: in a window that is not whole.
     if cardinality == 0.0 && alert.status == Status::Update {
         return format!(

@@ -14,6 +14,8 @@ use tracing::{info, warn};
 use super::InputSummary;
 use super::site::Site;
 use super::traffic::Traffic;
+use crate::alerts::Every;
+use crate::alerts::witnesses::HEAR;
 
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
@@ -36,10 +38,16 @@ impl Args {
             return self.generate(slice_ms, site);
         }
         let mut input = Input::open(&self.source)?;
+        let mut hear = Every::new(HEAR);
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => site.take(&contact)?,
-                Event::Time(now_ns) => site.pass(now_ns)?,
+                Event::Time(now_ns) => {
+                    if hear.is_due() {
+                        site.hear(&input.status(), now_ns);
+                    }
+                    site.pass(now_ns)?;
+                }
                 Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
                 _ => {}

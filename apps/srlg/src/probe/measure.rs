@@ -18,6 +18,7 @@ use bytes::Bytes;
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Device, SlidingDetector};
+use srlg_input::Status;
 use srlg_input::contact::{Contact, Sampling};
 use tracing::{info, warn};
 
@@ -26,6 +27,7 @@ use super::pace::{Pace, Pacer};
 use crate::alerts::Every;
 use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
+use crate::alerts::witnesses::{Exporters, last_words};
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
@@ -79,6 +81,7 @@ struct Slices {
     slice_ms: u64,
     /// How contacts were sampled, by slice: of those that have not gone out.
     sampling: BTreeMap<u64, Sampling>,
+    exporters: Exporters,
     totals: Totals,
 }
 
@@ -110,6 +113,7 @@ impl Measurement {
         pace: Option<Pace>,
         device: Device,
         outbox: Arc<Outbox>,
+        exporters: Exporters,
     ) -> Result<Self> {
         let NetworkVersion { id: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
@@ -137,6 +141,7 @@ impl Measurement {
             hosts: Vec::new(),
             slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
+            exporters,
             totals: Totals::default(),
         };
         Ok(Self { views, slices, pairs: 0, log_dropped: Every::new(SILENCE) })
@@ -165,6 +170,16 @@ impl Measurement {
             self.tell_dropped(why);
         }
         Ok(())
+    }
+
+    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    pub(super) fn hear(&mut self, input: &Status, now_ns: u64) {
+        self.slices.exporters.hear(now_ns / 1_000_000, last_words(input));
+    }
+
+    /// Returns what is known of the exporters.
+    pub(super) const fn exporters(&self) -> &Exporters {
+        &self.slices.exporters
     }
 
     /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
@@ -207,8 +222,15 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them.
-    fn look_at(&mut self, watchlist: Option<&Watchlist>, end_ms: u64) -> Result<Vec<HostReport>> {
+    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them and of the `exporters`
+    /// that told of them.
+    fn look_at(
+        &mut self,
+        watchlist: Option<&Watchlist>,
+        end_ms: u64,
+        exporters: &Exporters,
+        window_ms: u64,
+    ) -> Result<Vec<HostReport>> {
         let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
         let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
         self.details.look_at(&hosts.iter().copied().collect::<Vec<_>>(), end_ms);
@@ -220,7 +242,9 @@ impl ViewSlices {
                 Ok::<_, Error>((*window, estimate.cardinality))
             };
             let counts = windows.clone().map(count).collect::<Result<_>>()?;
-            Ok(HostReport { view: self.view, host, counts, details: details.clone() })
+            let since_ms = details.since_ms().saturating_sub(window_ms);
+            let witnesses = exporters.witnesses(details.known_exporters(), since_ms);
+            Ok(HostReport { view: self.view, host, counts, details: details.clone(), witnesses })
         };
         self.details.hosts().map(report).collect()
     }
@@ -288,7 +312,10 @@ impl Sink<'_> {
             if is_newest {
                 let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
                 let watchlist = slices.outbox.watchlist(slices.version);
-                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms)?);
+                let window_ms = u64::from(slices.window) * slices.slice_ms;
+                let hosts =
+                    of.look_at(watchlist.as_deref(), end_ms, &slices.exporters, window_ms)?;
+                slices.hosts.extend(hosts);
             }
         }
         if !self.is_last() {

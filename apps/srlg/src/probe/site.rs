@@ -4,16 +4,19 @@
 //! the probe knows it. The collector rejects the slices of former versions anyway.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use srlg_host::Device;
-use srlg_input::Contact;
+use srlg_input::contact::IpNet;
+use srlg_input::{Contact, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
+use crate::alerts::witnesses::Exporters;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
@@ -26,6 +29,10 @@ pub(super) struct SiteOptions {
     pub(super) is_live: bool,
     pub(super) pace: Option<Pace>,
     pub(super) device: Device,
+    /// Networks of the exporters that may send.
+    pub(super) exporters: Vec<IpNet>,
+    /// The time without a datagram after which an exporter is silent, unless that follows from its pauses.
+    pub(super) silent_after: Option<Duration>,
 }
 
 /// The traffic of a probe.
@@ -46,7 +53,9 @@ impl Site {
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
         let version = versions.borrow_and_update().clone();
-        let measurement = options.measurement(&version, &outbox)?;
+        let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
+        let exporters = Exporters::new(permitted, options.silent_after, slice_ms, now_ms());
+        let measurement = options.measurement(&version, &outbox, exporters)?;
         let mut site = Self { options, outbox, versions, measurement, from_ns: 0 };
         if site.options.is_live && version.first_slice > now_ms() / version.network.slice_ms {
             site.start_at(&version, version.first_slice)?;
@@ -60,12 +69,19 @@ impl Site {
         if contact.time_ns < self.from_ns { Ok(()) } else { self.measurement.take(contact) }
     }
 
+    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    pub(super) fn hear(&mut self, input: &Status, now_ns: u64) {
+        self.measurement.hear(input, now_ns);
+    }
+
     /// Lets time pass until `now_ns`.
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
         if self.versions.has_changed().unwrap_or(false) {
             let version = self.versions.borrow_and_update().clone();
             self.outbox.begin(&version)?;
-            self.measurement = self.options.measurement(&version, &self.outbox)?;
+            let exporters = self.measurement.exporters().clone();
+            let exporters = exporters.with_slices_of(version.network.slice_ms);
+            self.measurement = self.options.measurement(&version, &self.outbox, exporters)?;
             // The slice that runs now is not whole.
             let next = now_ns / 1_000_000 / version.network.slice_ms + 1;
             self.start_at(&version, next.max(version.first_slice))?;
@@ -96,9 +112,14 @@ impl Site {
 }
 
 impl SiteOptions {
-    fn measurement(&self, version: &NetworkVersion, outbox: &Arc<Outbox>) -> Result<Measurement> {
-        let Self { is_live, pace, device } = *self;
-        Measurement::new(version, is_live, pace, device, Arc::clone(outbox))
+    fn measurement(
+        &self,
+        version: &NetworkVersion,
+        outbox: &Arc<Outbox>,
+        exporters: Exporters,
+    ) -> Result<Measurement> {
+        let Self { is_live, pace, device, .. } = *self;
+        Measurement::new(version, is_live, pace, device, Arc::clone(outbox), exporters)
     }
 }
 

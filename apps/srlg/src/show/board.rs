@@ -104,6 +104,8 @@ pub struct ViewBoard {
     pub future: u64,
     /// Alerts that go on, by severity: warning, major, critical.
     pub alerts: [usize; 3],
+    /// Those of them whose end cannot be confirmed, as exporters or sites are silent.
+    pub unconfirmed: usize,
     /// Contacts that the allow lists took out.
     pub allowed: u64,
     /// What the allow lists took out, in the order of the configuration.
@@ -175,6 +177,8 @@ pub struct ExporterBoard {
     pub waiting_since_ms: Option<u64>,
     /// When the last datagram came, milliseconds since the Unix epoch.
     pub last_seen_ms: u64,
+    /// Whether it is silent: nothing has come for much longer than usual.
+    pub is_silent: bool,
     /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
     pub skew_ms: i64,
     /// Packets one of which is looked at.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::alerts::witnesses::named;
 use crate::show::board::Board;
 
 /// The color of the dot.
@@ -38,6 +39,14 @@ impl Health {
             problems.push(format!(
                 "the state cannot be written: {waiting} notifications are not stored yet"
             ));
+        }
+        let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
+        if let Some(names) = named(exporters.map(|exporter| exporter.address)) {
+            problems.push(format!("nothing comes from the exporters {names}"));
+        }
+        let sites = board.network.iter().flat_map(|network| &network.sites);
+        if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {
+            problems.push(format!("nothing comes from the sites {names}"));
         }
         let failing = board.sinks.iter().filter(|sink| sink.error.is_some());
         problems.extend(failing.map(|sink| format!("the sink {} fails", sink.name)));
@@ -85,7 +94,7 @@ impl<'a> Status<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::board::SinkBoard;
+    use crate::show::board::{NetworkBoard, SinkBoard, SiteBoard};
     use crate::show::troubles::{TroubleBoard, TroubleKind};
 
     fn trouble(text: &str) -> TroubleBoard {
@@ -112,6 +121,13 @@ mod tests {
         let unwritten = |count| {
             format!("the state cannot be written: {count} notifications are not stored yet")
         };
+        let site = |name: &str| SiteBoard {
+            name: name.to_owned(),
+            is_silent: name < "e",
+            ..SiteBoard::default()
+        };
+        let sites = ["a", "b", "c", "d", "e"].map(site).into();
+        let network = NetworkBoard { sites, ..NetworkBoard::default() };
         let kernel = vec![trouble("3 datagrams were dropped"), trouble("2 are late")];
         for (board, level, text) in [
             (board.clone(), Level::Good, "counting".to_owned()),
@@ -124,6 +140,11 @@ mod tests {
             ),
             (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, unwritten(2)),
             (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, unwritten(0)),
+            (
+                Board { network: Some(network), ..board.clone() },
+                Level::Warn,
+                "nothing comes from the sites a, b, c and 1 more".to_owned(),
+            ),
             (
                 Board { troubles: kernel, waiting_notices: 1, ..board.clone() },
                 Level::Warn,

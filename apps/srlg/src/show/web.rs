@@ -226,19 +226,16 @@ fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
 }
 
 /// Refuses requests for other machines.
-async fn guard(
-    State(visitors): State<Arc<Visitors>>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Next) -> Response {
     let mut response = if is_expected(request.headers(), &visitors) {
         next.run(request).await
     } else {
         let host = request.headers().get(HOST);
         let host =
             host.map_or_else(String::new, |host| String::from_utf8_lossy(host.as_bytes()).into());
-        let text =
-            format!("host header {host:?} not allowed: ask at localhost or an address, or give the name in http-names");
+        let text = format!(
+            "host header {host:?} not allowed: ask at localhost or an address, or give the name in http-names"
+        );
         error(StatusCode::MISDIRECTED_REQUEST, &text)
     };
     let headers = response.headers_mut();

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
 use srlg_traffic::packets::packets;
@@ -13,11 +14,16 @@ use crate::received::{
     Collector, almost_all, assert_pairs, assert_pairs_within, assert_whole, pairs_of,
 };
 use crate::running::Site;
-use crate::{becomes, last_points, output, packet_file, pairs};
+use crate::{becomes, capture, last_points, output, packet_file, pairs};
 
 /// Runs softflowd on `file` to its end, with `more` options. It exports to `port` of this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
-    let (file, to) = (file.to_str().unwrap(), format!("127.0.0.1:{port}"));
+    softflowd_to("127.0.0.1", file, port, more);
+}
+
+/// As [`softflowd`], from and to an `address` of this machine.
+fn softflowd_to(address: &str, file: &Path, port: u16, more: &[&str]) {
+    let (file, to) = (file.to_str().unwrap(), format!("{address}:{port}"));
     // Without a control socket: with one it continues after the end of the file.
     let args = ["-d", "-a", "-m", "100000", "-r", file, "-n", &to, "-c", "none"];
     let pid = format!("{file}.{port}.pid");
@@ -145,6 +151,72 @@ fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
             assert!(warnings[0].starts_with(&format!("{count} ")), "{warnings:?}");
         }
     });
+}
+
+/// The address of the exporter that tells of the flood; that of the other is 127.0.0.1.
+const WITNESS: &str = "192.0.2.1";
+
+/// Each run of softflowd reads a capture and is an exporter for a moment; runs that follow each other are one that goes on.
+#[test]
+fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
+    alone(&["softflowd"], || {
+        let address = format!("{WITNESS}/32");
+        assert!(command("ip", &["addr", "add", &address, "dev", "lo"]).status().unwrap().success());
+        let flood = packet_file("silent", &[false]);
+        let few: Vec<_> = packets(&[false]).iter().take(20).copied().collect();
+        let few = capture("few", few.iter().map(|packet| (packet.after_us, packet.frame())));
+        let site = Site::of(
+            "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
+             [input]\nlisten = ['0.0.0.0:0']\nexporters = ['127.0.0.1', '192.0.2.1']\n\
+             timestamps = 'received'\n\
+             [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
+             [[rule]]\nname = 'r'\nthresholds = { 5s = 500 }\nhold = '2s'\n",
+        );
+        let port = site.exports.port();
+        let silent = |alerts: &[serde_json::Value]| {
+            let silent = alerts.iter().filter(|alert| alert["silent"][0]["source"] == WITNESS);
+            silent.count()
+        };
+        let ends = AtomicBool::new(false);
+        let is_heard = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ends.load(Relaxed) {
+                    softflowd_to("127.0.0.1", &few, port, &["-v", "9"]);
+                    if is_heard.load(Relaxed) {
+                        softflowd_to(WITNESS, &few, port, &["-v", "9"]);
+                    }
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+            });
+            // Dropped before the threads are waited for.
+            let _ends = SetAtEnd(&ends);
+            softflowd_to(WITNESS, &flood, port, &["-v", "9"]);
+            let started = site.alerts_when(|alerts| !alerts.is_empty()).len();
+            let held = site.alerts_when(|alerts| alerts.len() == silent(alerts));
+            assert_eq!(held.len(), started);
+            std::thread::sleep(Duration::from_secs(15));
+            let still = site.alerts_when(|alerts| !alerts.is_empty());
+            assert_eq!((still.len(), silent(&still)), (started, started));
+            assert!(site.has_metric(&format!("srlg_exporter_silent{{exporter=\"{WITNESS}\"}} 1")));
+            let log = site.log();
+            let unconfirmed = format!("cannot confirm the end: {WITNESS} silent since ");
+            assert_eq!(log.matches(&unconfirmed).count(), started, "{log}");
+            is_heard.store(true, Relaxed);
+            site.alerts_when(<[_]>::is_empty);
+            let log = site.log();
+            assert_eq!(log.matches(" INFO end ").count(), started, "{log}");
+        });
+    });
+}
+
+/// Sets a flag, whatever becomes of a test.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 const SENDING: &str = "sending";

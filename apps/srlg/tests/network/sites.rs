@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,11 +58,16 @@ impl Router {
         Self { socket, address, scanned, number: 0, started: Instant::now() }
     }
 
-    /// Exports all that passes.
-    fn export(&mut self) {
+    /// Exports that nothing passes.
+    fn export_template(&mut self) {
         // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
         let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
         self.send(&set(0, &template));
+    }
+
+    /// Exports all that passes.
+    fn export(&mut self) {
+        self.export_template();
         let records: Vec<_> = self.scanned.clone().map(|number| self.record(number)).collect();
         for records in records.chunks(RECORDS) {
             self.send(&set(256, &records.concat()));
@@ -124,13 +129,13 @@ impl Notices {
     }
 }
 
-/// Starts a live probe, and returns the address at which it receives exports.
-fn start_probe(net: &Net, name: &str) -> (Node, String) {
+/// Starts a live probe with `more` options, and returns the address at which it receives exports.
+fn start_probe(net: &Net, name: &str, more: &[&str]) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
     let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8", "--sampling", "1"];
-    let mut probe = Node::start(access.into_iter().chain(input));
+    let mut probe = Node::start(access.into_iter().chain(input).chain(more.iter().copied()));
     let line = probe.wait_for(" 127.0.0.1:");
     let at = line.rsplit(' ').next().unwrap().to_owned();
     (probe, at)
@@ -170,7 +175,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     let mut collector = Collector::start(&net, &["--rules", RULES, "--deadline", "2s"]);
     let (mut probes, at): (Vec<_>, Vec<_>) =
-        PROBES.iter().map(|name| start_probe(&net, name)).unzip();
+        PROBES.iter().map(|name| start_probe(&net, name, &[])).unzip();
     let mut routers: Vec<_> =
         at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
     let addresses: BTreeSet<_> = routers.iter().map(|router| router.address.to_string()).collect();
@@ -230,5 +235,61 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     for at in [0, 2] {
         probes[at].terminate();
         assert_eq!(probes[at].end().0, Some(0));
+    }
+}
+
+/// What the routers export.
+const ALL: usize = 0;
+const SOME_TEMPLATES: usize = 1;
+const TEMPLATES: usize = 2;
+
+#[test]
+fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
+    let Some(net) = Net::with_rules(RULES, 7) else { return };
+    let mut collector = Collector::start(&net, &["--rules", RULES, "--deadline", "2s"]);
+    let (mut probes, at): (Vec<_>, Vec<_>) =
+        PROBES.iter().map(|name| start_probe(&net, name, &["--silent-after", "3s"])).unzip();
+    let mut routers: Vec<_> =
+        at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
+    let silent = format!("{} at {}", routers[0].address, PROBES[0]);
+    let (notices, is_over) =
+        (Notices { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
+    let exports = AtomicUsize::new(ALL);
+    thread::scope(|scope| {
+        let _stop = Stop(&is_over);
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                match exports.load(Ordering::Relaxed) {
+                    ALL => routers.iter_mut().for_each(Router::export),
+                    SOME_TEMPLATES => routers[1..].iter_mut().for_each(Router::export_template),
+                    _ => routers.iter_mut().for_each(Router::export_template),
+                }
+                thread::sleep(PAUSE);
+            }
+        });
+        notices.wait_for(|notice| {
+            notice["exporters"].as_array().is_some_and(|exporters| exporters.len() == PROBES.len())
+        });
+        exports.store(SOME_TEMPLATES, Ordering::Relaxed);
+        let held = notices.wait_for(|notice| notice["why"] == "unconfirmed");
+        assert_eq!(
+            (held["status"].as_str(), held["silent"].as_array().unwrap().len()),
+            (Some("update"), 1)
+        );
+        assert_eq!(held["silent"][0]["source"], silent);
+        // Window and hold would be over.
+        collector.wait_for_slice(held["now_ms"].as_u64().unwrap() / 1_000 + 12);
+        assert_eq!(notices.all().last(), Some(&held));
+        exports.store(TEMPLATES, Ordering::Relaxed);
+        let heard = notices.wait_for(|notice| notice["why"] == "heard");
+        assert_eq!(heard["silent"], Value::Null);
+        let end = notices.wait_for(|notice| notice["status"] == "end");
+        assert_eq!(end["why"], "below");
+        assert!(end["now_ms"].as_u64() >= heard["now_ms"].as_u64().map(|ms| ms + 5_000));
+    });
+    assert_eq!(collector.stop().0, Some(0));
+    for probe in &mut probes {
+        probe.terminate();
+        assert_eq!(probe.end().0, Some(0));
     }
 }

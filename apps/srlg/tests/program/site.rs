@@ -23,15 +23,23 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the program; when this returns it receives.
+    /// Starts the program with the usual settings; when this returns it receives.
     pub(crate) fn start() -> Self {
+        Self::of(
+            "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
+             [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\n",
+        )
+    }
+
+    /// Starts the program with this configuration, to which a page is added; when this returns it receives.
+    pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
-        let options =
-            ["--exporters", "127.0.0.0/8", "--inside", "10.0.0.0/8", "--inside", "2001:db8::/32"];
+        let path = folder.path().join("srlg.toml");
+        fs::write(&path, format!("http = '127.0.0.1:0'\n{config}")).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_srlg"))
-            .args(["run", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
-            .args(options)
+            .args(["run", "--config"])
+            .arg(path)
             .stdin(Stdio::null())
             .stderr(log)
             .spawn()
@@ -81,6 +89,24 @@ impl Site {
     /// The status by the API.
     pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
+    }
+
+    /// The open alerts by the API, when `is_so` of them, within a minute.
+    pub(crate) fn alerts_when(&self, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let started = Instant::now();
+        loop {
+            let alerts: Vec<Value> = serde_json::from_str(&self.get("/api/v1/alerts")).unwrap();
+            if is_so(&alerts) {
+                return alerts;
+            }
+            assert!(started.elapsed() < START, "{alerts:?} {}", self.log());
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Whether the metrics have this line.
+    pub(crate) fn has_metric(&self, line: &str) -> bool {
+        self.get("/metrics").lines().any(|it| it == line)
     }
 
     /// The latest board as the page gets it.

@@ -9,6 +9,7 @@ mod http;
 #[path = "../program/site.rs"]
 mod running;
 mod service;
+mod silence;
 mod sinks;
 mod states;
 mod web;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 use srlg_cli::alerts::{
     Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Subject, Terms,
-    Tracker, Why,
+    Tracker, Why, Witnesses,
 };
 use srlg_traffic::synthetic::mix;
 
@@ -32,11 +32,13 @@ struct Run {
     rule: Rule,
     second: u64,
     told: Vec<Alert>,
+    witnesses: Witnesses,
 }
 
 impl Run {
     fn new() -> Self {
-        Self { tracker: Tracker::new("v"), rule: rule(), second: 0, told: Vec::new() }
+        let (tracker, witnesses) = (Tracker::new("v"), Witnesses::default());
+        Self { tracker, rule: rule(), second: 0, told: Vec::new(), witnesses }
     }
 
     fn close_with(&mut self, points: &[Sighting], condition: Condition) -> Vec<Alert> {
@@ -46,7 +48,10 @@ impl Run {
     fn close_windows(&mut self, sightings: &Sightings, condition: Condition) -> Vec<Alert> {
         self.second += 1;
         let now_ms = self.second * 1_000;
-        let told = self.tracker.close(now_ms, sightings, |_| Some(&self.rule), condition);
+        let (rule, witnesses) = (&self.rule, &self.witnesses);
+        let tracker = &mut self.tracker;
+        let told =
+            tracker.close(now_ms, sightings, |_| Some(rule), condition, |_, _| witnesses.clone());
         self.told.extend(told.clone());
         told
     }
@@ -147,9 +152,25 @@ fn a_host_that_no_rule_is_about_any_more_ends() {
     let mut run = Run::new();
     run.host(3, 2_000.0);
     let sightings = [(SHORT, vec![sighting(HOST, 2_000.0)])].into();
-    let told = run.tracker.close(4_000, &sightings, |_| None, Condition::default());
+    let told = run.tracker.close(
+        4_000,
+        &sightings,
+        |_| None,
+        Condition::default(),
+        |_, _| Witnesses::default(),
+    );
     assert_eq!((told.len(), told[0].status, told[0].why), (1, Status::End, Why::Rule));
-    assert!(run.tracker.close(5_000, &Sightings::new(), |_| None, Condition::default()).is_empty());
+    assert!(
+        run.tracker
+            .close(
+                5_000,
+                &Sightings::new(),
+                |_| None,
+                Condition::default(),
+                |_, _| Witnesses::default()
+            )
+            .is_empty()
+    );
 }
 
 #[test]
@@ -359,6 +380,85 @@ fn plateaus_near_the_threshold_do_not_flap() {
 /// Counts of four hosts, of two networks, and what the slice is worth.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
+}
+
+/// Witnesses of which one has been silent since the second `since`.
+fn silent(since: u64) -> Witnesses {
+    Witnesses::silent("192.0.2.1", since * 1_000)
+}
+
+#[test]
+fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whole() {
+    let mut run = Run::new();
+    run.host(10, 2_000.0);
+    run.witnesses = silent(10);
+    run.host(400, 0.0);
+    let unconfirmed = run.told.last().unwrap().clone();
+    assert_eq!(unconfirmed.silent, silent(10).silent);
+    assert_eq!(run.told()[1..], [(16, Status::Update, Why::Unconfirmed)]);
+    // It is heard again, but of the window only so much is known.
+    for whole_slices in 0..SHORT + 5 {
+        run.witnesses = Witnesses { heard_ms: u64::MAX, whole_slices, silent: Vec::new() };
+        run.host(1, 0.0);
+    }
+    run.witnesses = Witnesses::default();
+    run.host(5, 0.0);
+    let told = &run.told()[2..];
+    assert_eq!(told, [(411, Status::Update, Why::Heard), (476, Status::End, Why::Below)]);
+    assert_eq!(run.told.last().unwrap().silent, []);
+}
+
+#[test]
+fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
+    let mut run = Run::new();
+    run.host(10, 2_000.0);
+    run.witnesses = Witnesses { heard_ms: 10_999, ..Witnesses::default() };
+    run.host(100, 0.0);
+    assert_eq!(run.told.len(), 1, "no end, and no word while the pause is usual");
+    run.witnesses.heard_ms = 11_000;
+    run.host(1, 0.0);
+    assert_eq!(run.told()[1..], [(111, Status::End, Why::Below)]);
+}
+
+#[test]
+fn an_alert_that_nobody_confirms_ends_as_unconfirmed() {
+    let mut run = Run::new();
+    run.rule.windows.get_mut(&SHORT).unwrap().unconfirmed_after_ms = 100_000;
+    run.host(10, 2_000.0);
+    run.witnesses = silent(10);
+    run.host(200, 0.0);
+    let told = [(16, Status::Update, Why::Unconfirmed), (111, Status::End, Why::Unconfirmed)];
+    assert_eq!(run.told()[1..], told);
+    assert_eq!(run.told.last().unwrap().until_ms, Some(11_000));
+}
+
+#[test]
+fn the_alert_of_a_network_is_unconfirmed_if_all_its_hosts_are() {
+    let mut run = Run::new();
+    run.rule.windows.get_mut(&SHORT).unwrap().unconfirmed_after_ms = 100_000;
+    (0..5).for_each(|_| drop(run.close(&carpet(0..20))));
+    run.witnesses = silent(5);
+    (0..200).for_each(|_| drop(run.close(&[])));
+    let (whys, subjects): (Vec<_>, Vec<_>) =
+        run.told.iter().map(|alert| (alert.why, &alert.subject)).unzip();
+    assert_eq!(whys, [Why::Threshold, Why::Unconfirmed, Why::Unconfirmed]);
+    assert!(subjects.iter().all(|subject| matches!(subject, Subject::Network { .. })));
+}
+
+#[test]
+fn lost_input_is_named_and_ends_and_starts_nothing() {
+    let lost = Condition { is_input_lost: true, whole_slices: u32::MAX };
+    let mut run = Run::new();
+    run.host(2, 2_000.0);
+    run.witnesses = silent(2);
+    (0..20).for_each(|_| drop(run.close_with(&[sighting(HOST, 2_000.0)], lost)));
+    assert_eq!(run.told, []);
+    run.witnesses = Witnesses::default();
+    run.host(1, 2_000.0);
+    run.witnesses = silent(23);
+    (0..20).for_each(|_| drop(run.close_with(&[], lost)));
+    let told = [(23, Status::Start, Why::Threshold), (29, Status::Update, Why::Unconfirmed)];
+    assert_eq!(run.told(), told);
 }
 
 proptest! {

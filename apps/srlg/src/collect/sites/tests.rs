@@ -35,7 +35,8 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let details = details.hosts().next().unwrap().1.clone();
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
     let spool = SpoolState { slices: 9, unsent: 4, lost: 2 };
-    let host = HostReport { view: 1, host: host(1), counts, details };
+    let witnesses = Witnesses::default();
+    let host = HostReport { view: 1, host: host(1), counts, details, witnesses };
     SiteReport { version: VERSION, slice, spool, hosts: vec![host] }
 }
 

@@ -12,6 +12,8 @@ use srlg_input::{Event, Input};
 use super::attacks::Attacks;
 use super::verdict::Verdict;
 use super::{GENERAL, RULE, announce, exporter};
+use crate::alerts::Every;
+use crate::alerts::witnesses::HEAR;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::show::board::Board;
@@ -37,11 +39,16 @@ pub(super) fn play(
     let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
     let exporter = exporter::start(attacks, &[to], length)?;
-    let (started, mut shown_ms) = (Instant::now(), 0);
+    let (started, mut shown_ms, mut hear) = (Instant::now(), 0, Every::new(HEAR));
     while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
             Some(Event::Contact(contact)) => monitor.take(&contact)?,
-            Some(Event::Time(now_ns)) => monitor.pass(now_ns)?,
+            Some(Event::Time(now_ns)) => {
+                if hear.is_due() {
+                    monitor.hear(&input.status(), now_ns);
+                }
+                monitor.pass(now_ns)?;
+            }
             Some(_) => {}
             None => break,
         }

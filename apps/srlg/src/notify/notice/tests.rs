@@ -1,4 +1,4 @@
-use crate::alerts::{Alert, Condition, Rule, Sighting, Terms, Tracker};
+use crate::alerts::{Alert, Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 
 use super::*;
 
@@ -10,7 +10,13 @@ fn alerts() -> Vec<Alert> {
     let point = Sighting::new([192, 0, 2, 7].into(), 2_000.0, 10.0);
     let closes = [(1_000, vec![point]), (61_000, Vec::new())].into_iter();
     let mut close = |(now_ms, points)| {
-        tracker.close(now_ms, &[(60, points)].into(), |_| Some(&rule), Condition::default())
+        tracker.close(
+            now_ms,
+            &[(60, points)].into(),
+            |_| Some(&rule),
+            Condition::default(),
+            |_, _| Witnesses::default(),
+        )
     };
     closes.flat_map(&mut close).collect()
 }

@@ -92,6 +92,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
             "peers": join(&notice.peers),
             "top_ports": join(notice.top_ports.iter().map(|(port, _)| port)),
             "exporters": join(&notice.exporters),
+            "silent": join(&notice.silent),
             "sites": join(&notice.sites),
             "sites_without_details": join(&notice.sites_without_details),
         },

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::alerts::{Condition, Rule, Sighting, Terms, Tracker};
+use crate::alerts::{Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 use rusqlite::Connection;
 
 use super::{Cursor, Store};
@@ -18,7 +18,13 @@ pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
     let mut notices = Vec::new();
     for (now_ms, points) in [(1_000, &points[..]), (2_000, &points), (3_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
-        let told = tracker.close(now_ms, &sightings, |_| Some(&rule), Condition::default());
+        let told = tracker.close(
+            now_ms,
+            &sightings,
+            |_| Some(&rule),
+            Condition::default(),
+            |_, _| Witnesses::default(),
+        );
         notices.extend(told.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,

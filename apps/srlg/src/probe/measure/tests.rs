@@ -32,7 +32,8 @@ fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
     let to = Arc::clone(&outbox);
-    (Measurement::new(&version, false, None, Device::Cpu, to).unwrap(), outbox)
+    let exporters = Exporters::new(&[], None, version.network.slice_ms, 0);
+    (Measurement::new(&version, false, None, Device::Cpu, to, exporters).unwrap(), outbox)
 }
 
 /// 300 pairs per slice, in which those of each seventh are up to 3 slices late.

@@ -25,7 +25,13 @@ struct Fixture {
 fn fixture(folder: &Path, first: NetworkVersion) -> Fixture {
     let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), first.id).unwrap();
     let outbox = Arc::new(Outbox::new(spool, &first, None, true));
-    let options = SiteOptions { is_live: true, pace: None, device: Device::Cpu };
+    let options = SiteOptions {
+        is_live: true,
+        pace: None,
+        device: Device::Cpu,
+        exporters: Vec::new(),
+        silent_after: None,
+    };
     let (versions, receiver) = watch::channel(first);
     let site = Site::new(options, receiver, Arc::clone(&outbox)).unwrap();
     Fixture { site, outbox, versions }

@@ -20,6 +20,7 @@ fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
             lost: 0,
             templates: 0,
             last_seen_ms: 0,
+            is_silent: false,
             skew_ms: 0,
             sampling: Sampling::default(),
         }

@@ -68,6 +68,7 @@ fn view(view: &ViewBoard) {
     for (severity, count) in ["warning", "major", "critical"].into_iter().zip(view.alerts) {
         gauge!("srlg_alerts", "view" => of(), "severity" => severity).set(count as f64);
     }
+    gauge!("srlg_unconfirmed_alerts", "view" => of()).set(view.unconfirmed as f64);
 }
 
 fn exporter(exporter: &ExporterBoard) {
@@ -86,6 +87,7 @@ fn exporter(exporter: &ExporterBoard) {
     }
     gauge!("srlg_exporter_last_seen_seconds", "exporter" => of())
         .set(exporter.last_seen_ms as f64 / 1e3);
+    gauge!("srlg_exporter_silent", "exporter" => of()).set(f64::from(u8::from(exporter.is_silent)));
     gauge!("srlg_clock_skew_seconds", "exporter" => of()).set(exporter.skew_ms as f64 / 1e3);
     if let Some((_, rate)) = exporter.sampling.rates() {
         gauge!("srlg_sampling_rate", "exporter" => of()).set(f64::from(rate.get()));

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker};
+use srlg_cli::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 use srlg_cli::notify::notice::{Context, Direction, Notice};
 use srlg_cli::notify::sinks::{SinkOptions, Sinks};
 use srlg_cli::notify::store::Store;
@@ -23,7 +23,13 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let mut notices = Vec::new();
     for (now_ms, points) in [(1_700_000_000_000, &points[..]), (1_700_000_060_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
-        let told = tracker.close(now_ms, &sightings, |_| Some(&rule), Condition::default());
+        let told = tracker.close(
+            now_ms,
+            &sightings,
+            |_| Some(&rule),
+            Condition::default(),
+            |_, _| Witnesses::default(),
+        );
         notices.extend(told.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,

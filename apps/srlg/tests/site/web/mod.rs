@@ -3,7 +3,7 @@
 mod connections;
 mod files;
 mod made;
-mod troubles;
+pub(crate) mod troubles;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

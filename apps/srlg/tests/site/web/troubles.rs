@@ -11,10 +11,10 @@ use srlg_traffic::export::{V9Header, set};
 use crate::running::Site;
 
 /// Milliseconds for which the exporter has been up.
-const UPTIME_MS: u32 = 100_000_000;
+pub(crate) const UPTIME_MS: u32 = 100_000_000;
 
 /// A datagram of NetFlow v9, exported now.
-fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
+pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
 }
@@ -22,14 +22,14 @@ fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
 /// Addresses, packets and the uptime at the last one.
 const FIELDS: [[u16; 2]; 4] = [[8, 4], [12, 4], [2, 4], [21, 4]];
 
-fn template() -> Vec<u8> {
+pub(crate) fn template() -> Vec<u8> {
     let fields = FIELDS.into_iter().flatten();
     let words = [256, FIELDS.len() as u16].into_iter().chain(fields);
     set(0, &words.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
 }
 
 /// A data set of a flow from host number `peer` to 10.0.0.1, which ended at this uptime.
-fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
+pub(crate) fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
     let hosts = [198, 51, 100, peer, 10, 0, 0, 1];
     set(256, &[&hosts[..], &1_u32.to_be_bytes(), &last_ms.to_be_bytes()].concat())
 }

@@ -103,6 +103,7 @@ function facts(notice) {
     ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
     ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} hosts)`).join(", ")],
     ["no details from", (notice.sites_without_details || []).join(", ")],
+    ["silent", (notice.silent || []).map((it) => `${it.source} since ${moment(it.since_ms)}`).join("; ")],
     ["slice missing from", (notice.missing_sites || []).join(", ")],
     ["seen by", (notice.exporters || []).join("  "), "code"],
     ["id", notice.id, "code"],
@@ -331,7 +332,7 @@ function updateExporter(node, exporter) {
     [notUsed(exporter), "bad"],
     [exporter.sampling, exporter.sampling.includes("unknown") ? "bad" : ""],
     [`${exporter.skew_ms > 0 ? "+" : ""}${(exporter.skew_ms / 1e3).toFixed(1)} s`, Math.abs(exporter.skew_ms) > 5000 ? "n bad" : "n"],
-    [clock.format(new Date(exporter.last_seen_ms)), "n"],
+    [clock.format(new Date(exporter.last_seen_ms)) + (exporter.is_silent ? ", silent" : ""), exporter.is_silent ? "n bad" : "n"],
   ]);
 }
 

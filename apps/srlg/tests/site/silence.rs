@@ -1,0 +1,103 @@
+//! Two exporters, of which the one that tells of a flood falls silent: the alert does not end until it is heard again.
+
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use srlg_cli::now_ms;
+
+use crate::running::Site;
+use crate::web::troubles::{UPTIME_MS, flow, template, v9};
+
+const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '3s'\n\
+    [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\n\
+    [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
+    [[rule]]\nname = 'r'\nthresholds = { 4s = 100 }\nhold = '2s'\n";
+
+/// Sends exports from `address` every 200 ms while it `sends`, until `ends`: a flow from each of `peers` hosts.
+fn export(site: &Site, address: &str, peers: u8, sends: &AtomicBool, ends: &AtomicBool) {
+    let socket = UdpSocket::bind(address).unwrap();
+    socket.connect(site.exports).unwrap();
+    for number in 0.. {
+        if ends.load(Relaxed) {
+            return;
+        }
+        if sends.load(Relaxed) {
+            let flows = (0..peers).map(|peer| flow(peer, UPTIME_MS - 100));
+            let sets: Vec<u8> = [template()].into_iter().chain(flows).flatten().collect();
+            socket.send(&v9(number, 0, &sets)).unwrap();
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn silent(alerts: &[Value]) -> &Value {
+    alerts.first().map_or(&Value::Null, |alert| &alert["silent"])
+}
+
+#[test]
+fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
+    let site = Site::of(CONFIG);
+    let (sends, never, ends) =
+        (AtomicBool::new(true), AtomicBool::new(true), AtomicBool::new(false));
+    let few = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| export(&site, "127.0.0.1:0", 1, &never, &ends));
+        scope.spawn(|| export(&site, "127.0.0.2:0", 200, &sends, &ends));
+        scope.spawn(|| export(&site, "127.0.0.2:0", 2, &few, &ends));
+        let _ends = Ends(&ends);
+        let started = site.alerts_when(|alerts| !alerts.is_empty());
+        assert_eq!(started[0]["host"], "10.0.0.1");
+
+        let stopped_ms = now_ms();
+        sends.store(false, Relaxed);
+        let held = site.alerts_when(|alerts| silent(alerts).is_array());
+        assert_eq!(held[0]["id"], started[0]["id"]);
+        assert_eq!(
+            (&held[0]["status"], &held[0]["why"]),
+            (&json!("update"), &json!("unconfirmed"))
+        );
+        let witness = &silent(&held)[0];
+        assert_eq!(
+            (silent(&held).as_array().unwrap().len(), &witness["source"]),
+            (1, &json!("127.0.0.2"))
+        );
+        let since_ms = witness["since_ms"].as_u64().unwrap();
+        assert!(since_ms.abs_diff(stopped_ms) < 1_000, "{since_ms} {stopped_ms}");
+        assert!(held[0]["text"].as_str().unwrap().contains("127.0.0.2 silent since "), "{held:?}");
+        // Window, hold and silence are over, and it still goes on.
+        thread::sleep(Duration::from_secs(10));
+        let page = site.page();
+        assert_eq!(silent(page["alerts"].as_array().unwrap()), silent(&held));
+        let health = json!({"level": "warn", "text": "nothing comes from the exporters 127.0.0.2"});
+        assert_eq!(page["health"], health);
+        let exporters = page["exporters"].as_array().unwrap();
+        let is_silent: Vec<_> = exporters.iter().map(|it| &it["is_silent"]).collect();
+        assert_eq!(is_silent, [&json!(false), &json!(true)]);
+        assert!(site.has_metric("srlg_exporter_silent{exporter=\"127.0.0.2\"} 1"));
+        assert!(site.has_metric("srlg_exporter_silent{exporter=\"127.0.0.1\"} 0"));
+        assert!(site.has_metric("srlg_unconfirmed_alerts{view=\"fan-in\"} 1"));
+
+        // It is heard again, and tells of no flood: the window is whole after 4 s, and the alert ends 2 s later.
+        few.store(true, Relaxed);
+        let heard = site.alerts_when(|alerts| !silent(alerts).is_array());
+        assert_eq!(heard[0]["why"], "heard");
+        assert_eq!(site.page()["health"]["level"], "good");
+        assert_eq!(site.warnings().len(), 1, "{}", site.log());
+        let heard_ms = now_ms();
+        site.alerts_when(<[Value]>::is_empty);
+        assert!(now_ms() - heard_ms > 4_000);
+        assert!(site.has_metric("srlg_unconfirmed_alerts{view=\"fan-in\"} 0"));
+    });
+}
+
+/// Ends the exporters, whatever becomes of the test.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
