@@ -1,9 +1,13 @@
 //! Exports that others captured, against the packets that they are of.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use srlg_traffic::trace::data_dir;
 
+use crate::program::srlg;
 use crate::{last_points, output, pairs, say};
 
 /// Exports of the packets of [`PACKETS`], unsampled.
@@ -48,6 +52,51 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
         assert_eq!(pairs(&list), expected, "{name}: {told}");
         assert_eq!(last_points(&detected(&exports)), last_points(&points), "{name}");
     }
+}
+
+/// The files of captures and of exports, each with the options by which it is read.
+fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
+    let mut files: Vec<(PathBuf, &[&str])> = Vec::new();
+    for (folder, options) in [("captures", &[][..]), ("flows", &["--exports"])] {
+        let entries = fs::read_dir(data.join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let is_capture = |path: &PathBuf| path.to_str().unwrap().contains(".pcap");
+        files.extend(paths.filter(is_capture).map(|path| (path, options)));
+    }
+    files.sort();
+    files
+}
+
+/// Both count within 60 slices of a second. An alert needs three slices at the threshold, which a replay lets pass after the
+/// end of the file; a count compares with the threshold less its standard error there.
+#[test]
+fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
+    let Some(data) = data() else { return };
+    let mut floods = 0;
+    for (path, options) in files(&data) {
+        let input = [&["--input", path.to_str().unwrap(), "--threshold", "1000"][..], options];
+        let detect = ["--role", "destination", "--window", "60", "--output", "ndjson"];
+        let detected = srlg("detect").args(input.concat()).args(detect).output().unwrap();
+        // Some files are damaged on purpose.
+        let points = last_points(std::str::from_utf8(&detected.stdout).unwrap());
+        if points.is_empty() {
+            continue;
+        }
+        let alerts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replayed.ndjson");
+        let _none_yet = fs::remove_file(&alerts);
+        let run = ["--alerts", alerts.to_str().unwrap()];
+        output("run", &[&input.concat()[..], &run].concat());
+        let alerts = fs::read_to_string(alerts).unwrap();
+        let alerts = alerts.lines().map(|line| serde_json::from_str(line).unwrap());
+        let is_start = |it: &Value| it["status"] == "start" && it["view"] == "fan-in";
+        let alerts: Vec<Value> = alerts.filter(is_start).collect();
+        let hosts: BTreeSet<&str> = alerts.iter().map(|it| it["host"].as_str().unwrap()).collect();
+        let expected: BTreeSet<&str> = points.keys().map(String::as_str).collect();
+        assert_eq!(hosts, expected, "{}", path.display());
+        assert_eq!(alerts.len(), hosts.len(), "{}: {alerts:?}", path.display());
+        floods += hosts.len();
+    }
+    assert!(floods >= 8, "{floods}");
 }
 
 /// Pairs of [`PACKETS`], all with the same destination, and its frames.
