@@ -1,6 +1,6 @@
 //! Finds nine planted hosts in a minute of backbone-like traffic, and compares estimates with the truth.
 //!
-//! `cargo run --release --example detect`. The traffic and the exact answer are those of `srlg-traffic`; everything that a
+//! `cargo run --release -p srlg --example detect`. The traffic and the exact answer are those of `srlg-traffic`; everything that a
 //! program of your own needs is in `main` and `Run::slice`.
 
 use std::collections::HashMap;
