@@ -74,6 +74,14 @@ pub(crate) struct HostTallies<'a> {
     pub(crate) words: Option<&'a [u64]>,
 }
 
+/// The tallies of some hosts, and for each row of the counter the number of recorders within the span, where estimates
+/// need it.
+#[derive(Debug, Default)]
+pub(crate) struct HostAnswers {
+    pub(crate) tallies: Vec<Vec<Tally>>,
+    pub(crate) row_weights: Vec<u32>,
+}
+
 /// A function that takes the tallies of candidates, in any order and on any thread.
 pub(crate) type TallyVisitor<'a> = dyn Fn(&HostTallies<'_>) + Sync + 'a;
 
@@ -115,6 +123,17 @@ pub(crate) trait Backend: Send + Sync {
     /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
     /// how many recorders are within `span`; while others may ingest.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
+
+    /// Returns the same of many `hosts`, in their order; the counts of rows are the same for all.
+    fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
+        let mut answers = HostAnswers::default();
+        for &host in hosts {
+            let (tallies, row_weights) = self.query(host, span)?;
+            answers.row_weights = row_weights;
+            answers.tallies.push(tallies);
+        }
+        Ok(answers)
+    }
 
     /// Makes all recorders `ages` older.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 
 use srlg_core::{Config, Estimate, Params, Span};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, HostAnswers};
 use crate::device::Device;
 use crate::error::Error;
 use crate::ingest::feed::lent::LentBackend;
@@ -192,6 +192,25 @@ impl SlidingDetector {
     /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)
+    }
+
+    /// Estimates the same of each of `hosts`, in their order. Of many hosts on the CPU this takes a fraction of the time that
+    /// as many calls of [`cardinality_within`](Self::cardinality_within) take.
+    ///
+    /// # Errors
+    /// As [`cardinality_within`](Self::cardinality_within).
+    pub fn cardinalities_within(
+        &mut self,
+        hosts: &[IpAddr],
+        window: u32,
+    ) -> Result<Vec<Estimate>, Error> {
+        hosts.iter().try_for_each(|host| Family::of_host(*host).check(&self.params))?;
+        let span = span(&self.params, self.slice(), window)?;
+        let ids: Vec<_> = hosts.iter().map(|&host| self.params.host_id(host)).collect();
+        let HostAnswers { tallies, row_weights } =
+            self.backend.exclusive()?.query_all(&ids, span)?;
+        let estimate = |tallies: &Vec<_>| self.params.estimate(tallies, span, &row_weights);
+        Ok(tallies.iter().map(estimate).collect())
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or

@@ -46,6 +46,13 @@ fn answers_are_those_of_the_report_and_of_the_running_slice() {
                         assert_eq!(asked, expected, "{host} in {window}");
                     }
                 }
+                let hosts = (0..20).map(small::host);
+                let hosts: Vec<_> = hosts
+                    .filter(|host| closing.cardinality_within(*host, window).is_ok())
+                    .collect();
+                let together = plain.cardinalities_within(&hosts, window).unwrap();
+                let alone = hosts.iter().map(|host| closing.cardinality_within(*host, window));
+                assert_eq!(together, alone.collect::<Result<Vec<_>, _>>().unwrap());
                 for threshold in [f64::from(config.threshold), 200.0] {
                     let points = closing.super_points_within(window, threshold).unwrap();
                     assert!(points.is_sorted_by(|a, b| a.cardinality >= b.cardinality));

@@ -12,17 +12,18 @@ use super::sweep::look_at;
 type Frozen<'a, C> =
     ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
-/// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse dismisses.
+/// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse at `glimpse` positions
+/// dismisses; 0 positions dismiss no host.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,
     hosts: &[HostId],
     span: Span,
+    glimpse: u32,
     mut each: impl FnMut(usize, &[Tally]),
 ) {
     let regions: Vec<Range<u32>> = params.regions().collect();
     let (fine, coarse) = regions.split_first().expect("a fine region");
-    let glimpse = params.glimpse_positions().unwrap_or(0);
     let mut counted = C::Accumulator::new(span);
     let mut tallies = vec![counted.tally()];
     for (number, &host) in hosts.iter().enumerate() {

@@ -26,13 +26,13 @@ use srlg_core::{
     for_scheme,
 };
 
-use crate::backend::{Backend, Candidates, HostTallies, Pairs, TallyVisitor, united};
+use crate::backend::{Backend, Candidates, HostAnswers, HostTallies, Pairs, TallyVisitor, united};
 use crate::device::Device;
 use crate::error::Error;
 use crate::finder::{CpuFinder, CpuSearch};
 use crate::ingest::pairs::PairSlice;
 use crate::ingest::pinned::{PairMemory, PinnedMemory};
-use crate::share::share;
+use crate::share::{share, share_chunks};
 use crate::state::{Coder, Section, Words};
 use arrays::{Arrays, CpuScheme};
 use inbox::Inboxes;
@@ -220,13 +220,21 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
             let Candidates { span, hosts, .. } = candidates;
             let ids: Vec<HostId> = hosts.iter().map(|&host| params.host_id(host)).collect();
+            let glimpse = params.glimpse_positions().unwrap_or(0);
             let pieces: Vec<_> =
                 hosts.chunks(HOSTS_PER_PIECE).zip(ids.chunks(HOSTS_PER_PIECE)).collect();
             share(threads, pieces.len(), |piece| {
                 let (hosts, ids) = pieces[piece];
-                looks::tally::<S::Counter>(params, array, ids, *span, |number, tallies| {
-                    visit(&HostTallies { host: hosts[number], tallies, words: None });
-                });
+                looks::tally::<S::Counter>(
+                    params,
+                    array,
+                    ids,
+                    *span,
+                    glimpse,
+                    |number, tallies| {
+                        visit(&HostTallies { host: hosts[number], tallies, words: None });
+                    },
+                );
             });
         });
         Ok(())
@@ -250,6 +258,25 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             tallies.extend(regions.map(tally));
         }
         Ok((tallies, row_weights))
+    }
+
+    // As the candidates of a close: lines of the next host are on their way meanwhile.
+    fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
+        let needs_weights = self.arrays.params.needs_row_weights();
+        let row_weights = if needs_weights { self.row_weights(span) } else { Vec::new() };
+        let mut tallies = vec![Vec::new(); hosts.len()];
+        let threads = self.threads;
+        let Arrays { params, counter, .. } = self.drained_mut();
+        counter.frozen(|recorders| {
+            let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
+            share_chunks(threads, &mut tallies, HOSTS_PER_PIECE, |first, answers| {
+                let hosts = &hosts[first..first + answers.len()];
+                looks::tally::<S::Counter>(params, array, hosts, span, 0, |number, tallies| {
+                    answers[number] = tallies.to_vec();
+                });
+            });
+        });
+        Ok(HostAnswers { tallies, row_weights })
     }
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
