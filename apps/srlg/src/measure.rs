@@ -5,7 +5,7 @@ pub mod monitor;
 pub mod run;
 mod step_clock;
 pub(crate) mod track;
-mod watch;
+pub(crate) mod watch;
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use srlg_input::contact::{Networks, Role, Side, ViewOptions};
 use crate::alerts::book::Book;
 use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
-use crate::notify::notice::{Direction, Notice};
+use crate::notify::notice::{Context, Direction, Notice};
 use crate::show::board::ViewBoard;
 
 /// The alerts of all views.
@@ -59,33 +59,36 @@ impl Desk {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns what is to be told since the last call. `peers` returns how many peers a host had in the view of that number
-    /// within the last so many slices.
+    /// Returns what is to be told since the last call. `peers` returns how many peers each of some hosts had in the view of
+    /// that number within the last so many slices.
     pub(crate) fn notices(
         &mut self,
-        peers: impl Fn(usize, IpAddr, u32) -> Result<f64>,
+        mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
     ) -> Result<Vec<Notice>> {
         let mut notices = Vec::new();
         for at in 0..self.books.len() {
-            for (alert, mut context) in self.books[at].changes() {
-                let host = host(&alert);
-                if let Some(opposite) = self.opposite(at) {
-                    // Of as much time: what a host does within an hour is no answer to a flood of a minute.
-                    context.opposite = Some(peers(opposite, host, alert.main().slices)?);
+            let mut changes = self.books[at].changes();
+            if let Some(opposite) = self.opposite(at) {
+                count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
+            }
+            for (alert, mut context) in changes {
+                let last = self.open.get(&alert.id);
+                let is_end = alert.status == Status::End;
+                if let Some(last) = last.filter(|_| is_end) {
+                    context.opposite = last.opposite;
                 }
                 context.direction = Direction::from(self.views[at].role);
                 context.is_inside = self.views[at].measure == Side::Inside;
-                context.label = self.labels.get(host).cloned();
+                context.label = self.labels.get(host(&alert)).cloned();
                 let mut notice = Notice::new(alert, context);
-                if let Some(last) = self.open.get(&notice.id) {
-                    match notice.status {
-                        // An end has no evidence of its own.
-                        Status::End => notice.kind = last.kind,
-                        _ if notice.exporters.is_empty() => {
-                            notice.exporters = last.exporters.clone();
-                        }
-                        _ => {}
+                match last {
+                    // An end has no evidence of its own.
+                    Some(last) if is_end => notice.kind = last.kind,
+                    // Nor has an update after a restart.
+                    Some(last) if notice.exporters.is_empty() => {
+                        notice.exporters = last.exporters.clone();
                     }
+                    _ => {}
                 }
                 notices.push(notice);
             }
@@ -140,6 +143,26 @@ impl Desk {
         alerts.sort_by_key(|notice| std::cmp::Reverse(notice.start_ms));
         alerts
     }
+}
+
+/// Counts the peers in the other direction of all alerts that have not ended, many hosts at once: an attack on thousands of
+/// hosts would hold up the next slice.
+fn count_opposite(
+    changes: &mut [(Alert, Context)],
+    mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
+) -> Result<()> {
+    // Of as much time: what a host does within an hour is no answer to a flood of a minute.
+    let mut by_window: BTreeMap<u32, Vec<&mut (Alert, Context)>> = BTreeMap::new();
+    for change in changes.iter_mut().filter(|(alert, _)| alert.status != Status::End) {
+        by_window.entry(change.0.main().slices).or_default().push(change);
+    }
+    for (slices, changes) in by_window {
+        let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| host(alert)).collect();
+        for ((_, context), count) in changes.into_iter().zip(peers(&hosts, slices)?) {
+            context.opposite = Some(count);
+        }
+    }
+    Ok(())
 }
 
 /// The host of an alert, or the largest one of its network.

@@ -37,6 +37,7 @@ use crate::alerts::desk::Desk;
 use crate::alerts::details::HOSTS;
 use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
+use crate::measure::watch::peers_within;
 use crate::network::Network;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::notify::delivery::Delivery;
@@ -341,11 +342,8 @@ impl Engine {
             windows.truncate(WINDOWS);
             watched.push(WatchedView { windows, hosts: hosts.collect() });
         }
-        let notices = desk.notices(|view, host, slices| {
-            // Between two closes the slice that runs is one more.
-            let window = detectors[view].params().window().min(slices.saturating_add(1));
-            Ok(detectors[view].cardinality_within(host, window)?.cardinality)
-        })?;
+        let notices =
+            desk.notices(|view, hosts, slices| peers_within(&mut detectors[view], hosts, slices))?;
         self.delivery.tell(desk, &notices)?;
         sites.ask(watched);
         self.tell_of_close(close);

@@ -182,10 +182,8 @@ impl Monitor {
 
     /// Returns what is to be told since the last call.
     pub fn notices(&mut self) -> Result<Vec<Notice>> {
-        let watches = &self.watches;
-        self.desk.notices(|view, host, slices| {
-            Ok(watches[view].cardinality_within(host, slices)?.cardinality)
-        })
+        let Self { watches, desk, .. } = self;
+        desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
     /// Returns what the view number `at` holds.

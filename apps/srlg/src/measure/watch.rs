@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use srlg_host::ingest::PairBatch;
-use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Config, SliceReport, SlidingDetector};
@@ -145,11 +144,10 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns how many peers `host` had within the last `slices`, or within the longest window where that is shorter.
-    pub(crate) fn cardinality_within(&self, host: IpAddr, slices: u32) -> Result<Estimate> {
-        // Between two closes the slice that runs is one more.
-        let window = self.detector().params().window().min(slices.saturating_add(1));
-        Ok(self.detector().cardinality_within(host, window)?)
+    /// Returns how many peers each of `hosts` had within the last `slices`, or within the longest window where that is
+    /// shorter.
+    pub(crate) fn peers_within(&mut self, hosts: &[IpAddr], slices: u32) -> Result<Vec<f64>> {
+        peers_within(&mut self.slices.detector, hosts, slices)
     }
 
     /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
@@ -203,6 +201,19 @@ impl Watch {
             ..book.board(&self.track.hits)
         }
     }
+}
+
+/// Returns how many peers each of `hosts` had in `detector` within the last `slices` that have closed, or within its window
+/// where that is shorter.
+pub(crate) fn peers_within(
+    detector: &mut SlidingDetector,
+    hosts: &[IpAddr],
+    slices: u32,
+) -> Result<Vec<f64>> {
+    // Between two closes the slice that runs is one more.
+    let window = detector.params().window().min(slices.saturating_add(1));
+    let estimates = detector.cardinalities_within(hosts, window)?;
+    Ok(estimates.iter().map(|estimate| estimate.cardinality).collect())
 }
 
 impl Slices {

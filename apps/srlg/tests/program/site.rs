@@ -34,16 +34,16 @@ impl Site {
     /// Starts the program with this configuration, to which a page is added; when this returns it receives.
     pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let log = File::create(folder.path().join("log")).unwrap();
         let path = folder.path().join("srlg.toml");
         fs::write(&path, format!("http = '127.0.0.1:0'\n{config}")).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_srlg"))
-            .args(["run", "--config"])
-            .arg(path)
-            .stdin(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+        Self::run(folder, program.args(["run", "--config"]).arg(path))
+    }
+
+    /// Starts `program`, whose log is in `folder`; when this returns it receives.
+    pub(crate) fn run(folder: TempDir, program: &mut Command) -> Self {
+        let log = File::create(folder.path().join("log")).unwrap();
+        let child = program.stdin(Stdio::null()).stderr(log).spawn().unwrap();
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut site = Self { child, folder, exports: nowhere, http: nowhere };
         site.exports = site.address("exports are received at ");
@@ -126,7 +126,8 @@ impl Site {
         }
     }
 
-    fn ask(&self, path: &str) -> TcpStream {
+    /// Asks for `path`, and returns the connection, from which the answer is read.
+    pub(crate) fn ask(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(START)).unwrap();
         let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n");

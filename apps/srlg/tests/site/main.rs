@@ -4,6 +4,8 @@
 #[path = "../program/alertmanager.rs"]
 mod alertmanager;
 mod attacks;
+mod crowd;
+mod exporter;
 #[path = "../program/http.rs"]
 mod http;
 #[path = "../program/site.rs"]
