@@ -1,12 +1,10 @@
 //! A collector whose disk is full says so, ends, and goes on exactly once there is room.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 
 use crate::collecting::Collector;
+use crate::disk::SmallDisk;
 use crate::messages::{publish, whole};
 use crate::net::{Net, run};
 use crate::network_traffic::OneNode;
@@ -55,43 +53,4 @@ fn a_full_disk_of_checkpoints_ends_a_collector_which_goes_on_exactly_once_there_
 fn a_full_disk_of_reports_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
     let reports = "reports.ndjson";
     a_full_disk_ends_it_and_room_lets_it_go_on("full_disk_of_reports", reports, reports);
-}
-
-/// A file system of few bytes.
-pub struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// One of so many bytes, as `mount` takes them; none where nobody may mount it, which is told.
-    pub fn new(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder.path());
-        if !mount.output().is_ok_and(|done| done.status.success()) {
-            eprintln!("SKIPPED: only root can mount a small disk");
-            return None;
-        }
-        Some(Self(folder))
-    }
-
-    pub fn folder(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Fills it to the last block.
-    pub fn fill(&self) {
-        let mut filler = File::create(self.folder().join("filler")).unwrap();
-        while filler.write_all(&[0; 4096]).is_ok() {}
-    }
-
-    /// Undoes that.
-    pub fn free(&self) {
-        fs::remove_file(self.folder().join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a process may still be on its way out.
-        let _gone = Command::new("umount").arg("-l").arg(self.folder()).status();
-    }
 }

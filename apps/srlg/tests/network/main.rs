@@ -7,6 +7,8 @@ mod access;
 mod alerts;
 mod collecting;
 mod collector;
+#[path = "../program/disk.rs"]
+mod disk;
 mod errors;
 mod exports;
 mod full_disk;

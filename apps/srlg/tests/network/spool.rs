@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use srlg_cli::network::Network;
 
-use crate::full_disk::SmallDisk;
+use crate::disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, keep, run};
 use crate::node::{Node, numbers};

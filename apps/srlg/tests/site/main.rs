@@ -5,7 +5,10 @@
 mod alertmanager;
 mod attacks;
 mod crowd;
+#[path = "../program/disk.rs"]
+mod disk;
 mod exporter;
+mod full_disk;
 #[path = "../program/http.rs"]
 mod http;
 #[path = "../program/site.rs"]

@@ -1,0 +1,94 @@
+//! The disk of the database is full: a webhook is told meanwhile, and the database has everything later.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use srlg_cli::notify::store::Store;
+
+use crate::disk::SmallDisk;
+use crate::exporter::{Exporter, Pair};
+use crate::http::{Request, serve};
+use crate::running::Site;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Notifications that are sent while the disk is full.
+const WAITING: usize = 5;
+
+/// The value of the metric `name`.
+fn metric(site: &Site, name: &str) -> f64 {
+    let metrics = site.get("/metrics");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
+}
+
+/// Lets a flood go on until `is_done`.
+#[track_caller]
+fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool) {
+    let peer = |at: u8| Ipv4Addr::new(198, 51, 100, at);
+    let pairs: Vec<Pair> = (0..200).map(|at| [peer(at), Ipv4Addr::new(10, 0, 0, 1)]).collect();
+    let started = Instant::now();
+    while !is_done() {
+        assert!(started.elapsed() < PATIENCE, "{}", site.log());
+        exporter.export(&pairs, Duration::from_millis(100));
+    }
+}
+
+/// The status of each notification that was posted.
+fn posted(requests: &Receiver<Request>) -> impl Iterator<Item = String> + '_ {
+    requests.try_iter().map(|(_, body)| {
+        let notice: Value = serde_json::from_str(&body).unwrap();
+        notice["status"].as_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn while_the_disk_is_full_a_webhook_is_told_and_the_database_has_everything_later() {
+    let Some(disk) = SmallDisk::new("16m") else { return };
+    let (hook, requests) = serve(&["204 No Content"]);
+    let folder = tempfile::tempdir().unwrap();
+    let state = disk.folder().join("state");
+    let config = format!(
+        "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\nstate = '{}'\ncheckpoint = '1h'\n\
+         [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
+         [[view]]\nname = 'in'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 5s = 100 }}\nhold = '1h'\nrepeat = '1s'\n\
+         [[sink]]\ntype = 'webhook'\nurl = 'http://{hook}/'\n",
+        state.display()
+    );
+    let path = folder.path().join("srlg.toml");
+    fs::write(&path, config).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    let site = Site::run(folder, program.args(["run", "--config"]).arg(path));
+    let mut exporter = Exporter::new(site.exports);
+
+    disk.fill();
+    let mut told = Vec::new();
+    flood(&mut exporter, &site, || {
+        told.extend(posted(&requests));
+        told.len() >= WAITING
+    });
+    assert_eq!((told[0].as_str(), Store::read(&state).unwrap().last()), ("start", 0));
+    assert!(metric(&site, "srlg_database_waiting_notices") >= WAITING as f64);
+    assert!(site.get("/healthz").starts_with("degraded"));
+
+    disk.free();
+    flood(&mut exporter, &site, || metric(&site, "srlg_database_waiting_notices") == 0.0);
+    assert_eq!(site.get("/healthz"), "slices end in time");
+    told.extend(posted(&requests));
+    let stored = Store::read(&state).unwrap().after(0, 1_000).unwrap();
+    let statuses: Vec<String> = stored.iter().map(|(_, it)| it.status.to_string()).collect();
+    // The last ones may be on their way to the webhook.
+    assert!(statuses.len() >= told.len());
+    assert_eq!(statuses[..told.len()], told);
+    assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));
+    let log = site.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("database")).collect();
+    let [full, free] = &lines[..] else { panic!("{log}") };
+    assert!(full.contains(" WARN ") && full.contains("which are sent from memory"), "{full}");
+    assert!(free.contains(" INFO ") && free.contains("the database takes notices again"), "{free}");
+}
