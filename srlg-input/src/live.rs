@@ -83,6 +83,8 @@ pub(crate) struct Live {
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     watch: Watch,
+    /// The last look at the clocks.
+    reading: ClockReading,
     log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
@@ -141,6 +143,7 @@ impl Live {
             next: 0,
             time: Some(now_ns()),
             watch: Watch::default(),
+            reading: ClockReading::now(),
             log: VecDeque::new(),
             failure: None,
             sockets,
@@ -186,6 +189,9 @@ impl Live {
             let now = now_ns();
             self.log.extend(self.watch.take(now));
             let mut load = self.line.belt.take(mem::take(&mut self.contacts));
+            let reading = ClockReading::now();
+            let is_set_forward = reading.is_set_forward_since(self.reading);
+            self.reading = reading;
             self.log.extend(load.log);
             // After what was read before it.
             self.failure = self.failure.take().or(load.failures.pop());
@@ -193,8 +199,12 @@ impl Live {
             if is_empty && self.has_ended(load.readers) {
                 return self.finish();
             }
-            self.time = Some(now);
             (self.contacts, self.next) = (load.contacts, 0);
+            if is_set_forward {
+                // Contacts since then would let time pass before anybody knows that the clock was set.
+                return Ok(Some(Event::Time(reading.time_ns)));
+            }
+            self.time = Some(now);
             if let Some(contact) = self.next_contact() {
                 return Ok(Some(Event::Contact(contact)));
             }
@@ -244,6 +254,25 @@ fn now_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// A look at the time of day, and at a clock that is never set.
+#[derive(Clone, Copy)]
+struct ClockReading {
+    at: Instant,
+    time_ns: u64,
+}
+
+impl ClockReading {
+    fn now() -> Self {
+        Self { at: Instant::now(), time_ns: now_ns() }
+    }
+
+    /// Returns whether the time of day was set forward by a second or more since `before`.
+    fn is_set_forward_since(self, before: Self) -> bool {
+        let passed = self.at.saturating_duration_since(before.at) + Duration::from_secs(1);
+        u128::from(self.time_ns.saturating_sub(before.time_ns)) >= passed.as_nanos()
+    }
+}
+
 /// Watches whether the clock is put back. Slices only go forward: while the clock is behind where it was they wait, and
 /// what comes is of the past.
 #[derive(Default)]
@@ -289,6 +318,19 @@ mod tests {
         };
         assert!(matches!(&error, InputError::Panic { thread } if thread == "read"), "{error}");
         while live.next_event().unwrap().is_some() {}
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_is_noticed_and_a_late_look_is_not() {
+        let before = ClockReading { at: Instant::now(), time_ns: 5_000 * SECOND };
+        let after = |passed: u64, seconds: u64| ClockReading {
+            at: before.at + Duration::from_secs(passed),
+            time_ns: (5_000 + seconds) * SECOND,
+        };
+        let is_set_forward = |passed, seconds| after(passed, seconds).is_set_forward_since(before);
+        assert_eq!([is_set_forward(0, 1), is_set_forward(7, 3_600)], [true; 2]);
+        assert_eq!([is_set_forward(0, 0), is_set_forward(7, 7)], [false; 2]);
+        assert!(!after(7, 0).is_set_forward_since(before), "set back");
     }
 
     #[test]

@@ -4,10 +4,13 @@
 #[path = "../program/alertmanager.rs"]
 mod alertmanager;
 mod attacks;
+mod clock;
 mod crowd;
 #[path = "../program/disk.rs"]
 mod disk;
 mod exporter;
+#[path = "../program/faketime.rs"]
+mod faketime;
 mod full_disk;
 #[path = "../program/http.rs"]
 mod http;

@@ -91,7 +91,8 @@ impl Gate {
 
     /// Returns how many notices were held in minutes that are over at `now_ms`, since [`forget_held`](Self::forget_held).
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
-        if now_ms.saturating_sub(self.minute_ms) >= MINUTE_MS {
+        // After a clock was set back the minute is one to come.
+        if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
             (self.minute_ms, self.passed) = (now_ms, 0);
             self.held_before += std::mem::take(&mut self.held);
         }
@@ -153,5 +154,12 @@ mod tests {
         assert_eq!([119, 120, 121].map(|at| gate.held_until(second(at))), [0, 1, 1]);
         gate.forget_held();
         assert_eq!(gate.held_until(second(180)), 0);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_another_minute() {
+        let mut gate = Gate::new(1);
+        let at_ms = [7_200_000, 7_200_001, 3_600_000, 3_600_001];
+        assert_eq!(at_ms.map(|now_ms| gate.admit(now_ms)), [true, false, true, false]);
     }
 }
