@@ -104,15 +104,16 @@ impl Loop<'_> {
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => {
-                    if let Some(step) = self.clock.step_before(contact.time_ns) {
-                        self.note_step(step, contact.time_ns);
-                    }
                     self.monitor.take(&contact)?;
                     progress.count(input);
                 }
                 Event::Time(now_ns) => {
                     if let Some(step) = self.clock.step(Instant::now(), now_ns) {
-                        self.note_step(step, now_ns);
+                        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
+                        warn!(
+                            "the system clock was set forward by {step}: no window that reaches back to it ends"
+                        );
+                        self.monitor.miss_contacts_until(now_ns);
                     }
                     if self.hear.is_due() {
                         self.monitor.hear(&input.status(), now_ns);
@@ -140,13 +141,6 @@ impl Loop<'_> {
             }
         }
         self.slice_ended(input)
-    }
-
-    /// Notes that the system clock was set forward by `step`, to a time not before `now_ns`.
-    fn note_step(&mut self, step: Duration, now_ns: u64) {
-        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
-        warn!("the system clock was set forward by {step}: no window that reaches back to it ends");
-        self.monitor.miss_contacts_until(now_ns);
     }
 
     fn slice_ended(&mut self, input: &Input) -> Result<()> {

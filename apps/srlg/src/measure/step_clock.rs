@@ -10,14 +10,11 @@ const STEP: Duration = Duration::from_secs(5);
 pub(crate) struct StepClock {
     /// A moment, and by how much the system time was ahead of the time since then, at most. A late call sees less.
     offset: Option<(Instant, i128)>,
-    /// The system time of the last call, nanoseconds since the Unix epoch.
-    last_ns: u64,
 }
 
 impl StepClock {
     /// Returns how far the system clock was set forward since the last call, if it was. `now_ns` is the system time.
     pub(crate) fn step(&mut self, now: Instant, now_ns: u64) -> Option<Duration> {
-        self.last_ns = now_ns;
         let (origin, most) = *self.offset.get_or_insert((now, i128::from(now_ns)));
         let offset = i128::from(now_ns) - (now - origin).as_nanos() as i128;
         let step = STEP.as_nanos() as i128;
@@ -26,14 +23,6 @@ impl StepClock {
         self.offset = Some((origin, if is_back { offset } else { most.max(offset) }));
         let ahead = u64::try_from(offset - most).ok().map(Duration::from_nanos);
         ahead.filter(|ahead| *ahead > STEP)
-    }
-
-    /// Returns the same at a contact of `time_ns`, which was not later than the system time when it was read. Before the first
-    /// call of [`step`](Self::step) no step is known. Few contacts need a look at a clock.
-    #[inline]
-    pub(crate) fn step_before(&mut self, time_ns: u64) -> Option<Duration> {
-        let is_ahead = time_ns.saturating_sub(self.last_ns) > STEP.as_nanos() as u64;
-        if is_ahead && self.offset.is_some() { self.step(Instant::now(), time_ns) } else { None }
     }
 }
 
@@ -53,18 +42,5 @@ mod tests {
         assert_eq!(step(92, 3_692), Some(Duration::from_secs(3_600)));
         assert_eq!((step(93, 3_693), step(94, 100), step(95, 101)), (None, None, None));
         assert_eq!(step(96, 202), Some(Duration::from_secs(100)));
-    }
-
-    #[test]
-    fn a_contact_shows_a_step_before_the_time_does() {
-        let (start, mut clock) = (Instant::now(), StepClock::default());
-        let ns = |second: u64| (1_000 + second) * 1_000_000_000;
-        assert_eq!(clock.step_before(ns(3_600)), None, "nothing is known of files");
-        assert_eq!(clock.step(start, ns(0)), None);
-        assert_eq!((clock.step_before(ns(4)), clock.step_before(0)), (None, None));
-        let ahead = clock.step_before(ns(3_600)).unwrap();
-        assert!((3_500..=3_600).contains(&ahead.as_secs()), "{ahead:?}");
-        assert_eq!(clock.step_before(ns(3_601)), None);
-        assert_eq!(clock.step(Instant::now(), ns(3_602)), None);
     }
 }

@@ -4,7 +4,7 @@
 //! equal options of generated traffic, give equal slices, so that a probe that is started again
 //! on them goes on where it was.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
 use clap::ArgGroup;
@@ -16,6 +16,7 @@ use super::site::Site;
 use super::traffic::Traffic;
 use crate::alerts::Every;
 use crate::alerts::witnesses::HEAR;
+use crate::measure::step_clock::StepClock;
 
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
@@ -37,12 +38,19 @@ impl Args {
         if self.generated.generate.is_some() {
             return self.generate(slice_ms, site);
         }
-        let mut input = Input::open(&self.source)?;
+        let (mut input, mut clock) = (Input::open(&self.source)?, StepClock::default());
         let mut hear = Every::new(HEAR);
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => site.take(&contact)?,
                 Event::Time(now_ns) => {
+                    if let Some(step) = clock.step(Instant::now(), now_ns) {
+                        let seconds = step.as_secs();
+                        warn!(
+                            "the system clock was set forward by {seconds} s: the slices that it has skipped are missing"
+                        );
+                        site.skip_to(now_ns)?;
+                    }
                     if hear.is_due() {
                         site.hear(&input.status(), now_ns);
                     }

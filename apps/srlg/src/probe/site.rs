@@ -79,14 +79,27 @@ impl Site {
         if self.versions.has_changed().unwrap_or(false) {
             let version = self.versions.borrow_and_update().clone();
             self.outbox.begin(&version)?;
-            let exporters = self.measurement.exporters().clone();
-            let exporters = exporters.with_slices_of(version.network.slice_ms);
-            self.measurement = self.options.measurement(&version, &self.outbox, exporters)?;
-            // The slice that runs now is not whole.
-            let next = now_ns / 1_000_000 / version.network.slice_ms + 1;
-            self.start_at(&version, next.max(version.first_slice))?;
+            self.begin(&version, now_ns)?;
         }
         self.measurement.pass(now_ns)
+    }
+
+    /// Begins anew after the clock was set forward to `now_ns`. The slices that the clock has skipped are not sent: they are
+    /// missing, and not empty, so that the collector ends no alert because of them.
+    pub(super) fn skip_to(&mut self, now_ns: u64) -> Result<()> {
+        let version = self.versions.borrow().clone();
+        // A version that is new begins with the next call of `pass`.
+        if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
+    }
+
+    /// Measures by `version` from the next slice on.
+    fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
+        let exporters = self.measurement.exporters().clone();
+        let exporters = exporters.with_slices_of(version.network.slice_ms);
+        self.measurement = self.options.measurement(version, &self.outbox, exporters)?;
+        // The slice that runs now is not whole.
+        let next = now_ns / 1_000_000 / version.network.slice_ms + 1;
+        self.start_at(version, next.max(version.first_slice))
     }
 
     /// Lets `slice` be the first one.

@@ -5,12 +5,15 @@
 
 mod access;
 mod alerts;
+mod clock;
 mod collecting;
 mod collector;
 #[path = "../program/disk.rs"]
 mod disk;
 mod errors;
 mod exports;
+#[path = "../program/faketime.rs"]
+mod faketime;
 mod full_disk;
 mod handmade;
 mod input;

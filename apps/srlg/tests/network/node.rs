@@ -17,8 +17,12 @@ pub struct Node {
 
 impl Node {
     pub fn start<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self::run(Command::new(env!("CARGO_BIN_EXE_srlg")).args(args))
+    }
+
+    /// Starts `command`.
+    pub fn run(command: &mut Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,11 +16,12 @@ use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::collecting::{Collector, alerts_of};
+use crate::faketime::Clock;
 use crate::net::{Net, PROBES};
 use crate::node::{Node, PATIENCE};
 
 /// A rule whose alerts start at once, and are told again after each slice.
-const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
+pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
     pairs = 20_000\nmemory = 3_000_000\n\
     [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
 
@@ -40,7 +42,7 @@ const RECORDS: usize = 30;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The router of a site, which exports NetFlow v9.
-struct Router {
+pub struct Router {
     socket: UdpSocket,
     address: IpAddr,
     scanned: Range<u32>,
@@ -50,7 +52,7 @@ struct Router {
 
 impl Router {
     /// Makes the router of probe number `site`, which receives at `to`.
-    fn new(site: usize, to: &str) -> Self {
+    pub fn new(site: usize, to: &str) -> Self {
         let address = Ipv4Addr::new(127, 0, 0, 2 + site as u8).into();
         let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.connect(to).unwrap();
@@ -66,7 +68,7 @@ impl Router {
     }
 
     /// Exports all that passes.
-    fn export(&mut self) {
+    pub fn export(&mut self) {
         self.export_template();
         let records: Vec<_> = self.scanned.clone().map(|number| self.record(number)).collect();
         for records in records.chunks(RECORDS) {
@@ -104,19 +106,19 @@ impl Drop for Stop<'_> {
 }
 
 /// The notices of a collector.
-struct Notices {
-    file: PathBuf,
+pub struct Notices {
+    pub file: PathBuf,
 }
 
 impl Notices {
-    fn all(&self) -> Vec<Value> {
+    pub fn all(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits for a notice that `is` so.
-    fn wait_for(&self, is: impl Fn(&Value) -> bool) -> Value {
+    pub fn wait_for(&self, is: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
             let notices = self.all();
@@ -129,13 +131,24 @@ impl Notices {
     }
 }
 
-/// Starts a live probe with `more` options, and returns the address at which it receives exports.
-fn start_probe(net: &Net, name: &str, more: &[&str]) -> (Node, String) {
+/// Starts a live probe with `more` options, with the system clock `clock` if there is one, and returns the address at which it
+/// receives exports.
+pub fn start_probe(
+    net: &Net,
+    name: &str,
+    more: &[&str],
+    clock: Option<&Clock>,
+) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
     let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8", "--sampling", "1"];
-    let mut probe = Node::start(access.into_iter().chain(input).chain(more.iter().copied()));
+    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    program.args(access).args(input).args(more);
+    if let Some(clock) = clock {
+        clock.give(&mut program);
+    }
+    let mut probe = Node::run(&mut program);
     let line = probe.wait_for(" 127.0.0.1:");
     let at = line.rsplit(' ').next().unwrap().to_owned();
     (probe, at)
@@ -175,7 +188,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     let mut collector = Collector::start(&net, &["--rules", RULES, "--deadline", "2s"]);
     let (mut probes, at): (Vec<_>, Vec<_>) =
-        PROBES.iter().map(|name| start_probe(&net, name, &[])).unzip();
+        PROBES.iter().map(|name| start_probe(&net, name, &[], None)).unzip();
     let mut routers: Vec<_> =
         at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
     let addresses: BTreeSet<_> = routers.iter().map(|router| router.address.to_string()).collect();
@@ -248,7 +261,7 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     let mut collector = Collector::start(&net, &["--rules", RULES, "--deadline", "2s"]);
     let (mut probes, at): (Vec<_>, Vec<_>) =
-        PROBES.iter().map(|name| start_probe(&net, name, &["--silent-after", "3s"])).unzip();
+        PROBES.iter().map(|name| start_probe(&net, name, &["--silent-after", "3s"], None)).unzip();
     let mut routers: Vec<_> =
         at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
     let silent = format!("{} at {}", routers[0].address, PROBES[0]);

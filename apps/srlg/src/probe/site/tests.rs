@@ -99,3 +99,21 @@ fn the_spool_keeps_the_window_of_the_version_in_force() {
     site.pass((now + 50) * SECOND).unwrap();
     assert_eq!(outbox.len(), 30);
 }
+
+#[test]
+fn slices_that_the_clock_has_skipped_are_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = now_ms() / 1000;
+    let Fixture { mut site, outbox, .. } = fixture(folder.path(), version(1, 0, 1000));
+    for second in [now, now + 2] {
+        site.pass(second * SECOND).unwrap();
+    }
+    // The slice that runs when the clock is set, and the one in the middle of which it is, are not whole.
+    let later = now + 3_600;
+    site.skip_to(later * SECOND + SECOND / 2).unwrap();
+    site.pass(later * SECOND + SECOND / 2).unwrap();
+    site.take(&contact(later * SECOND + SECOND / 2)).unwrap();
+    site.take(&contact((later + 1) * SECOND)).unwrap();
+    site.pass((later + 3) * SECOND).unwrap();
+    assert_eq!(outbox.from(0, 9), [now, now + 1, later + 1, later + 2]);
+}
