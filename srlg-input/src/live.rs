@@ -201,6 +201,9 @@ impl Live {
             }
             (self.contacts, self.next) = (load.contacts, 0);
             if is_set_forward {
+                if let Some(sockets) = &self.sockets {
+                    sockets.clock_was_set();
+                }
                 // Contacts since then would let time pass before anybody knows that the clock was set.
                 return Ok(Some(Event::Time(reading.time_ns)));
             }

@@ -10,7 +10,7 @@ use flowparser_sflow::{SflowDatagram, SflowParser};
 use lru::LruCache;
 
 use crate::contact::Contact;
-use crate::flow::clock::SECOND;
+use crate::flow::clock::{SECOND, Skew};
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::exporter::{self, Exporter};
 use crate::flow::exporters::{Entry, Exporters};
@@ -111,6 +111,11 @@ impl Decoder {
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
         let entries = self.exporters.iter();
         entries.map(|(key, entry)| (SocketAddr::new(key.address, key.port), &entry.exporter))
+    }
+
+    /// Forgets how far the clocks of exporters are off: the clock that they are compared with was set.
+    pub fn forget_skews(&mut self) {
+        self.exporters.iter_mut().for_each(|exporter| exporter.skew = Skew::default());
     }
 
     /// FlowCounts the templates of each exporter that has any; those of options among them.

@@ -198,6 +198,12 @@ impl Exporters {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.newcomers.iter().rev().chain(self.known.iter().rev())
     }
+
+    /// All exporters, in any order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Exporter> {
+        let entries = self.newcomers.iter_mut().chain(self.known.iter_mut());
+        entries.map(|(_, entry)| &mut entry.exporter)
+    }
 }
 
 /// Counts an exporter that has to go, and each of its sources.

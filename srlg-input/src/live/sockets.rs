@@ -128,6 +128,11 @@ impl Sockets {
         [self.save(), news].concat()
     }
 
+    /// Notes that the clock of this machine was set: those of exporters seem to be set the other way.
+    pub(crate) fn clock_was_set(&self) {
+        self.decoders().for_each(|mut decoder| decoder.forget_skews());
+    }
+
     /// Keeps templates for the next run; what there is to tell at the end.
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
