@@ -3,7 +3,7 @@
 pub mod checkpoints;
 pub mod monitor;
 pub mod run;
-mod step_clock;
+pub(crate) mod step_clock;
 pub(crate) mod track;
 pub(crate) mod watch;
 

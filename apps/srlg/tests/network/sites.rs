@@ -133,12 +133,7 @@ impl Notices {
 
 /// Starts a live probe with `more` options, with the system clock `clock` if there is one, and returns the address at which it
 /// receives exports.
-pub fn start_probe(
-    net: &Net,
-    name: &str,
-    more: &[&str],
-    clock: Option<&Clock>,
-) -> (Node, String) {
+pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
