@@ -113,7 +113,7 @@ fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     for (name, rate) in [("softflowd_synack_v9_sampled10", 10), ("pmacctd_synack_sflow_1in4", 4)] {
         let path = data.join(format!("flows/{name}.pcap"));
         let line = detected(&["--input", path.to_str().unwrap(), "--exports"]);
-        let line: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
+        let line: Value = serde_json::from_str(line.trim_end()).unwrap();
         let told = serde_json::json!({"least": rate, "most": rate, "unknown": false});
         assert_eq!((&line["sampling"], &line["host"]), (&told, &"10.10.10.10".into()));
         let [least, most] = [0, 1].map(|at| line["unsampled"][at].as_f64().unwrap());
