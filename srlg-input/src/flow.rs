@@ -43,5 +43,6 @@ pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
 pub use state::BadState;
+pub(crate) use state::is_state;
 
 pub use crate::options::{ExportOptions, Nat, Timestamps};

@@ -122,6 +122,11 @@ impl Decoder {
     }
 }
 
+/// Returns whether `bytes` begin as the state of a decoder does in any version.
+pub(crate) fn is_state(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
+}
+
 /// The content of bytes that are whole.
 fn checked(bytes: &[u8]) -> Result<&[u8], BadState> {
     if !bytes.starts_with(MAGIC) {

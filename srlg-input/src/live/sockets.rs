@@ -2,18 +2,18 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::mem;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{mem, process};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
-use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason};
+use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason, is_state};
 use crate::input::LogLine;
 use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
@@ -250,13 +250,21 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
     })
 }
 
-/// Takes in what was kept at `path`, if anything was; what is wrong with it.
+/// Bytes of the length of a part.
+const LENGTH: usize = size_of::<u32>();
+
+/// Why a file is not replaced.
+const FOREIGN: &str = "the file holds something else; give another path";
+
+/// Takes in what was kept at `path`, if anything was; what is wrong with it. A file of another program is an error.
 fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
     let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+        Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => Ok(bytes),
+        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, FOREIGN)),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(InputError::Templates { path: path.to_owned(), error }),
+        Err(error) => Err(error),
     };
+    let bytes = bytes.map_err(|error| InputError::Templates { path: path.to_owned(), error })?;
     let Some(parts) = parts(&bytes) else {
         let text = format!("{} is cut: its templates are lost", path.display());
         return Ok(vec![LogLine::warning(text)]);
@@ -288,17 +296,30 @@ fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError>
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    // Whatever has the name goes, so that a link leads to no file of another program.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let (new, mut file) = create_beside(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // The first error says what is wrong.
+        let _left = fs::remove_file(&new);
     }
-    let mut file = File::create_new(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    written
+}
+
+/// Names that are tried for a new file.
+const NAMES: u32 = 16;
+
+/// Creates a file in the folder of `path`. A name that a file or a link has already is left to it.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut number = 1;
+    loop {
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".{}-{number}.new", process::id()));
+        match File::create_new(&new) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < NAMES => number += 1,
+            created => return created.map(|file| (new.into(), file)),
+        }
+    }
 }
 
 /// The parts of a file, unless it is cut.
@@ -316,16 +337,35 @@ fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::ErrorKind;
 
     #[cfg(unix)]
     #[test]
-    fn a_link_in_the_place_of_the_new_file_leads_nowhere() {
+    fn a_new_file_takes_no_name_of_another_one() {
         let folder = tempfile::tempdir().unwrap();
-        let [path, new, other] = ["file", "file.new", "other"].map(|name| folder.path().join(name));
+        let path = folder.path().join("file");
+        let other = folder.path().join("other");
         fs::write(&other, "of another program").unwrap();
-        std::os::unix::fs::symlink(&other, new).unwrap();
+        let of =
+            |number: u32| folder.path().join(format!("file.{}-{number}.new", std::process::id()));
+        std::os::unix::fs::symlink(&other, of(1)).unwrap();
+        fs::copy(&other, of(2)).unwrap();
         super::write(&path, b"templates").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"templates");
-        assert_eq!(fs::read(&other).unwrap(), b"of another program");
+        for other in [&other, &of(2)] {
+            assert_eq!(fs::read(other).unwrap(), b"of another program");
+        }
+        assert!(!of(3).exists());
+        (3..=super::NAMES).for_each(|number| fs::write(of(number), "").unwrap());
+        assert_eq!(super::write(&path, b"").unwrap_err().kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_failure_leaves_no_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("folder");
+        fs::create_dir_all(path.join("full")).unwrap();
+        super::write(&path, b"templates").unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

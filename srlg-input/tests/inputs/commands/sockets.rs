@@ -192,12 +192,22 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
     }
     // A file that is damaged costs its templates, and no more.
     let bytes = std::fs::read(&path).unwrap();
-    let told = [&bytes[..bytes.len() - 1], &[1, 0, 0, 0, 7]].map(|damaged| {
+    let mut other_version = bytes.clone();
+    other_version[4 + 7] += 1;
+    let told = [&bytes[..bytes.len() - 1], &other_version].map(|damaged| {
         std::fs::write(&path, damaged).unwrap();
         let mut input = open(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat()).unwrap();
         Come::of(&mut input, |come| come.log.len() >= 2).log[0].clone()
     });
     insta::assert_snapshot!(told.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
+    // A file of another program stays as it is.
+    for text in ["{}", "a text of several words\n"] {
+        std::fs::write(&path, text).unwrap();
+        let error = refused(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat());
+        let InputError::Templates { path: it, error } = error else { panic!("{error}") };
+        assert_eq!((it, error.kind()), (path.clone(), ErrorKind::InvalidData));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
     for path in ["/", "/no/such/file"] {
         let args = ["--listen", "127.0.0.1:0", "--exporters", "::1", "--templates", path];
         let error = refused(&args);
