@@ -112,3 +112,69 @@ impl Load {
         contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Takes from a belt with one reader, to which `load` happens a quarter of a tick later. Returns what was taken, and
+    /// after how long.
+    fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
+        let belt = Belt::default();
+        belt.begin();
+        thread::scope(|scope| {
+            let (started, start) = mpsc::channel();
+            let belt = &belt;
+            let taking = scope.spawn(move || {
+                started.send(Instant::now()).unwrap();
+                (belt.take(Vec::new()), Instant::now())
+            });
+            let start = start.recv().unwrap();
+            thread::sleep(TICK / 4);
+            load(belt);
+            let (taken, end) = taking.join().unwrap();
+            (taken, end - start)
+        })
+    }
+
+    /// Returns what was taken before a tick was over. A busy machine may need several attempts.
+    fn take_at_once(load: impl Fn(&Belt)) -> Load {
+        let mut attempts = (0..50).map(|_| take(&load));
+        attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0
+    }
+
+    fn contacts(count: usize) -> Vec<Contact> {
+        let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+        vec![Contact::new(0, host, host); count]
+    }
+
+    #[test]
+    fn few_contacts_come_after_a_tick() {
+        for count in [0, 1, ENOUGH - 1] {
+            let (taken, after) = take(|belt| assert!(belt.put(&contacts(count))));
+            assert_eq!((taken.contacts.len(), taken.readers), (count, 1));
+            assert!(after >= TICK, "{count} after {after:?}");
+        }
+    }
+
+    #[test]
+    fn enough_contacts_come_at_once() {
+        let taken = take_at_once(|belt| {
+            assert!(belt.put(&contacts(ENOUGH - 1)) && belt.put(&contacts(1)));
+        });
+        assert_eq!(taken.contacts.len(), ENOUGH);
+    }
+
+    #[test]
+    fn the_end_of_a_reader_comes_at_once() {
+        let taken = take_at_once(|belt| belt.end(Ok(())));
+        assert_eq!((taken.contacts.len(), taken.readers), (0, 0));
+        let taken = take_at_once(|belt| belt.end(Err(InputError::NoExporters)));
+        assert!(matches!(taken.failures[..], [InputError::NoExporters]));
+    }
+}
