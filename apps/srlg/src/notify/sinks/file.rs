@@ -99,7 +99,8 @@ impl File {
             file.set_len(bytes)?;
             Ok((bytes, mark))
         });
-        let (bytes, mut mark) = read.with_context(|| format!("cannot read {}", path.display()))?;
+        let (bytes, mut mark) =
+            read.with_context(|| format!("cannot append to {}", path.display()))?;
         if bytes == 0 {
             // Another file was just begun.
             mark = fs::File::open(self.former(1))
@@ -175,35 +176,47 @@ impl Channel for File {
     }
 }
 
-/// How the lines of a file of alerts begin.
-const BEGINNINGS: [&[u8]; 2] = [b"{\"number\":", b"{\"held\":"];
+/// How the lines of a file of alerts begin: before a number, and after it.
+const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
-/// Whether `line`, which may have been cut off, is one of a file of alerts.
-fn is_ours(line: &[u8]) -> bool {
-    BEGINNINGS.iter().any(|beginning| {
-        let length = line.len().min(beginning.len());
-        line[..length] == beginning[..length]
+/// The most bytes of a beginning, with a number of up to 20 digits.
+const BEGINNING: u64 = 64;
+
+/// Returns whether `line` begins as one of a file of alerts. One that is not whole may be cut off anywhere.
+fn is_ours(line: &[u8], is_whole: bool) -> bool {
+    let begins =
+        |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);
+    BEGINNINGS.iter().any(|[before, after]| {
+        let rest = line.get(before.len()..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_number = digits > 0 || !is_whole && rest.is_empty();
+        begins(line, before) && is_number && begins(&rest[digits..], after)
     })
 }
 
 /// The bytes of all whole lines, and what the last one is about.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    (&*file).take(BEGINNING).read_to_end(&mut head)?;
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let bytes = file.seek(SeekFrom::End(0))?;
     let from = bytes.saturating_sub(2 * LINE);
     file.seek(SeekFrom::Start(from))?;
     let mut tail = Vec::new();
     file.read_to_end(&mut tail)?;
     let end = tail.iter().rposition(|byte| *byte == b'\n');
-    let (whole, cut) = tail.split_at(end.map_or(0, |end| end + 1));
-    let whole = whole.strip_suffix(b"\n").unwrap_or_default();
-    let start = whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let last = &whole[start..];
+    let cut = &tail[end.map_or(0, |end| end + 1)..];
+    let last = end.and_then(|end| tail[..end].rsplit(|byte| *byte == b'\n').next());
     // What another program has written stays as it is.
     ensure!(
-        is_ours(cut) && is_ours(last) && (end.is_some() || from == 0),
-        "it is no file of alerts: give another path"
+        is_ours(first, first.len() < head.len())
+            && last.map_or(from == 0, |last| is_ours(last, true))
+            && is_ours(cut, false),
+        "the file holds something else; give another path"
     );
-    Ok((bytes - cut.len() as u64, serde_json::from_slice(last).ok()))
+    let mark = last.and_then(|last| serde_json::from_slice(last).ok());
+    Ok((bytes - cut.len() as u64, mark))
 }
 
 #[cfg(test)]
@@ -211,6 +224,7 @@ mod tests {
     use std::fs;
 
     use super::{Channel, File, Rotation, Store};
+    use crate::notify::store::tests::notices;
 
     #[test]
     fn a_file_of_another_program_stays_as_it_is() {
@@ -222,16 +236,59 @@ mod tests {
             let opened = File::open(&path, rotation, 0, &Store::open(None).unwrap()).is_ok();
             (opened, fs::read_to_string(&path).unwrap())
         };
-        for text in ["{\"key\": 1}", "secret", "a line\n", "a line\n{\"num", "{\"held\":4}\nx"] {
+        let long = "{\"held\":4}\n".repeat(20_000);
+        for text in [
+            "{\"key\": 1}",
+            "{\"number\":5}",
+            "{\"number\":5,\"x",
+            "{\"number\":,",
+            "{\"held\":4,",
+            "secret",
+            "a line\n",
+            "a line\n{\"num",
+            "a line\n{\"held\":4}\n",
+            "\n",
+            "secret\n\n",
+            "{\"held\":4}\n\n",
+            "{\"held\":4}\nx",
+            "{\"nu\n",
+            "{\"number\":5}\n",
+            "{\"number\":5\n",
+            &format!("a line\n{long}"),
+        ] {
             assert_eq!(open(text), (false, text.to_owned()));
         }
         for (text, whole) in [
             ("", ""),
             ("{\"nu", ""),
+            ("{\"number\":15", ""),
+            ("{\"number\":15,\"id\":\"8c", ""),
+            ("{\"held\":4", ""),
             ("{\"held\":4}\n", "{\"held\":4}\n"),
-            ("{\"held\":4}\n{\"number\":1,\"x", "{\"held\":4}\n"),
+            ("{\"held\":4}\n{\"number\":1,\"i", "{\"held\":4}\n"),
+            ("{\"number\":1,\"id\":\"8c\"}\n", "{\"number\":1,\"id\":\"8c\"}\n"),
+            (&format!("{long}{{\"he"), &long),
         ] {
             assert_eq!(open(text), (true, whole.to_owned()));
+        }
+    }
+
+    #[test]
+    fn lines_are_continued_wherever_the_last_one_was_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("alerts");
+        let rotation = Rotation { bytes: 1 << 20, keep: 8 };
+        let open = || File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
+        let mut file = open();
+        file.tell_held(15).unwrap();
+        file.send(12, &notices(1)[0]).unwrap();
+        drop(file);
+        let whole = fs::read(&path).unwrap();
+        for length in 0..=whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            drop(open());
+            let lines = whole[..length].iter().rposition(|byte| *byte == b'\n');
+            assert_eq!(fs::read(&path).unwrap(), whole[..lines.map_or(0, |end| end + 1)]);
         }
     }
 
