@@ -27,6 +27,9 @@ use crate::show::web;
 /// The least that a detector reports.
 const LEAST_THRESHOLD: u32 = 8;
 
+/// The shortest time after which an exporter may be silent: they are looked at once a second.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
+
 /// Makes a configuration of `file`, which was read with `problems`.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {
     let mut it = Resolver { problems, slice: file.general.slice, file: &file };
@@ -70,7 +73,8 @@ impl Resolver<'_, '_> {
     }
 
     fn check_general(&mut self) {
-        let General { slice, http, http_public, checkpoint, keep, .. } = &self.file.general;
+        let General { slice, http, http_public, checkpoint, keep, silent_after, .. } =
+            &self.file.general;
         let span = |key| self.file.keys.get(key).map_or(0..0, Spanned::span);
         if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
             self.problems.add(
@@ -85,6 +89,20 @@ impl Resolver<'_, '_> {
         }
         if let Some(Err(error)) = http.map(|http| web::check(http, *http_public)) {
             self.problems.add(span("http"), error.to_string());
+        }
+        let names = self.file.keys.get("http-names").and_then(|names| names.get_ref().as_array());
+        for name in names.into_iter().flat_map(|names| names.iter()) {
+            if let Some(Err(error)) = name.get_ref().as_str().map(web::check_name) {
+                self.problems.add(name.span(), error.to_string());
+            }
+        }
+        if let Some(after) = silent_after.filter(|after| *after < LEAST_SILENCE) {
+            let text = format!("silent-after is {after:?}: give at least {LEAST_SILENCE:?}");
+            self.problems.add(span("silent-after"), text);
+        }
+        if silent_after.is_some() && self.file.tables.network.is_some() {
+            let text = "silent-after has no effect on a network: give --silent-after to each `srlg probe` instead";
+            self.problems.add(span("silent-after"), text);
         }
     }
 
@@ -129,6 +147,15 @@ impl Resolver<'_, '_> {
         let RuleTable { name, thresholds, networks, .. } = rule;
         self.require("rule", at, "name", name.is_empty());
         let terms = terms(rule);
+        if let Some(after) = rule.unconfirmed_after
+            && terms.unconfirmed_after_ms < terms.hold_ms
+        {
+            let hold = Duration::from_millis(terms.hold_ms);
+            let text = format!(
+                "in the rule {name}: unconfirmed-after is {after:?}: give at least hold, which is {hold:?}"
+            );
+            self.add("rule", at, "unconfirmed-after", text);
+        }
         let mut windows = BTreeMap::new();
         for (window, threshold) in thresholds {
             let Some(slices) = self.slices(window.length) else {
@@ -200,13 +227,14 @@ fn terms(rule: &RuleTable) -> Terms {
     let ms = |time: Option<Duration>, default| {
         time.map_or(default, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     };
+    let hold_ms = ms(rule.hold, default.hold_ms);
     Terms {
         down: rule.down.unwrap_or(default.down),
         for_slices: rule.for_slices.unwrap_or(default.for_slices),
         of_slices: rule.of_slices.unwrap_or(default.of_slices),
-        hold_ms: ms(rule.hold, default.hold_ms),
+        hold_ms,
         repeat_ms: ms(rule.repeat, default.repeat_ms),
-        unconfirmed_after_ms: ms(rule.unconfirmed_after, default.unconfirmed_after_ms),
+        unconfirmed_after_ms: ms(rule.unconfirmed_after, default.unconfirmed_after_ms.max(hold_ms)),
         ..default
     }
 }

@@ -154,6 +154,11 @@ queue = 0
         "[input]\nlisten = ['[::]:2055']",
         "http = 'here'",
         "\nhttp = '0.0.0.0:80'",
+        "http-names = [\n'srlg.example',\n'a:8080', '[::1]:80', '',\n'http://a']",
+        "silent-after = '999ms'",
+        "silent-after = '1m'\n[network]\nprobes = ['a']",
+        "[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nhold = '2m'\nunconfirmed-after = '119s'",
+        "[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nunconfirmed-after = '59s'",
         "[[view]]\nname = 'x/y'",
         "[[view]]\nname = 'x'\nmeasure = 'outside'",
         "[[view]]\nname = 'x'\npairs = 100000000000",
@@ -164,6 +169,20 @@ queue = 0
         texts += &format!("{text}\n    {}\n", problems.replace('\n', "\n    "));
     }
     insta::assert_snapshot!("problems_of_many", texts);
+}
+
+#[test]
+fn an_unconfirmed_end_comes_no_sooner_than_a_confirmed_one() {
+    for (keys, after_ms) in [
+        ("", 86_400_000),
+        ("hold = '2d'", 172_800_000),
+        ("hold = '2m'\nunconfirmed-after = '2m'", 120_000),
+    ] {
+        let text = format!("[[rule]]\nname = 'r'\nthresholds = {{ 60s = 20 }}\n{keys}");
+        let config = Config::parse(&text).unwrap();
+        let rule = config.views[0].rules.rule(host("192.0.2.1")).unwrap();
+        assert_eq!(rule.unconfirmed_after_ms(), after_ms, "{keys}");
+    }
 }
 
 #[test]

@@ -74,6 +74,15 @@ pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     Ok(())
 }
 
+/// Checks that `name` can be the host of a request.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    ensure!(
+        Authority::try_from(name).is_ok_and(|authority| authority.host() == name),
+        "http-names has {name:?}: give a name without a port, as srlg.example"
+    );
+    Ok(())
+}
+
 impl Web {
     /// Serves the latest of `boards` to `visitors` at `address`; port 0 lets the system choose one.
     pub fn start(address: SocketAddr, visitors: Visitors, boards: Boards) -> Result<Self> {
