@@ -231,7 +231,7 @@ fn lock(state: &Path) -> Result<File> {
     let mode = fs::metadata(state).map(|of| of.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o007 != 0) {
         warn!(
-            "others can read the state in {0}, and who knows its seed can hide hosts: chmod -R o= {0}",
+            "other users can read the state in {0}, and its seed lets them hide hosts from the detectors; run chmod -R o= {0}",
             state.display()
         );
     }
