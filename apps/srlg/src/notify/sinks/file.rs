@@ -1,7 +1,7 @@
 //! Lines of JSON in a file, another file when it is large.
 //!
-//! Invariant: each notice is one line, once, whenever the program is killed: a line that was begun is cut off, and the
-//! last line tells where to go on, if its notice is one of this database. Numbers of another database tell nothing.
+//! Invariant: each notice is one line, once, whenever the program is killed. An incomplete line is cut off, and writing
+//! continues after the notice of the last line if that is in this database. A file with other content is left alone.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
