@@ -28,6 +28,7 @@ use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 pub use document::Problems;
 pub use file::General;
+pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 
 /// Everything that a monitor does.

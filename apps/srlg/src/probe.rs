@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
+use crate::config::parse_silence;
 use crate::network::NetworkVersion;
 use crate::network::connect::Access;
 
@@ -75,7 +76,7 @@ pub struct Args {
     pub device: Device,
 
     /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "listen")]
+    #[arg(long, value_name = "TIME", value_parser = parse_silence, requires = "listen")]
     pub silent_after: Option<Duration>,
 
     /// At the end, wait until the collector has everything on its disk

@@ -22,6 +22,16 @@ use crate::show::web::Visitors;
 /// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
 pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
 
+/// The shortest time after which an exporter can be silent. Exporters are checked once a second.
+pub(super) const LEAST_SILENCE: Duration = Duration::from_secs(1);
+
+/// Parses the time after which an exporter is silent.
+pub(crate) fn parse_silence(text: &str) -> Result<Duration, String> {
+    let after = parse_duration(text).map_err(|error| error.to_string())?;
+    let is_enough = after >= LEAST_SILENCE;
+    is_enough.then_some(after).ok_or_else(|| format!("give at least {LEAST_SILENCE:?}"))
+}
+
 /// Settings that are not part of a table; as options of a command those that it takes.
 #[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -68,7 +78,7 @@ pub struct General {
     pub checkpoint: Duration,
 
     /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
     pub silent_after: Option<Duration>,
 

@@ -20,15 +20,13 @@ use crate::alerts::rules::{Allow, AllowTarget, Rules};
 use crate::alerts::{Rule, Terms};
 use crate::config::ViewConfig;
 use crate::config::file::{
-    AllowTable, File, General, LabelTable, PREFIXES, RuleTable, Tables, ViewTable, Window,
+    AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
+    Window,
 };
 use crate::show::web;
 
 /// The least that a detector reports.
 const LEAST_THRESHOLD: u32 = 8;
-
-/// The shortest time after which an exporter may be silent: they are looked at once a second.
-const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
 /// Makes a configuration of `file`, which was read with `problems`.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {

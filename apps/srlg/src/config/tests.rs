@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use srlg_host::Device;
 
-use super::Config;
+use super::{Config, parse_silence};
 
 const WHOLE: &str = r#"
 inside = ["198.51.100.0/24", "2001:db8::/32"]
@@ -169,6 +169,14 @@ queue = 0
         texts += &format!("{text}\n    {}\n", problems.replace('\n', "\n    "));
     }
     insta::assert_snapshot!("problems_of_many", texts);
+}
+
+#[test]
+fn an_exporter_is_silent_after_a_second_at_the_earliest() {
+    for (text, seconds) in [("1s", Some(1)), ("2m", Some(120)), ("999ms", None), ("0s", None)] {
+        let after = parse_silence(text).ok();
+        assert_eq!(after.map(|after| after.as_secs()), seconds, "{text}");
+    }
 }
 
 #[test]
