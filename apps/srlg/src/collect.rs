@@ -142,7 +142,9 @@ fn open(
     };
     let start = Position { sequence: last_former, witness: None };
     let position = kept.as_ref().map_or(start, Attachment::position);
-    let sites = Sites::new(plan.version, names, network.seed(), plan.oldest_report());
+    let oldest = plan.oldest_report();
+    let sites = Sites::new(plan.version, names, network.seed(), oldest, network.slice_ms);
+    kept.iter().for_each(|kept| sites.restore(&kept.exporters));
     let mut desk = Desk::new(config);
     let ended = delivery.restore(&mut desk)?;
     delivery.tell(&desk, &ended)?;

@@ -1,6 +1,7 @@
 //! A monitor without its process: what it tells of contacts, and after it was started again.
 
 use std::path::Path;
+use std::time::Duration;
 
 use srlg_cli::alerts::{Status, Why};
 use srlg_cli::config::Config;
@@ -8,7 +9,8 @@ use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
 use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
-use srlg_input::Contact;
+use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
+use srlg_input::{Contact, Status as InputStatus};
 
 const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
 
@@ -21,7 +23,7 @@ fn view(name: &str, role: &str) -> String {
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
-        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n{views}{RULE}",
+        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n{views}{RULE}",
         folder.display()
     ))
     .unwrap()
@@ -104,12 +106,76 @@ fn a_clock_that_is_set_forward_by_an_hour_ends_no_alert_and_starts_none_again() 
     let start_ms = now_ms() - 4_000_000;
     let mut told = feed(&mut first.monitor, start_ms, 10, 100);
     let later_ms = start_ms + 3_610_000;
-    first.monitor.miss_contacts_until(later_ms * 1_000_000);
+    first.monitor.set_forward(Duration::from_secs(3_600), later_ms * 1_000_000);
     told.extend(feed(&mut first.monitor, later_ms, 20, 100));
     told.extend(feed(&mut first.monitor, later_ms + 20_000, 30, 1));
     let changes = told.iter().filter(|notice| notice.status != Status::Update);
     let changes: Vec<_> = changes.map(|notice| (notice.status, notice.id)).collect();
     assert_eq!(changes, [(Status::Start, told[0].id), (Status::End, told[0].id)]);
+}
+
+/// What an input says of exporters, each with the second of its last datagram.
+fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> InputStatus {
+    let exporters = exporters.map(|(address, second)| {
+        let mut counts = FlowCounts::default();
+        counts.records = 1;
+        let last_ns = (start_ms + second * 1_000) * 1_000_000;
+        ExporterStatus {
+            address: (address, 0).into(),
+            last_seen_ns: last_ns,
+            last_read_ns: last_ns,
+            counts,
+            losses: Losses::default(),
+            skew_ns: 0,
+            templates: 0,
+            backlog: None,
+            undecodable: Vec::new(),
+        }
+    });
+    InputStatus { exporters: exporters.into(), ..InputStatus::default() }
+}
+
+#[test]
+fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Continued::open(&config(folder.path(), &["a"])).unwrap();
+    let start_ms = (now_ms() / 1_000 - 300) * 1_000;
+    let [a, b] = [[127, 0, 0, 1], [127, 0, 0, 2]];
+    let mut of = open();
+    let mut told = Vec::new();
+    for second in 0..200 {
+        if second == 20 {
+            // The last checkpoint is of the second 19.
+            of.checkpoints.finish(&mut of.monitor).unwrap();
+            of.ledger.keep(of.monitor.desk(), &told).unwrap();
+            drop(of.ledger);
+            of = open();
+        }
+        let time_ns = (start_ms + second * 1_000) * 1_000_000;
+        of.monitor.pass(time_ns).unwrap();
+        // The second exporter alone tells of the flood, and sends nothing after second 11.
+        let peers = if (2..12).contains(&second) { 100 } else { 0 };
+        for (exporter, peers) in [(a, 1), (b, peers)] {
+            for peer in 0..peers {
+                let peer: [u8; 4] = (0xc633_0000_u32 + peer).to_be_bytes();
+                let mut contact = Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into());
+                contact.exporter = Some(exporter.into());
+                of.monitor.take(&contact).unwrap();
+            }
+        }
+        let input = match second < 20 {
+            true => status(start_ms, [(a, second), (b, second.min(11))]),
+            false => status(start_ms, [(a, second), (a, second)]),
+        };
+        of.monitor.look_at(&input, time_ns);
+        told.extend(of.monitor.notices().unwrap());
+    }
+    let ends = told.iter().filter(|notice| notice.status == Status::End).count();
+    assert_eq!(ends, 0, "{told:?}");
+    let last = told.last().unwrap();
+    assert_eq!(last.why, Why::Unconfirmed);
+    let silent: Vec<_> = last.silent.iter().map(|silent| silent.source.as_str()).collect();
+    assert_eq!(silent, ["127.0.0.2"]);
 }
 
 #[test]

@@ -87,6 +87,9 @@ impl Decoder {
         let counts = sink.counts;
         entry.exporter.counts += &counts;
         entry.exporter.last_seen_ns = received_ns;
+        if counts.of(Reason::Version) + counts.of(Reason::Malformed) == 0 {
+            entry.exporter.last_read_ns = received_ns;
+        }
         let after = entry.usage();
         self.exporters.counts += &counts;
         if is_newcomer && counts.records > 0 {

@@ -53,6 +53,8 @@ impl Backlog {
 pub struct Exporter {
     /// When its last datagram came.
     pub(crate) last_seen_ns: u64,
+    /// When its last datagram came that could be decoded.
+    pub(crate) last_read_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
     pub(crate) losses: Losses,
@@ -71,6 +73,7 @@ impl Exporter {
     pub(crate) fn new(options: &DecoderOptions) -> Self {
         Self {
             last_seen_ns: 0,
+            last_read_ns: 0,
             counts: FlowCounts::default(),
             skew: Skew::default(),
             losses: Losses::default(),
@@ -172,6 +175,8 @@ pub struct ExporterStatus {
     pub address: SocketAddr,
     /// When its last datagram came, in nanoseconds since the Unix epoch.
     pub last_seen_ns: u64,
+    /// The same of its last datagram that could be decoded.
+    pub last_read_ns: u64,
     /// What became of its datagrams.
     pub counts: FlowCounts,
     /// What is missing of its exports.
@@ -194,6 +199,7 @@ impl ExporterStatus {
             Self {
                 address: SocketAddr::new(key.address, key.port),
                 last_seen_ns: exporter.last_seen_ns,
+                last_read_ns: exporter.last_read_ns,
                 counts: exporter.counts().clone(),
                 losses: exporter.losses(),
                 skew_ns: exporter.skew_ns(),

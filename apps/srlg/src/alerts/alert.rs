@@ -48,11 +48,13 @@ pub enum Why {
     Group,
     /// No rule is about the host any more.
     Rule,
-    /// There are fewer opposite hosts, but exporters or sites that told of the host are silent. An end with this reason comes
-    /// when they have been for too long.
+    /// There are fewer opposite hosts, but exporters or sites that saw the host are silent. An end with this reason comes when
+    /// nobody has confirmed it for long.
     Unconfirmed,
-    /// Those that were silent are heard of again.
-    Heard,
+    /// No exporter or site that saw the host is silent any more.
+    Resumed,
+    /// There are as many opposite hosts again, although exporters or sites that saw the host are silent.
+    Above,
 }
 
 /// The severity of an alert: how far the count is above the threshold.
@@ -134,7 +136,7 @@ pub struct Alert {
     pub now_ms: u64,
     /// The same, up to which there were as many opposite hosts; of what ended.
     pub until_ms: Option<u64>,
-    /// Exporters or sites that told of the host and are silent, while the end cannot be confirmed for that reason.
+    /// Exporters or sites that saw the host and are silent, while the end cannot be confirmed for that reason.
     pub silent: Vec<SilentSource>,
     /// Counts in the windows that have passed their threshold: active ones first, of these the most severe one. There is at
     /// least one.

@@ -11,10 +11,11 @@ use srlg_input::contact::Sampling;
 
 use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
+use crate::alerts::witnesses::Suspect;
 use crate::alerts::{
     Alert, Condition, Miss, Sighting, Sightings, Status, Subject, Tracker, Witnesses,
 };
-use crate::notify::notice::{Context, Evidence, Notice};
+use crate::notify::notice::{Context, Evidence};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 
@@ -182,12 +183,12 @@ impl Book {
 
     /// Takes a closed slice, the one after the last or a later one. `evidence` is asked about the hosts of an alert that
     /// starts or is active, the one with the most peers first, and the length of its main window in slices; `witnesses` about
-    /// a host with an alert, and when the longest window began with which that started.
+    /// a host with an alert.
     pub(crate) fn close(
         &mut self,
         slice: &ClosedSlice,
         evidence: impl Fn(&[IpAddr], u32) -> Evidence,
-        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
+        witnesses: impl Fn(Suspect) -> Witnesses,
     ) {
         let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
         self.closed += 1;
@@ -244,7 +245,7 @@ impl Book {
         slice: u64,
         newest_input_ms: u64,
         condition: impl Fn(u64) -> Condition,
-        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
+        witnesses: impl Fn(Suspect) -> Witnesses,
     ) {
         self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
         while self.next < slice {
@@ -263,19 +264,21 @@ impl Book {
         sightings: &Sightings,
         condition: Condition,
         newest_input_ms: u64,
-        witnesses: impl Fn(IpAddr, u64) -> Witnesses,
+        witnesses: impl Fn(Suspect) -> Witnesses,
     ) -> Vec<Alert> {
         self.next += 1;
         self.is_input_lost = condition.is_input_lost;
         let window_ms = u64::from(self.window) * self.slice_ms;
+        let now_ms = self.now_ms();
         let witnesses = |host, start_ms: u64| {
-            let witnesses = witnesses(host, start_ms.saturating_sub(window_ms));
+            let since_ms = start_ms.saturating_sub(window_ms);
+            let witnesses = witnesses(Suspect { host, start_ms, since_ms, now_ms });
             match condition.is_input_lost && witnesses.silent.is_empty() {
                 true => Witnesses::silent("the input", newest_input_ms),
                 false => witnesses,
             }
         };
-        let (now_ms, rules) = (self.now_ms(), &self.rules);
+        let rules = &self.rules;
         self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
     }
 
@@ -301,15 +304,6 @@ impl Book {
         let count = |host: &IpAddr| counts.get(host).copied().unwrap_or(0.0);
         hosts.sort_by(|a, b| count(b).total_cmp(&count(a)));
         hosts
-    }
-
-    /// Returns the hosts that an open alert is about.
-    pub(crate) fn hosts_of(&self, notice: &Notice) -> impl Iterator<Item = IpAddr> {
-        let hosts = self.tracker.hosts().filter(|host| self.tracker.is_active(*host));
-        hosts.filter(|host| match notice.network {
-            Some(network) => network.contains(host),
-            None => notice.host == *host,
-        })
     }
 
     /// Returns what is known of the view. `hits` are those of allowances that take contacts out.

@@ -72,23 +72,17 @@ impl Desk {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for (alert, mut context) in changes {
-                let last = self.open.get(&alert.id);
-                let is_end = alert.status == Status::End;
-                if let Some(last) = last.filter(|_| is_end) {
+                // An end has no evidence of its own.
+                let last = self.open.get(&alert.id).filter(|_| alert.status == Status::End);
+                if let Some(last) = last {
                     context.opposite = last.opposite;
                 }
                 context.direction = Direction::from(self.views[at].role);
                 context.is_inside = self.views[at].measure == Side::Inside;
                 context.label = self.labels.get(host(&alert)).cloned();
                 let mut notice = Notice::new(alert, context);
-                match last {
-                    // An end has no evidence of its own.
-                    Some(last) if is_end => notice.kind = last.kind,
-                    // Nor has an update after a restart.
-                    Some(last) if notice.exporters.is_empty() => {
-                        notice.exporters = last.exporters.clone();
-                    }
-                    _ => {}
+                if let Some(last) = last {
+                    notice.kind = last.kind;
                 }
                 notices.push(notice);
             }

@@ -47,6 +47,14 @@ pub(crate) struct HostDetails {
     syn_only: u64,
 }
 
+/// The exporters that saw a host, for a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HostExporters {
+    host: IpAddr,
+    since_ms: u64,
+    exporters: Vec<IpAddr>,
+}
+
 /// The protocol and the port of a receiver, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct PortKey {
@@ -83,10 +91,21 @@ impl Details {
         }
     }
 
-    /// Looks at `host` from now on; `exporters` have told of it before.
-    pub(crate) fn resume(&mut self, host: IpAddr, exporters: &[IpAddr], now_ms: u64) {
-        let details = HostDetails { exporters: exporters.to_vec(), ..HostDetails::new(now_ms) };
-        self.hosts.insert(host, details);
+    /// Looks at `hosts` from now on, whose exporters were known before.
+    pub(crate) fn resume(&mut self, hosts: Vec<HostExporters>) {
+        for HostExporters { host, since_ms, exporters } in hosts {
+            let details = HostDetails { exporters, ..HostDetails::new(since_ms) };
+            self.hosts.insert(host, details);
+        }
+    }
+
+    /// Returns the exporters of all hosts that are looked at.
+    pub(crate) fn all_exporters(&self) -> Vec<HostExporters> {
+        let exporters = |(host, details): (IpAddr, &HostDetails)| {
+            let HostDetails { since_ms, exporters, .. } = details.clone();
+            HostExporters { host, since_ms, exporters }
+        };
+        self.hosts().map(exporters).collect()
     }
 
     /// Returns all hosts that are looked at, with their details.
@@ -99,7 +118,7 @@ impl Details {
         self.hosts.get(&host)
     }
 
-    /// Returns the exporters that told of `host`, unless there may be others.
+    /// Returns the exporters that saw `host`, unless there may be others.
     pub(crate) fn exporters(&self, host: IpAddr) -> Option<KnownExporters<'_>> {
         self.get(host)?.known_exporters()
     }
@@ -134,16 +153,17 @@ impl HostDetails {
         (all.contacts > 0).then(|| all.detail())
     }
 
-    /// Returns the time from which on contacts were taken, milliseconds since the Unix epoch.
-    pub(crate) const fn since_ms(&self) -> u64 {
-        self.since_ms
-    }
-
-    /// Returns the exporters that told of the host, unless there may be others.
+    /// Returns the exporters that saw the host, unless there may be others.
     pub(crate) fn known_exporters(&self) -> Option<KnownExporters<'_>> {
         let Self { since_ms, exporters, .. } = self;
         let is_known = (1..EXPORTERS).contains(&exporters.len());
         is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
+    }
+
+    /// Takes over when and by which exporters the host was seen according to `earlier` details of the same site.
+    pub(crate) fn keep_exporters_of(&mut self, earlier: &Self) {
+        self.since_ms = self.since_ms.min(earlier.since_ms);
+        earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
     }
 
     fn take(&mut self, seed: u64, peer: IpAddr, contact: &Contact) {

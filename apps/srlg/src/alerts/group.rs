@@ -37,7 +37,7 @@ pub(crate) struct Group {
     pub(crate) members: BTreeSet<IpAddr>,
     /// Up to when the last member that ended had as many.
     pub(crate) until_ms: u64,
-    /// Why the last one ended.
+    /// Why it ends: as unconfirmed if any member did.
     pub(crate) end: Why,
     /// The silent witnesses of members, while no end can be confirmed.
     pub(crate) silent: Vec<SilentSource>,
@@ -98,17 +98,18 @@ impl Group {
     }
 
     /// Takes the largest counts of members, the highest severity of one, and the `silent` witnesses while no end can be
-    /// confirmed. Returns the reason to report that, if any.
+    /// confirmed, and whether a witness of any member is silent. Returns the reason to report that, if any.
     pub(crate) fn step(
         &mut self,
         counts: &[WindowCount],
         severity: Severity,
         silent: Vec<SilentSource>,
+        is_any_silent: bool,
         repeat_ms: u64,
         now_ms: u64,
     ) -> Option<Why> {
-        let is_doubted = !silent.is_empty();
-        let was_doubted = !std::mem::replace(&mut self.silent, silent).is_empty();
+        let is_unconfirmed = !silent.is_empty();
+        let was_unconfirmed = !std::mem::replace(&mut self.silent, silent).is_empty();
         // A window in which no member is left keeps its peak.
         for former in self.windows.values_mut() {
             (former.cardinality, former.std_error) = (0.0, 0.0);
@@ -117,16 +118,19 @@ impl Group {
         for count in counts {
             self.windows.entry(count.slices).or_insert(*count).merge(count);
         }
-        let why = if is_doubted && !was_doubted {
+        let why = if is_unconfirmed && !was_unconfirmed {
             Why::Unconfirmed
-        } else if is_doubted {
+        } else if is_unconfirmed {
             return None;
         } else if severity > self.severity {
             Why::Severity
         } else if self.members.len() >= 2 * self.told_members {
             Why::Peak
-        } else if was_doubted {
-            Why::Heard
+        } else if was_unconfirmed {
+            match is_any_silent {
+                false => Why::Resumed,
+                true => Why::Above,
+            }
         } else if now_ms.saturating_sub(self.told_ms) >= repeat_ms {
             Why::Repeat
         } else {

@@ -40,7 +40,7 @@ pub(crate) struct Active {
 
 /// How far the counts of a host in one slice can be trusted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trust<'a> {
+pub(crate) struct SliceTrust<'a> {
     /// Whether nothing is known of the slice.
     pub(crate) is_input_lost: bool,
     /// Number of the last slices of which nothing is missing.
@@ -93,7 +93,7 @@ enum Turn {
     /// The time until which the count was there.
     End(u64),
     /// It would have ended, if a witness were not silent.
-    Doubt,
+    Unconfirmed,
 }
 
 impl HostState {
@@ -114,9 +114,9 @@ impl HostState {
         rule: &Rule,
         sighting: impl Fn(u32) -> Sighting,
         now_ms: u64,
-        trust: Trust<'_>,
+        trust: SliceTrust<'_>,
     ) -> Option<Change> {
-        let (mut has_joined, mut has_lost, mut until_ms, mut doubted) = (false, false, 0, 0);
+        let (mut has_joined, mut has_lost, mut until_ms, mut unconfirmed) = (false, false, 0, 0);
         self.windows.retain(|length, window| {
             let is_of_rule = rule.windows.contains_key(length);
             has_lost |= !is_of_rule && window.stop();
@@ -128,11 +128,11 @@ impl HostState {
             match window.step(terms, sighting(*length), now_ms, *length, trust) {
                 Some(Turn::Start) => has_joined = true,
                 Some(Turn::End(since_ms)) => until_ms = until_ms.max(since_ms),
-                Some(Turn::Doubt) => doubted += 1,
+                Some(Turn::Unconfirmed) => unconfirmed += 1,
                 None => {}
             }
         }
-        let is_doubted = doubted > 0 && doubted == self.active_courses().count();
+        let is_unconfirmed = unconfirmed > 0 && unconfirmed == self.active_courses().count();
         let below_since_ms = self.below_since_ms();
         let is_active = self.courses_mut().any(|course| course.is_active);
         let severity = self.courses_mut().map(|course| course.severity).max();
@@ -163,10 +163,10 @@ impl HostState {
                 {
                     return Some(Change::End(since_ms, Why::Unconfirmed));
                 }
-                let was_doubted = !active.silent.is_empty();
-                if is_doubted {
+                let was_unconfirmed = !active.silent.is_empty();
+                if is_unconfirmed {
                     active.silent.clone_from(&trust.witnesses.silent);
-                    return (!was_doubted).then_some(Change::Update(Why::Unconfirmed));
+                    return (!was_unconfirmed).then_some(Change::Update(Why::Unconfirmed));
                 }
                 active.silent.clear();
                 let severity = severity.unwrap_or(active.severity);
@@ -182,8 +182,11 @@ impl HostState {
                     Why::Window
                 } else if self.windows.iter().any(doubled) {
                     Why::Peak
-                } else if was_doubted {
-                    Why::Heard
+                } else if was_unconfirmed {
+                    match trust.witnesses.silent.is_empty() {
+                        true => Why::Resumed,
+                        false => Why::Above,
+                    }
                 } else if !trust.is_input_lost
                     && now_ms.saturating_sub(active.told_ms) >= rule.repeat_ms()
                 {
@@ -258,7 +261,7 @@ impl WindowState {
         sighting: Sighting,
         now_ms: u64,
         length: u32,
-        trust: Trust<'_>,
+        trust: SliceTrust<'_>,
     ) -> Option<Turn> {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
         if !trust.is_input_lost {
@@ -291,15 +294,15 @@ impl WindowState {
         }
         let below_ms = *course.below_since_ms.get_or_insert(now_ms);
         let is_for_long = |since_ms| now_ms.saturating_sub(since_ms) >= terms.hold_ms;
-        let Trust { whole_slices, witnesses, .. } = trust;
+        let SliceTrust { whole_slices, witnesses, .. } = trust;
         let is_silent = !witnesses.silent.is_empty();
         if is_silent || length > whole_slices.min(witnesses.whole_slices) {
             course.whole_since_ms = None;
-            return (is_silent && is_for_long(below_ms)).then_some(Turn::Doubt);
+            return (is_silent && is_for_long(below_ms)).then_some(Turn::Unconfirmed);
         }
         let whole_ms = *course.whole_since_ms.get_or_insert(now_ms);
-        // Who was not heard of since may have fallen silent.
-        let ends = is_for_long(whole_ms) && witnesses.heard_ms >= below_ms;
+        // A witness that was not seen since then may be silent.
+        let ends = is_for_long(whole_ms) && witnesses.seen_ms >= below_ms;
         (ends && self.stop()).then_some(Turn::End(whole_ms))
     }
 }

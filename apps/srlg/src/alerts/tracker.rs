@@ -14,7 +14,7 @@ use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Starts, network};
-use crate::alerts::host::{Change, HostState, Trust};
+use crate::alerts::host::{Change, HostState, SliceTrust};
 use crate::alerts::miss::{Miss, Misses};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
@@ -151,7 +151,7 @@ impl Tracker {
 
     /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
     /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted, `witnesses` the sources that
-    /// told of a host since a time in milliseconds since the Unix epoch.
+    /// saw a host whose alert started at a time in milliseconds since the Unix epoch.
     ///
     /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert starts
     /// or ends; windows that are not whole do not end, nor do those of hosts whose witnesses are silent.
@@ -179,7 +179,7 @@ impl Tracker {
             let active = self.hosts.get(&host).and_then(|state| state.active.as_ref());
             let witnesses = active.map(|active| witnesses(host, active.start_ms));
             let witnesses = &witnesses.unwrap_or_default();
-            let trust = Trust { is_input_lost, whole_slices, witnesses };
+            let trust = SliceTrust { is_input_lost, whole_slices, witnesses };
             if self.step(host, rule(host), &mut slice, trust) {
                 started.push(host);
             }
@@ -222,7 +222,7 @@ impl Tracker {
         host: IpAddr,
         rule: Option<&Rule>,
         slice: &mut Slice,
-        trust: Trust<'_>,
+        trust: SliceTrust<'_>,
     ) -> bool {
         let now_ms = slice.now_ms;
         let Some(rule) = rule else {
@@ -255,7 +255,8 @@ impl Tracker {
             if let Some(group) = self.groups.get_mut(&network(host))
                 && group.members.remove(&host)
             {
-                (group.until_ms, group.end) = (group.until_ms.max(until_ms), why);
+                group.until_ms = group.until_ms.max(until_ms);
+                group.end = if group.end == Why::Unconfirmed { group.end } else { why };
             } else {
                 self.tell_end(host, until_ms, why, slice);
             }
@@ -294,7 +295,7 @@ impl Tracker {
             }
             let mut group = Group::new(&first.name, now_ms, members);
             let (counts, severity) = self.largest(&group, slice);
-            group.step(&counts, severity, Vec::new(), u64::MAX, now_ms);
+            group.step(&counts, severity, Vec::new(), false, u64::MAX, now_ms);
             slice.alerts.push(self.of_network(
                 network,
                 &group,
@@ -314,15 +315,17 @@ impl Tracker {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
             let Some(first) = group.members.first() else {
-                group.step(&[], Severity::Warning, Vec::new(), u64::MAX, slice.now_ms);
+                group.step(&[], Severity::Warning, Vec::new(), false, u64::MAX, slice.now_ms);
                 let ended = self.of_network(*network, group, Status::End, group.end, slice);
                 slice.alerts.push(ended);
                 return false;
             };
             let repeat_ms = rule(*first).map_or(u64::MAX, Rule::repeat_ms);
             let (counts, severity) = self.largest(group, slice);
-            let silent = self.silent(group);
-            if let Some(why) = group.step(&counts, severity, silent, repeat_ms, slice.now_ms) {
+            let (silent, is_any_silent) = self.silent(group);
+            if let Some(why) =
+                group.step(&counts, severity, silent, is_any_silent, repeat_ms, slice.now_ms)
+            {
                 let told = self.of_network(*network, group, Status::Update, why, slice);
                 slice.alerts.push(told);
             }
@@ -349,18 +352,18 @@ impl Tracker {
         (largest.into_values().collect(), severity)
     }
 
-    /// Returns the silent witnesses of all members, if no end can be confirmed.
-    fn silent(&self, group: &Group) -> Vec<SilentSource> {
+    /// Returns the silent witnesses of all members, if none can be confirmed to have ended, and whether there is a member with
+    /// silent witnesses.
+    fn silent(&self, group: &Group) -> (Vec<SilentSource>, bool) {
+        let active = |host| self.hosts.get(host)?.active.as_ref();
+        let of_members = group.members.iter().filter_map(active).map(|active| &active.silent);
         let mut silent = Witnesses::default();
-        for host in &group.members {
-            let active = self.hosts.get(host).and_then(|state| state.active.as_ref());
-            let of_host = active.map(|active| active.silent.clone()).unwrap_or_default();
-            if of_host.is_empty() {
-                return Vec::new();
-            }
-            silent.merge(Witnesses { silent: of_host, ..Witnesses::default() });
+        for of_host in of_members.clone() {
+            silent.merge(Witnesses { silent: of_host.clone(), ..Witnesses::default() });
         }
-        silent.silent
+        let is_any = !silent.silent.is_empty();
+        let are_all = of_members.clone().all(|silent| !silent.is_empty());
+        (if are_all { silent.silent } else { Vec::new() }, is_any)
     }
 
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {

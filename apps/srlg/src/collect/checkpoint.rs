@@ -5,6 +5,7 @@
 //! saved in one step, and the database has the alerts of that moment, or later ones. So whichever checkpoint a collector
 //! begins with, it reads on where that one was, and what the database has already is not told again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +19,12 @@ use tracing::info;
 
 use super::rule::RuleState;
 use super::stream::{Position, Witness};
+use crate::alerts::witnesses::TableState;
 use crate::measure::checkpoints::latest;
 use crate::network::VersionId;
 
 /// Version of this module's JSON.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The part of a checkpoint beside the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,8 @@ pub(super) struct Attachment {
     pub(super) witness: Option<Witness>,
     /// How contacts were sampled, by slice of the window.
     pub(super) sampling: Vec<(u64, Sampling)>,
+    /// The exporters of the sites, by the names of these.
+    pub(super) exporters: BTreeMap<String, TableState>,
 }
 
 impl Attachment {

@@ -332,8 +332,8 @@ impl Engine {
             let book = &mut desk.books[view];
             let evidence =
                 |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
-            book.close(&slice, evidence, |host, _| {
-                let mut witnesses = sites.witnesses(view as u8, host);
+            book.close(&slice, evidence, |suspect| {
+                let mut witnesses = sites.witnesses(view as u8, suspect, close.slice);
                 witnesses.merge(silent.clone());
                 witnesses
             });
@@ -392,6 +392,7 @@ impl Engine {
             replay_after: self.rule.replay_after(self.position.sequence),
             witness: self.position.witness,
             sampling: self.sampling.slices().collect(),
+            exporters: self.sites.exporters(),
         };
         checkpoint::save(&mut self.checkpoints, &self.detectors, &attachment).context(
             "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",

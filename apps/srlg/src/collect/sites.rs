@@ -4,7 +4,7 @@
 //! waits for a report. Invariant: memory is bounded by the watch list, because reports of other hosts are ignored and every
 //! list in a report has a most length.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::alerts::details::HostDetails;
+use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::alerts::{Every, Trouble, Witnesses};
 use crate::network::VersionId;
 use crate::network::connect::Link;
@@ -37,6 +38,7 @@ pub(super) struct Sites {
     seed: u64,
     /// How many slices a report may be before or after the slice that closes.
     oldest: u64,
+    slice_ms: u64,
     /// None before the first slice has closed: probes keep the details of hosts that were on the last list.
     watchlist: watch::Sender<Option<Watchlist>>,
     state: Mutex<State>,
@@ -52,8 +54,23 @@ struct State {
 #[derive(Default)]
 struct SiteState {
     spool: Option<SpoolBoard>,
+    /// The last slice of which the site has reported its exporters.
+    slice: Option<u64>,
+    /// The exporters, if the site has any.
+    exporters: Option<WitnessTable>,
     /// By view and host, with the slice of the report.
     hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
+}
+
+impl SiteState {
+    fn follow(&mut self, exporters: &TableState, slice_ms: u64) {
+        if exporters.is_empty() {
+            self.exporters = None;
+            return;
+        }
+        let new = || WitnessTable::new(&[], None, slice_ms, exporters.now_ms);
+        self.exporters.get_or_insert_with(new).follow(exporters);
+    }
 }
 
 /// The reason why a report is rejected.
@@ -66,14 +83,22 @@ enum Rejection {
 }
 
 impl Sites {
-    /// Makes the sites `names` of a network, which have not reported yet. Reports count within `oldest` slices.
-    pub(super) fn new(version: VersionId, names: &[String], seed: u64, oldest: u64) -> Self {
+    /// Makes the sites `names` of a network, which have not reported yet. Reports count within `oldest` slices of `slice_ms`
+    /// milliseconds.
+    pub(super) fn new(
+        version: VersionId,
+        names: &[String],
+        seed: u64,
+        oldest: u64,
+        slice_ms: u64,
+    ) -> Self {
         let sites = names.iter().map(|_| SiteState::default()).collect();
         Self {
             version,
             names: names.to_vec(),
             seed,
             oldest,
+            slice_ms,
             watchlist: watch::Sender::new(None),
             state: Mutex::new(State { sites, rejected: 0, warn: Every::new(SILENCE) }),
         }
@@ -117,18 +142,41 @@ impl Sites {
         evidence
     }
 
-    /// Returns the exporters that told of `host` in the view number `view`, as the sites said last.
-    pub(super) fn witnesses(&self, view: u8, host: IpAddr) -> Witnesses {
+    /// Returns the exporters that saw `suspect` in the view number `view`, as the sites report them when `slice` closes.
+    pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            // Who was silent is so until a report says otherwise, however late that comes.
-            let Some((_, report)) = site.hosts.get(&(view, host)) else { continue };
-            let mut of_site = report.witnesses.clone();
+            // Nothing is asked of a site without exporters.
+            let Some(exporters) = &site.exporters else { continue };
+            let known = site.hosts.get(&(view, suspect.host));
+            let known = known.and_then(|(_, report)| report.details.known_exporters());
+            let mut of_site = exporters.witnesses(known, suspect);
+            if site.slice.is_none_or(|of| of.abs_diff(slice) > self.oldest) {
+                of_site.merge(Witnesses::unknown());
+            }
             of_site.silent.iter_mut().for_each(|silent| silent.source += &format!(" at {name}"));
             witnesses.merge(of_site);
         }
         witnesses
+    }
+
+    /// Returns the exporters of the sites that have some, by the names of the sites.
+    pub(super) fn exporters(&self) -> BTreeMap<String, TableState> {
+        let state = self.state();
+        let tables = self.names.iter().zip(&state.sites);
+        let tables = tables.filter_map(|(name, site)| Some((name, site.exporters.as_ref()?)));
+        tables.map(|(name, table)| (name.clone(), table.state())).collect()
+    }
+
+    /// Takes over `exporters` from a checkpoint, by the names of the sites.
+    pub(super) fn restore(&self, exporters: &BTreeMap<String, TableState>) {
+        let mut state = self.state();
+        for (name, site) in self.names.iter().zip(&mut state.sites) {
+            if let Some(exporters) = exporters.get(name) {
+                site.follow(exporters, self.slice_ms);
+            }
+        }
     }
 
     /// Returns the spool of a probe, as it reported last.
@@ -156,7 +204,8 @@ impl Sites {
         let name = subjects::probe_of(subject);
         let probe = self.names.iter().position(|known| Some(known.as_str()) == name);
         let probe = probe.ok_or_else(|| Rejection::Unknown(subject.to_owned()))?;
-        let SiteReport { version, slice, spool, hosts } = serde_json::from_slice(payload)?;
+        let SiteReport { version, slice, spool, exporters, hosts } =
+            serde_json::from_slice(payload)?;
         let watchlist = self.watchlist.borrow();
         let mut state = self.state();
         let site = &mut state.sites[probe];
@@ -165,7 +214,15 @@ impl Sites {
         if version != self.version {
             return Ok(());
         }
-        for report in hosts {
+        if let Some(exporters) = exporters {
+            site.slice = Some(slice);
+            site.follow(&exporters, self.slice_ms);
+        }
+        for mut report in hosts {
+            if let Some((_, earlier)) = site.hosts.get(&(report.view, report.host)) {
+                // A probe that was started again does not know them.
+                report.details.keep_exporters_of(&earlier.details);
+            }
             if is_asked(&watchlist, report.view, report.host) {
                 site.hosts.insert((report.view, report.host), (slice, report));
             }

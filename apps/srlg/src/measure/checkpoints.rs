@@ -77,11 +77,6 @@ impl Continued {
             if book.is_restored() {
                 watch.miss_contacts();
             }
-            // What their exporters told is not in the checkpoint.
-            for notice in desk.open_alerts().iter().filter(|notice| notice.view == book.name) {
-                let hosts = book.hosts_of(notice);
-                hosts.for_each(|host| watch.resume(host, &notice.exporters, now_ms()));
-            }
         }
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
         let checkpoint = config.general.checkpoint;
@@ -112,7 +107,8 @@ fn restore(
         );
         return Ok(());
     }
-    watch.restore(&snapshot)?;
+    let exporters = watch.restore(&snapshot)?;
+    monitor.restore_exporters(&exporters);
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
     info!(
         "the view {name} continues from a checkpoint of {} ago: contacts since then are missing, and no alert ends before its window has passed",

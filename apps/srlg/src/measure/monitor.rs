@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use anyhow::Result;
 use srlg_host::state::Snapshot;
@@ -11,7 +12,8 @@ use srlg_input::flow::ExporterStatus;
 
 use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
-use crate::alerts::witnesses::{Exporters, last_words};
+use crate::alerts::witnesses::table::last_datagrams;
+use crate::alerts::witnesses::{TableState, WitnessTable};
 use crate::config::Config;
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
@@ -27,7 +29,7 @@ pub struct Monitor {
     contacts: u64,
     samplings: Samplings,
     misplaced: Misplaced,
-    exporters: Exporters,
+    exporters: WitnessTable,
     /// The exporters that the input knew at the last board.
     remembered: HashSet<IpAddr>,
 }
@@ -89,7 +91,7 @@ impl Monitor {
             contacts: 0,
             samplings: Samplings::default(),
             misplaced: Misplaced::default(),
-            exporters: Exporters::new(permitted, silent_after, slice_ms, now_ms()),
+            exporters: WitnessTable::new(permitted, silent_after, slice_ms, now_ms()),
             remembered: HashSet::new(),
         })
     }
@@ -151,13 +153,19 @@ impl Monitor {
     }
 
     /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
-    pub fn hear(&mut self, input: &InputStatus, now_ns: u64) {
-        self.exporters.hear(now_ns / 1_000_000, last_words(input));
+    pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
+        self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set: no window ends that
-    /// reaches back to it.
-    pub fn miss_contacts_until(&mut self, now_ns: u64) {
+    /// Takes over the times of exporters from a checkpoint.
+    pub(crate) fn restore_exporters(&mut self, exporters: &TableState) {
+        self.exporters.restore(exporters);
+    }
+
+    /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set forward by `step`: no window
+    /// ends that reaches back to it.
+    pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
+        self.exporters.set_forward(step.as_millis() as u64);
         self.watches.iter_mut().for_each(|watch| watch.miss_contacts_until(now_ns));
     }
 
@@ -276,6 +284,7 @@ mod tests {
         (0..3).for_each(|_| take(0, &mut monitor));
         let exporter = ExporterStatus {
             address: (address, 0).into(),
+            last_read_ns: 0,
             last_seen_ns: 0,
             counts: FlowCounts::default(),
             losses: Losses::default(),

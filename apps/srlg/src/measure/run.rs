@@ -10,7 +10,7 @@ use srlg_input::{Event, Input, LogLevel, LogLine};
 use tracing::{info, warn};
 
 use crate::alerts::Every;
-use crate::alerts::witnesses::HEAR;
+use crate::alerts::witnesses::LOOK;
 use crate::commands::progress::Progress;
 use crate::config::Config;
 use crate::config::options::Options;
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
         last_reload_ms: started_ms,
         is_last_reload_good: true,
         clock: StepClock::default(),
-        hear: Every::new(HEAR),
+        look: Every::new(LOOK),
     };
     it.delivery.tell(it.monitor.desk(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
@@ -95,7 +95,7 @@ struct Loop<'a> {
     last_reload_ms: u64,
     is_last_reload_good: bool,
     clock: StepClock,
-    hear: Every,
+    look: Every,
 }
 
 impl Loop<'_> {
@@ -109,14 +109,14 @@ impl Loop<'_> {
                 }
                 Event::Time(now_ns) => {
                     if let Some(step) = self.clock.step(Instant::now(), now_ns) {
+                        self.monitor.set_forward(step, now_ns);
                         let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
                         warn!(
                             "the system clock was set forward by {step}: no window that reaches back to it ends"
                         );
-                        self.monitor.miss_contacts_until(now_ns);
                     }
-                    if self.hear.is_due() {
-                        self.monitor.hear(&input.status(), now_ns);
+                    if self.look.is_due() {
+                        self.monitor.look_at(&input.status(), now_ns);
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
@@ -20,9 +21,9 @@ use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 use crate::alerts::Condition;
 use crate::alerts::Witnesses;
 use crate::alerts::book::{Book, ClosedSlice};
-use crate::alerts::details::Details;
+use crate::alerts::details::{Details, HostExporters};
 use crate::alerts::rules::Rules;
-use crate::alerts::witnesses::Exporters;
+use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::config::{General, ViewConfig};
 use crate::measure::track::Track;
 use crate::notify::notice::Evidence;
@@ -53,11 +54,21 @@ struct Slices {
     details: Details,
 }
 
-/// The slices of a view, the book that takes them, and the exporters that tell of its hosts.
+/// What a checkpoint has beside the detector.
+#[derive(Debug, Serialize, Deserialize)]
+struct Attachment {
+    /// How contacts were sampled, by slice of the window.
+    sampling: Vec<(u64, Sampling)>,
+    /// The exporters that saw the hosts with alerts.
+    hosts: Vec<HostExporters>,
+    exporters: TableState,
+}
+
+/// The slices of a view, the book that takes them, and the exporters that see its hosts.
 struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
-    exporters: &'a Exporters,
+    exporters: &'a WitnessTable,
 }
 
 impl Watch {
@@ -96,7 +107,7 @@ impl Watch {
         &mut self,
         contact: &Contact,
         book: &mut Book,
-        exporters: &Exporters,
+        exporters: &WitnessTable,
     ) -> Result<Option<TroubleKind>> {
         let Self { track, slices } = self;
         let pairs = track.pairs(contact, book.rules());
@@ -121,13 +132,13 @@ impl Watch {
         &mut self,
         now_ns: u64,
         book: &mut Book,
-        exporters: &Exporters,
+        exporters: &WitnessTable,
     ) -> Result<()> {
         self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book, exporters })
     }
 
     /// Hands on what waits, at the end of an input, and lets the clock run on for a window, in which nothing ends.
-    pub(crate) fn finish(&mut self, book: &mut Book, exporters: &Exporters) -> Result<()> {
+    pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book, exporters };
         self.track.finish(&mut entries)?;
         if !self.track.clock().is_running() {
@@ -151,27 +162,32 @@ impl Watch {
     }
 
     /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
-    pub(crate) fn snapshot(&mut self, book: &mut Book, exporters: &Exporters) -> Result<Snapshot> {
+    pub(crate) fn snapshot(
+        &mut self,
+        book: &mut Book,
+        exporters: &WitnessTable,
+    ) -> Result<Snapshot> {
         self.track.flush(&mut Entries { slices: &mut self.slices, book, exporters })?;
-        let sampling: Vec<_> = self.slices.sampling.slices().collect();
-        let sampling = serde_json::to_vec(&sampling)?;
-        Ok(self.detector().snapshot()?.with_attachment(sampling))
+        let attachment = Attachment {
+            sampling: self.slices.sampling.slices().collect(),
+            hosts: self.slices.details.all_exporters(),
+            exporters: exporters.state(),
+        };
+        let attachment = serde_json::to_vec(&attachment)?;
+        Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Continues from `snapshot`.
-    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let sampling: Vec<(u64, Sampling)> = serde_json::from_slice(snapshot.attachment())
-            .context("the checkpoint is of another program")?;
+    /// Continues from `snapshot`, and returns the times of exporters that it has.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<TableState> {
+        let Attachment { sampling, hosts, exporters } =
+            serde_json::from_slice(snapshot.attachment())
+                .context("the checkpoint is of another program")?;
         self.slices.detector.restore(snapshot)?;
         for (slice, sampling) in sampling {
             self.slices.sampling.merge(slice, sampling);
         }
-        Ok(())
-    }
-
-    /// Continues with the alert of `host`, of which `exporters` have told by `now_ms`.
-    pub(crate) fn resume(&mut self, host: IpAddr, exporters: &[IpAddr], now_ms: u64) {
-        self.slices.details.resume(host, exporters, now_ms);
+        self.slices.details.resume(hosts);
+        Ok(exporters)
     }
 
     /// Notes that contacts are missing until now: no window ends that reaches so far back.
@@ -233,8 +249,8 @@ impl Slices {
         }
     }
 
-    fn witnesses(&self, exporters: &Exporters, host: IpAddr, since_ms: u64) -> Witnesses {
-        exporters.witnesses(self.details.exporters(host), since_ms)
+    fn witnesses(&self, exporters: &WitnessTable, suspect: Suspect) -> Witnesses {
+        exporters.witnesses(self.details.exporters(suspect.host), suspect)
     }
 }
 
@@ -259,7 +275,7 @@ impl Entries<'_> {
             detail: slices.details.of(hosts),
             ..Evidence::default()
         };
-        book.close(&slice, evidence, |host, since_ms| slices.witnesses(exporters, host, since_ms));
+        book.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
         slices.details.look_at(&book.hosts_with_alerts(&slice.report), book.now_ms());
         Ok(slice.report)
     }
@@ -292,7 +308,7 @@ impl SliceSink for Entries<'_> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, book, exporters } = self;
         slices.detector.skip_to(slice)?;
-        let witnesses = |host, since_ms| slices.witnesses(exporters, host, since_ms);
+        let witnesses = |suspect| slices.witnesses(exporters, suspect);
         let condition = |slice| slices.condition(slice);
         book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
         if let Some(last) = slice.checked_sub(1) {

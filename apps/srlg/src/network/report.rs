@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::VersionId;
-use crate::alerts::Witnesses;
 use crate::alerts::details::HostDetails;
 use crate::alerts::top::at_most;
+use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
 /// The most hosts of one report. With at most 4 kB each they fit into a message.
@@ -49,6 +49,8 @@ pub(crate) struct SiteReport {
     pub(crate) slice: u64,
     /// The spool of the probe.
     pub(crate) spool: SpoolState,
+    /// The exporters of the site, in the first report after a slice.
+    pub(crate) exporters: Option<TableState>,
     /// Hosts of the watch list, at most [`HOSTS_PER_REPORT`].
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
@@ -83,6 +85,4 @@ pub(crate) struct HostReport {
     pub(crate) counts: Vec<(u32, f64)>,
     /// Its ports, prefixes, exporters and a sample of its peers.
     pub(crate) details: HostDetails,
-    /// The exporters that told of it.
-    pub(crate) witnesses: Witnesses,
 }

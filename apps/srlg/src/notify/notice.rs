@@ -116,7 +116,7 @@ pub struct Notice {
     pub sampling: String,
     /// Milliseconds between the newest contact that was read and `now_ms`.
     pub data_age_ms: u64,
-    /// Up to 8 exporters or sites that told of the host and are silent, while the end cannot be confirmed for that reason.
+    /// Up to 8 exporters or sites that saw the host and are silent, while the end cannot be confirmed for that reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
     /// Sites of a network that had not delivered the slice.

@@ -15,7 +15,7 @@ use super::InputSummary;
 use super::site::Site;
 use super::traffic::Traffic;
 use crate::alerts::Every;
-use crate::alerts::witnesses::HEAR;
+use crate::alerts::witnesses::LOOK;
 use crate::measure::step_clock::StepClock;
 
 /// Options of the input of a probe.
@@ -39,7 +39,7 @@ impl Args {
             return self.generate(slice_ms, site);
         }
         let (mut input, mut clock) = (Input::open(&self.source)?, StepClock::default());
-        let mut hear = Every::new(HEAR);
+        let mut look = Every::new(LOOK);
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => site.take(&contact)?,
@@ -51,8 +51,8 @@ impl Args {
                         );
                         site.skip_to(now_ns)?;
                     }
-                    if hear.is_due() {
-                        site.hear(&input.status(), now_ns);
+                    if look.is_due() {
+                        site.look_at(&input.status(), now_ns);
                     }
                     site.pass(now_ns)?;
                 }

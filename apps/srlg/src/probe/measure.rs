@@ -27,7 +27,8 @@ use super::pace::{Pace, Pacer};
 use crate::alerts::Every;
 use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
-use crate::alerts::witnesses::{Exporters, last_words};
+use crate::alerts::witnesses::WitnessTable;
+use crate::alerts::witnesses::table::last_datagrams;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
@@ -81,7 +82,7 @@ struct Slices {
     slice_ms: u64,
     /// How contacts were sampled, by slice: of those that have not gone out.
     sampling: BTreeMap<u64, Sampling>,
-    exporters: Exporters,
+    exporters: WitnessTable,
     totals: Totals,
 }
 
@@ -113,7 +114,7 @@ impl Measurement {
         pace: Option<Pace>,
         device: Device,
         outbox: Arc<Outbox>,
-        exporters: Exporters,
+        exporters: WitnessTable,
     ) -> Result<Self> {
         let NetworkVersion { id: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
@@ -173,12 +174,12 @@ impl Measurement {
     }
 
     /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
-    pub(super) fn hear(&mut self, input: &Status, now_ns: u64) {
-        self.slices.exporters.hear(now_ns / 1_000_000, last_words(input));
+    pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
+        self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
     /// Returns what is known of the exporters.
-    pub(super) const fn exporters(&self) -> &Exporters {
+    pub(super) const fn exporters(&self) -> &WitnessTable {
         &self.slices.exporters
     }
 
@@ -222,15 +223,8 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them and of the `exporters`
-    /// that told of them.
-    fn look_at(
-        &mut self,
-        watchlist: Option<&Watchlist>,
-        end_ms: u64,
-        exporters: &Exporters,
-        window_ms: u64,
-    ) -> Result<Vec<HostReport>> {
+    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them.
+    fn look_at(&mut self, watchlist: Option<&Watchlist>, end_ms: u64) -> Result<Vec<HostReport>> {
         let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
         let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
         self.details.look_at(&hosts.iter().copied().collect::<Vec<_>>(), end_ms);
@@ -242,9 +236,7 @@ impl ViewSlices {
                 Ok::<_, Error>((*window, estimate.cardinality))
             };
             let counts = windows.clone().map(count).collect::<Result<_>>()?;
-            let since_ms = details.since_ms().saturating_sub(window_ms);
-            let witnesses = exporters.witnesses(details.known_exporters(), since_ms);
-            Ok(HostReport { view: self.view, host, counts, details: details.clone(), witnesses })
+            Ok(HostReport { view: self.view, host, counts, details: details.clone() })
         };
         self.details.hosts().map(report).collect()
     }
@@ -312,10 +304,7 @@ impl Sink<'_> {
             if is_newest {
                 let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
                 let watchlist = slices.outbox.watchlist(slices.version);
-                let window_ms = u64::from(slices.window) * slices.slice_ms;
-                let hosts =
-                    of.look_at(watchlist.as_deref(), end_ms, &slices.exporters, window_ms)?;
-                slices.hosts.extend(hosts);
+                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms)?);
             }
         }
         if !self.is_last() {
@@ -358,12 +347,15 @@ impl Slices {
     /// Reports the hosts that the collector asks about, and the spool, to the task that sends reports.
     fn report(&mut self, slice: u64) {
         let (version, spool) = (self.version, self.outbox.spool());
-        let report =
-            |hosts: &[HostReport]| SiteReport { version, slice, spool, hosts: hosts.to_vec() };
+        let report = |hosts: &[HostReport]| {
+            let hosts = hosts.to_vec();
+            SiteReport { version, slice, spool, exporters: None, hosts }
+        };
         let mut reports: Vec<_> = self.hosts.chunks(HOSTS_PER_REPORT).map(report).collect();
         if reports.is_empty() {
             reports.push(report(&[]));
         }
+        reports[0].exporters = Some(self.exporters.state());
         self.hosts.clear();
         self.outbox.reports.send_replace(reports);
     }

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use crate::alerts::witnesses::Exporters;
+use crate::alerts::witnesses::WitnessTable;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
@@ -54,7 +54,7 @@ impl Site {
     ) -> Result<Self> {
         let version = versions.borrow_and_update().clone();
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
-        let exporters = Exporters::new(permitted, options.silent_after, slice_ms, now_ms());
+        let exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
         let measurement = options.measurement(&version, &outbox, exporters)?;
         let mut site = Self { options, outbox, versions, measurement, from_ns: 0 };
         if site.options.is_live && version.first_slice > now_ms() / version.network.slice_ms {
@@ -70,8 +70,8 @@ impl Site {
     }
 
     /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
-    pub(super) fn hear(&mut self, input: &Status, now_ns: u64) {
-        self.measurement.hear(input, now_ns);
+    pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
+        self.measurement.look_at(input, now_ns);
     }
 
     /// Lets time pass until `now_ns`.
@@ -129,7 +129,7 @@ impl SiteOptions {
         &self,
         version: &NetworkVersion,
         outbox: &Arc<Outbox>,
-        exporters: Exporters,
+        exporters: WitnessTable,
     ) -> Result<Measurement> {
         let Self { is_live, pace, device, .. } = *self;
         Measurement::new(version, is_live, pace, device, Arc::clone(outbox), exporters)

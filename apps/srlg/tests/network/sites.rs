@@ -289,7 +289,7 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
         collector.wait_for_slice(held["now_ms"].as_u64().unwrap() / 1_000 + 12);
         assert_eq!(notices.all().last(), Some(&held));
         exports.store(TEMPLATES, Ordering::Relaxed);
-        let heard = notices.wait_for(|notice| notice["why"] == "heard");
+        let heard = notices.wait_for(|notice| notice["why"] == "resumed");
         assert_eq!(heard["silent"], Value::Null);
         let end = notices.wait_for(|notice| notice["status"] == "end");
         assert_eq!(end["why"], "below");

@@ -11,7 +11,7 @@ use srlg_cli::now_ms;
 use crate::running::Site;
 use crate::web::troubles::{UPTIME_MS, flow, template, v9};
 
-const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '3s'\n\
+const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
     [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\n\
     [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
     [[rule]]\nname = 'r'\nthresholds = { 4s = 100 }\nhold = '2s'\n";
@@ -65,7 +65,7 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
             (1, &json!("127.0.0.2"))
         );
         let since_ms = witness["since_ms"].as_u64().unwrap();
-        assert!(since_ms.abs_diff(stopped_ms) < 1_000, "{since_ms} {stopped_ms}");
+        assert!(since_ms.abs_diff(stopped_ms) < 5_000, "{since_ms} {stopped_ms}");
         assert!(held[0]["text"].as_str().unwrap().contains("127.0.0.2 silent since "), "{held:?}");
         // Window, hold and silence are over, and it still goes on.
         thread::sleep(Duration::from_secs(10));
@@ -83,12 +83,13 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         // It is heard again, and tells of no flood: the window is whole after 4 s, and the alert ends 2 s later.
         few.store(true, Relaxed);
         let heard = site.alerts_when(|alerts| !silent(alerts).is_array());
-        assert_eq!(heard[0]["why"], "heard");
+        assert_eq!(heard[0]["why"], "resumed");
         assert_eq!(site.page()["health"]["level"], "good");
-        assert_eq!(site.warnings().len(), 1, "{}", site.log());
-        let heard_ms = now_ms();
+        let warnings = site.warnings();
+        assert!(warnings[0].contains("127.0.0.2"), "{warnings:?}");
+        let seen_ms = now_ms();
         site.alerts_when(<[Value]>::is_empty);
-        assert!(now_ms() - heard_ms > 4_000);
+        assert!(now_ms() - seen_ms > 4_000);
         assert!(site.has_metric("srlg_unconfirmed_alerts{view=\"fan-in\"} 0"));
     });
 }

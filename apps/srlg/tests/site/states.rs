@@ -398,13 +398,13 @@ fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whol
     assert_eq!(run.told()[1..], [(16, Status::Update, Why::Unconfirmed)]);
     // It is heard again, but of the window only so much is known.
     for whole_slices in 0..SHORT + 5 {
-        run.witnesses = Witnesses { heard_ms: u64::MAX, whole_slices, silent: Vec::new() };
+        run.witnesses = Witnesses { seen_ms: u64::MAX, whole_slices, silent: Vec::new() };
         run.host(1, 0.0);
     }
     run.witnesses = Witnesses::default();
     run.host(5, 0.0);
     let told = &run.told()[2..];
-    assert_eq!(told, [(411, Status::Update, Why::Heard), (476, Status::End, Why::Below)]);
+    assert_eq!(told, [(411, Status::Update, Why::Resumed), (476, Status::End, Why::Below)]);
     assert_eq!(run.told.last().unwrap().silent, []);
 }
 
@@ -412,10 +412,10 @@ fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whol
 fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
     let mut run = Run::new();
     run.host(10, 2_000.0);
-    run.witnesses = Witnesses { heard_ms: 10_999, ..Witnesses::default() };
+    run.witnesses = Witnesses { seen_ms: 10_999, ..Witnesses::default() };
     run.host(100, 0.0);
     assert_eq!(run.told.len(), 1, "no end, and no word while the pause is usual");
-    run.witnesses.heard_ms = 11_000;
+    run.witnesses.seen_ms = 11_000;
     run.host(1, 0.0);
     assert_eq!(run.told()[1..], [(111, Status::End, Why::Below)]);
 }
@@ -472,6 +472,9 @@ proptest! {
                 .filter(|point| point.cardinality > 200.0)
                 .collect();
             let whole_slices = if worth == 1 { 0 } else { u32::MAX };
+            for it in [&mut run, &mut other] {
+                it.witnesses = if worth == 2 { silent(it.second) } else { Witnesses::default() };
+            }
             let condition = Condition { is_input_lost: worth == 0, whole_slices };
             run.close_with(&points, condition);
             if restarts {
@@ -479,6 +482,7 @@ proptest! {
             }
             other.close_with(&points, condition);
         }
+        (run.witnesses, other.witnesses) = (Witnesses::default(), Witnesses::default());
         (0..20).for_each(|_| drop((run.close(&[]), other.close(&[]))));
         prop_assert_eq!(&run.told, &other.told);
         let mut open: BTreeMap<AlertId, bool> = BTreeMap::new();

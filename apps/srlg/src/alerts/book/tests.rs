@@ -35,7 +35,7 @@ fn close(
         newest_input_ms: 0,
         missing_sites: Vec::new(),
     };
-    book.close(&slice, evidence, |_, _| Witnesses::default());
+    book.close(&slice, evidence, |_| Witnesses::default());
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn host(number: u32) -> IpAddr {
 
 /// Two sites, which are asked about the first host of the second view.
 fn sites() -> Sites {
-    let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3);
+    let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3, 1_000);
     let asked = WatchedView { windows: vec![8, 60], hosts: [host(1)].into() };
     sites.ask(vec![WatchedView::default(), asked]);
     sites
@@ -35,9 +35,8 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let details = details.hosts().next().unwrap().1.clone();
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
     let spool = SpoolState { slices: 9, unsent: 4, lost: 2 };
-    let witnesses = Witnesses::default();
-    let host = HostReport { view: 1, host: host(1), counts, details, witnesses };
-    SiteReport { version: VERSION, slice, spool, hosts: vec![host] }
+    let host = HostReport { view: 1, host: host(1), counts, details };
+    SiteReport { version: VERSION, slice, spool, exporters: None, hosts: vec![host] }
 }
 
 fn hear(sites: &Sites, name: &str, report: &SiteReport) {
@@ -118,4 +117,46 @@ fn a_report_of_another_version_tells_of_the_spool_alone() {
     hear(&sites, "oslo", &SiteReport { version: other, ..report(100, 10..12) });
     assert_eq!((sites.rejected(), sites.spool(0).map(|it| it.lost)), (0, Some(2)));
     assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
+}
+
+/// A table of the exporters 192.0.2.1, which sends until the second 90, and 192.0.2.2, at the second `now`.
+fn table(now: u64) -> TableState {
+    let mut table = WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], None, 1_000, 0);
+    for second in 1..=now {
+        let last = [(1, second.min(90)), (2, second)];
+        let last = last.map(|(at, second)| (IpAddr::from([192, 0, 2, at]), second * 1_000));
+        table.update(second * 1_000, last);
+    }
+    table.state()
+}
+
+#[test]
+fn a_silent_exporter_of_a_site_is_remembered_whatever_becomes_of_the_probe() {
+    let sites = sites();
+    let suspect =
+        |now| Suspect { host: host(1), start_ms: 80_000, since_ms: 20_000, now_ms: now * 1_000 };
+    let names = |sites: &Sites, slice| {
+        let witnesses = sites.witnesses(1, suspect(slice), slice);
+        let names = witnesses.silent.into_iter().map(|silent| silent.source);
+        (names.collect::<Vec<_>>(), witnesses.whole_slices)
+    };
+    assert_eq!(names(&sites, 110), (vec![], u32::MAX), "no site has exporters");
+    let with = |slice, exporters| SiteReport { exporters: Some(exporters), ..report(slice, 0..0) };
+    let silent = vec!["192.0.2.1 at oslo".to_owned()];
+    hear(&sites, "oslo", &with(110, table(110)));
+    assert_eq!(names(&sites, 110), (silent.clone(), 0));
+    // The probe was started again, and has not seen the exporter.
+    let mut anew = WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], None, 1_000, 111_000);
+    anew.update(112_000, [([192, 0, 2, 2].into(), 112_000)]);
+    hear(&sites, "oslo", &with(112, anew.state()));
+    assert_eq!(names(&sites, 112), (silent.clone(), 0));
+    // So was the collector, from a checkpoint.
+    let next = self::sites();
+    next.restore(&sites.exporters());
+    assert_eq!(names(&next, 113), (silent, 0));
+    // A report of another time confirms nothing.
+    anew.update(130_000, [1, 2].map(|at| ([192, 0, 2, at].into(), 130_000)));
+    hear(&sites, "oslo", &with(130, anew.state()));
+    assert_eq!(names(&sites, 140), (vec![], 0));
+    assert_eq!(names(&sites, 130).0, [""; 0]);
 }

@@ -13,7 +13,7 @@ use super::attacks::Attacks;
 use super::verdict::Verdict;
 use super::{GENERAL, RULE, announce, exporter};
 use crate::alerts::Every;
-use crate::alerts::witnesses::HEAR;
+use crate::alerts::witnesses::LOOK;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::show::board::Board;
@@ -39,13 +39,13 @@ pub(super) fn play(
     let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
     let exporter = exporter::start(attacks, &[to], length)?;
-    let (started, mut shown_ms, mut hear) = (Instant::now(), 0, Every::new(HEAR));
+    let (started, mut shown_ms, mut look) = (Instant::now(), 0, Every::new(LOOK));
     while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
             Some(Event::Contact(contact)) => monitor.take(&contact)?,
             Some(Event::Time(now_ns)) => {
-                if hear.is_due() {
-                    monitor.hear(&input.status(), now_ns);
+                if look.is_due() {
+                    monitor.look_at(&input.status(), now_ns);
                 }
                 monitor.pass(now_ns)?;
             }

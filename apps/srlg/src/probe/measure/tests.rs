@@ -32,7 +32,7 @@ fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
     let to = Arc::clone(&outbox);
-    let exporters = Exporters::new(&[], None, version.network.slice_ms, 0);
+    let exporters = WitnessTable::new(&[], None, version.network.slice_ms, 0);
     (Measurement::new(&version, false, None, Device::Cpu, to, exporters).unwrap(), outbox)
 }
 

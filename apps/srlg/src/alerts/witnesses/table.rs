@@ -1,0 +1,386 @@
+//! When the exporters of one machine sent, and which of them are silent.
+//!
+//! Invariant: an exporter that falls silent is remembered for a day. At most 16,384 are remembered; those that have sent for
+//! less than a minute are forgotten first.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use srlg_input::Status;
+use srlg_input::contact::{IpNet, Networks};
+use tracing::{info, warn};
+
+use super::{KnownExporters, NAMED, Suspect, Witnesses, named};
+use crate::alerts::Every;
+use crate::alerts::top::at_most;
+use crate::show::troubles::EXPORTERS;
+
+/// The shortest time after which an exporter is silent.
+const LEAST_SILENCE_MS: u64 = 15_000;
+
+/// An exporter is silent after so many times its longest pause of the last hour.
+const PAUSES: u64 = 3;
+
+/// A pause of more than an hour is an outage.
+const HOUR_MS: u64 = 3_600_000;
+
+/// Exporters are remembered for so long after their last datagram.
+const DAY_MS: u64 = 24 * HOUR_MS;
+
+/// An exporter that fell silent in this time before the exporters of a host were known may have seen it.
+const BEFORE_MS: u64 = 60_000;
+
+/// An exporter that has sent for less than this time is new: its address may be forged.
+const NEW_MS: u64 = 60_000;
+
+/// The most exporters and networks of a state.
+const MOST_ROWS: usize = 1_024;
+
+/// Time between two lines of the log about silent exporters.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// The times of one exporter, milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ExporterTimes {
+    pub(crate) exporter: IpAddr,
+    /// The last datagram.
+    last_ms: u64,
+    /// How long the exporter has sent, without its silences.
+    active_ms: u64,
+    /// The first datagram after the last silence; 0 if there was none.
+    resumed_ms: u64,
+    /// The time without a datagram after which the exporter is silent.
+    limit_ms: u64,
+}
+
+impl ExporterTimes {
+    fn is_new(&self) -> bool {
+        self.active_ms < NEW_MS
+    }
+}
+
+/// What a table has, for a checkpoint or another machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TableState {
+    /// The time that it is of, milliseconds since the Unix epoch.
+    pub(crate) now_ms: u64,
+    /// Networks of the exporters that may send.
+    #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
+    permitted: Vec<IpNet>,
+    /// Silent exporters first.
+    #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
+    exporters: Vec<ExporterTimes>,
+}
+
+impl TableState {
+    /// Whether the machine has no exporters.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.permitted.is_empty()
+    }
+}
+
+/// The times of the exporters of one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct WitnessTable {
+    /// Networks of the exporters that are waited for.
+    permitted: Vec<IpNet>,
+    lookup: Networks<()>,
+    /// The time after which any exporter is silent, instead of one by its pauses.
+    silent_after: Option<Duration>,
+    slice_ms: u64,
+    started_ms: u64,
+    now_ms: u64,
+    by_address: HashMap<IpAddr, Seen>,
+    /// Times of the last datagrams, ascending.
+    last: Vec<u64>,
+    /// Silent exporters with the same times, ascending.
+    silent: Vec<(u64, IpAddr)>,
+    /// When an exporter that is not new sent again after a silence, the last time.
+    resumed_ms: u64,
+    log: Every,
+    /// Silent exporters that are in the log.
+    logged: HashSet<IpAddr>,
+}
+
+/// The datagrams of an exporter.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    times: ExporterTimes,
+    /// The last time that the input gave, before the system clock was set.
+    given_ms: u64,
+    pauses: Pauses,
+}
+
+/// The longest pauses between datagrams, by ten minutes, the newest first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
+    longest_ms: [u64; 7],
+    /// Number of the newest ten minutes.
+    newest: u64,
+}
+
+impl Pauses {
+    fn add(&mut self, now_ms: u64, pause_ms: u64) {
+        let newest = now_ms / (HOUR_MS / 6);
+        for _ in self.newest..newest.min(self.newest + self.longest_ms.len() as u64) {
+            self.longest_ms.rotate_right(1);
+            self.longest_ms[0] = 0;
+        }
+        self.newest = newest;
+        if pause_ms < HOUR_MS {
+            self.longest_ms[0] = self.longest_ms[0].max(pause_ms);
+        }
+    }
+
+    fn longest_ms(&self) -> u64 {
+        self.longest_ms.into_iter().max().unwrap_or(0)
+    }
+}
+
+impl Seen {
+    fn new(exporter: IpAddr, ms: u64) -> Self {
+        let times = ExporterTimes {
+            exporter,
+            last_ms: ms,
+            active_ms: 0,
+            resumed_ms: 0,
+            limit_ms: LEAST_SILENCE_MS,
+        };
+        Self { times, given_ms: ms, pauses: Pauses::default() }
+    }
+
+    fn from_times(times: ExporterTimes) -> Self {
+        let mut pauses = Pauses::default();
+        pauses.add(times.last_ms, times.limit_ms / PAUSES);
+        Self { times, given_ms: times.last_ms, pauses }
+    }
+
+    /// Takes the time of the newest datagram.
+    fn update(&mut self, ms: u64) {
+        let times = &mut self.times;
+        if std::mem::replace(&mut self.given_ms, ms) == ms {
+            return;
+        }
+        if let Some(pause_ms) = ms.checked_sub(times.last_ms) {
+            match pause_ms < times.limit_ms {
+                true => times.active_ms += pause_ms,
+                false => times.resumed_ms = ms,
+            }
+            self.pauses.add(ms, pause_ms);
+        }
+        // Earlier than before if the system clock was set back.
+        times.last_ms = ms;
+    }
+
+    fn set_limit(&mut self, silent_after: Option<Duration>) {
+        let by_pauses = (PAUSES * self.pauses.longest_ms()).max(LEAST_SILENCE_MS);
+        self.times.limit_ms = silent_after.map_or(by_pauses, |after| after.as_millis() as u64);
+    }
+}
+
+/// Returns the exporters of `input` that have sent records, with the times of their last datagrams in milliseconds since the
+/// Unix epoch. While data sets wait for a template nothing of an exporter is known.
+pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u64)> {
+    let exporters = input.exporters.iter().filter(|exporter| exporter.counts.records > 0);
+    exporters.map(|exporter| {
+        let waiting_ns = exporter.backlog.map_or(u64::MAX, |backlog| backlog.since_ns);
+        (exporter.address.ip(), exporter.last_read_ns.min(waiting_ns) / 1_000_000)
+    })
+}
+
+impl WitnessTable {
+    /// Makes the table of exporters within the networks `permitted`. None was seen until `started_ms`.
+    pub(crate) fn new(
+        permitted: &[IpNet],
+        silent_after: Option<Duration>,
+        slice_ms: u64,
+        started_ms: u64,
+    ) -> Self {
+        Self {
+            permitted: permitted.to_vec(),
+            lookup: Networks::new(permitted.iter().map(|network| (*network, ()))),
+            silent_after,
+            slice_ms,
+            started_ms,
+            now_ms: started_ms,
+            by_address: HashMap::new(),
+            last: Vec::new(),
+            silent: Vec::new(),
+            resumed_ms: 0,
+            log: Every::new(AGAIN),
+            logged: HashSet::new(),
+        }
+    }
+
+    /// Counts in slices of `slice_ms` milliseconds from now on.
+    pub(crate) fn with_slices_of(self, slice_ms: u64) -> Self {
+        Self { slice_ms, ..self }
+    }
+
+    /// Takes the times of the last `datagrams` of exporters, as they are at `now_ms`, and logs which have fallen silent, or
+    /// send again. Exporters that are missing are remembered.
+    pub(crate) fn update(
+        &mut self,
+        now_ms: u64,
+        datagrams: impl IntoIterator<Item = (IpAddr, u64)>,
+    ) {
+        for (exporter, ms) in datagrams {
+            let seen = self.by_address.entry(exporter).or_insert_with(|| Seen::new(exporter, ms));
+            seen.update(ms);
+            seen.set_limit(self.silent_after);
+        }
+        self.sort(now_ms);
+        self.log_changes();
+    }
+
+    /// Takes over the times of `state`, as far as they are newer.
+    pub(crate) fn restore(&mut self, state: &TableState) {
+        for times in &state.exporters {
+            let known = self.by_address.get(&times.exporter);
+            if known.is_none_or(|seen| seen.times.last_ms <= times.last_ms) {
+                self.by_address.insert(times.exporter, Seen::from_times(*times));
+            }
+        }
+        self.sort(self.now_ms.max(state.now_ms));
+    }
+
+    /// Follows `state`, which another machine has reported.
+    pub(crate) fn follow(&mut self, state: &TableState) {
+        if self.permitted != state.permitted {
+            self.permitted.clone_from(&state.permitted);
+            self.lookup = Networks::new(self.permitted.iter().map(|network| (*network, ())));
+        }
+        self.now_ms = state.now_ms;
+        self.restore(state);
+    }
+
+    /// Returns what the table has, silent exporters first.
+    pub(crate) fn state(&self) -> TableState {
+        let is_permitted = |seen: &&Seen| self.lookup.get(seen.times.exporter).is_some();
+        let seen = self.by_address.values().filter(is_permitted);
+        let mut exporters: Vec<ExporterTimes> = seen.map(|seen| seen.times).collect();
+        exporters.sort_by_key(|times| {
+            let is_silent = self.silent_since(times.exporter).is_some();
+            (!is_silent, u64::MAX - times.last_ms, times.exporter)
+        });
+        exporters.truncate(MOST_ROWS);
+        let permitted = self.permitted.iter().copied().take(MOST_ROWS).collect();
+        TableState { now_ms: self.now_ms, permitted, exporters }
+    }
+
+    /// Notes that the system clock was set forward by `step_ms`: that was no pause.
+    pub(crate) fn set_forward(&mut self, step_ms: u64) {
+        for seen in self.by_address.values_mut() {
+            seen.times.last_ms += step_ms;
+        }
+        self.sort(self.now_ms + step_ms);
+    }
+
+    /// Forgets what is too old or too much, and finds the silent exporters of `now_ms`.
+    fn sort(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        self.by_address.retain(|_, seen| now_ms.saturating_sub(seen.times.last_ms) <= DAY_MS);
+        let times = self.by_address.values().map(|seen| seen.times);
+        let by_worth = times.map(|times| (!times.is_new(), times.last_ms, times.exporter));
+        let mut by_worth: Vec<_> = by_worth.collect();
+        if by_worth.len() > EXPORTERS {
+            by_worth.sort_unstable();
+            for (_, _, exporter) in by_worth.drain(..by_worth.len() - EXPORTERS) {
+                self.by_address.remove(&exporter);
+            }
+        }
+        let mut by_time: Vec<_> =
+            by_worth.into_iter().map(|(_, ms, exporter)| (ms, exporter)).collect();
+        by_time.sort_unstable();
+        self.last = by_time.iter().map(|(ms, _)| *ms).collect();
+        by_time.retain(|(_, exporter)| self.silent_since(*exporter).is_some());
+        self.silent = by_time;
+        let known = self.by_address.values().filter(|seen| !seen.times.is_new());
+        let resumed = known.map(|seen| seen.times.resumed_ms);
+        self.resumed_ms = resumed.max().unwrap_or(0);
+    }
+
+    fn log_changes(&mut self) {
+        let silent: HashSet<_> = self.silent.iter().map(|(_, exporter)| *exporter).collect();
+        if silent == self.logged || !self.log.is_due() {
+            return;
+        }
+        if let Some(names) = named(silent.difference(&self.logged)) {
+            warn!("exporters that are silent now: {names}; alerts that they saw stay active");
+        }
+        let sending = self.logged.difference(&silent).filter(|it| self.by_address.contains_key(it));
+        if let Some(names) = named(sending) {
+            info!("exporters that send again: {names}");
+        }
+        self.logged = silent;
+    }
+
+    /// Returns when an exporter was last seen, if it is silent.
+    pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
+        let never = Seen::new(exporter, self.started_ms).times;
+        let times = self.by_address.get(&exporter).map_or(never, |seen| seen.times);
+        let is_silent = self.now_ms.saturating_sub(times.last_ms) >= times.limit_ms;
+        is_silent.then_some(times.last_ms)
+    }
+
+    /// Returns the witnesses of `suspect`: the exporters that are `known` to have seen it from its start on and those that
+    /// fell silent just before, or all that have sent in its window.
+    pub(crate) fn witnesses(
+        &self,
+        known: Option<KnownExporters<'_>>,
+        suspect: Suspect,
+    ) -> Witnesses {
+        let Suspect { start_ms, since_ms, now_ms, .. } = suspect;
+        // What was known of a host before it was forgotten once is lost.
+        let known = known.filter(|known| known.since_ms <= start_ms.saturating_add(BEFORE_MS));
+        let mut witnesses = Witnesses::default();
+        let (from_ms, until_ms) = match known {
+            Some(known) => (since_ms.max(known.since_ms.saturating_sub(BEFORE_MS)), known.since_ms),
+            None => (since_ms, u64::MAX),
+        };
+        let first = self.last.partition_point(|ms| *ms < from_ms);
+        if let Some(&ms) = self.last.get(first).filter(|ms| **ms < until_ms) {
+            witnesses.seen_ms = ms;
+        }
+        let silent = self.silent.iter().rev().skip_while(|(ms, _)| *ms >= until_ms);
+        for (ms, exporter) in silent.take_while(|(ms, _)| *ms >= from_ms).take(NAMED) {
+            witnesses.merge(Witnesses::silent(exporter.to_string(), *ms));
+        }
+        match known {
+            Some(KnownExporters { exporters, .. }) => {
+                let permitted = exporters.iter().filter(|it| self.lookup.get(**it).is_some());
+                permitted.for_each(|it| witnesses.merge(self.witness(*it, now_ms)));
+            }
+            None => {
+                let whole_slices = self.slices_since(self.resumed_ms, now_ms);
+                witnesses.merge(Witnesses { whole_slices, ..Witnesses::default() });
+            }
+        }
+        witnesses
+    }
+
+    fn witness(&self, exporter: IpAddr, now_ms: u64) -> Witnesses {
+        if let Some(since_ms) = self.silent_since(exporter) {
+            return Witnesses::silent(exporter.to_string(), since_ms);
+        }
+        let Some(Seen { times, .. }) = self.by_address.get(&exporter) else {
+            return Witnesses::unknown();
+        };
+        let whole_slices = self.slices_since(times.resumed_ms, now_ms);
+        Witnesses { seen_ms: times.last_ms, whole_slices, silent: Vec::new() }
+    }
+
+    /// Returns the number of whole slices from `ms` to `now_ms`.
+    fn slices_since(&self, ms: u64, now_ms: u64) -> u32 {
+        if ms == 0 {
+            return u32::MAX;
+        }
+        let slices = (now_ms / self.slice_ms).saturating_sub(ms / self.slice_ms + 1);
+        u32::try_from(slices).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

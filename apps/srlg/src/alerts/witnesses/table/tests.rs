@@ -1,0 +1,188 @@
+use super::*;
+
+const SECOND: u64 = 1_000;
+
+fn address(last: u8) -> IpAddr {
+    [192, 0, 2, last].into()
+}
+
+/// Exporters that may be waited for since second 1,000.
+fn exporters(silent_after: Option<Duration>) -> WitnessTable {
+    WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], silent_after, SECOND, 1_000 * SECOND)
+}
+
+/// In each second of `seconds` those exporters send that `is_sending` says.
+fn run(
+    exporters: &mut WitnessTable,
+    seconds: std::ops::Range<u64>,
+    is_sending: impl Fn(u8, u64) -> bool,
+) {
+    for second in seconds {
+        let words: Vec<_> = (1..4).filter(|last| is_sending(*last, second)).collect();
+        let words = words.into_iter().map(|last| (address(last), second * SECOND));
+        exporters.update(second * SECOND, words);
+    }
+}
+
+fn known(exporters: &[IpAddr], since: u64) -> Option<KnownExporters<'_>> {
+    Some(KnownExporters { exporters, since_ms: since * SECOND })
+}
+
+/// A host whose alert started at the second `start`, with a window that began at `since`; the slice ends at 1,140.
+fn suspect(start: u64, since: u64) -> Suspect {
+    let (start_ms, since_ms, now_ms) = (start * SECOND, since * SECOND, 1_140 * SECOND);
+    Suspect { host: address(9), start_ms, since_ms, now_ms }
+}
+
+fn names(witnesses: &Witnesses) -> Vec<&str> {
+    witnesses.silent.iter().map(|silent| silent.source.as_str()).collect()
+}
+
+#[test]
+fn an_exporter_is_silent_after_three_times_its_longest_pause_of_an_hour() {
+    let mut exporters = exporters(None);
+    // The first one sends each second, the second one every 10 s, the third one not after second 1,100.
+    let is_sending = |last, second| match last {
+        1 => true,
+        2 => second % 10 == 0,
+        _ => second <= 1_100,
+    };
+    run(&mut exporters, 1_000..1_115, is_sending);
+    assert_eq!([1, 2, 3].map(|last| exporters.silent_since(address(last))), [None; 3]);
+    run(&mut exporters, 1_115..1_120, is_sending);
+    let silent = [1, 2, 3].map(|last| exporters.silent_since(address(last)));
+    assert_eq!(silent, [None, None, Some(1_100 * SECOND)]);
+    // The first one has no long pause and is silent after 15 s, the second one after 30 s.
+    run(&mut exporters, 1_120..1_140, |_, _| false);
+    let silent = [1, 2].map(|last| exporters.silent_since(address(last)));
+    assert_eq!(silent, [Some(1_119 * SECOND), None]);
+    run(&mut exporters, 1_140..1_141, |_, _| false);
+    assert_eq!(exporters.silent_since(address(2)), Some(1_110 * SECOND));
+}
+
+#[test]
+fn a_pause_is_forgotten_after_an_hour_and_a_given_time_holds_for_all() {
+    let is_sending = |_: u8, second: u64| !(1_100..1_110).contains(&second);
+    let mut by_pauses = exporters(None);
+    run(&mut by_pauses, 1_000..1_200, is_sending);
+    run(&mut by_pauses, 1_200..1_220, |_, _| false);
+    assert_eq!(by_pauses.silent_since(address(1)), None, "3 times 11 s have not passed");
+    run(&mut by_pauses, 1_220..6_000, is_sending);
+    run(&mut by_pauses, 6_000..6_015, |_, _| false);
+    assert_eq!(by_pauses.silent_since(address(1)), Some(5_999 * SECOND));
+
+    let mut given = exporters(Some(Duration::from_secs(60)));
+    run(&mut given, 1_000..1_010, is_sending);
+    run(&mut given, 1_010..1_069, |_, _| false);
+    assert_eq!(given.silent_since(address(1)), None);
+    run(&mut given, 1_069..1_070, |_, _| false);
+    assert_eq!(given.silent_since(address(1)), Some(1_009 * SECOND));
+}
+
+#[test]
+fn a_host_waits_for_its_own_witnesses_if_they_are_known() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |_, _| true);
+    run(&mut exporters, 1_100..1_120, |last, _| last != 3);
+    let since = |second: u64| suspect(1_100, second);
+    let of_two = exporters.witnesses(known(&[address(1), address(2)], 1_060), since(1_050));
+    assert_eq!((names(&of_two), of_two.seen_ms), (vec![], 1_119 * SECOND));
+    let of_three = exporters.witnesses(known(&[address(1), address(3)], 1_060), since(1_050));
+    assert_eq!((names(&of_three), of_three.seen_ms), (vec!["192.0.2.3"], 1_099 * SECOND));
+    // Of whom nothing is known, each that sent in the window may have told.
+    assert_eq!(names(&exporters.witnesses(None, since(1_050))), ["192.0.2.3"]);
+    assert_eq!(names(&exporters.witnesses(None, since(1_100))), [""; 0]);
+    // It fell silent before the witnesses were looked at.
+    let late = exporters.witnesses(known(&[address(1)], 1_110), since(1_050));
+    assert_eq!(names(&late), ["192.0.2.3"]);
+}
+
+#[test]
+fn slices_are_whole_again_after_a_silence_and_a_stranger_is_not_waited_for() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |last, _| last != 3);
+    run(&mut exporters, 1_100..1_130, |last, _| last == 1);
+    run(&mut exporters, 1_130..1_141, |last, _| last != 3);
+    let whole =
+        |last| exporters.witnesses(known(&[address(last)], 1_000), suspect(1_000, 0)).whole_slices;
+    assert_eq!((whole(1), whole(2)), (u32::MAX, 9));
+    assert_eq!(exporters.witnesses(None, suspect(1_000, 0)).whole_slices, 9);
+    // The third one was not heard since the start, and the last one is not permitted any more.
+    let never = exporters.witnesses(known(&[address(3)], 1_000), suspect(1_000, 0));
+    assert_eq!((names(&never), never.seen_ms), (vec!["192.0.2.3"], 1_000 * SECOND));
+    assert_eq!(
+        exporters.witnesses(known(&[address(200)], 1_000), suspect(1_000, 0)),
+        Witnesses::default()
+    );
+}
+
+#[test]
+fn memory_is_bounded_and_the_last_ones_heard_stay() {
+    let mut exporters = exporters(None);
+    for second in 0..20 {
+        let words = (0..1_000_u32).map(|at| {
+            let address = (0x0a00_0000 + second * 1_000 + at).to_be_bytes();
+            (address.into(), (1_000 + u64::from(second)) * SECOND)
+        });
+        exporters.update((1_000 + u64::from(second)) * SECOND, words);
+    }
+    assert_eq!(exporters.by_address.len(), EXPORTERS);
+    assert!(exporters.by_address.contains_key(&IpAddr::from([10, 0, 0x4e, 0x1f])));
+    exporters.update(2 * DAY_MS, []);
+    assert_eq!(exporters.by_address.len(), 0);
+    assert_eq!(exporters.witnesses(None, suspect(1_000, 0)), Witnesses::default());
+}
+
+#[test]
+fn a_step_of_the_clock_is_no_pause_and_no_silence() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |_, _| true);
+    exporters.set_forward(3_000 * SECOND);
+    assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
+    run(&mut exporters, 4_100..4_200, |last, _| last != 3);
+    let since = exporters.silent_since(address(3));
+    assert_eq!((exporters.silent_since(address(1)), since), (None, Some(4_099 * SECOND)));
+    // Set back by two minutes: what comes then is no silence either.
+    run(&mut exporters, 4_080..4_120, |last, _| last != 3);
+    assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
+    assert_eq!(exporters.resumed_ms, 0);
+}
+
+#[test]
+fn a_state_brings_silent_exporters_and_pauses_to_another_table() {
+    let mut first = exporters(None);
+    let is_sending = |last, second: u64| match last {
+        1 => true,
+        2 => second.is_multiple_of(20),
+        _ => second < 1_100,
+    };
+    run(&mut first, 1_000..1_190, is_sending);
+    let state = first.state();
+    let order: Vec<_> = state.exporters.iter().map(|times| times.exporter).collect();
+    assert_eq!(order, [address(3), address(1), address(2)]);
+    let state: TableState = serde_json::from_slice(&serde_json::to_vec(&state).unwrap()).unwrap();
+    let mut next = WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], None, SECOND, 1_200_000);
+    next.restore(&state);
+    run(&mut next, 1_200..1_220, |last, second| last < 3 && is_sending(last, second));
+    let silent = [1, 2, 3].map(|last| next.silent_since(address(last)));
+    assert_eq!(silent, [None, None, Some(1_099 * SECOND)]);
+    assert_eq!(names(&next.witnesses(None, suspect(1_100, 1_050))), ["192.0.2.3"]);
+    let mut other = WitnessTable::new(&[], None, SECOND, 0);
+    other.follow(&state);
+    assert_eq!(other.state(), state);
+}
+
+#[test]
+fn an_exporter_that_was_seen_for_a_moment_makes_room_first_and_holds_no_window_back() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |_, _| true);
+    let forged = |second: u64| {
+        let bits = 0x0a00_0000 + (second as u32 - 1_100) * 8_000;
+        (bits..bits + 8_000).map(move |bits| (bits.to_be_bytes().into(), second * SECOND))
+    };
+    (1_100..1_110).for_each(|second| exporters.update(second * SECOND, forged(second)));
+    assert!((1..4).all(|last| exporters.by_address.contains_key(&address(last))));
+    run(&mut exporters, 1_110..1_140, |_, _| true);
+    exporters.update(1_140 * SECOND, forged(1_109).map(|(address, _)| (address, 1_140 * SECOND)));
+    assert_eq!(exporters.resumed_ms, 0);
+}
