@@ -124,6 +124,7 @@ fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> Inpu
             address: (address, 0).into(),
             last_seen_ns: last_ns,
             last_read_ns: last_ns,
+            last_record_ns: last_ns,
             counts,
             losses: Losses::default(),
             skew_ns: 0,
@@ -165,13 +166,18 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
         }
         let input = match second < 20 {
             true => status(start_ms, [(a, second), (b, second.min(11))]),
-            false => status(start_ms, [(a, second), (a, second)]),
+            false => status(start_ms, [(a, second)]),
         };
         of.monitor.look_at(&input, time_ns);
         told.extend(of.monitor.notices().unwrap());
     }
     let ends = told.iter().filter(|notice| notice.status == Status::End).count();
     assert_eq!(ends, 0, "{told:?}");
+    let board = of.monitor.board(&status(start_ms, [(a, 199)]));
+    let exporters: Vec<_> =
+        board.exporters.iter().map(|it| (it.address.to_string(), it.is_silent)).collect();
+    let expected = [("127.0.0.1", false), ("127.0.0.2", true)];
+    assert_eq!(exporters, expected.map(|(address, is_silent)| (address.to_owned(), is_silent)));
     let last = told.last().unwrap();
     assert_eq!(last.why, Why::Unconfirmed);
     let silent: Vec<_> = last.silent.iter().map(|silent| silent.source.as_str()).collect();

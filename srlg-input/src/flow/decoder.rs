@@ -90,6 +90,9 @@ impl Decoder {
         if counts.of(Reason::Version) + counts.of(Reason::Malformed) == 0 {
             entry.exporter.last_read_ns = received_ns;
         }
+        if counts.records > 0 {
+            entry.exporter.last_record_ns = received_ns;
+        }
         let after = entry.usage();
         self.exporters.counts += &counts;
         if is_newcomer && counts.records > 0 {

@@ -55,6 +55,8 @@ pub struct Exporter {
     pub(crate) last_seen_ns: u64,
     /// When its last datagram came that could be decoded.
     pub(crate) last_read_ns: u64,
+    /// When its last record came.
+    pub(crate) last_record_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
     pub(crate) losses: Losses,
@@ -74,6 +76,7 @@ impl Exporter {
         Self {
             last_seen_ns: 0,
             last_read_ns: 0,
+            last_record_ns: 0,
             counts: FlowCounts::default(),
             skew: Skew::default(),
             losses: Losses::default(),
@@ -177,6 +180,8 @@ pub struct ExporterStatus {
     pub last_seen_ns: u64,
     /// The same of its last datagram that could be decoded.
     pub last_read_ns: u64,
+    /// The same of its last datagram with a record.
+    pub last_record_ns: u64,
     /// What became of its datagrams.
     pub counts: FlowCounts,
     /// What is missing of its exports.
@@ -200,6 +205,7 @@ impl ExporterStatus {
                 address: SocketAddr::new(key.address, key.port),
                 last_seen_ns: exporter.last_seen_ns,
                 last_read_ns: exporter.last_read_ns,
+                last_record_ns: exporter.last_record_ns,
                 counts: exporter.counts().clone(),
                 losses: exporter.losses(),
                 skew_ns: exporter.skew_ns(),

@@ -105,6 +105,7 @@ impl Progress {
         Self {
             checkpoint,
             resting: true,
+            newest_input_ms: now_ms,
             started_ms: now_ms,
             last_reload_ms: now_ms,
             is_last_reload_good: true,

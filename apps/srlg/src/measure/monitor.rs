@@ -231,9 +231,20 @@ impl Monitor {
                 dropped,
                 troubles,
             },
-            exporters: input.exporters.iter().map(|exporter| self.exporter(exporter)).collect(),
+            exporters: self.exporter_boards(input),
             ..Board::default()
         }
+    }
+
+    /// Returns the exporters of `input`, and silent ones that it does not know, because they sent before a restart.
+    fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
+        let silent = self.exporters.silent().filter(|it| !self.remembered.contains(&it.exporter));
+        let silent = silent.map(|times| ExporterBoard {
+            is_silent: true,
+            last_seen_ms: times.last_ms,
+            ..ExporterBoard::new(times.exporter)
+        });
+        input.exporters.iter().map(|exporter| self.exporter(exporter)).chain(silent).collect()
     }
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
@@ -285,6 +296,7 @@ mod tests {
         let exporter = ExporterStatus {
             address: (address, 0).into(),
             last_read_ns: 0,
+            last_record_ns: 0,
             last_seen_ns: 0,
             counts: FlowCounts::default(),
             losses: Losses::default(),

@@ -186,6 +186,26 @@ pub struct ExporterBoard {
     pub sampling: Sampling,
 }
 
+impl ExporterBoard {
+    /// Makes the board of an exporter of which nothing has come.
+    pub(crate) fn new(address: IpAddr) -> Self {
+        Self {
+            address,
+            datagrams: 0,
+            records: 0,
+            contacts: 0,
+            lost: 0,
+            templates: 0,
+            troubles: TroubleCounts::default(),
+            waiting_since_ms: None,
+            last_seen_ms: 0,
+            is_silent: false,
+            skew_ms: 0,
+            sampling: Sampling::default(),
+        }
+    }
+}
+
 fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(sampling)
 }

@@ -46,7 +46,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(crate) struct ExporterTimes {
     pub(crate) exporter: IpAddr,
     /// The last datagram.
-    last_ms: u64,
+    pub(crate) last_ms: u64,
     /// How long the exporter has sent, without its silences.
     active_ms: u64,
     /// The first datagram after the last silence; 0 if there was none.
@@ -181,12 +181,15 @@ impl Seen {
 }
 
 /// Returns the exporters of `input` that have sent records, with the times of their last datagrams in milliseconds since the
-/// Unix epoch. While data sets wait for a template nothing of an exporter is known.
+/// Unix epoch. While data sets wait for a template, datagrams without a record may hide what an exporter sees.
 pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u64)> {
     let exporters = input.exporters.iter().filter(|exporter| exporter.counts.records > 0);
     exporters.map(|exporter| {
-        let waiting_ns = exporter.backlog.map_or(u64::MAX, |backlog| backlog.since_ns);
-        (exporter.address.ip(), exporter.last_read_ns.min(waiting_ns) / 1_000_000)
+        let last_ns = match exporter.backlog {
+            Some(_) => exporter.last_record_ns,
+            None => exporter.last_read_ns,
+        };
+        (exporter.address.ip(), last_ns / 1_000_000)
     })
 }
 
@@ -315,6 +318,12 @@ impl WitnessTable {
             info!("exporters that send again: {names}");
         }
         self.logged = silent;
+    }
+
+    /// Returns the silent exporters that may send.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &ExporterTimes> {
+        let permitted = self.silent.iter().filter(|(_, it)| self.lookup.get(*it).is_some());
+        permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
     /// Returns when an exporter was last seen, if it is silent.

@@ -1,7 +1,5 @@
 use std::time::{Duration, Instant};
 
-use srlg_input::contact::Sampling;
-
 use super::{AGAIN, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
 use crate::show::board::{Board, ExporterBoard};
 
@@ -11,18 +9,9 @@ fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
         let mut troubles = TroubleCounts::default();
         troubles.add(kind, *count);
         ExporterBoard {
-            address: [192, 0, 2, at].into(),
             troubles,
             waiting_since_ms: is_waiting.then_some(1),
-            datagrams: 0,
-            records: 0,
-            contacts: 0,
-            lost: 0,
-            templates: 0,
-            last_seen_ms: 0,
-            is_silent: false,
-            skew_ms: 0,
-            sampling: Sampling::default(),
+            ..ExporterBoard::new([192, 0, 2, at].into())
         }
     };
     Board { exporters: (1..).zip(counts).map(exporter).collect(), ..Board::default() }

@@ -1,3 +1,5 @@
+use srlg_input::flow::{Backlog, ExporterStatus, FlowCounts, Losses};
+
 use super::*;
 
 const SECOND: u64 = 1_000;
@@ -185,4 +187,31 @@ fn an_exporter_that_was_seen_for_a_moment_makes_room_first_and_holds_no_window_b
     run(&mut exporters, 1_110..1_140, |_, _| true);
     exporters.update(1_140 * SECOND, forged(1_109).map(|(address, _)| (address, 1_140 * SECOND)));
     assert_eq!(exporters.resumed_ms, 0);
+}
+
+#[test]
+fn while_data_sets_wait_only_datagrams_with_records_count() {
+    let exporter = |backlog, records| {
+        let mut counts = FlowCounts::default();
+        counts.records = records;
+        ExporterStatus {
+            address: (address(1), 0).into(),
+            last_seen_ns: 9_000_000_000,
+            last_read_ns: 8_000_000_000,
+            last_record_ns: 5_000_000_000,
+            counts,
+            losses: Losses::default(),
+            skew_ns: 0,
+            templates: 1,
+            backlog,
+            undecodable: Vec::new(),
+        }
+    };
+    let waiting = Some(Backlog { sets: 1, since_ns: 6_000_000_000 });
+    let last = [(None, 1), (waiting, 1), (waiting, 0)].map(|(backlog, records)| {
+        let exporters = vec![exporter(backlog, records)];
+        let status = Status { exporters, ..Status::default() };
+        last_datagrams(&status).map(|(_, ms)| ms).next()
+    });
+    assert_eq!(last, [Some(8_000), Some(5_000), None]);
 }
