@@ -53,7 +53,7 @@ pub struct Config {
 pub struct Checked {
     /// The configuration.
     pub config: Config,
-    /// What may be right or wrong.
+    /// Findings that are not mistakes on every machine.
     pub notes: Problems,
 }
 

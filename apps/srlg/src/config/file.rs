@@ -64,7 +64,7 @@ pub struct General {
     #[arg(skip)]
     pub http_public: bool,
 
-    /// Names by which others ask there, besides localhost and addresses.
+    /// Host names that requests to `http` may have, besides localhost and addresses.
     #[arg(skip)]
     pub http_names: Vec<String>,
 

@@ -54,7 +54,7 @@ struct Slices {
     details: Details,
 }
 
-/// What a checkpoint has beside the detector.
+/// The part of a checkpoint beside the detector.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
     /// How contacts were sampled, by slice of the window.

@@ -153,7 +153,7 @@ fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
     });
 }
 
-/// The address of the exporter that tells of the flood; that of the other is 127.0.0.1.
+/// The address of the exporter that sees the flood. The other exporter has 127.0.0.1.
 const WITNESS: &str = "192.0.2.1";
 
 /// Each run of softflowd reads a capture and is an exporter for a moment; runs that follow each other are one that goes on.

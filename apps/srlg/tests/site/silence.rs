@@ -1,4 +1,4 @@
-//! Two exporters, of which the one that tells of a flood falls silent: the alert does not end until it is heard again.
+//! Two exporters, of which only one sees a flood and then falls silent: the alert does not end until that one sends again.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

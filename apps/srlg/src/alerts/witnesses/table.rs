@@ -20,7 +20,7 @@ use crate::show::troubles::EXPORTERS;
 /// The shortest time after which an exporter is silent.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// An exporter is silent after so many times its longest pause of the last hour.
+/// The multiple of its longest pause of the last hour after which an exporter is silent.
 const PAUSES: u64 = 3;
 
 /// A pause of more than an hour is an outage.
@@ -61,7 +61,7 @@ impl ExporterTimes {
     }
 }
 
-/// What a table has, for a checkpoint or another machine.
+/// The contents of a [`WitnessTable`], for a checkpoint or another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableState {
     /// The time that it is of, milliseconds since the Unix epoch.

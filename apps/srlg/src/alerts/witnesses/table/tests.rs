@@ -13,7 +13,7 @@ fn exporters(silent_after: Option<Duration>) -> WitnessTable {
     WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], silent_after, SECOND, 1_000 * SECOND)
 }
 
-/// In each second of `seconds` those exporters send that `is_sending` says.
+/// Updates the table in each of `seconds`: an exporter sends when `is_sending` returns true.
 fn run(
     exporters: &mut WitnessTable,
     seconds: std::ops::Range<u64>,
