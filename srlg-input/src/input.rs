@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use crate::capture::PacketCounts;
 use crate::contact::Contact;
@@ -24,6 +25,14 @@ pub enum Event {
     /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
     /// were read.
     Time(u64),
+    /// The system clock was set forward by more than 5 s, before the contacts that follow were delivered. The time in between
+    /// was skipped: no contact is missing because of it. Only live inputs have this event.
+    SetForward {
+        /// The time that was skipped.
+        step: Duration,
+        /// The time of day after the step, nanoseconds since the Unix epoch.
+        now_ns: u64,
+    },
     /// A line for the log of the program.
     Log(LogLine),
 }

@@ -61,6 +61,15 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long what waits is still read after the end was asked for.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// The shortest step forward of the system clock that is an event: for shorter ones, slices wait long enough.
+const STEP: Duration = Duration::from_secs(5);
+
+/// The shortest step forward after which the clocks of exporters are compared anew.
+const SKEW: Duration = Duration::from_secs(1);
+
+/// The time that a reading of both clocks takes, at most.
+const READING: Duration = Duration::from_millis(100);
+
 /// How long threads have to end after they were asked to. One that waits for a pipe cannot be asked.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -190,7 +199,7 @@ impl Live {
             self.log.extend(self.watch.take(now));
             let mut load = self.line.belt.take(mem::take(&mut self.contacts));
             let reading = ClockReading::now();
-            let is_set_forward = reading.is_set_forward_since(self.reading);
+            let step = reading.set_forward_since(self.reading);
             self.reading = reading;
             self.log.extend(load.log);
             // After what was read before it.
@@ -200,12 +209,12 @@ impl Live {
                 return self.finish();
             }
             (self.contacts, self.next) = (load.contacts, 0);
-            if is_set_forward {
-                if let Some(sockets) = &self.sockets {
-                    sockets.clock_was_set();
-                }
-                // Contacts since then would let time pass before anybody knows that the clock was set.
-                return Ok(Some(Event::Time(reading.time_ns)));
+            if let Some(sockets) = self.sockets.as_ref().filter(|_| step >= SKEW) {
+                sockets.clock_was_set();
+            }
+            // Before contacts, which would let the skipped time pass.
+            if step > STEP {
+                return Ok(Some(Event::SetForward { step, now_ns: reading.time_ns }));
             }
             self.time = Some(now);
             if let Some(contact) = self.next_contact() {
@@ -257,7 +266,7 @@ fn now_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A look at the time of day, and at a clock that is never set.
+/// A reading of the system clock, and of a clock that is never set.
 #[derive(Clone, Copy)]
 struct ClockReading {
     at: Instant,
@@ -265,14 +274,20 @@ struct ClockReading {
 }
 
 impl ClockReading {
+    /// Reads both clocks, again if this thread was interrupted in between.
     fn now() -> Self {
-        Self { at: Instant::now(), time_ns: now_ns() }
+        loop {
+            let reading = Self { at: Instant::now(), time_ns: now_ns() };
+            if reading.at.elapsed() < READING {
+                return reading;
+            }
+        }
     }
 
-    /// Returns whether the time of day was set forward by a second or more since `before`.
-    fn is_set_forward_since(self, before: Self) -> bool {
-        let passed = self.at.saturating_duration_since(before.at) + Duration::from_secs(1);
-        u128::from(self.time_ns.saturating_sub(before.time_ns)) >= passed.as_nanos()
+    /// Returns how far the system clock was set forward since `before`.
+    fn set_forward_since(self, before: Self) -> Duration {
+        let time = Duration::from_nanos(self.time_ns.saturating_sub(before.time_ns));
+        time.saturating_sub(self.at.saturating_duration_since(before.at))
     }
 }
 
@@ -324,16 +339,48 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_forward_is_noticed_and_a_late_look_is_not() {
-        let before = ClockReading { at: Instant::now(), time_ns: 5_000 * SECOND };
-        let after = |passed: u64, seconds: u64| ClockReading {
-            at: before.at + Duration::from_secs(passed),
-            time_ns: (5_000 + seconds) * SECOND,
+    fn a_clock_that_is_set_forward_is_measured_however_late_it_is_read() {
+        let start = Instant::now();
+        let reading = |passed_s, system_s: u64| ClockReading {
+            at: start + Duration::from_secs(passed_s),
+            time_ns: (1_000 + system_s) * SECOND,
         };
-        let is_set_forward = |passed, seconds| after(passed, seconds).is_set_forward_since(before);
-        assert_eq!([is_set_forward(0, 1), is_set_forward(7, 3_600)], [true; 2]);
-        assert_eq!([is_set_forward(0, 0), is_set_forward(7, 7)], [false; 2]);
-        assert!(!after(7, 0).is_set_forward_since(before), "set back");
+        let readings = [
+            reading(0, 0),
+            reading(1, 1),
+            // A minute later, and the clock is right.
+            reading(61, 61),
+            reading(62, 3_662),
+            reading(63, 3_663),
+            // Set back, running, and right again.
+            reading(64, 100),
+            reading(65, 101),
+            reading(66, 202),
+            reading(66, 207),
+        ];
+        let steps = readings.windows(2).map(|pair| pair[1].set_forward_since(pair[0]).as_secs());
+        assert_eq!(steps.collect::<Vec<_>>(), [0, 0, 3_600, 0, 0, 0, 100, 5]);
+    }
+
+    #[test]
+    fn a_step_of_more_than_5_s_is_an_event_before_the_contacts_that_wait() {
+        let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+        for (step_s, expected) in [(3_600, Some(3_600)), (6, Some(6)), (3, None), (0, None)] {
+            let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
+            line.belt.put(&[contact]);
+            let mut live = Live::of(line, None);
+            assert!(matches!(live.next_event().unwrap(), Some(Event::Time(_))));
+            live.reading.time_ns -= step_s * SECOND;
+            let mut event = live.next_event().unwrap();
+            if let Some(Event::SetForward { step, now_ns }) = event {
+                assert_eq!(Some(step.as_secs_f64().round() as u64), expected);
+                assert!(now_ns.abs_diff(super::now_ns()) < 60 * SECOND);
+                event = live.next_event().unwrap();
+            } else {
+                assert_eq!(expected, None);
+            }
+            assert_eq!(event, Some(Event::Contact(contact)));
+        }
     }
 
     #[test]

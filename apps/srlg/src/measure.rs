@@ -3,7 +3,6 @@
 pub mod checkpoints;
 pub mod monitor;
 pub mod run;
-pub(crate) mod step_clock;
 pub(crate) mod track;
 pub(crate) mod watch;
 

@@ -36,7 +36,7 @@ fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
                 }
             }
             Event::Log(log) => line.belt.log(log),
-            Event::Time(_) => {}
+            Event::Time(_) | Event::SetForward { .. } => {}
         }
         if told.elapsed() >= TICK {
             told = Instant::now();

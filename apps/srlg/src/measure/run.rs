@@ -16,7 +16,6 @@ use crate::config::Config;
 use crate::config::options::Options;
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
-use crate::measure::step_clock::StepClock;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
@@ -49,7 +48,6 @@ pub fn run(options: &Options) -> Result<()> {
         started_ms,
         last_reload_ms: started_ms,
         is_last_reload_good: true,
-        clock: StepClock::default(),
         look: Every::new(LOOK),
     };
     it.delivery.tell(it.monitor.desk(), &ended)?;
@@ -94,7 +92,6 @@ struct Loop<'a> {
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
-    clock: StepClock,
     look: Every,
 }
 
@@ -107,14 +104,14 @@ impl Loop<'_> {
                     self.monitor.take(&contact)?;
                     progress.count(input);
                 }
+                Event::SetForward { step, now_ns } => {
+                    self.monitor.set_forward(step, now_ns);
+                    let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
+                    warn!(
+                        "the system clock was set forward by {step}: no window that reaches back to it ends"
+                    );
+                }
                 Event::Time(now_ns) => {
-                    if let Some(step) = self.clock.step(Instant::now(), now_ns) {
-                        self.monitor.set_forward(step, now_ns);
-                        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
-                        warn!(
-                            "the system clock was set forward by {step}: no window that reaches back to it ends"
-                        );
-                    }
                     if self.look.is_due() {
                         self.monitor.look_at(&input.status(), now_ns);
                     }

@@ -4,7 +4,7 @@
 //! equal options of generated traffic, give equal slices, so that a probe that is started again
 //! on them goes on where it was.
 
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::ArgGroup;
@@ -16,7 +16,6 @@ use super::site::Site;
 use super::traffic::Traffic;
 use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
-use crate::measure::step_clock::StepClock;
 
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
@@ -38,19 +37,18 @@ impl Args {
         if self.generated.generate.is_some() {
             return self.generate(slice_ms, site);
         }
-        let (mut input, mut clock) = (Input::open(&self.source)?, StepClock::default());
-        let mut look = Every::new(LOOK);
+        let (mut input, mut look) = (Input::open(&self.source)?, Every::new(LOOK));
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contact(contact) => site.take(&contact)?,
+                Event::SetForward { step, now_ns } => {
+                    let seconds = step.as_secs();
+                    warn!(
+                        "the system clock was set forward by {seconds} s: the slices that it has skipped are missing"
+                    );
+                    site.skip_to(now_ns)?;
+                }
                 Event::Time(now_ns) => {
-                    if let Some(step) = clock.step(Instant::now(), now_ns) {
-                        let seconds = step.as_secs();
-                        warn!(
-                            "the system clock was set forward by {seconds} s: the slices that it has skipped are missing"
-                        );
-                        site.skip_to(now_ns)?;
-                    }
                     if look.is_due() {
                         site.look_at(&input.status(), now_ns);
                     }
