@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use srlg_input::{Event, Input, LogLevel, LogLine};
+use srlg_input::{Event, Input, LogLevel, LogLine, Status as InputStatus};
 use tracing::{info, warn};
 
 use crate::alerts::Every;
@@ -49,6 +49,7 @@ pub fn run(options: &Options) -> Result<()> {
         last_reload_ms: started_ms,
         is_last_reload_good: true,
         look: Every::new(LOOK),
+        input: InputStatus::default(),
     };
     it.delivery.tell(it.monitor.desk(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
@@ -93,6 +94,8 @@ struct Loop<'a> {
     last_reload_ms: u64,
     is_last_reload_good: bool,
     look: Every,
+    /// What the input said at the last look.
+    input: InputStatus,
 }
 
 impl Loop<'_> {
@@ -113,7 +116,8 @@ impl Loop<'_> {
                 }
                 Event::Time(now_ns) => {
                     if self.look.is_due() {
-                        self.monitor.look_at(&input.status(), now_ns);
+                        self.input = input.status();
+                        self.monitor.look_at(&self.input, now_ns);
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;
@@ -154,15 +158,22 @@ impl Loop<'_> {
     fn show(&mut self, input: &Input) {
         self.shown = Instant::now();
         let Self { screen, config, monitor, delivery, .. } = self;
-        screen.show(|| Board {
-            started_ms: self.started_ms,
-            is_live: config.source.is_live(),
-            sinks: delivery.boards(),
-            waiting_notices: delivery.waiting(),
-            is_checkpoint_failing: self.checkpoints.is_failing(),
-            last_reload_ms: self.last_reload_ms,
-            is_last_reload_good: self.is_last_reload_good,
-            ..monitor.board(&input.status())
+        let is_live = config.source.is_live();
+        screen.show(|| {
+            // Replays have no looks.
+            if !is_live {
+                self.input = input.status();
+            }
+            Board {
+                started_ms: self.started_ms,
+                is_live,
+                sinks: delivery.boards(),
+                waiting_notices: delivery.waiting(),
+                is_checkpoint_failing: self.checkpoints.is_failing(),
+                last_reload_ms: self.last_reload_ms,
+                is_last_reload_good: self.is_last_reload_good,
+                ..monitor.board(&self.input)
+            }
         });
     }
 
