@@ -45,6 +45,14 @@ pub(crate) struct Group {
     told_members: usize,
 }
 
+/// The silent witnesses of the members of a group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silence {
+    pub(crate) sources: Vec<SilentSource>,
+    /// Whether each member has one of them, so that no end can be confirmed.
+    pub(crate) is_of_all: bool,
+}
+
 /// When hosts of a network started, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
@@ -97,18 +105,19 @@ impl Group {
         }
     }
 
-    /// Takes the largest counts of members, the highest severity of one, and the `silent` witnesses while no end can be
-    /// confirmed, and whether a witness of any member is silent. Returns the reason to report that, if any.
+    /// Takes the largest counts of members, the highest severity of one, and their silent witnesses. Returns the reason to
+    /// report that, if any.
     pub(crate) fn step(
         &mut self,
         counts: &[WindowCount],
         severity: Severity,
-        silent: Vec<SilentSource>,
-        is_any_silent: bool,
+        silence: Silence,
         repeat_ms: u64,
         now_ms: u64,
     ) -> Option<Why> {
-        let is_unconfirmed = !silent.is_empty();
+        let is_any_silent = !silence.sources.is_empty();
+        let is_unconfirmed = is_any_silent && silence.is_of_all;
+        let silent = if is_unconfirmed { silence.sources } else { Vec::new() };
         let was_unconfirmed = !std::mem::replace(&mut self.silent, silent).is_empty();
         // A window in which no member is left keeps its peak.
         for former in self.windows.values_mut() {

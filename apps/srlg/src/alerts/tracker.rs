@@ -13,12 +13,12 @@ use srlg_host::SuperPoint;
 use srlg_host::report::EstimateRange;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
-use crate::alerts::group::{Group, NAMED, Starts, network};
+use crate::alerts::group::{Group, NAMED, Silence, Starts, network};
 use crate::alerts::host::{Change, HostState, SliceTrust};
 use crate::alerts::miss::{Miss, Misses};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
-use crate::alerts::witnesses::{SilentSource, Witnesses};
+use crate::alerts::witnesses::Witnesses;
 
 /// The super points of a slice, by the length of the window in slices.
 pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
@@ -295,7 +295,7 @@ impl Tracker {
             }
             let mut group = Group::new(&first.name, now_ms, members);
             let (counts, severity) = self.largest(&group, slice);
-            group.step(&counts, severity, Vec::new(), false, u64::MAX, now_ms);
+            group.step(&counts, severity, Silence::default(), u64::MAX, now_ms);
             slice.alerts.push(self.of_network(
                 network,
                 &group,
@@ -315,17 +315,15 @@ impl Tracker {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
             let Some(first) = group.members.first() else {
-                group.step(&[], Severity::Warning, Vec::new(), false, u64::MAX, slice.now_ms);
+                group.step(&[], Severity::Warning, Silence::default(), u64::MAX, slice.now_ms);
                 let ended = self.of_network(*network, group, Status::End, group.end, slice);
                 slice.alerts.push(ended);
                 return false;
             };
             let repeat_ms = rule(*first).map_or(u64::MAX, Rule::repeat_ms);
             let (counts, severity) = self.largest(group, slice);
-            let (silent, is_any_silent) = self.silent(group);
-            if let Some(why) =
-                group.step(&counts, severity, silent, is_any_silent, repeat_ms, slice.now_ms)
-            {
+            let silence = self.silence(group);
+            if let Some(why) = group.step(&counts, severity, silence, repeat_ms, slice.now_ms) {
                 let told = self.of_network(*network, group, Status::Update, why, slice);
                 slice.alerts.push(told);
             }
@@ -352,18 +350,16 @@ impl Tracker {
         (largest.into_values().collect(), severity)
     }
 
-    /// Returns the silent witnesses of all members, if none can be confirmed to have ended, and whether there is a member with
-    /// silent witnesses.
-    fn silent(&self, group: &Group) -> (Vec<SilentSource>, bool) {
+    /// Returns the silent witnesses of the members of `group`.
+    fn silence(&self, group: &Group) -> Silence {
         let active = |host| self.hosts.get(host)?.active.as_ref();
         let of_members = group.members.iter().filter_map(active).map(|active| &active.silent);
-        let mut silent = Witnesses::default();
+        let mut all = Witnesses::default();
         for of_host in of_members.clone() {
-            silent.merge(Witnesses { silent: of_host.clone(), ..Witnesses::default() });
+            all.merge(Witnesses { silent: of_host.clone(), ..Witnesses::default() });
         }
-        let is_any = !silent.silent.is_empty();
-        let are_all = of_members.clone().all(|silent| !silent.is_empty());
-        (if are_all { silent.silent } else { Vec::new() }, is_any)
+        let is_of_all = of_members.clone().all(|silent| !silent.is_empty());
+        Silence { sources: all.silent, is_of_all }
     }
 
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
